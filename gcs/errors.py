@@ -1,0 +1,32 @@
+"""The one tree of errors. Expected outcomes (a 404, a page refused by robots.txt) are values, not errors.
+
+A message says what was wrong, where, and what to do about it: the CLI prints it as one line.
+"""
+
+
+class GcsError(Exception):
+    """Anything that GCS raises on purpose. `exit_code` is what the CLI ends with."""
+
+    exit_code = 1
+
+
+class UsageError(GcsError):
+    """The user asked for something that cannot be: a bad flag, seed, settings key or file."""
+
+    exit_code = 2
+
+
+class SettingsError(UsageError):
+    """A settings file, environment variable or flag holds an unknown key or a value of the wrong kind."""
+
+
+class StoreError(GcsError):
+    """The crawl directory or the record store cannot be read or written."""
+
+
+class SpaceError(GcsError):
+    """The whiteboard cannot be reached, or refused what was asked of it."""
+
+
+class CodecError(GcsError):
+    """Bytes do not hold what they should: an unknown version, a damaged record."""
