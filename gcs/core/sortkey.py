@@ -63,6 +63,18 @@ def host_of(key: bytes) -> bytes:
     return key[: key.index(b"\x00/")]
 
 
+def host_key(host: str) -> bytes:
+    """The key of a host name or address, without port: the node under which all its URLs lie."""
+    if host[:1] == "[" or host[host.rfind(".") + 1 :].isdigit():
+        return host.encode()
+    return "\x00".join(host.split(".")[::-1]).encode()
+
+
+def host_name(key: bytes) -> str:
+    """The host of a host key."""
+    return ".".join(key.decode().split("\x00")[::-1])
+
+
 def subtree(prefix: bytes) -> tuple[bytes, bytes]:
     """The range [low, high) of all keys at or below the node with this key; the root's is the whole space."""
     return (prefix, prefix + SUBTREE_END) if prefix else (FIRST_KEY, LAST_KEY)

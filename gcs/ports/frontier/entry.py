@@ -1,0 +1,36 @@
+"""What the frontier keeps of a URL while it waits, and the mark it leaves when it is finished."""
+
+from enum import Enum
+
+import msgspec
+
+
+class Mark(Enum):
+    """State of a known URL, one byte on disk."""
+
+    QUEUED = b"Q"  # waiting, in a window, or in flight
+    DONE = b"D"  # its page is stored
+    FAILED = b"F"  # tried, and given up
+    REFUSED = b"R"  # robots.txt, a budget or a limit forbids it: never requested
+    FOREIGN = b"X"  # handed to another gatherer; kept until its range is dropped
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """A URL that waits to be fetched. `url` is canonical; its sort key is computed where it is needed."""
+
+    url: str
+    parent: str = ""
+    depth: int = 0
+    #: smaller goes first
+    priority: int = 0
+    #: requests made so far
+    tries: int = 0
+    #: redirects that led here in a row
+    hops: int = 0
+    #: validators of the copy that an earlier visit stored
+    etag: str = ""
+    last_modified: str = ""
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode = msgspec.msgpack.Decoder(Entry).decode

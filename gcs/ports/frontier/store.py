@@ -1,0 +1,315 @@
+"""The frontier's tables in LMDB. See the package docstring for the life of a URL.
+
+Invariants
+- A URL has exactly one mark; QUEUED ⇔ exactly one entry in queue ∪ taken ∪ later.
+- Nothing is durable before `commit`, and everything before it is: a crash falls back to the last commit.
+- One writer: all calls come from one thread of one process (LMDB refuses a second by its lock).
+"""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import IO, Any
+
+import lmdb
+import xxhash
+
+from gcs.core import sortkey
+from gcs.errors import StoreError, UsageError
+from gcs.ports.frontier.entry import Entry, Mark, decode, encode
+from gcs.ports.frontier.recent import Recent
+
+#: LMDB's own limit is 511 bytes; longer sort keys end in a hash of the whole
+MAX_KEY_BYTES = 480
+#: address space reserved for the map; the file grows only as it fills
+MAP_BYTES = 1 << 40
+#: priority and sequence at the end of a queue key: big-endian, so that bytes sort as numbers do
+ORDER = Struct(">IQ")
+DUE = Struct(">QQ")
+
+QUEUED, DONE = Mark.QUEUED.value, Mark.DONE.value
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierSettings:
+    """How much of the frontier stays in memory, and how often it becomes durable."""
+
+    #: URLs in memory, over all hosts (the paper's window of the queue)
+    window_urls: int = 20_000
+    #: URLs of one host in the window
+    host_window_urls: int = 100
+    #: fingerprints of URLs seen lately, which answer most links without the disk
+    recent_urls: int = 60_000
+    #: seconds between commits; a crash repeats at most what the record log does not hold
+    checkpoint_s: float = 2.0
+    #: fsync at each commit: a power cut, too, loses nothing that was committed
+    fsync: bool = True
+
+
+class Frontier:
+    """All known URLs of one gatherer. Give it a directory; `close` or a crash, and open it again."""
+
+    def __init__(self, directory: Path, settings: FrontierSettings) -> None:
+        self._settings = settings
+        self._directory = directory
+        self._lock = _lock(directory)
+        self._env = _open(directory, settings.fsync)
+        self._urls, self._queue, self._taken, self._later, self._notes = (
+            self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"notes")
+        )
+        self._recent = Recent(settings.recent_urls)
+        self._txn = self._env.begin(write=True)
+        self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
+        self._restore_taken()
+
+    # -- filling ---------------------------------------------------------------------------------------
+
+    def insert(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Queue the entries whose URLs are not known yet, and return those."""
+        recent, put, new = self._recent, self._txn.put, []
+        for entry in entries:
+            url = entry.url
+            if not recent.add(url):
+                continue
+            key = _key(url)
+            self._sequence += 1
+            order = ORDER.pack(entry.priority, self._sequence)
+            if put(key, QUEUED + order, overwrite=False, db=self._urls):
+                put(_host(key) + order, encode(entry), db=self._queue)
+                new.append(entry)
+        return new
+
+    def is_recent(self, url: str) -> bool:
+        """True if the URL is known for sure, from memory alone. False says nothing."""
+        return url in self._recent
+
+    def requeue(self, entries: Iterable[Entry]) -> int:
+        """Queue finished URLs again (a recrawl). Unknown ones become known; queued ones are left alone."""
+        count = 0
+        for entry in entries:
+            key = _key(entry.url)
+            if (self._txn.get(key, db=self._urls) or b"")[:1] == QUEUED:
+                continue
+            self._sequence += 1
+            order = ORDER.pack(entry.priority, self._sequence)
+            self._txn.put(key, QUEUED + order, db=self._urls)
+            self._txn.put(_host(key) + order, encode(entry), db=self._queue)
+            count += 1
+        return count
+
+    # -- emptying --------------------------------------------------------------------------------------
+
+    def hosts(self, after: str, count: int) -> list[str]:
+        """Up to `count` hosts that have queued URLs, in key order, beginning behind the host `after`."""
+        found: list[str] = []
+        with self._txn.cursor(self._queue) as cursor:
+            ok = cursor.set_range(_host_prefix(after) + b"\xff" if after else b"")
+            while ok and len(found) < count:
+                prefix = cursor.key()[: -ORDER.size]
+                found.append(_host_name(prefix))
+                ok = cursor.set_range(prefix + b"\xff")
+        return found
+
+    def take(self, host: str, count: int) -> list[Entry]:
+        """Move the first `count` queued URLs of a host into the window. Finish or retry each of them."""
+        prefix = _host_prefix(host)
+        entries: list[Entry] = []
+        with self._txn.cursor(self._queue) as cursor:
+            ok = cursor.set_range(prefix)
+            while ok and len(entries) < count:
+                place = cursor.key()
+                if not place.startswith(prefix) or len(place) != len(prefix) + ORDER.size:
+                    break
+                packed = cursor.value()
+                self._txn.put(place, packed, db=self._taken)
+                entries.append(decode(packed))
+                ok = cursor.delete() and bool(cursor.key())
+        return entries
+
+    def finish(self, url: str, mark: Mark) -> None:
+        """The URL is dealt with: take it from wherever it lies and leave its mark."""
+        key = _key(url)
+        place = self._place(key)
+        if place is not None and not self._txn.delete(place, db=self._taken):
+            self._txn.delete(place, db=self._queue)
+        self._txn.put(key, mark.value, db=self._urls)
+
+    def retry(self, entry: Entry, due_at: float) -> None:
+        """Put a taken entry (with its tries counted up) aside until `due_at`, seconds since the epoch."""
+        key = _key(entry.url)
+        place = self._place(key)
+        if place is None:
+            return
+        self._txn.delete(place, db=self._taken)
+        due = DUE.pack(int(due_at * 1000), ORDER.unpack(place[-ORDER.size :])[1])
+        self._txn.put(due, place + encode(entry), db=self._later)
+
+    def wake(self, now: float) -> tuple[set[str], float | None]:
+        """Queue the retries that are due; returns their hosts, and when the next one is due."""
+        hosts: set[str] = set()
+        with self._txn.cursor(self._later) as cursor:
+            ok = cursor.first()
+            while ok:
+                due_ms, _ = DUE.unpack(cursor.key())
+                if due_ms > now * 1000:
+                    return hosts, due_ms / 1000
+                place, entry = _split(cursor.value())
+                self._txn.put(place, entry, db=self._queue)
+                hosts.add(_host_name(place[: -ORDER.size]))
+                ok = cursor.delete() and bool(cursor.key())
+        return hosts, None
+
+    # -- looking ---------------------------------------------------------------------------------------
+
+    def mark(self, url: str) -> Mark | None:
+        """The mark of a URL, None if it is not known."""
+        value = self._txn.get(_key(url), db=self._urls)
+        return None if value is None else Mark(value[:1])
+
+    def known(self) -> int:
+        """How many URLs are known, whatever their mark."""
+        return int(self._txn.stat(self._urls)["entries"])
+
+    def queued(self) -> int:
+        """How many URLs wait, in the queue, in the window, in flight or for a retry."""
+        return sum(int(self._txn.stat(db)["entries"]) for db in (self._queue, self._taken, self._later))
+
+    def scan(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, Mark]]:
+        """All known keys in [low, high) with their marks, in order. A key over the limit ends in a hash."""
+        with self._txn.cursor(self._urls) as cursor:
+            ok = cursor.set_range(low)
+            while ok and (key := bytes(cursor.key())) < high:
+                yield key, Mark(cursor.value()[:1])
+                ok = cursor.next()
+
+    def entries(self, low: bytes, high: bytes) -> Iterator[Entry]:
+        """The entries that wait in [low, high), in key order."""
+        later = dict(_split(packed) for _, packed in self._txn.cursor(self._later))
+        for key, mark in self.scan(low, high):
+            if mark is Mark.QUEUED:
+                place = self._place(key) or b""
+                get = self._txn.get
+                yield decode(get(place, db=self._queue) or get(place, db=self._taken) or later[place])
+
+    def drop(self, low: bytes, high: bytes) -> int:
+        """Forget the range [low, high): its marks and whatever waits there."""
+        keys = [key for key, _ in self.scan(low, high)]
+        dropped_places = {place for key in keys if (place := self._place(key)) is not None}
+        for key in keys:
+            self._txn.delete(key, db=self._urls)
+        for place in dropped_places:
+            if not self._txn.delete(place, db=self._queue):
+                self._txn.delete(place, db=self._taken)
+        for due, packed in list(self._txn.cursor(self._later)):
+            if _split(packed)[0] in dropped_places:
+                self._txn.delete(due, db=self._later)
+        self._recent.clear()
+        return len(keys)
+
+    # -- notes -----------------------------------------------------------------------------------------
+
+    def note(self, name: str) -> bytes | None:
+        """A value kept beside the URLs, durable with them."""
+        value = self._txn.get(_short(name.encode()), db=self._notes)
+        return None if value is None else bytes(value)
+
+    def set_note(self, name: str, value: bytes) -> None:
+        """Keep a small value beside the URLs."""
+        self._txn.put(_short(name.encode()), value, db=self._notes)
+
+    # -- life ------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Make everything since the last commit durable, in one step."""
+        self._txn.put(b"sequence", self._sequence.to_bytes(8, "big"), db=self._notes)
+        try:
+            self._txn.commit()
+        except lmdb.Error as error:
+            raise _store_error(self._directory, error) from error
+        finally:
+            self._txn = self._env.begin(write=True)
+
+    def close(self) -> None:
+        """Drop what was not committed and release the directory."""
+        self._txn.abort()
+        self._env.close()
+        self._lock.close()
+
+    def _place(self, key: bytes) -> bytes | None:
+        """Where a QUEUED key's entry lies: its key in queue, taken or (as a prefix) later."""
+        value = self._txn.get(key, db=self._urls)
+        if value is None or value[:1] != QUEUED:
+            return None
+        return _host(key) + bytes(value[1:])
+
+    def _restore_taken(self) -> None:
+        with self._txn.cursor(self._taken) as cursor:
+            for place, packed in cursor:
+                self._txn.put(place, packed, db=self._queue)
+        self._txn.drop(self._taken, delete=False)
+
+
+def _key(url: str) -> bytes:
+    return _short(sortkey.sort_key(url))
+
+
+def _short(key: bytes) -> bytes:
+    """The key as LMDB can hold it. A cut key keeps its order against every shorter one, which is all ranges need."""
+    if len(key) <= MAX_KEY_BYTES:
+        return key
+    return key[: MAX_KEY_BYTES - 18] + b"\x00#" + xxhash.xxh3_64_hexdigest(key).encode()
+
+
+def _host(key: bytes) -> bytes:
+    return key[: key.index(b"\x00/") + 2]
+
+
+def _host_prefix(host: str) -> bytes:
+    return sortkey.host_key(host) + b"\x00/"
+
+
+def _host_name(prefix: bytes) -> str:
+    return sortkey.host_name(bytes(prefix[:-2]))
+
+
+def _split(packed: bytes) -> tuple[bytes, bytes]:
+    """The two halves of a value of `later`: the place in `queue`, and the entry."""
+    cut = packed.index(b"\x00/") + 2 + ORDER.size
+    return bytes(packed[:cut]), bytes(packed[cut:])
+
+
+def _lock(directory: Path) -> IO[Any]:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = (directory / "lock").open("w")
+    except OSError as error:
+        raise _store_error(directory, error) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR") from None
+    return handle
+
+
+def _open(directory: Path, fsync: bool) -> Any:
+    try:
+        # readahead off: access is by key, and a read-ahead page counts as our memory
+        return lmdb.open(
+            os.fspath(directory), map_size=MAP_BYTES, max_dbs=5, sync=fsync, readahead=False, meminit=False
+        )
+    except (lmdb.Error, OSError) as error:
+        raise _store_error(directory, error) from error
+
+
+def _store_error(directory: Path, error: Exception) -> StoreError:
+    text = str(error)
+    if getattr(error, "errno", None) == errno.ENOSPC or "No space" in text:
+        text = "the disk is full; free some space and run the same command again: the crawl resumes"
+    elif getattr(error, "errno", None) in (errno.EROFS, errno.EACCES, errno.EPERM):
+        text = f"cannot write here ({text}); choose another -o DIR"
+    return StoreError(f"{directory}: {text}")
