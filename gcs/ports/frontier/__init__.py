@@ -16,6 +16,7 @@ Tables (LMDB), all changed inside one open transaction that `commit` closes:
     queue   host NUL "/" priority sequence      → Entry     filled by insert, retries that are due; emptied by take
     taken   (same key)                          → Entry     filled by take; emptied by finish, retry
     later   due time, sequence                  → queue key, Entry   filled by retry; emptied by wake
+    hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
     notes   name                                → bytes     robots.txt, politeness of hosts, checkpoint position
 """
 

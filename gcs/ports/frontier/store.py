@@ -21,7 +21,6 @@ import xxhash
 from gcs.core import sortkey
 from gcs.errors import StoreError, UsageError
 from gcs.ports.frontier.entry import Entry, Mark, decode, encode
-from gcs.ports.frontier.recent import Recent
 
 #: LMDB's own limit is 511 bytes; longer sort keys end in a hash of the whole
 MAX_KEY_BYTES = 480
@@ -42,7 +41,7 @@ class FrontierSettings:
     window_urls: int = 20_000
     #: URLs of one host in the window
     host_window_urls: int = 100
-    #: fingerprints of URLs seen lately, which answer most links without the disk
+    #: URLs judged lately, which answer most links without the disk
     recent_urls: int = 60_000
     #: seconds between commits; a crash repeats at most what the record log does not hold
     checkpoint_s: float = 2.0
@@ -58,34 +57,38 @@ class Frontier:
         self._directory = directory
         self._lock = _lock(directory)
         self._env = _open(directory, settings.fsync)
-        self._urls, self._queue, self._taken, self._later, self._notes = (
-            self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"notes")
+        self._urls, self._queue, self._taken, self._later, self._hosts, self._notes = (
+            self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes")
         )
-        self._recent = Recent(settings.recent_urls)
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self._restore_taken()
 
     # -- filling ---------------------------------------------------------------------------------------
 
-    def insert(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Queue the entries whose URLs are not known yet, and return those."""
-        recent, put, new = self._recent, self._txn.put, []
+    def insert(self, entries: Iterable[Entry], host_limit: int = 0) -> list[Entry]:
+        """Queue the entries whose URLs are not known yet, and return those.
+
+        Beyond `host_limit` known URLs of a host (0: no limit), new ones of it are dropped unseen.
+        """
+        put, new, counts = self._txn.put, [], dict[bytes, int]()
         for entry in entries:
-            url = entry.url
-            if not recent.add(url):
+            key = _key(entry.url)
+            host = _host(key)
+            count = counts.get(host)
+            if count is None:
+                count = counts[host] = int.from_bytes(self._txn.get(host, db=self._hosts) or b"", "big")
+            if host_limit and count >= host_limit:
                 continue
-            key = _key(url)
             self._sequence += 1
             order = ORDER.pack(entry.priority, self._sequence)
             if put(key, QUEUED + order, overwrite=False, db=self._urls):
-                put(_host(key) + order, encode(entry), db=self._queue)
+                put(host + order, encode(entry), db=self._queue)
+                counts[host] = count + 1
                 new.append(entry)
+        for host, count in counts.items():
+            put(host, count.to_bytes(8, "big"), db=self._hosts)
         return new
-
-    def is_recent(self, url: str) -> bool:
-        """True if the URL is known for sure, from memory alone. False says nothing."""
-        return url in self._recent
 
     def requeue(self, entries: Iterable[Entry]) -> int:
         """Queue finished URLs again (a recrawl). Unknown ones become known; queued ones are left alone."""
@@ -207,7 +210,6 @@ class Frontier:
         for due, packed in list(self._txn.cursor(self._later)):
             if _split(packed)[0] in dropped_places:
                 self._txn.delete(due, db=self._later)
-        self._recent.clear()
         return len(keys)
 
     # -- notes -----------------------------------------------------------------------------------------
@@ -300,7 +302,7 @@ def _open(directory: Path, fsync: bool) -> Any:
     try:
         # readahead off: access is by key, and a read-ahead page counts as our memory
         return lmdb.open(
-            os.fspath(directory), map_size=MAP_BYTES, max_dbs=5, sync=fsync, readahead=False, meminit=False
+            os.fspath(directory), map_size=MAP_BYTES, max_dbs=6, sync=fsync, readahead=False, meminit=False
         )
     except (lmdb.Error, OSError) as error:
         raise _store_error(directory, error) from error

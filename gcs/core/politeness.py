@@ -1,0 +1,127 @@
+"""When a host may be asked again: the rules of politeness, as values and pure functions of the time.
+
+A host is owed one delay between the end of a request and the start of the next. The delay is the largest of
+the configured one, the crawl-delay of its robots.txt (up to a limit) and the adaptive one, which doubles
+when the host answers 429 or 503 and falls back slowly when it answers well. A host without a delay may be
+asked over several connections at once. Where a plan shares a host among several gatherers, each of them
+waits that many times the delay, in turns (`Turn`), so that the host sees one delay.
+
+Invariant: the time between the starts of two requests to a host is never below its delay.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Politeness:
+    """The settings of politeness."""
+
+    #: seconds between two requests to one host
+    delay_s: float = 1.0
+    #: a longer crawl-delay in robots.txt is cut to this
+    max_crawl_delay_s: float = 60.0
+    #: connections to one host at once, where its delay is 0
+    host_connections: int = 8
+    #: connections to one address at once, over all the hosts on it
+    ip_connections: int = 16
+    #: obey robots.txt (RFC 9309)
+    robots: bool = True
+    #: seconds for which a robots.txt is believed
+    robots_cache_s: float = 86_400.0
+    #: tries at an unreachable robots.txt before the host's URLs are given up
+    robots_tries: int = 3
+    #: heed rel=nofollow, meta robots and X-Robots-Tag
+    nofollow: bool = True
+    #: the longest pause that a Retry-After or the adaptive delay can impose
+    max_pause_s: float = 3_600.0
+    #: requests for one URL before it is given up
+    tries: int = 3
+    #: seconds before the first retry; doubled for each further one
+    retry_s: float = 5.0
+    #: pages of one host, 0 for no limit: the last guard against endless hosts
+    host_pages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """This gatherer's turn at a shared host: the index-th of count owners."""
+
+    index: int = 0
+    count: int = 1
+
+
+ALONE = Turn()
+
+
+@dataclass(slots=True)
+class Pace:
+    """How one host is paced. Changed only by the functions below."""
+
+    crawl_delay_s: float = 0.0
+    adaptive_s: float = 0.0
+    #: seconds since the epoch before which no request may start
+    next_at: float = 0.0
+    in_flight: int = 0
+    #: whose turn it is, where the plan shares the host
+    turn: Turn = ALONE
+
+
+def delay_of(pace: Pace, rules: Politeness) -> float:
+    """The delay that the host is owed now."""
+    return max(rules.delay_s, min(pace.crawl_delay_s, rules.max_crawl_delay_s), pace.adaptive_s)
+
+
+def connections_of(pace: Pace, rules: Politeness) -> int:
+    """How many requests to the host may be in flight at once."""
+    return 1 if delay_of(pace, rules) > 0 else rules.host_connections
+
+
+def start_at(pace: Pace, rules: Politeness, now: float) -> float:
+    """The first moment from now on at which a request may start, as far as the delay goes."""
+    earliest = max(now, pace.next_at)
+    return earliest if pace.turn.count == 1 else next_turn(earliest, delay_of(pace, rules), pace.turn)
+
+
+def started(pace: Pace, rules: Politeness, now: float) -> None:
+    """A request to the host starts."""
+    pace.in_flight += 1
+    pace.next_at = now + delay_of(pace, rules)
+
+
+def answered(pace: Pace, rules: Politeness, now: float, status: int = 0, retry_after_s: float = 0.0) -> None:
+    """A request has ended, with an HTTP status or with 0 where there was none."""
+    pace.in_flight -= 1
+    if status in (429, 503):
+        pace.adaptive_s = min(max(2 * pace.adaptive_s, 2 * rules.delay_s, 1.0), rules.max_pause_s)
+    elif pace.adaptive_s and 0 < status < 500:
+        pace.adaptive_s = 0.0 if pace.adaptive_s < 0.1 else pace.adaptive_s * 0.8
+    pause = max(delay_of(pace, rules), min(retry_after_s, rules.max_pause_s))
+    pace.next_at = max(pace.next_at, now + pause)
+
+
+def next_turn(earliest: float, delay_s: float, turn: Turn) -> float:
+    """The first moment at or after `earliest` at which this owner of a shared host may start.
+
+    Time is cut into rounds of count slots, each 1.25 delays long; an owner starts only in the first fifth of its
+    own slot, so that two starts are at least one delay apart even if clocks differ by a little.
+    """
+    slot_s = 1.25 * delay_s
+    if slot_s <= 0:
+        return earliest
+    round_s = slot_s * turn.count
+    begin = earliest - (earliest % round_s) + turn.index * slot_s
+    if earliest <= begin + 0.2 * slot_s:
+        return max(earliest, begin)
+    return begin + round_s
+
+
+def retry_at(tries: int, rules: Politeness, now: float, retry_after_s: float = 0.0) -> float | None:
+    """When to try a URL again after its tries-th failure; None to give it up."""
+    if tries >= rules.tries:
+        return None
+    wait: float = rules.retry_s * 2 ** (tries - 1)
+    return now + min(max(wait, retry_after_s), rules.max_pause_s)
+
+
+#: statuses that a later try may change
+RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 507, 521, 522, 523, 524})

@@ -1,0 +1,127 @@
+"""The crawl report: the figures that a crawl ends with. Other tools read it, so its field names are a contract."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gcs.core.tally import Tally
+
+
+class GathererReport(msgspec.Struct, frozen=True):
+    """One gatherer's part."""
+
+    id: str
+    pages: int
+    bytes: int
+    busy: float
+    superpages: int
+
+
+class Imbalance(msgspec.Struct, frozen=True):
+    """max/mean − 1 over the gatherers."""
+
+    pages: float
+    bytes: float
+    time: float
+
+
+class Report(msgspec.Struct, frozen=True):
+    """`report.json`, the dashboard and /metrics all show these."""
+
+    crawl: str
+    state: str
+    epoch: int
+    gatherers: int
+    helpers: int
+    pages: int
+    unique: int
+    overlap: float
+    failed: int
+    denied_by_robots: int
+    bytes: int
+    seconds: float
+    pages_per_s: float
+    cpu_s: float
+    peak_rss_mb: float
+    known_urls: int
+    queued: int
+    explored_fraction: float
+    exchanged_urls: int
+    exchanged_bytes: int
+    urls_per_page: float
+    suppressed_by_hot_pages: int
+    suppressed_by_c_queue: int
+    imbalance: Imbalance
+    rebalances: int
+    moved_urls: int
+    per_gatherer: list[GathererReport]
+    redirects: int = 0
+    revisits: int = 0
+    retries: int = 0
+    failures: dict[str, int] = {}
+
+
+class Share(msgspec.Struct, frozen=True):
+    """What one gatherer contributes to the report."""
+
+    id: str
+    tally: Tally
+    known_urls: int
+    queued: int
+    unique: int
+    explored_fraction: float
+    busy: float = 1.0
+    superpages: int = 1
+
+
+def imbalance(values: Sequence[float]) -> float:
+    """max/mean − 1; 0 where nothing was done."""
+    total = sum(values)
+    return max(values) * len(values) / total - 1 if total else 0.0
+
+
+def build(crawl: str, state: str, shares: Sequence[Share], epoch: int = 0) -> Report:
+    """The report of a crawl from the shares of its gatherers."""
+    tally = sum((share.tally for share in shares), Tally())
+    unique = sum(share.unique for share in shares)
+    known = sum(share.known_urls for share in shares)
+    seconds = max((share.tally.seconds for share in shares), default=0.0)
+    return Report(
+        crawl=crawl,
+        state=state,
+        epoch=epoch,
+        gatherers=len(shares),
+        helpers=0,
+        pages=tally.pages,
+        unique=unique,
+        overlap=(tally.pages - unique) / unique if unique else 0.0,
+        failed=tally.failed,
+        denied_by_robots=tally.denied_by_robots,
+        bytes=tally.bytes,
+        seconds=round(seconds, 3),
+        pages_per_s=round(tally.pages / seconds, 2) if seconds else 0.0,
+        cpu_s=round(tally.cpu_s, 3),
+        peak_rss_mb=round(tally.peak_rss_mb, 1),
+        known_urls=known,
+        queued=sum(share.queued for share in shares),
+        explored_fraction=round(sum(s.explored_fraction * s.known_urls for s in shares) / known, 4) if known else 0.0,
+        exchanged_urls=0,
+        exchanged_bytes=0,
+        urls_per_page=0.0,
+        suppressed_by_hot_pages=0,
+        suppressed_by_c_queue=0,
+        imbalance=Imbalance(
+            pages=round(imbalance([share.tally.pages for share in shares]), 4),
+            bytes=round(imbalance([share.tally.bytes for share in shares]), 4),
+            time=round(imbalance([share.tally.seconds * share.busy for share in shares]), 4),
+        ),
+        rebalances=0,
+        moved_urls=0,
+        per_gatherer=[
+            GathererReport(s.id, s.tally.pages, s.tally.bytes, round(s.busy, 3), s.superpages) for s in shares
+        ],
+        redirects=tally.redirects,
+        revisits=tally.revisits,
+        retries=tally.retries,
+        failures=dict(sorted(tally.failures.items())),
+    )

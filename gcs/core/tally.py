@@ -1,0 +1,54 @@
+"""What a gatherer counts. A value that adds up: over restarts, and over the gatherers of a team."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Self
+
+import msgspec
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters since the crawl began, resumed runs included."""
+
+    pages: int = 0
+    bytes: int = 0
+    redirects: int = 0
+    revisits: int = 0
+    failed: int = 0
+    denied_by_robots: int = 0
+    retries: int = 0
+    robots_fetched: int = 0
+    links: int = 0
+    new_links: int = 0
+    over_budget: int = 0
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    peak_rss_mb: float = 0.0
+    #: URLs that ended without a page, by kind ("timeout", "http-404", …)
+    failures: dict[str, int] = field(default_factory=dict)
+
+    def fail(self, kind: str) -> None:
+        """One URL ended without a page."""
+        self.failed += 1
+        self.failures[kind] = self.failures.get(kind, 0) + 1
+
+    def __add__(self, other: Self) -> "Tally":
+        total = Tally(**asdict(self))
+        for counter in fields(Tally):
+            if counter.name == "failures":
+                for kind, count in other.failures.items():
+                    total.failures[kind] = total.failures.get(kind, 0) + count
+            elif counter.name == "peak_rss_mb":
+                total.peak_rss_mb = max(self.peak_rss_mb, other.peak_rss_mb)
+            else:
+                setattr(total, counter.name, getattr(self, counter.name) + getattr(other, counter.name))
+        return total
+
+    def encode(self) -> bytes:
+        """As bytes, for the checkpoint."""
+        return msgspec.msgpack.encode(self)
+
+    @staticmethod
+    def decode(data: bytes | None) -> "Tally":
+        """From bytes; None is a crawl that begins."""
+        return msgspec.msgpack.decode(data, type=Tally) if data else Tally()

@@ -1,0 +1,176 @@
+"""The window: the part of the queue that is in memory, ordered by when politeness lets each URL go.
+
+Hosts stand in one of five places:
+
+    ready     may be asked now                       filled by feed, tick, ended; emptied by release
+    sleeping  its delay is not over                  filled by release; emptied by tick
+    held      full connections, or its robots.txt    filled by release, begin; left by ended
+              is being asked for
+    blocked   its address has full connections       filled by release; left by ended (of any host there)
+    hungry    nothing in memory, more on disk        filled by release, arrived; emptied by the owner's feed
+
+Invariant: a host is in at most one place, and release never yields a URL that `core.politeness` forbids now.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Generic, TypeVar
+
+from gcs.core.politeness import Pace, Politeness, answered, connections_of, start_at, started
+
+T = TypeVar("T")
+
+
+class Place(Enum):
+    """Where a host stands."""
+
+    NOWHERE = 0
+    READY = 1
+    SLEEPING = 2
+    HELD = 3
+    BLOCKED = 4
+    HUNGRY = 5
+
+
+@dataclass(slots=True, eq=False)
+class Host(Generic[T]):
+    """A host with URLs in the window."""
+
+    name: str
+    pace: Pace
+    waiting: deque[T] = field(default_factory=deque)
+    #: the frontier may hold more of it on disk
+    more: bool = True
+    place: Place = Place.NOWHERE
+    #: address that its last answer came from
+    ip: str = ""
+    #: set while its robots.txt is being asked for: nothing else is released
+    held: bool = False
+
+
+class Window(Generic[T]):
+    """Hosts, their waiting entries, and who may go next."""
+
+    def __init__(self, rules: Politeness, not_before: float = 0.0) -> None:
+        self._rules = rules
+        #: after a restart we do not know when a host was last asked, so each begins with a pause
+        self._not_before = not_before
+        self.hosts: dict[str, Host[T]] = {}
+        self.hungry: dict[str, Host[T]] = {}
+        self._ready: deque[Host[T]] = deque()
+        self._sleeping: list[tuple[float, int, Host[T]]] = []
+        self._ip_in_flight: dict[str, int] = {}
+        self._ip_blocked: dict[str, deque[Host[T]]] = {}
+        self._serial = 0
+        self.waiting = 0
+
+    def host(self, name: str) -> Host[T]:
+        """The host of that name, known from now on."""
+        host = self.hosts.get(name)
+        if host is None:
+            pace = Pace(next_at=self._not_before + self._rules.delay_s if self._not_before else 0.0)
+            host = self.hosts[name] = Host(name, pace)
+        return host
+
+    def arrived(self, name: str) -> None:
+        """The frontier has URLs of this host on disk: fetch some when there is room."""
+        host = self.host(name)
+        host.more = True
+        if host.place is Place.NOWHERE and not host.waiting:
+            self._put(host, Place.HUNGRY)
+
+    def feed(self, host: Host[T], entries: Iterable[T], more: bool) -> None:
+        """Entries of a hungry host come from the frontier; `more` says whether others stayed there."""
+        before = len(host.waiting)
+        host.waiting.extend(entries)
+        self.waiting += len(host.waiting) - before
+        host.more = more
+        if host.place is Place.HUNGRY:
+            del self.hungry[host.name]
+            host.place = Place.NOWHERE
+        if host.waiting and host.place is Place.NOWHERE:
+            self._put(host, Place.READY)
+
+    def give_back(self, host: Host[T], entry: T) -> None:
+        """A released entry could not be started after all: it goes first next time."""
+        host.waiting.appendleft(entry)
+        self.waiting += 1
+
+    def release(self, now: float, room: int) -> Iterator[tuple[Host[T], T]]:
+        """Entries that may be requested now. For each the caller does one of: `begin` it, give it back and hold
+        the host, or finish it without a request. Ends after `room` begun requests.
+        """
+        while self._sleeping and self._sleeping[0][0] <= now:
+            self._put(heapq.heappop(self._sleeping)[2], Place.READY)
+        while room > 0 and self._ready:
+            host = self._ready.popleft()
+            if self._settle(host, now) is not Place.READY:
+                continue
+            self._ready.pop()
+            host.place = Place.NOWHERE
+            in_flight = host.pace.in_flight
+            self.waiting -= 1
+            yield host, host.waiting.popleft()
+            room -= host.pace.in_flight - in_flight
+            self._settle(host, now)
+
+    def begin(self, host: Host[T], now: float) -> None:
+        """A request to the host starts."""
+        started(host.pace, self._rules, now)
+        if host.ip:
+            self._ip_in_flight[host.ip] = self._ip_in_flight.get(host.ip, 0) + 1
+
+    def ended(self, host: Host[T], now: float, ip: str = "", status: int = 0, retry_after_s: float = 0.0) -> None:
+        """A request to the host has ended."""
+        answered(host.pace, self._rules, now, status, retry_after_s)
+        if host.ip:
+            self._ip_in_flight[host.ip] -= 1
+            if blocked := self._ip_blocked.get(host.ip):
+                self._settle(blocked.popleft(), now)
+            elif not self._ip_in_flight[host.ip]:
+                del self._ip_in_flight[host.ip]
+        if ip and not host.pace.in_flight:
+            host.ip = ip
+        if host.place in (Place.NOWHERE, Place.HELD):
+            self._settle(host, now)
+
+    def next_at(self) -> float | None:
+        """When the next sleeping host may be asked; None if none sleeps."""
+        return self._sleeping[0][0] if self._sleeping else None
+
+    def forget_idle(self, now: float) -> None:
+        """Drop hosts that have nothing to do and are owed no pause: memory follows the work, not the crawl."""
+        idle = [
+            name
+            for name, host in self.hosts.items()
+            if host.place is Place.NOWHERE and not host.waiting and not host.pace.in_flight and host.pace.next_at <= now
+        ]
+        for name in idle:
+            del self.hosts[name]
+
+    def _settle(self, host: Host[T], now: float) -> Place:
+        """Put a host where it belongs."""
+        pace = host.pace
+        if host.held or pace.in_flight >= connections_of(pace, self._rules):
+            return self._put(host, Place.HELD)
+        if not host.waiting:
+            return self._put(host, Place.HUNGRY if host.more else Place.NOWHERE)
+        if (at := start_at(pace, self._rules, now)) > now:
+            self._serial += 1
+            heapq.heappush(self._sleeping, (at, self._serial, host))
+            return self._put(host, Place.SLEEPING)
+        if self._ip_in_flight.get(host.ip, 0) >= self._rules.ip_connections:
+            self._ip_blocked.setdefault(host.ip, deque()).append(host)
+            return self._put(host, Place.BLOCKED)
+        return self._put(host, Place.READY)
+
+    def _put(self, host: Host[T], place: Place) -> Place:
+        host.place = place
+        if place is Place.READY:
+            self._ready.append(host)
+        elif place is Place.HUNGRY:
+            self.hungry[host.name] = host
+        return place

@@ -1,0 +1,64 @@
+"""Logging: stdlib logging with a stable event name and fields. INFO is a change of state.
+
+    events = Events("gatherer")
+    events.info("resumed", queued=120, pages=31)      →      gatherer.resumed queued=120 pages=31
+"""
+
+import json
+import logging
+import sys
+from typing import Any
+
+
+class Events:
+    """Names the events of one part."""
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+        self._log = logging.getLogger(f"gcs.{part}")
+
+    def debug(self, event: str, **fields: Any) -> None:
+        """What only a developer wants to see."""
+        self._emit(logging.DEBUG, event, fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        """A change of state."""
+        self._emit(logging.INFO, event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Something went wrong, and the crawl goes on."""
+        self._emit(logging.WARNING, event, fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Something went wrong, and somebody has to act."""
+        self._emit(logging.ERROR, event, fields)
+
+    def _emit(self, level: int, event: str, fields: dict[str, Any]) -> None:
+        if self._log.isEnabledFor(level):
+            self._log.log(level, f"{self._part}.{event}", extra={"fields": fields})
+
+
+class TextFormatter(logging.Formatter):
+    """One line for a person."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
+        return f"{self.formatTime(record, '%H:%M:%S')} {record.levelname:<7} {super().format(record)} {fields}".rstrip()
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line, for a log collector."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {"time": record.created, "level": record.levelname.lower(), "event": record.getMessage()}
+        return json.dumps(entry | getattr(record, "fields", {}), default=str)
+
+
+def set_up(level: str, as_json: bool) -> None:
+    """Send the events of this process to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
+    logger = logging.getLogger("gcs")
+    logger.handlers[:] = [handler]
+    logger.setLevel(level.upper())
+    logger.propagate = False

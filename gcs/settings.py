@@ -1,0 +1,165 @@
+"""The settings tree: frozen dataclasses, one per part, each spelled beside its code and put together here.
+
+Precedence: TOML file < environment (GCS_SECTION_KEY) < flags. An unknown key is an error that names the
+nearest known one. Documentation of a key is the `#:` comment above its field: `--help` and `gcs settings` print it.
+"""
+
+import dataclasses
+import difflib
+import inspect
+import tomllib
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from gcs import __version__
+from gcs.core.politeness import Politeness
+from gcs.core.traps import Guard
+from gcs.core.urls import Rules
+from gcs.errors import SettingsError
+from gcs.ports.fetch import FetchSettings
+from gcs.ports.frontier import FrontierSettings
+from gcs.ports.records import StoreSettings
+from gcs.ports.summarise import SummarySettings
+
+ENVIRONMENT_PREFIX = "GCS_"
+#: variables of that prefix which are not settings
+NOT_SETTINGS = frozenset({"GCS_SPACE"})
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSettings:
+    """What is crawled, in whose name, and when it ends."""
+
+    #: name of the crawl, in file names and on the whiteboard
+    name: str = "crawl"
+    #: e-mail address or page of whoever answers for this crawl; sites see it in the User-Agent
+    contact: str = ""
+    #: follow links to: the hosts of the seeds, their registered domains, or anywhere
+    scope: Literal["host", "domain", "any"] = "host"
+    #: regular expressions; a URL must match one of them, if there are any
+    include: tuple[str, ...] = ()
+    #: regular expressions; a URL that matches one of them is left out
+    exclude: tuple[str, ...] = ()
+    #: end after so many pages; 0 for no limit
+    max_pages: int = 0
+    #: end after so many seconds; 0 for no limit
+    max_seconds: float = 0.0
+    #: take the sitemaps that robots.txt names as link sources
+    sitemaps: bool = True
+    #: redirects in a row that are followed
+    max_redirects: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of a crawl."""
+
+    crawl: CrawlSettings = field(default_factory=CrawlSettings)
+    politeness: Politeness = field(default_factory=Politeness)
+    urls: Rules = field(default_factory=Rules)
+    traps: Guard = field(default_factory=Guard)
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    summary: SummarySettings = field(default_factory=SummarySettings)
+    frontier: FrontierSettings = field(default_factory=FrontierSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+
+
+def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
+    """The settings of a run. `flags` maps dotted keys ("politeness.delay_s") to values; None counts as not given."""
+    tree: dict[str, dict[str, object]] = {}
+    for source, values in (
+        (str(file), _from_file(file) if file else {}),
+        ("environment", _from_environment(environment)),
+        ("command line", {key: value for key, value in flags.items() if value is not None}),
+    ):
+        for dotted, value in values.items():
+            _check_key(dotted, source)
+            section, _, key = dotted.partition(".")
+            tree.setdefault(section, {})[key] = _split(value, types()[dotted])
+    try:
+        return msgspec.convert(tree, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"settings: {str(error).replace('`$.', '`')}") from None
+
+
+def user_agent(settings: Settings) -> str:
+    """Who crawls, and where to complain."""
+    contact = settings.crawl.contact
+    return settings.fetch.user_agent or f"gcs/{__version__}" + (f" (+{contact})" if contact else "")
+
+
+def types() -> dict[str, Any]:
+    """Every dotted key with the type of its value."""
+    return {
+        f"{section.name}.{name}": annotation
+        for section in dataclasses.fields(Settings)
+        for name, annotation in typing.get_type_hints(section.type).items()
+        if name in {known.name for known in dataclasses.fields(typing.cast(Any, section.type))}
+    }
+
+
+def documentation() -> Iterator[tuple[str, object, str]]:
+    """Every dotted key with its default and the text of its `#:` comment."""
+    defaults = Settings()
+    for section in dataclasses.fields(Settings):
+        part = getattr(defaults, section.name)
+        notes: list[str] = []
+        for line in map(str.strip, inspect.getsource(type(part)).splitlines()):
+            name = line.partition(":")[0]
+            if line.startswith("#:"):
+                notes.append(line[2:].strip())
+            elif hasattr(part, name) and line.startswith(f"{name}:"):
+                yield f"{section.name}.{name}", getattr(part, name), " ".join(notes)
+                notes = []
+
+
+def _from_file(file: Path) -> dict[str, object]:
+    try:
+        tree = tomllib.loads(file.read_text())
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read ({error.strerror}); give a TOML file with -c") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file}: not TOML: {error}") from None
+    flat: dict[str, object] = {}
+    for section, values in tree.items():
+        if not isinstance(values, dict):
+            raise SettingsError(f"{file}: '{section}' stands outside a [section]; known sections: {_sections()}")
+        flat |= {f"{section}.{key}": value for key, value in values.items()}
+    return flat
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, object]:
+    known = {f"{ENVIRONMENT_PREFIX}{dotted.replace('.', '_').upper()}": dotted for dotted in types()}
+    found: dict[str, object] = {}
+    for name, value in environment.items():
+        if name in known:
+            found[known[name]] = value
+        elif name.startswith(ENVIRONMENT_PREFIX) and name not in NOT_SETTINGS:
+            raise SettingsError(f"environment: unknown setting {name}{_nearest(name, known)}")
+    return found
+
+
+def _check_key(dotted: str, source: str) -> None:
+    if dotted not in types():
+        raise SettingsError(f"{source}: unknown setting '{dotted}'{_nearest(dotted, types())}")
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"; did you mean '{close[0]}'?" if close else f"; known sections: {_sections()}"
+
+
+def _sections() -> str:
+    return ", ".join(section.name for section in dataclasses.fields(Settings))
+
+
+def _split(value: object, annotation: object) -> object:
+    """A list that comes as text is separated by commas."""
+    if isinstance(value, str) and typing.get_origin(annotation) is tuple:
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
