@@ -1,0 +1,57 @@
+"""Where the files of a gatherer's record store lie.
+
+DIR/warc/NAME-GATHERER-yyyymmddhhmmss-SERIAL.warc.gz
+DIR/summaries/GATHERER-NNNNNN.parquet            made from the closed log file NNNNNN
+DIR/state/GATHERER/log/NNNNNN.log
+DIR/state/GATHERER/spool/{warc,summaries}/       instead of the first two, where files move to a URL
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+WARC, SUMMARIES = "warc", "summaries"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The paths of one gatherer in one crawl directory."""
+
+    directory: Path
+    gatherer: str
+    #: where finished files go, "" for the crawl directory itself
+    url: str = ""
+
+    @property
+    def state(self) -> Path:
+        """What is the gatherer's own: lock, log, spool."""
+        return self.directory / "state" / self.gatherer
+
+    @property
+    def log(self) -> Path:
+        """The record log."""
+        return self.state / "log"
+
+    @property
+    def warc(self) -> Path:
+        """Where WARC files are written."""
+        return (self.state / "spool" if self.url else self.directory) / WARC
+
+    @property
+    def summaries(self) -> Path:
+        """Where Parquet files are written."""
+        return (self.state / "spool" if self.url else self.directory) / SUMMARIES
+
+    def parquet(self, number: int) -> Path:
+        """The Parquet form of a log file."""
+        return self.summaries / parquet_name(self.gatherer, number)
+
+
+def parquet_name(gatherer: str, number: int) -> str:
+    """g1-000001.parquet"""
+    return f"{gatherer}-{number:06d}.parquet"
+
+
+def parse_parquet_name(name: str) -> tuple[str, int] | None:
+    """The gatherer and the log number in the name of a Parquet file; None for another name."""
+    gatherer, _, number = name.removesuffix(".parquet").rpartition("-")
+    return (gatherer, int(number)) if name.endswith(".parquet") and gatherer and number.isdecimal() else None

@@ -1,0 +1,142 @@
+"""What holds after a crash: cuts the record log and the WARC files back to where they agree.
+
+The log is the truth. Its last file is cut after its last whole frame; frames since the last Synced mark
+whose WARC records are not whole on disk are cut too, with all that follows; then the WARC file is cut after
+the last record that a frame names, and newer WARC files, which no frame names, are removed.
+
+Invariant: afterwards log and WARC agree one to one. It must not touch a closed log file, nor a WARC file
+that is older than the one the log names last.
+"""
+
+import logging
+import os
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from gcs.ports.records.appendfile import store_error, sync_directory
+from gcs.ports.records.log import (
+    FETCHED,
+    OPENED,
+    PAGE,
+    SYNCED,
+    Frame,
+    fetched_of,
+    file_name,
+    frames,
+    log_numbers,
+    opened_of,
+    page_of,
+)
+from gcs.ports.records.warcfiles import files_of, serial_of
+
+logger = logging.getLogger(__name__)
+_CHUNK_BYTES = 1 << 16
+
+
+class Recovered(NamedTuple):
+    """Where to go on: the last log file, the page records in it, and the end of the WARC."""
+
+    log_number: int
+    log_end: int
+    records: int
+    warc_file: str
+    warc_end: int
+    warc_serial: int
+
+
+def recover(log_directory: Path, warc_directory: Path, prefix: str) -> Recovered | None:
+    """Cut the store back to its last consistent state; None where there is no log yet."""
+    try:
+        state = _last_state(log_directory, warc_directory)
+        if state is not None:
+            _cut(log_directory / file_name(state.log_number), state.log_end)
+            _cut_warc(warc_directory, prefix, state)
+    except OSError as error:
+        raise store_error("recover", Path(error.filename or log_directory), error) from error
+    return state
+
+
+def _last_state(log_directory: Path, warc_directory: Path) -> Recovered | None:
+    for number in reversed(log_numbers(log_directory)):
+        path = log_directory / file_name(number)
+        if state := _scan(path, number, warc_directory):
+            return state
+        path.unlink()  # killed while the file was made: it holds no frame, its predecessor is still here
+    return None
+
+
+def _scan(path: Path, number: int, warc_directory: Path) -> Recovered | None:
+    """The state after the last frame that holds, or None for a file without a header."""
+    synced_end = max((frame.end for frame in frames(path) if frame.kind == SYNCED), default=0)
+    state: Recovered | None = None
+    for frame in frames(path):
+        if state is None:
+            if frame.kind != OPENED:
+                return None
+            opened = opened_of(frame)
+            state = Recovered(number, frame.end, 0, opened.warc_file, opened.warc_end, opened.warc_serial)
+            continue
+        place = _place(frame)
+        if place is not None and place[0]:
+            name, end = place
+            start = state.warc_end if name == state.warc_file else 0
+            if frame.start >= synced_end and not _whole(warc_directory / name, start, end):
+                logger.warning("record_cut file=%s reason=warc-record-not-whole warc=%s", path, name)
+                return state
+            state = state._replace(warc_file=name, warc_end=end, warc_serial=serial_of(name))
+        state = state._replace(log_end=frame.end, records=state.records + (frame.kind == PAGE))
+    return state
+
+
+def _place(frame: Frame) -> tuple[str, int] | None:
+    """The WARC file that a frame names, and the end of the record in it."""
+    if frame.kind not in (PAGE, FETCHED):
+        return None
+    named = page_of(frame) if frame.kind == PAGE else fetched_of(frame)
+    return named.warc_file, named.warc_offset + named.warc_bytes
+
+
+def _whole(path: Path, start: int, end: int) -> bool:
+    """Whether the bytes from start to end are there and are undamaged gzip members."""
+    if not path.is_file() or path.stat().st_size < end:
+        return False
+    with path.open("rb") as file:
+        file.seek(start)
+        left = end - start
+        rest = b""
+        while left or rest:
+            member = zlib.decompressobj(wbits=31)
+            while not member.eof:
+                if not rest:
+                    rest = file.read(min(left, _CHUNK_BYTES))
+                    left -= len(rest)
+                    if not rest:
+                        return False
+                try:
+                    member.decompress(rest)
+                except zlib.error:
+                    return False
+                rest = member.unused_data
+    return True
+
+
+def _cut_warc(directory: Path, prefix: str, state: Recovered) -> None:
+    for path in files_of(directory, prefix):
+        if serial_of(path.name) > state.warc_serial:
+            logger.info("warc_orphan_removed file=%s", path)
+            path.unlink()
+    if state.warc_file and (directory / state.warc_file).is_file():
+        _cut(directory / state.warc_file, state.warc_end)
+    sync_directory(directory)
+
+
+def _cut(path: Path, end: int) -> None:
+    size = path.stat().st_size
+    if size < end:  # damaged behind our back, after it was synced: leave it, go on in a new file
+        logger.warning("file_short file=%s bytes=%d expected=%d", path, size, end)
+    elif size > end:
+        logger.info("tail_cut file=%s bytes=%d", path, size - end)
+        with path.open("r+b") as file:
+            file.truncate(end)
+            os.fsync(file.fileno())

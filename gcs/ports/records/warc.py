@@ -1,0 +1,141 @@
+"""WARC 1.1 records as bytes: one gzip member each (ISO 28500:2017).
+
+Only the format: no files, no names, no dates of its own. The block of a response is the answer as an
+HTTP/1.1 message whose body is the payload as sent; headers that would contradict it (the transfer coding,
+which the fetch engine removed, and a wrong length) are kept under X-GCS- names. HTTP/2 and 3 are written
+as HTTP/1.1, as archives do, with the true protocol in WARC-Protocol.
+
+Invariant: every record is whole by itself: its lengths and digests are those of its block.
+"""
+
+from base64 import b32encode
+from datetime import UTC, datetime
+from hashlib import sha1
+from http import HTTPStatus
+from uuid import uuid4
+
+from isal import isal_zlib
+
+from gcs.core.page import Response
+from gcs.ports.records.digests import Original
+
+_GZIP = 31  # zlib's wbits for one gzip member
+_IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_PROTOCOLS = {"2": "h2", "2.0": "h2", "3": "h3", "3.0": "h3"}
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+def warcinfo(file_name: str, at: float, fields: dict[str, str], level: int) -> bytes:
+    """The first record of a file: who made it and how."""
+    block = "".join(f"{name}: {_one_line(value)}\r\n" for name, value in fields.items()).encode()
+    head = (
+        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {record_id()}\r\nWARC-Date: {warc_date(at)}\r\n"
+        f"WARC-Filename: {file_name}\r\nContent-Type: application/warc-fields\r\n"
+    )
+    return _member(head, block, b"", level)
+
+
+def request(response: Response, response_id: str, level: int) -> bytes:
+    """The request that brought this response."""
+    block = response.request_head
+    if not block.endswith(b"\r\n\r\n"):
+        block = block.rstrip(b"\r\n") + b"\r\n\r\n"
+    head = (
+        _common("request", response, record_id()) + f"WARC-Concurrent-To: {response_id}\r\n"
+        "Content-Type: application/http;msgtype=request\r\n"
+    )
+    return _member(head, block, b"", level)
+
+
+def response(response: Response, response_id: str, payload_digest: str, level: int) -> bytes:
+    """The answer in full."""
+    head = (
+        _common("response", response, response_id) + f"WARC-Payload-Digest: {payload_digest}\r\n"
+        "Content-Type: application/http;msgtype=response\r\n"
+    )
+    return _member(head, http_head(response), response.body, level)
+
+
+def revisit(response: Response, response_id: str, payload_digest: str, original: Original, level: int) -> bytes:
+    """The head of the answer alone: its payload is that of an earlier record.
+
+    Of a 304 the payload digest may be unknown (""), and the date of the original (0).
+    """
+    profile = _NOT_MODIFIED if response.status == HTTPStatus.NOT_MODIFIED else _IDENTICAL_PAYLOAD
+    head = _common("revisit", response, response_id) + (
+        f"WARC-Profile: {profile}\r\nWARC-Refers-To-Target-URI: {original.url}\r\n"
+        "Content-Type: application/http;msgtype=response\r\n"
+    )
+    if original.fetched_at:
+        head += f"WARC-Refers-To-Date: {warc_date(original.fetched_at)}\r\n"
+    if payload_digest:
+        head += f"WARC-Payload-Digest: {payload_digest}\r\n"
+    return _member(head, http_head(response), b"", level)
+
+
+def http_head(response: Response) -> bytes:
+    """Status line and headers as an HTTP/1 message that agrees with the stored body."""
+    version = "1.0" if response.http_version == "1.0" else "1.1"
+    status = response.status
+    lines = [f"HTTP/{version} {status} {response.reason or _PHRASES.get(status, 'Unknown')}"]
+    for name, value in response.headers:
+        lower = name.lower()
+        if lower == "transfer-encoding" or (lower == "content-length" and _disagrees(value, response)):
+            name = "X-GCS-" + name
+        lines.append(f"{name}: {value}")
+    text = "\r\n".join(lines)
+    if text.count("\n") != len(lines) - 1 or text.count("\r") != len(lines) - 1:
+        text = "\r\n".join(map(_one_line, lines))
+    text += "\r\n\r\n"
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape")
+
+
+def payload_digest(body: bytes) -> str:
+    """The name of a payload, sha1:BASE32."""
+    return _digest_text(sha1(body, usedforsecurity=False).digest())
+
+
+def warc_date(at: float) -> str:
+    """2026-01-31T12:00:00.000000Z: always six digits, since readers take the fraction for microseconds."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def record_id() -> str:
+    """A fresh WARC-Record-ID."""
+    return f"<urn:uuid:{uuid4()}>"
+
+
+def _common(kind: str, response: Response, this_id: str) -> str:
+    protocol = _PROTOCOLS.get(response.http_version)
+    return (
+        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {this_id}\r\n"
+        f"WARC-Date: {warc_date(response.started_at)}\r\nWARC-Target-URI: {response.request.url}\r\n"
+        + (f"WARC-IP-Address: {response.ip}\r\n" if response.ip else "")
+        + (f"WARC-Protocol: {protocol}\r\n" if protocol else "")
+    )
+
+
+def _member(head: str, block: bytes, body: bytes, level: int) -> bytes:
+    digest = sha1(block, usedforsecurity=False)
+    digest.update(body)
+    head += f"WARC-Block-Digest: {_digest_text(digest.digest())}\r\nContent-Length: {len(block) + len(body)}\r\n\r\n"
+    record = b"".join((head.encode(), block, body, b"\r\n\r\n"))
+    compressed: bytes = isal_zlib.compress(record, level, _GZIP)
+    return compressed
+
+
+def _digest_text(digest: bytes) -> str:
+    return "sha1:" + b32encode(digest).decode()
+
+
+def _disagrees(length: str, response: Response) -> bool:
+    # a 304 has no body by definition: its length is that of the copy it confirms
+    return response.status != HTTPStatus.NOT_MODIFIED and length.strip() != str(len(response.body))
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\r", " ").replace("\n", " ")
