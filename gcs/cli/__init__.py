@@ -1,0 +1,65 @@
+"""The command line. Each command is a room of its own, loaded only when it is asked for.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit, 130 interrupted (state kept, resumable).
+"""
+
+import importlib
+import sys
+
+import click
+
+from gcs import __version__
+from gcs.errors import GcsError
+
+#: command → (module, what it does); the text stands here so that `gcs --help` loads nothing
+COMMANDS = {
+    "demo": ("gcs.cli.demo", "Crawl a small web that ships with GCS, and print the report."),
+    "crawl": ("gcs.cli.crawl", "Crawl from seeds on this machine; run again on the same DIR to resume."),
+    "status": ("gcs.cli.status", "Show how a crawl stands."),
+    "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
+    "settings": ("gcs.cli.settings", "List every setting with its default."),
+    "space": ("gcs.cli.space", "Look at the whiteboard."),
+}
+
+
+class Commands(click.Group):
+    """A click group that imports a command's module when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of COMMANDS: the way through a crawl."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Load one command."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(COMMANDS[name][0]), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from COMMANDS alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gcs")
+def gcs() -> None:
+    """GCS: a web crawler that a team of machines shares."""
+
+
+def main() -> None:
+    """Run a command; an error that we foresaw is one line on stderr and the right exit code."""
+    try:
+        sys.exit(gcs.main(standalone_mode=False) or 0)
+    except GcsError as error:
+        click.echo(f"gcs: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has gone: nothing is wrong
+        sys.stderr.close()
+        sys.exit(0)

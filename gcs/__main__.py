@@ -1,0 +1,5 @@
+"""`python -m gcs` is `gcs`."""
+
+from gcs.cli import main
+
+main()

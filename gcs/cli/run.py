@@ -1,0 +1,69 @@
+"""Running a gatherer from a terminal: the event loop, Ctrl-C, the progress line."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcs.cli.progress import Progress
+from gcs.core import report
+from gcs.core.report import Report
+from gcs.roles.gatherer import Gatherer, State
+
+#: seconds between two redraws of the progress
+REFRESH_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a crawl ended."""
+
+    report: Report
+    interrupted: bool
+
+
+def run_crawl(
+    make: Callable[[], Gatherer], seeds: list[str], *, crawl: str, progress: bool, recrawl: bool = False
+) -> Outcome:
+    """Run a gatherer to its end. The first Ctrl-C keeps the state and ends soon, the second ends at once."""
+    try:
+        from uvloop import run
+    except ImportError:  # Windows
+        run = asyncio.run
+    return run(_run(make, seeds, crawl, progress, recrawl))
+
+
+async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progress: bool, recrawl: bool) -> Outcome:
+    gatherer = make()
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        if interrupted:
+            os._exit(130)  # everything stored is in the log already; the next run replays it
+        interrupted = True
+        print("\nending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
+        gatherer.stop()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    display = asyncio.create_task(_show(gatherer)) if progress and sys.stderr.isatty() else None
+    try:
+        state = await gatherer.run(seeds, recrawl)
+    finally:
+        if display:
+            display.cancel()
+            await asyncio.gather(display, return_exceptions=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return Outcome(report.build(crawl, state, [gatherer.last_share]), interrupted)
+
+
+async def _show(gatherer: Gatherer) -> None:
+    with Progress() as bar:
+        while gatherer.state is State.RUNNING:
+            await asyncio.sleep(REFRESH_S)
+            bar.update(gatherer.share())

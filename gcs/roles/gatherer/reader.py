@@ -1,0 +1,86 @@
+"""The reader: what a response means. Recogniser, summariser and link joiner of the paper's gatherer in one place.
+
+Response in, Reading out: the document, its canonical out-links, and what its robots directives allow. It decides
+nothing about the crawl and keeps nothing but the joiner's memo.
+"""
+
+import msgspec
+
+from gcs.core.page import Document, Response
+from gcs.core.urls import Joiner, Rules, canonical
+from gcs.ports.summarise import Depth, Options, summarise
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What was read in a page."""
+
+    document: Document
+    #: canonical URLs to follow, in document order
+    outlinks: list[str]
+    #: where the content belongs: rel=canonical, or the URL itself
+    final_url: str
+    #: the page or its server asks that it not be indexed
+    noindex: bool
+
+
+NOTHING = Document(hrefs=[])
+
+
+class Reader:
+    """Reads responses for one gatherer."""
+
+    def __init__(self, urls: Rules, options: Options, depth: Depth, heed: bool) -> None:
+        self._rules = urls
+        self._joiner = Joiner(urls)
+        self._options = options
+        self._depth = depth
+        self._heed = heed
+
+    def read(self, response: Response) -> Reading:
+        """The content of a 2xx response."""
+        url = response.request.url
+        content_type = response.header("content-type") or ""
+        document = summarise(response.content, content_type, url, self._depth, self._options)
+        noindex, nofollow = _header_directives(response, self._options.agent)
+        noindex = self._heed and (noindex or document.noindex)
+        if self._heed and (nofollow or document.nofollow):
+            return Reading(document, [], url, noindex)
+        base = url
+        if document.base:
+            base = next(iter(self._joiner.join(url, (document.base,))), url)
+        hrefs = document.hrefs
+        if document.refresh or document.canonical:
+            hrefs = [*filter(None, (document.refresh, document.canonical)), *hrefs]
+        outlinks = self._joiner.join(base, hrefs)
+        final_url = url
+        if document.canonical:
+            final_url = next(iter(self._joiner.join(base, (document.canonical,))), url)
+        return Reading(document, outlinks, final_url, noindex)
+
+    def redirect_target(self, response: Response) -> str | None:
+        """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
+        location = response.header("location")
+        if not location:
+            return None
+        return next(iter(self._joiner.join(response.request.url, (location,))), None)
+
+    def canonical(self, url: str) -> str | None:
+        """A URL in canonical form under the settings of this crawl."""
+        return canonical(url, self._rules)
+
+
+def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
+    """(noindex, nofollow) of the X-Robots-Tag headers that speak to everybody or to us."""
+    noindex = nofollow = False
+    for name, value in response.headers:
+        if len(name) == 12 and name.lower() == "x-robots-tag":
+            words = value.lower()
+            addressee, colon, rest = words.partition(":")
+            if colon and "," not in addressee and addressee.strip() not in ("unavailable_after", "max-snippet"):
+                if addressee.strip() != agent:
+                    continue
+                words = rest
+            directives = {word.strip() for word in words.split(",")}
+            noindex |= bool(directives & {"noindex", "none"})
+            nofollow |= bool(directives & {"nofollow", "none"})
+    return noindex, nofollow

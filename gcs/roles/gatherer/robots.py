@@ -1,0 +1,86 @@
+"""The robots desk: which robots.txt rules hold for an origin, and what is still to be asked.
+
+An origin's rules live in a bounded memory, and behind it in the frontier's notes, so that a restart or a hand-over
+does not ask again. An unreachable robots.txt (5xx, no answer) forbids everything for now: it is asked again
+after a pause, and after `robots_tries` the origin's URLs are given up.
+
+Invariant: `rules` never returns rules that are older than `robots_cache_s`.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import msgspec
+
+from gcs.core.politeness import Politeness
+from gcs.core.robots import ALLOW_ALL, DENY_ALL, Robots
+
+#: origins whose rules stay in memory
+MEMORY_ORIGINS = 10_000
+#: redirects of a robots.txt that are followed (RFC 9309 asks for at least five)
+MAX_HOPS = 5
+
+
+class Filed(msgspec.Struct, frozen=True, array_like=True):
+    """A robots.txt as it is kept on disk and handed over."""
+
+    expires_at: float
+    unreachable: bool
+    body: bytes
+
+
+class RobotsDesk:
+    """Rules by origin. filled by: answers to robots.txt requests, notes; emptied by: age."""
+
+    def __init__(
+        self, rules: Politeness, agent: str, read: Callable[[str], bytes | None], write: Callable[[str, bytes], None]
+    ) -> None:
+        self._rules = rules
+        self._agent = agent
+        self._read = read
+        self._write = write
+        self._memory: OrderedDict[str, tuple[float, Robots]] = OrderedDict()
+        self._tries: dict[str, int] = {}
+
+    def rules(self, origin: str, now: float) -> Robots | None:
+        """The rules of an origin, or None where its robots.txt has to be asked for first."""
+        if not self._rules.robots:
+            return ALLOW_ALL
+        held = self._memory.get(origin)
+        if held is None:
+            packed = self._read(f"robots {origin}")
+            if packed is None:
+                return None
+            filed = msgspec.msgpack.decode(packed, type=Filed)
+            held = (filed.expires_at, DENY_ALL if filed.unreachable else Robots.parse(filed.body, self._agent))
+            self._remember(origin, held)
+        return held[1] if now < held[0] else None
+
+    def answered(self, origin: str, status: int, body: bytes, now: float) -> Robots:
+        """The server gave its rules: a 2xx with a body, or a 4xx, which allows everything."""
+        self._tries.pop(origin, None)
+        return self._file(origin, Filed(now + self._rules.robots_cache_s, False, body if status < 300 else b""))
+
+    def unreachable(self, origin: str, now: float) -> float | None:
+        """No rules could be had. When to ask again; None once that is given up (the origin is then closed)."""
+        tries = self._tries[origin] = self._tries.get(origin, 0) + 1
+        if tries < self._rules.robots_tries:
+            return now + min(self._rules.retry_s * 2 ** (tries - 1), self._rules.max_pause_s)
+        del self._tries[origin]
+        self._file(origin, Filed(now + self._rules.robots_cache_s, True, b""))
+        return None
+
+    def is_closed(self, robots: Robots) -> bool:
+        """Whether these rules stand for a robots.txt that could not be had."""
+        return robots is DENY_ALL
+
+    def _file(self, origin: str, filed: Filed) -> Robots:
+        robots = DENY_ALL if filed.unreachable else Robots.parse(filed.body, self._agent)
+        self._write(f"robots {origin}", msgspec.msgpack.encode(filed))
+        self._remember(origin, (filed.expires_at, robots))
+        return robots
+
+    def _remember(self, origin: str, held: tuple[float, Robots]) -> None:
+        self._memory[origin] = held
+        if len(self._memory) > MEMORY_ORIGINS:
+            self._memory.popitem(last=False)

@@ -1,0 +1,169 @@
+"""The frontier against a model: whatever the order of operations and crashes, no URL is lost or doubled."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import settings, stateful
+from hypothesis import strategies as st
+
+from gcs.core import sortkey
+from gcs.core.urls import host
+from gcs.errors import StoreError, UsageError
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+
+QUICK = FrontierSettings(fsync=False)
+HOSTS = ("example.com", "www.example.com", "example.org", "127.0.0.1:8080", "a.b.example.com")
+URLS = [f"http://{name}/{path}" for name in HOSTS for path in ("", "a", "a/b", "a/b/?x=1", "b", "long/" + "x" * 600)]
+
+
+class FrontierMachine(stateful.RuleBasedStateMachine):
+    """insert, take, finish, retry, wake, drop, commit and crash against plain dictionaries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory()
+        self.frontier = Frontier(Path(self.folder.name), QUICK)
+        self.now = 1000.0
+        self.marks: dict[str, Mark] = {}
+        self.taken: dict[str, Entry] = {}
+        self.later: dict[str, float] = {}
+        self.committed: dict[str, Mark] = {}
+        self.committed_later: dict[str, float] = {}
+
+    def teardown(self) -> None:
+        self.frontier.close()
+        self.folder.cleanup()
+
+    @stateful.rule(urls=st.lists(st.sampled_from(URLS)), priority=st.integers(0, 3))
+    def insert(self, urls: list[str], priority: int) -> None:
+        new = self.frontier.insert([Entry(url, priority=priority) for url in urls])
+        assert [entry.url for entry in new] == list(dict.fromkeys(url for url in urls if url not in self.marks))
+        self.marks |= {entry.url: Mark.QUEUED for entry in new}
+
+    @stateful.rule(name=st.sampled_from(HOSTS), count=st.integers(1, 4))
+    def take(self, name: str, count: int) -> None:
+        bare = name.partition(":")[0]
+        waiting = [
+            url
+            for url, mark in self.marks.items()
+            if mark is Mark.QUEUED and host(url) == bare and url not in self.taken and url not in self.later
+        ]
+        entries = self.frontier.take(bare, count)
+        assert len(entries) == min(count, len(waiting))
+        assert {entry.url for entry in entries} <= set(waiting)
+        assert [entry.priority for entry in entries] == sorted(entry.priority for entry in entries)
+        self.taken |= {entry.url: entry for entry in entries}
+
+    @stateful.precondition(lambda self: self.taken)
+    @stateful.rule(data=st.data(), mark=st.sampled_from([Mark.DONE, Mark.FAILED, Mark.REFUSED]))
+    def finish(self, data: st.DataObject, mark: Mark) -> None:
+        url = data.draw(st.sampled_from(sorted(self.taken)))
+        self.frontier.finish(url, mark)
+        del self.taken[url]
+        self.marks[url] = mark
+
+    @stateful.precondition(lambda self: self.taken)
+    @stateful.rule(data=st.data(), wait=st.integers(1, 20))
+    def retry(self, data: st.DataObject, wait: int) -> None:
+        url = data.draw(st.sampled_from(sorted(self.taken)))
+        self.frontier.retry(self.taken.pop(url), self.now + wait)
+        self.later[url] = self.now + wait
+
+    @stateful.rule(seconds=st.integers(0, 15))
+    def wake(self, seconds: int) -> None:
+        self.now += seconds
+        hosts, next_at = self.frontier.wake(self.now)
+        due = {url for url, at in self.later.items() if at <= self.now}
+        assert hosts == {host(url) for url in due}
+        self.later = {url: at for url, at in self.later.items() if url not in due}
+        assert next_at == (min(self.later.values()) if self.later else None)
+
+    @stateful.rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        low, high = sorted(data.draw(st.tuples(*[st.sampled_from(URLS)] * 2)), key=sortkey.sort_key)
+        low_key, high_key = sortkey.sort_key(low)[:400], sortkey.sort_key(high)[:400]
+        gone = {url for url in self.marks if low_key <= sortkey.sort_key(url) < high_key}
+        assert self.frontier.drop(low_key, high_key) == len(gone)
+        for table in (self.marks, self.taken, self.later):
+            for url in gone:
+                table.pop(url, None)
+
+    @stateful.rule()
+    def commit(self) -> None:
+        self.frontier.commit()
+        self.committed, self.committed_later = dict(self.marks), dict(self.later)
+
+    @stateful.rule()
+    def crash(self) -> None:
+        """Back to the last commit; whatever was taken is queued again."""
+        self.frontier.close()
+        self.frontier = Frontier(Path(self.folder.name), QUICK)
+        self.marks, self.later, self.taken = dict(self.committed), dict(self.committed_later), {}
+
+    @stateful.invariant()
+    def agrees(self) -> None:
+        assert {url: self.frontier.mark(url) for url in self.marks} == self.marks
+        assert self.frontier.known() == len(self.marks)
+        waiting = [url for url, mark in self.marks.items() if mark is Mark.QUEUED]
+        assert self.frontier.queued() == len(waiting)
+        assert sorted(entry.url for entry in self.frontier.entries(b"", b"\xff")) == sorted(waiting)
+        idle = {host(url) for url in waiting if url not in self.taken and url not in self.later}
+        assert set(self.frontier.hosts("", 100)) == idle
+
+
+FrontierMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+test_frontier_agrees_with_model = FrontierMachine.TestCase
+
+
+@pytest.fixture
+def frontier(tmp_path: Path):
+    opened = Frontier(tmp_path / "frontier", QUICK)
+    yield opened
+    opened.close()
+
+
+def test_frontier_scans_ranges_in_the_order_of_the_tree(frontier: Frontier) -> None:
+    urls = [url for url in URLS if len(url) < 400]
+    frontier.insert([Entry(url) for url in reversed(urls)])
+    low, high = sortkey.subtree(b"com\x00example")
+    assert [sortkey.url_of(key) for key, _ in frontier.scan(low, high)] == sorted(
+        (url for url in urls if "example.com" in url), key=sortkey.tokens
+    )
+
+
+def test_frontier_walks_hosts_behind_a_cursor(frontier: Frontier) -> None:
+    frontier.insert([Entry(url) for url in URLS])
+    everybody = frontier.hosts("", 100)
+    assert len(everybody) == 5
+    walked: list[str] = []
+    while names := frontier.hosts(walked[-1] if walked else "", 2):
+        walked += names
+    assert walked == everybody
+
+
+def test_frontier_keeps_hosts_to_their_budget(frontier: Frontier) -> None:
+    entries = [Entry(f"http://trap.example/{number}") for number in range(50)]
+    assert len(frontier.insert(entries[:8], host_limit=10)) == 8
+    assert len(frontier.insert(entries[8:], host_limit=10)) == 2
+    assert len(frontier.insert([Entry("http://other.example/")], host_limit=10)) == 1
+
+
+def test_frontier_requeues_finished_urls_with_their_validators(frontier: Frontier) -> None:
+    frontier.insert([Entry("http://a.example/"), Entry("http://a.example/b")])
+    frontier.take("a.example", 1)
+    frontier.finish("http://a.example/", Mark.DONE)
+    again = Entry("http://a.example/", etag='"1"')
+    assert frontier.requeue([again, Entry("http://a.example/b")]) == 1
+    assert again in frontier.take("a.example", 5)
+
+
+def test_frontier_refuses_a_second_process(frontier: Frontier, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="another crawl is running here"):
+        Frontier(tmp_path / "frontier", QUICK)
+
+
+def test_frontier_says_why_a_directory_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file"):
+        Frontier(tmp_path / "file" / "frontier", QUICK)

@@ -1,0 +1,95 @@
+"""The layers: cli → roles → ports → core, sim → core. Imports go one way, with no cycles and no hidden ones."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+#: what each layer may import from the package; "" is the handful of rooms beside the layers
+ALLOWED = {
+    "core": {"core", "errors"},
+    "ports": {"ports", "core", "errors", "events", ""},
+    "roles": {"roles", "ports", "core", "errors", "events", "settings", ""},
+    "sim": {"sim", "core", "errors", "events", ""},
+    "cli": {"cli", "sim", "roles", "ports", "core", "errors", "events", "settings", ""},
+    "settings": {"ports", "core", "errors", ""},
+    "errors": set(),
+    "events": set(),
+    "__main__": {"cli"},
+    "": set(),
+}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in sorted((ROOT / "gcs").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def layer(name: str) -> str:
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+def imports(name: str) -> Iterator[tuple[str, bool]]:
+    """Modules of ours that a module imports, and whether inside a function."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}: write absolute imports"
+            targets = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module or ""]
+        elif isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            if target in MODULES and target != name:
+                yield target, node.col_offset > 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_imports_only_lower_layers(name: str) -> None:
+    for target, hidden in imports(name):
+        assert not hidden, f"{name} imports {target} inside a function"
+        assert layer(target) in ALLOWED[layer(name)], f"{name} must not import {target}"
+
+
+def test_roles_do_not_import_one_another() -> None:
+    for name in MODULES:
+        if layer(name) == "roles" and name.count(".") > 1:
+            role = name.split(".")[2]
+            others = {t for t, _ in imports(name) if layer(t) == "roles" and t.count(".") > 1 and t.split(".")[2] != role}
+            assert not others, f"{name} imports other roles: {others}"
+
+
+def test_package_has_no_import_cycles() -> None:
+    # importing from a package's __init__ is importing the package: an edge like any other
+    edges = {name: {target for target, _ in imports(name) if not name.startswith(f"{target}.")} for name in MODULES}
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, f"import cycle: {' → '.join((*path, name))}"
+        if name not in done:
+            for target in edges[name]:
+                visit(target, (*path, name))
+            done.add(name)
+
+    for name in MODULES:
+        visit(name, ())
+
+
+def test_core_reads_no_clock_and_no_global_random() -> None:
+    for name, path in MODULES.items():
+        if layer(name) != "core":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                call = f"{node.value.id}.{node.attr}"
+                assert node.value.id not in ("time", "datetime", "socket", "asyncio"), f"{name} uses {call}"
+                assert node.value.id != "random" or node.attr == "Random", f"{name} uses {call}"
