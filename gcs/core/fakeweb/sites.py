@@ -1,0 +1,152 @@
+"""The hosts of the fake web: their addresses, sizes, robots.txt and the paths of their ordinary pages.
+
+The ordinary pages of a host are numbered 0 … pages-1 and form a tree of fan-out FAN below the home page.
+Directories follow that tree (section / topic / year / month), so that a host can be split by path and a
+subtree of links is mostly a subtree of paths; sections differ in size.
+
+Invariant: `page_number(page_path(n)) == n`; every path is in canonical form.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from gcs.core.fakeweb.spec import FakeWebSpec, mix
+from gcs.core.fakeweb.words import words
+
+#: children of a page in the tree of a host, and of a host in the tree of hosts
+FAN, HOST_FAN = 10, 8
+#: the section of each subtree below the home page; the seventh is closed by the robots.txt that have rules
+_SECTIONS = words("news news news docs docs shop private people archive blog")
+_TOPICS = words("city health caf%C3%A9 music travel science city health music law")
+_ADJECTIVES = words("quiet open bright late early small grand plain northern second modern hidden common wide old new")
+_NOUNS = words(
+    "bridge market river garden station letter window harbour library road museum field storm winter voice map"
+)
+_NUMBER = re.compile(r"-(\d+)\.html$|/show\?id=(\d+)&view=full$")
+#: every group of exhibits; the flag of the spec has the same name
+GROUPS = words("robots redirects errors slow traps markup charsets codings feeds files twins hostile sitemaps")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One host."""
+
+    index: int
+    address: str
+    #: scheme, address and port
+    origin: str
+    #: ordinary pages in session 1
+    pages: int
+    #: status of its robots.txt: 200, 404 (all is allowed) or 503 (nothing is)
+    robots_status: int
+    #: whether its robots.txt closes parts of the host
+    has_rules: bool
+    #: what its robots.txt states; None where it states none
+    crawl_delay_s: float | None
+    #: the groups of exhibits that stand here
+    groups: tuple[str, ...]
+
+    def allows(self, path: str) -> bool:
+        """Whether robots.txt lets a crawler without a group of its own fetch this path (with query)."""
+        if path == "/robots.txt":
+            return True
+        if self.robots_status != 200:
+            return self.robots_status == 404
+        return not self.has_rules or not _is_closed(path)
+
+    def robots_txt(self) -> str:
+        """The file itself. `allows` says the same without reading it; a test holds both against Protego."""
+        lines = ["# robots.txt of a fake web", "User-agent: OtherBot", "Disallow: /", "", "User-agent: *"]
+        if self.has_rules:
+            lines += ["Disallow: /private/", "Allow: /private/open/", "Disallow: /*.cgi$", "Disallow: /search?"]
+        else:
+            lines += ["Disallow:"]
+        if self.crawl_delay_s is not None:
+            lines += [f"Crawl-delay: {self.crawl_delay_s:g}"]
+        if "sitemaps" in self.groups:
+            lines += ["", f"Sitemap: {self.origin}/sitemap.xml", f"Sitemap: {self.origin}/sitemap-index.xml"]
+        return "\n".join(lines) + "\n"
+
+
+def _is_closed(path: str) -> bool:
+    if path.startswith("/private/"):
+        return not path.startswith("/private/open/")
+    return path.startswith("/search?") or path.endswith(".cgi")
+
+
+def build_sites(spec: FakeWebSpec, port: int) -> tuple[Site, ...]:
+    """All hosts of a web."""
+    return tuple(_site(spec, index, pages, port) for index, pages in enumerate(host_pages(spec)))
+
+
+def _site(spec: FakeWebSpec, index: int, pages: int, port: int) -> Site:
+    address = f"127.{1 + index // 62_500}.{index // 250 % 250}.{1 + index % 250}"
+    status = 200 if spec.robots or spec.sitemaps else 404
+    if spec.robots and spec.hosts >= 8 and index >= spec.hosts - 2:
+        status = 503 if index == spec.hosts - 1 else 404  # the last hosts: no others hang below them
+    # of n groups each stands on every `stride`-th host, spread so that hosts have about equally many
+    stride = min(spec.hosts, spec.exhibits_every)
+    groups = tuple(name for g, name in enumerate(GROUPS) if getattr(spec, name) and (index + 3 * g) % stride == 0)
+    has_rules = spec.robots and status == 200 and (index % 4 != 3 or "robots" in groups)
+    return Site(
+        index=index,
+        address=address,
+        origin=f"http://{address}:{port}",
+        pages=pages,
+        robots_status=status,
+        has_rules=has_rules,
+        crawl_delay_s=2 * spec.delay_s if spec.robots and status == 200 and spec.delay_s and index % 3 == 1 else None,
+        groups=groups if status == 200 or not spec.robots else (),
+    )
+
+
+def host_pages(spec: FakeWebSpec) -> list[int]:
+    """Ordinary pages of every host: at least one each, `spec.pages` in all."""
+    weights = [1 / (rank + 1) if spec.host_sizes == "zipf" else 1.0 for rank in range(spec.hosts)]
+    if spec.giant_share and spec.hosts > 1:
+        rest = sum(weights[1:])
+        weights = [spec.giant_share, *((1 - spec.giant_share) * weight / rest for weight in weights[1:])]
+    free = spec.pages - spec.hosts
+    total = sum(weights)
+    # rounding the running sums, not the terms, keeps the total exact
+    marks = [round(free * mark / total) for mark in accumulate(weights, initial=0.0)]
+    return [1 + high - low for low, high in pairwise(marks)]
+
+
+def page_path(site: Site, number: int) -> str:
+    """The path (with query) of an ordinary page."""
+    if number == 0:
+        return "/"
+    trail = []  # the way up to the section, nearest first
+    node = number
+    while node > FAN:
+        trail.append((node - 1) % FAN)
+        node = (node - 1) // FAN
+    directory = "/" + _SECTIONS[node - 1]
+    if trail:
+        directory += "/" + _TOPICS[trail[-1]]
+    if len(trail) > 1:
+        directory += f"/{2015 + trail[-2]}"
+    if len(trail) > 2:
+        directory += f"/{1 + trail[-3]:02}"
+    if number % 9 == 4:
+        return f"{directory}/show?id={number}&view=full"
+    return f"{directory}/{page_name(site, number)}-{number}.html"
+
+
+def page_name(site: Site, number: int) -> str:
+    """Two words that name a page, in its path and title."""
+    chance = mix(site.index, number)
+    return f"{_ADJECTIVES[chance & 15]}-{_NOUNS[chance >> 4 & 15]}"
+
+
+def page_number(site: Site, path: str) -> int | None:
+    """The number of the page with this path; None where no page can have it."""
+    if path == "/":
+        return 0
+    match = _NUMBER.search(path)
+    if match is None:
+        return None
+    number = int(match[1] or match[2])
+    return number if page_path(site, number) == path else None
