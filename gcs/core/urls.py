@@ -37,8 +37,13 @@ _SESSION = (
 )
 #: the same in a path: /page;jsessionid=1A2B and the cookie-less sessions of ASP.NET, /(S(24 characters))/page
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid)=[^/;]*|(?<=/)(?:\([A-Z]\([0-9a-z]{24}\)\))+/", re.IGNORECASE)
-#: a URL from ada in which there is nothing to tidy
-_PLAIN = re.compile(r"https?://[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::[0-9]+)?/[A-Za-z0-9/._~!$&'()*+,=:-]*").fullmatch
+#: a URL from ada in which at most the query is to be tidied
+_PLAIN = re.compile(
+    r"https?://[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::[0-9]+)?/[A-Za-z0-9/._~!$&'*+,=:@-]*"
+    r"(?:\?([A-Za-z0-9/._~!$&'()*+,;=:@?-]*))?"
+).fullmatch
+#: characters that no step changes, wherever in a path they stand
+_CLEAN = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*").fullmatch
 #: an escape, a percent sign that begins none, or a character that RFC 3986 keeps out of paths and queries
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?|[^A-Za-z0-9/._~!$&'()*+,;=:@?%-]")
 #: the characters that RFC 3986 calls unreserved, as escapes in any case
@@ -50,6 +55,8 @@ _BLANK = "".join(map(chr, range(0x21)))
 #: after the first slash these make "/x" something else than a path of the same host, or hide the second slash
 _SLASH_LIKE = frozenset("\\\t\n\r")
 _WEB = ("http://", "https://")
+#: characters of an href that is not worth remembering
+_LONG = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ DEFAULT = Rules()
 
 def canonical(url: str, rules: Rules = DEFAULT) -> str | None:
     """The canonical form of an absolute URL; None where it cannot be crawled by HTTP (or is no URL)."""
-    return _canonizer(rules)(url) or None
+    return _canonizer(rules).absolute(url) or None
 
 
 def origin(url: str) -> str:
@@ -90,9 +97,10 @@ class Joiner:
     """
 
     def __init__(self, rules: Rules = DEFAULT, memo_entries: int = 1 << 16) -> None:
-        self._canonize = _canonizer(rules)
+        self._canonizer = _canonizer(rules)
         self._memo_entries = memo_entries
         self._memos: dict[str, _Memo] = {}
+        self._origins: set[str] = set()
         self._held = 0
 
     def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
@@ -100,7 +108,7 @@ class Joiner:
         site = base[: base.index("/", 8)]
         memo = self._memos.get(site)
         if memo is None:
-            memo = self._memos[site] = _Memo(site, self._canonize)
+            memo = self._memos[site] = _Memo(site, self._origins, self._canonizer)
             self._held += 4  # an empty memo is about as large as a few answers
         before = len(memo)
         memo.page = base
@@ -110,6 +118,7 @@ class Joiner:
         self._held += len(memo) - before
         if self._held > self._memo_entries:
             self._memos.clear()
+            self._origins.clear()
             self._held = 0
         return list(urls)
 
@@ -117,46 +126,69 @@ class Joiner:
 class _Memo(dict[str, str]):
     """Raw href → canonical URL ("" where it is none), for the pages of one origin.
 
-    It keeps an answer only if every page of the origin would get the same. The string joins are those
-    spellings for which they provably equal WHATWG resolution; the rest goes to the parser.
+    It keeps an answer only if every page of the origin would get the same. A string is joined only where
+    that provably equals WHATWG resolution; the parser is spared only where it provably changes nothing:
+    behind a canonical origin, a path of `_CLEAN` characters without a segment that begins with a dot.
     """
 
-    __slots__ = ("_canonize", "_scheme", "_site", "page")
+    __slots__ = ("_canonize", "_origins", "_resolve", "_scheme", "_site", "page")
 
-    def __init__(self, site: str, canonize: "_Canonizer") -> None:
+    def __init__(self, site: str, origins: set[str], canonizer: "_Canonizer") -> None:
         self._site = site
         self._scheme = site[: site.index("/")]
-        self._canonize = canonize
+        self._origins = origins  # canonical ones, known to all memos of the joiner
+        self._origins.add(site)
+        self._canonize = canonizer.absolute
+        self._resolve = canonizer.relative
         self.page = ""  # the page whose links are asked for; set by the Joiner
 
     def __missing__(self, href: str) -> str:
+        if len(href) > _LONG:  # a data: URL may be a whole picture
+            return self._resolve(self.page, href)
         if "#" in href:
-            head = href[: href.index("#")]
-            if not head:
-                return self.page
-            # a blank before the fragment belongs to the path, at the end of an href it does not count
-            return self[head] if head[-1] > " " else self._resolve(href)
+            return self._without_fragment(href)
         first = href[:1]
         if first == "/":
             second = href[1:2]
-            if second in _SLASH_LIKE:
-                return self._resolve(href)
-            url = self[href] = self._canonize((self._scheme if second == "/" else self._site) + href)
+            if second == "/":
+                url = self[self._scheme + href]
+            elif second in _SLASH_LIKE:
+                return self._odd(href)
+            else:
+                url = self._site + href
+                if "/." in href or not _CLEAN(href):
+                    url = self._canonize(url)
+            self[href] = url
             return url
         if href.startswith(_WEB):
+            slash = href.find("/", 8)
+            origin = href[:slash]
+            if slash > 0 and origin in self._origins and "/." not in href and _CLEAN(href):
+                self[href] = href
+                return href
             url = self[href] = self._canonize(href)
+            if url.startswith(origin + "/"):
+                self._origins.add(origin)
             return url
         if (first.isalnum() or first == ".") and ":" not in href:
             page = self.page
             query = page.find("?")
-            return self[page[: page.rindex("/", 0, query if query > 0 else None) + 1] + href]
-        return self._resolve(href)
+            url = page[: page.rindex("/", 0, query if query > 0 else None) + 1] + href
+            return url if first != "." and "/." not in href and _CLEAN(href) else self[url]
+        return self._odd(href)
 
-    def _resolve(self, href: str) -> str:
+    def _without_fragment(self, href: str) -> str:
+        head = href[: href.index("#")]
+        if not head:
+            return self.page
+        # a blank before the fragment belongs to the path; at the end of an href it would not count
+        return self[head] if head[-1] > " " else self._odd(href)
+
+    def _odd(self, href: str) -> str:
         bare = href.strip(_BLANK)
         if bare != href:
             return self[bare]
-        url = self._canonize.relative(self.page, href)
+        url = self._resolve(self.page, href)
         if not url:  # only an href with its own scheme or authority fails, so it does so on every page
             self[href] = url
         return url
@@ -176,14 +208,14 @@ class _Canonizer:
         self._sort = rules.sort_query
         self._strip_path = rules.strip_session_ids
 
-    def __call__(self, url: str) -> str:
+    def absolute(self, url: str) -> str:
+        """The canonical form of an absolute URL."""
         try:
-            href: str = parse(url).href
+            return self._tidy(parse(url).href)
         except ValueError:
             return ""
         except TypeError:  # a lone surrogate, which ada cannot take
-            return self(_scalar(url))
-        return href if _PLAIN(href) else self._tidy(href)
+            return self.absolute(_scalar(url))
 
     def relative(self, base: str, href: str) -> str:
         """The canonical URL of an href on a page with that canonical URL."""
@@ -196,6 +228,13 @@ class _Canonizer:
 
     def _tidy(self, href: str) -> str:
         """The canonical form of what ada wrote."""
+        plain = _PLAIN(href)
+        if plain:
+            query = plain[1]
+            if not query:
+                return href if query is None else href[:-1]
+            tidy = self._tidy_query(query)
+            return href if tidy == query else _with_query(href[: -len(query) - 1], tidy)
         if not href.startswith(_WEB):
             return ""
         start = href.index("/") + 2
@@ -204,14 +243,11 @@ class _Canonizer:
         hostname = hostname.removesuffix(".")
         if "" in hostname.split("."):  # no name server can know such a host
             return ""
-        rest = _ESCAPE.sub(_normal_escape, href[slash:].partition("#")[0])
-        path, _, query = rest.partition("?")
+        path, _, query = _ESCAPE.sub(_normal_escape, href[slash:].partition("#")[0]).partition("?")
         bare = _PATH_SESSION.sub("", path) if self._strip_path else path
-        if query:
-            query = self._tidy_query(query)
-        url = f"{href[:start]}{hostname}{port}{bare}" + (f"?{query}" if query else "")
-        # what is left of a path may be a dot segment, or a session id that was cut in two
-        return url if bare == path else self(url)
+        url = _with_query(f"{href[:start]}{hostname}{port}{bare}", self._tidy_query(query))
+        # what is left may be a dot segment (/..;jsessionid=1/), or a session of the other kind
+        return url if bare == path else self.absolute(url)
 
     def _tidy_query(self, query: str) -> str:
         pairs = query.split("&")
@@ -225,6 +261,10 @@ class _Canonizer:
 @lru_cache(maxsize=32)
 def _canonizer(rules: Rules) -> _Canonizer:
     return _Canonizer(rules)
+
+
+def _with_query(url: str, query: str) -> str:
+    return f"{url}?{query}" if query else url
 
 
 def _name(pair: str) -> str:
