@@ -10,10 +10,10 @@ that is older than the one the log names last.
 
 import logging
 import os
-import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from gcs.errors import CodecError
 from gcs.ports.records.appendfile import store_error, sync_directory
 from gcs.ports.records.log import (
     FETCHED,
@@ -29,9 +29,9 @@ from gcs.ports.records.log import (
     page_of,
 )
 from gcs.ports.records.warcfiles import files_of, serial_of
+from gcs.ports.records.warcreader import members
 
 logger = logging.getLogger(__name__)
-_CHUNK_BYTES = 1 << 16
 
 
 class Recovered(NamedTuple):
@@ -102,23 +102,13 @@ def _whole(path: Path, start: int, end: int) -> bool:
     if not path.is_file() or path.stat().st_size < end:
         return False
     with path.open("rb") as file:
-        file.seek(start)
-        left = end - start
-        rest = b""
-        while left or rest:
-            member = zlib.decompressobj(wbits=31)
-            while not member.eof:
-                if not rest:
-                    rest = file.read(min(left, _CHUNK_BYTES))
-                    left -= len(rest)
-                    if not rest:
-                        return False
-                try:
-                    member.decompress(rest)
-                except zlib.error:
-                    return False
-                rest = member.unused_data
-    return True
+        try:
+            for member in members(file, start):
+                if member.offset + member.size_bytes >= end:
+                    return member.offset + member.size_bytes == end
+        except CodecError:
+            pass  # damage is the same as absence here
+    return False
 
 
 def _cut_warc(directory: Path, prefix: str, state: Recovered) -> None:

@@ -1,0 +1,120 @@
+"""`gcs export`: what a crawl gathered, as lines for other programs. Streams: memory does not grow with the crawl."""
+
+import csv
+import difflib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+import msgspec
+
+from gcs.errors import StoreError, UsageError
+from gcs.ports.records import cdxj, reading
+from gcs.ports.records.summaries import FIELDS
+
+
+@click.command()
+@click.argument("place", metavar="DIR")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "cdxj"]),
+    default="jsonl",
+    show_default=True,
+    help="jsonl, csv: a line per page. cdxj: the sorted index of the WARC files, for pywb.",
+)
+@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Where it goes. [stdout]")
+@click.option("--fields", metavar="A,B", help=f"Which fields of a page, in which order. [all: {', '.join(FIELDS)}]")
+@click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON; needs --output.")
+def export(place: str, form: str, output: Path | None, fields: str | None, as_json: bool) -> int:
+    """Write what the crawl in DIR (a directory or s3://…) gathered."""
+    if fields and form == "cdxj":
+        raise UsageError("--fields is for jsonl and csv: the fields of cdxj are fixed")
+    if as_json and output is None:
+        raise UsageError("--json needs --output: stdout carries the records")
+    chosen = _fields(fields)
+    lines = {"jsonl": _jsonl, "csv": _csv, "cdxj": _cdxj}[form](place, chosen)
+    count = 0
+    with _sink(output) as sink:
+        for line in lines:
+            sink.write(line)
+            count += 1
+    count -= form == "csv"  # its header is no record
+    if as_json:
+        click.echo(msgspec.json.encode({"format": form, "records": count, "output": str(output)}))
+    elif output is not None:
+        click.echo(f"{count:,} records written to {output}")
+    return 0
+
+
+def _jsonl(place: str, fields: list[str]) -> Iterator[bytes]:
+    encode = msgspec.json.Encoder().encode
+    for row in reading.rows(place, fields):
+        yield encode(dict(zip(fields, _shown(fields, row)))) + b"\n"
+
+
+def _csv(place: str, fields: list[str]) -> Iterator[bytes]:
+    """A header and a line per record; out-links stand in one cell, apart by spaces (a URL holds none)."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    for row in _with_header(place, fields):
+        writer.writerow([" ".join(cell) if isinstance(cell, list) else cell for cell in row])
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+
+
+def _with_header(place: str, fields: list[str]) -> Iterator[list[Any]]:
+    yield list(fields)
+    for row in reading.rows(place, fields):
+        yield _shown(fields, row)
+
+
+def _cdxj(place: str, _fields: list[str]) -> Iterator[bytes]:
+    return cdxj.merge(line for name, file in reading.warc_files(place) for line in cdxj.index(file, name))
+
+
+def _shown(fields: list[str], row: reading.Row) -> list[Any]:
+    """The row as a reader wants it: times in ISO 8601."""
+    return [
+        datetime.fromtimestamp(value, UTC).isoformat().replace("+00:00", "Z") if name == "fetched_at" else value
+        for name, value in zip(fields, row)
+    ]
+
+
+def _fields(text: str | None) -> list[str]:
+    if not text:
+        return list(FIELDS)
+    fields = [name.strip() for name in text.split(",")]
+    for name in fields:
+        if name not in FIELDS:
+            near = difflib.get_close_matches(name, FIELDS, 1, 0)
+            raise UsageError(f"there is no field {name!r}: did you mean {near[0]!r}?")
+    return fields
+
+
+@contextmanager
+def _sink(output: Path | None) -> Iterator[BinaryIO]:
+    """Stdout, or a file that appears when it is complete."""
+    if output is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    plain = not output.exists() or output.is_file()  # a pipe or a device is written as it is
+    target = output.with_name(f".{output.name}.{os.getpid()}.tmp") if plain else output
+    try:
+        with target.open("wb") as file:
+            yield file
+        if plain:
+            target.replace(output)
+    except OSError as error:
+        raise StoreError(f"cannot write {output}: {error.strerror or error}") from error
+    finally:
+        if plain:
+            target.unlink(missing_ok=True)

@@ -1,0 +1,61 @@
+"""CDXJ: the sorted index by which a replay tool (pywb) finds a page in WARC files.
+
+    com,example)/a 20260131120000 {"url", "mime", "status", "digest", "length", "offset", "filename"}
+
+Made from the WARC files themselves, so that everything in them is found, robots.txt included. Sorted as bytes,
+in runs that are merged, so that memory is bounded however many records there are.
+"""
+
+import heapq
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import islice
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+from gcs.ports.records.surt import surt
+from gcs.ports.records.warcreader import heads, members
+
+#: lines sorted in memory at a time
+_RUN_LINES = 200_000
+
+
+def index(file: BinaryIO, file_name: str) -> Iterator[bytes]:
+    """A line, unsorted, for every response and revisit record of a WARC file."""
+    for member in members(file):
+        warc, http = heads(member.head)
+        kind = warc.fields.get("warc-type")
+        if kind not in ("response", "revisit"):
+            continue
+        url = warc.fields["warc-target-uri"]
+        fields = {"url": url, "mime": _mime(http.fields.get("content-type", ""))}
+        if kind == "revisit":
+            fields["mime"] = "warc/revisit"
+        elif http.line:
+            fields["status"] = http.line.split(" ")[1]
+        if digest := warc.fields.get("warc-payload-digest"):
+            fields["digest"] = digest.removeprefix("sha1:")
+        fields |= {"length": str(member.size_bytes), "offset": str(member.offset), "filename": file_name}
+        timestamp = re.sub(r"\D", "", warc.fields["warc-date"])[:14]
+        yield f"{surt(url)} {timestamp} {json.dumps(fields)}\n".encode()
+
+
+def merge(lines: Iterator[bytes], run_lines: int = _RUN_LINES) -> Iterator[bytes]:
+    """All lines in byte order, spilled to temporary files where they are many."""
+    with ExitStack() as open_files:
+        runs: list[Iterator[bytes]] = []
+        while run := sorted(islice(lines, run_lines)):
+            if not runs and len(run) < run_lines:
+                yield from run
+                return
+            file = open_files.enter_context(TemporaryFile())
+            file.writelines(run)
+            file.seek(0)
+            runs.append(iter(file))
+        yield from heapq.merge(*runs)
+
+
+def _mime(content_type: str) -> str:
+    return content_type.partition(";")[0].strip() or "unk"
