@@ -13,8 +13,9 @@ from functools import cached_property
 from random import Random
 
 from gcs.core.fakeweb.plan import Link, PagePlan, Spelling
-from gcs.core.fakeweb.sites import FAN, HOST_FAN, Site, page_name, page_path
+from gcs.core.fakeweb.sites import HOST_FAN, Site, page_name, page_path
 from gcs.core.fakeweb.spec import FakeWebSpec, falls_in, mix
+from gcs.core.fakeweb.tree import children, inner_pages, parent_of
 
 #: what each use of chance mixes in, so that they are independent
 _LINKS, _TEXT, _CHANGE, _GONE, _PARENT, _LOOKS = range(6)
@@ -71,7 +72,7 @@ class Pages:
     def is_gone(self, site: Site, number: int) -> bool:
         """Whether the page existed once and does no more."""
         spec = self._spec
-        if not spec.gone_share or number == 0 or number * FAN + 1 < site.pages:
+        if not spec.gone_share or number < inner_pages(site.pages):
             return False
         first = 2 if number < site.pages else 3 + (number - site.pages) // self._added(site)
         return any(
@@ -105,7 +106,7 @@ class Pages:
     def _parent_of_newcomer(self, site: Site, number: int, session: int) -> int:
         """An inner page, which never disappears; one that changed in that session anyway where there is one."""
         spec = self._spec
-        inner = max(1, (site.pages - 2) // FAN + 1)
+        inner = inner_pages(site.pages)
         start = mix(spec.seed, _PARENT, site.index, number) % inner
         for step in range(min(inner, 100)):
             parent = (start + step) % inner
@@ -119,8 +120,8 @@ class Pages:
         spec, sites = self._spec, self._sites
         targets = [(site, 0)]
         if number:
-            targets.append((site, (number - 1) // FAN))
-        targets += [(site, child) for child in range(number * FAN + 1, min(number * FAN + FAN + 1, site.pages))]
+            targets.append((site, parent_of(number)))
+        targets += [(site, child) for child in children(number, site.pages)]
         if number == 0:
             first = site.index * HOST_FAN + 1
             targets += [(below, 0) for below in sites[first : first + HOST_FAN]]

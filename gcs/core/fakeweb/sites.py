@@ -1,8 +1,8 @@
 """The hosts of the fake web: their addresses, sizes, robots.txt and the paths of their ordinary pages.
 
-The ordinary pages of a host are numbered 0 … pages-1 and form a tree of fan-out FAN below the home page.
-Directories follow that tree (section / topic / year / month), so that a host can be split by path and a
-subtree of links is mostly a subtree of paths; sections differ in size.
+The ordinary pages of a host are numbered 0 … pages-1 and form a `tree` below the home page. Directories
+follow that tree (section / topic / year / month), so that a host can be split by path and a subtree of
+links is mostly a subtree of paths; sections differ in size.
 
 Invariant: `page_number(page_path(n)) == n`; every path is in canonical form.
 """
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from gcs.core.fakeweb.spec import FakeWebSpec, mix
+from gcs.core.fakeweb.tree import FAN, place_of
 from gcs.core.fakeweb.words import words
 
-#: children of a page in the tree of a host, and of a host in the tree of hosts
-FAN, HOST_FAN = 10, 8
+#: children of a host in the tree of hosts
+HOST_FAN = 8
 #: the section of each subtree below the home page; the seventh is closed by the robots.txt that have rules
 _SECTIONS = words("news news news docs docs shop private people archive blog")
 _TOPICS = words("city health caf%C3%A9 music travel science city health music law")
@@ -82,11 +83,12 @@ def build_sites(spec: FakeWebSpec, port: int) -> tuple[Site, ...]:
 
 def _site(spec: FakeWebSpec, index: int, pages: int, port: int) -> Site:
     address = f"127.{1 + index // 62_500}.{index // 250 % 250}.{1 + index % 250}"
+    odd = 2 if spec.robots and spec.hosts >= 8 else 0  # the last hosts, because no others hang below them
     status = 200 if spec.robots or spec.sitemaps else 404
-    if spec.robots and spec.hosts >= 8 and index >= spec.hosts - 2:
-        status = 503 if index == spec.hosts - 1 else 404  # the last hosts: no others hang below them
-    # of n groups each stands on every `stride`-th host, spread so that hosts have about equally many
-    stride = min(spec.hosts, spec.exhibits_every)
+    if index >= spec.hosts - odd:
+        status = 503 if index == spec.hosts - 1 else 404
+    # every group stands on every `stride`-th host, spread so that hosts have about equally many
+    stride = min(spec.hosts - odd, spec.exhibits_every)
     groups = tuple(name for g, name in enumerate(GROUPS) if getattr(spec, name) and (index + 3 * g) % stride == 0)
     has_rules = spec.robots and status == 200 and (index % 4 != 3 or "robots" in groups)
     return Site(
@@ -97,7 +99,7 @@ def _site(spec: FakeWebSpec, index: int, pages: int, port: int) -> Site:
         robots_status=status,
         has_rules=has_rules,
         crawl_delay_s=2 * spec.delay_s if spec.robots and status == 200 and spec.delay_s and index % 3 == 1 else None,
-        groups=groups if status == 200 or not spec.robots else (),
+        groups=groups if index < spec.hosts - odd else (),
     )
 
 
@@ -118,18 +120,14 @@ def page_path(site: Site, number: int) -> str:
     """The path (with query) of an ordinary page."""
     if number == 0:
         return "/"
-    trail = []  # the way up to the section, nearest first
-    node = number
-    while node > FAN:
-        trail.append((node - 1) % FAN)
-        node = (node - 1) // FAN
-    directory = "/" + _SECTIONS[node - 1]
-    if trail:
-        directory += "/" + _TOPICS[trail[-1]]
-    if len(trail) > 1:
-        directory += f"/{2015 + trail[-2]}"
-    if len(trail) > 2:
-        directory += f"/{1 + trail[-3]:02}"
+    level, rank = place_of(number)
+    directory = "/" + _SECTIONS[rank % FAN]
+    if level > 1:
+        directory += "/" + _TOPICS[rank // FAN % FAN]
+    if level > 2:
+        directory += f"/{2015 + rank // FAN**2 % FAN}"
+    if level > 3:
+        directory += f"/{1 + rank // FAN**3 % FAN:02}"
     if number % 9 == 4:
         return f"{directory}/show?id={number}&view=full"
     return f"{directory}/{page_name(site, number)}-{number}.html"

@@ -38,10 +38,10 @@ class Survey:
     service: set[str] = field(default_factory=set)
 
     def loops(self) -> set[str]:
-        """The redirects that lead to themselves in the end."""
-        return {url for url in self.redirects if self._loops_back(url)}
+        """The redirects that never arrive."""
+        return {url for url in self.redirects if self._never_arrives(url)}
 
-    def _loops_back(self, url: str) -> bool:
+    def _never_arrives(self, url: str) -> bool:
         seen: set[str] = set()
         while url in self.redirects and url not in seen:
             seen.add(url)

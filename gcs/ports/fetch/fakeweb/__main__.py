@@ -5,7 +5,9 @@ Prints one line of JSON when it is ready: port, control_port, seeds, and the num
 
 import argparse
 import asyncio
+import contextlib
 import json
+import os
 import signal
 import sys
 import threading
@@ -53,8 +55,10 @@ async def serve(spec: FakeWebSpec, port: int) -> None:
 
 
 def _until_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    while sys.stdin.buffer.read(4096):
-        pass
+    # not sys.stdin: its lock would be held when the interpreter ends
+    with contextlib.suppress(OSError):
+        while os.read(0, 4096):
+            pass
     loop.call_soon_threadsafe(stop.set)
 
 

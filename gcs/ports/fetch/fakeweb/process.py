@@ -86,8 +86,9 @@ class FakeWebProcess:
 
     def set_session(self, session: int) -> None:
         """The same web, as it is in another session."""
+        later = Web(dataclasses.replace(self.web.spec, session=session), self.port)
         self._ask(f"/__session/{session}")
-        self.web = Web(dataclasses.replace(self.web.spec, session=session), self.port)
+        self.web = later
 
     def _ask(self, path: str) -> bytes:
         connection = http.client.HTTPConnection("127.0.0.1", self.control_port, timeout=_START_S)
