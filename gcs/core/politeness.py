@@ -10,6 +10,7 @@ Invariant: the time between the starts of two requests to a host is never below 
 """
 
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,16 @@ def retry_at(tries: int, rules: Politeness, now: float, retry_after_s: float = 0
         return None
     wait: float = rules.retry_s * 2 ** (tries - 1)
     return now + min(max(wait, retry_after_s), rules.max_pause_s)
+
+
+def retry_after_s(header: str, now: float) -> float:
+    """The seconds that a Retry-After header asks for, as a number or as a date; 0 where it says nothing."""
+    if header.strip().isdigit():
+        return float(header)
+    try:
+        return max(parsedate_to_datetime(header).timestamp() - now, 0.0)
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 #: statuses that a later try may change

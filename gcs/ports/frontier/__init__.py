@@ -21,6 +21,7 @@ Tables (LMDB), all changed inside one open transaction that `commit` closes:
 """
 
 from gcs.ports.frontier.entry import Entry, Mark
+from gcs.ports.frontier.glance import Glance, glance
 from gcs.ports.frontier.store import Frontier, FrontierSettings
 
-__all__ = ["Entry", "Frontier", "FrontierSettings", "Mark"]
+__all__ = ["Entry", "Frontier", "FrontierSettings", "Glance", "Mark", "glance"]

@@ -20,7 +20,7 @@ class Reading(msgspec.Struct, frozen=True):
     #: where the content belongs: rel=canonical, or the URL itself
     final_url: str
     #: the page or its server asks that it not be indexed
-    noindex: bool
+    noindex: bool = False
 
 
 NOTHING = Document(hrefs=[])

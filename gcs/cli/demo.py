@@ -1,0 +1,107 @@
+"""`gcs demo`: crawls the fake web that ships with the package, and holds the result against the truth."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from gcs import events
+from gcs.cli import assembly, options
+from gcs.cli.output import EXIT_CODES, save_report, summary
+from gcs.cli.run import run_crawl
+from gcs.core.fakeweb import FakeWebSpec, RequestLog, Survey, Web, survey
+from gcs.core.report import Report
+from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.ports.records import read_records
+
+#: what suits the demo's web unless told otherwise: its own delay, and retries that do not make a person wait
+DEFAULTS = {
+    "crawl.name": "demo",
+    "crawl.scope": "any",
+    "politeness.retry_s": 0.2,
+    "fetch.allow_private": True,
+    "traps.max_repeats": 3,
+}
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The crawl against the truth."""
+
+    #: share of the reachable, allowed pages that were stored
+    coverage: float
+    missed: int
+    #: records of pages that a correct crawl would not have
+    unexpected: int
+    #: pages stored more than once
+    stored_twice: int
+    #: requests that robots.txt forbids
+    forbidden_requests: int
+    #: hosts that saw two requests closer than their delay
+    hurried_hosts: int
+
+
+@click.command()
+@click.option("--hosts", default=20, show_default=True, help="Hosts of the demo's web.")
+@click.option("--pages", default=600, show_default=True, help="Pages of the demo's web.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the crawl here. [thrown away]")
+@options.setting_options
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
+def demo(hosts: int, pages: int, output: Path | None, as_json: bool, **flags: Any) -> int:
+    """Crawl a small web that ships with GCS (served on loopback), and print the report."""
+    events.set_up("error", as_json=False)
+    spec = FakeWebSpec.demo(hosts=hosts, pages=pages)
+    settings = options.read(flags, DEFAULTS | {"politeness.delay_s": spec.delay_s})
+    with tempfile.TemporaryDirectory(prefix="gcs-demo-") as scratch, FakeWebProcess(spec) as server:
+        directory = output or Path(scratch)
+        if not as_json:
+            click.echo(f"crawling {hosts} hosts on loopback, from {server.seeds[0]}", err=True)
+        seeds = list(server.seeds)
+        outcome = run_crawl(lambda: assembly.gatherer(directory, "g0", settings, seeds), seeds, progress=not as_json)
+        save_report(outcome.report, directory / "report.json")
+        verdict = judge(directory, server.web, survey(server.web), server.log)
+        report = outcome.report
+    if as_json:
+        click.echo(msgspec.json.encode(msgspec.to_builtins(report) | msgspec.to_builtins(verdict)))
+    else:
+        click.echo(summary(report))
+        click.echo(explain(report, verdict))
+        if output:
+            click.echo(f"stored in {output}/")
+    if outcome.interrupted:
+        return 130
+    return EXIT_CODES[report.state] if is_perfect(verdict) or report.state != "done" else 1
+
+
+def judge(directory: Path, web: Web, truth: Survey, log: RequestLog) -> Verdict:
+    """Hold what was stored and requested against what is there."""
+    stored = [record.url for record in read_records(directory) if record.is_page]
+    pages = set(stored)
+    unexpected = {url for url in pages - truth.pages if not web.plan(url).is_trap}
+    hurried = 0
+    for site in web.sites:
+        seen = log.hosts.get(site.address)
+        if seen and seen.min_gap_s is not None and seen.min_gap_s < web.delay_s(site):
+            hurried += 1
+    return Verdict(
+        coverage=len(pages & truth.pages) / len(truth.pages),
+        missed=len(truth.pages - pages),
+        unexpected=len(unexpected),
+        stored_twice=len(stored) - len(pages),
+        forbidden_requests=len(log.forbidden),
+        hurried_hosts=hurried,
+    )
+
+
+def is_perfect(verdict: Verdict) -> bool:
+    """Whether the crawl did all that it should and nothing that it should not."""
+    return verdict.coverage == 1.0 and not any(msgspec.structs.astuple(verdict)[1:])
+
+
+def explain(report: Report, verdict: Verdict) -> str:
+    """The verdict for a person."""
+    return (
+        f"coverage {verdict.coverage:.1%} of the pages that can be reached and are allowed, overlap {report.overlap:.0%}; "
+        f"{verdict.forbidden_requests} requests that robots.txt forbids, {verdict.hurried_hosts} hosts asked too soon"
+    )

@@ -1,0 +1,152 @@
+"""The dispatcher: from the frontier, through the window and past robots.txt, to the fetch engine.
+
+Invariant: a page is requested only when its host's politeness and its origin's robots.txt allow it, and each request
+that was started is reported back once, by `page_ended` or `robots_answered`.
+"""
+
+import msgspec
+
+from gcs.core import politeness
+from gcs.core.page import Request, Response, Result
+from gcs.core.robots import Robots
+from gcs.core.tally import Tally
+from gcs.core.urls import host as host_of
+from gcs.core.urls import origin as origin_of
+from gcs.core.window import Host, Window
+from gcs.ports.fetch import Fetcher
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.roles.gatherer.robots import MAX_HOPS, RobotsDesk
+
+#: hosts looked up on disk at a time when the window has room
+HOSTS_PER_FILL = 256
+
+
+class PageVisit(msgspec.Struct, frozen=True):
+    """Tag of a request for a page."""
+
+    host: Host[Entry]
+    entry: Entry
+
+
+class RobotsVisit(msgspec.Struct, frozen=True):
+    """Tag of a request for a robots.txt."""
+
+    host: Host[Entry]
+    origin: str
+    hops: int
+
+
+class Dispatcher:
+    """Decides what is requested when."""
+
+    def __init__(
+        self, frontier: Frontier, limits: FrontierSettings, window: Window[Entry], desk: RobotsDesk, fetcher: Fetcher, tally: Tally
+    ) -> None:
+        self._frontier = frontier
+        self._limits = limits
+        self._window = window
+        self._desk = desk
+        self._fetcher = fetcher
+        self._tally = tally
+        self._cursor = ""  # hosts behind it have not been offered to the window in this round
+        self._hosts_on_disk = True
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next sleeping host may be asked."""
+        return self._window.next_at()
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether the window holds anything."""
+        return self._window.waiting > 0
+
+    def queued(self, entries: list[Entry]) -> None:
+        """The frontier has just taken these in."""
+        for host in {host_of(entry.url) for entry in entries}:
+            self._offer(host)
+
+    def fill(self, now: float) -> float | None:
+        """Feed hungry hosts from the frontier; returns when the next retry is due."""
+        woken, due_at = self._frontier.wake(now)
+        for name in woken:
+            self._offer(name)
+        if self._hosts_on_disk and self._window.waiting < self._limits.window_urls // 2:
+            self._next_hosts(now)
+        batch = self._limits.host_window_urls
+        for host in list(self._window.hungry.values()):
+            entries = self._frontier.take(host.name, batch)
+            self._window.feed(host, entries, more=len(entries) == batch)
+        return due_at
+
+    def dispatch(self, now: float, room: int) -> list[Entry]:
+        """Start up to `room` requests. Returns entries whose robots.txt could not be had: they are to be given up."""
+        closed: list[Entry] = []
+        for host, entry in self._window.release(now, room):
+            origin = origin_of(entry.url)
+            robots = self._desk.rules(origin, now)
+            if robots is None:
+                self._window.give_back(host, entry)
+                host.held = True
+                self._request(host, Request(f"{origin}/robots.txt", tag=RobotsVisit(host, origin, 0)), now)
+            elif robots.allows(entry.url):
+                host.pace.crawl_delay_s = robots.crawl_delay_s
+                tag = PageVisit(host, entry)
+                self._request(host, Request(entry.url, entry.etag or None, entry.last_modified or None, tag), now)
+            elif self._desk.is_closed(robots):
+                closed.append(entry)
+            else:
+                self._tally.denied_by_robots += 1
+                self._frontier.finish(entry.url, Mark.REFUSED)
+        return closed
+
+    def page_ended(self, visit: PageVisit, result: Result, now: float) -> float:
+        """A page's request has ended; returns the seconds that the server asks us to wait, or 0."""
+        if type(result) is not Response:
+            self._window.ended(visit.host, now)
+            return 0.0
+        retry_after_s = 0.0
+        if result.status in (429, 503):
+            retry_after_s = politeness.retry_after_s(result.header("retry-after") or "", now)
+        self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
+        return retry_after_s
+
+    def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:
+        """An answer for a robots.txt, `target` where it is a redirect. Returns the rules once they are known.
+
+        The host is held until then, or until the pause before the next try begins.
+        """
+        self._tally.robots_fetched += 1
+        host, robots = visit.host, None
+        host.held = False
+        if type(result) is Response and target and visit.hops < MAX_HOPS:
+            host.held = True
+            self._request(host, Request(target, tag=RobotsVisit(host, visit.origin, visit.hops + 1)), now)
+        elif type(result) is Response and result.status < 500 and result.status != 429:
+            robots = self._desk.answered(visit.origin, result.status, result.content, now)
+            host.pace.crawl_delay_s = robots.crawl_delay_s
+        elif (again_at := self._desk.unreachable(visit.origin, now)) is not None:
+            host.pace.next_at = max(host.pace.next_at, again_at)
+        self._window.ended(host, now, result.ip if type(result) is Response else "")
+        return robots
+
+    def _request(self, host: Host[Entry], request: Request, now: float) -> None:
+        self._window.begin(host, now)
+        self._fetcher.start(request)
+
+    def _offer(self, name: str) -> None:
+        """The frontier has something of this host: let it into the window, if there is room for another host."""
+        if name in self._window.hosts or self._window.waiting < self._limits.window_urls:
+            self._window.arrived(name)
+        else:
+            self._hosts_on_disk = True
+
+    def _next_hosts(self, now: float) -> None:
+        """Offer the next hosts in key order; a round that began at the first host and found the end is over."""
+        self._window.forget_idle(now)
+        names = self._frontier.hosts(self._cursor, HOSTS_PER_FILL)
+        for name in names:
+            self._window.arrived(name)
+        at_end = len(names) < HOSTS_PER_FILL
+        self._hosts_on_disk = not at_end or bool(self._cursor)
+        self._cursor = "" if at_end else names[-1]

@@ -1,0 +1,147 @@
+"""The recorder: what becomes of an answer. Every URL that was requested ends here, as a record or as a retry.
+
+Invariant: a URL gets its final mark in the same turn in which its record is appended to the record log, and its
+links are derived from that record alone (`apply`), so that replaying the log gives the same frontier.
+"""
+
+import msgspec
+
+from gcs.core import politeness
+from gcs.core.admission import Admission
+from gcs.core.page import Failure, FailureKind, PageRecord, Response, Result
+from gcs.core.politeness import Politeness
+from gcs.core.tally import Tally
+from gcs.ports.frontier import Entry, Frontier, Mark
+from gcs.ports.records import Store
+from gcs.roles.gatherer.reader import NOTHING, Reader, Reading
+
+#: failures that another try would only repeat
+FINAL = frozenset({FailureKind.TOO_LARGE, FailureKind.FORBIDDEN_ADDRESS, FailureKind.ENCODING})
+
+
+class Recorder:
+    """Turns answers into records, marks and links."""
+
+    def __init__(
+        self, name: str, rules: Politeness, max_redirects: int, frontier: Frontier, store: Store, reader: Reader, admission: Admission, tally: Tally
+    ) -> None:
+        self._name = name
+        self._rules = rules
+        self._max_redirects = max_redirects
+        self._frontier = frontier
+        self._store = store
+        self._reader = reader
+        self._admission = admission
+        self._tally = tally
+        self.links: list[Entry] = []  # filled by apply; emptied by the gatherer's turn
+
+    def without_page(self, entry: Entry, result: Result, now: float, retry_after_s: float) -> None:
+        """An answer that is no page: an error, a redirect, a 304, or no answer at all."""
+        if type(result) is Failure:
+            self._try_again(entry, str(result.kind), now, 0.0, None, final=result.kind in FINAL)
+            return
+        assert type(result) is Response
+        status = result.status
+        if status == 304:
+            self._tally.revisits += 1
+            self._record(entry, result, Reading(NOTHING, [], entry.url), "", now)
+        elif 300 <= status < 400:
+            self._redirect(entry, result, now)
+        elif status in politeness.RETRY_STATUSES:
+            self._try_again(entry, f"http-{status}", now, retry_after_s, result)
+        else:
+            self.give_up(entry, f"http-{status}", now, result)
+
+    def page(self, entry: Entry, response: Response, reading: Reading) -> None:
+        """A page that was read."""
+        self._tally.pages += 1
+        self._tally.bytes += len(response.body)
+        self._record(entry, response, reading, "", response.started_at)
+
+    def give_up(self, entry: Entry, kind: str, now: float, response: Response | None = None) -> None:
+        """The URL ends without a page."""
+        self._tally.fail(kind)
+        self._record(entry, response, Reading(NOTHING, [], entry.url), kind, now)
+
+    def apply(self, record: PageRecord, hops: int = 0) -> None:
+        """What a record means for the frontier, the same when it is made and when it is replayed."""
+        self._frontier.finish(record.url, Mark.FAILED if record.failure else Mark.DONE)
+        if record.outlinks:
+            redirect = 300 <= record.status < 400
+            depth = record.depth if redirect else record.depth + 1
+            hops = hops + 1 if redirect else 0
+            self._tally.links += len(record.outlinks)
+            for url in self._admission.admit(record.outlinks, depth):
+                self.links.append(Entry(url, record.url, depth, depth, 0, hops))
+
+    def replay(self, record: PageRecord) -> None:
+        """A record that the log holds beyond the last checkpoint: count it again, and apply it."""
+        if record.failure:
+            self._tally.fail(record.failure)
+        elif record.status == 304:
+            self._tally.revisits += 1
+        elif 300 <= record.status < 400:
+            self._tally.redirects += 1
+        else:
+            self._tally.pages += 1
+            self._tally.bytes += record.bytes
+        self.apply(record)
+
+    def _redirect(self, entry: Entry, response: Response, now: float) -> None:
+        target = self._reader.redirect_target(response)
+        if target is None or entry.hops >= self._max_redirects:
+            self.give_up(entry, "redirects" if target else f"http-{response.status}", now, response)
+            return
+        self._tally.redirects += 1
+        self._record(entry, response, Reading(NOTHING, [target], target), "", now)
+
+    def _try_again(
+        self, entry: Entry, kind: str, now: float, retry_after_s: float, response: Response | None, final: bool = False
+    ) -> None:
+        due_at = politeness.retry_at(entry.tries + 1, self._rules, now, retry_after_s)
+        if due_at is None or final:
+            self.give_up(entry, kind, now, response)
+        else:
+            self._tally.retries += 1
+            self._frontier.retry(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
+
+    def _record(self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float) -> None:
+        record = self._store.page(_record_of(entry, response, reading, failure, self._name, now), response)
+        self.apply(record, entry.hops)
+
+
+def _record_of(
+    entry: Entry, response: Response | None, reading: Reading, failure: str, gatherer: str, now: float
+) -> PageRecord:
+    """The record of a URL that is dealt with. The store fills in the digest and the place in the WARC."""
+    document, shown = reading.document, not reading.noindex
+    status, size_bytes, headers = 0, 0, {}
+    if response:
+        status, size_bytes, now = response.status, len(response.body), response.started_at
+        headers = {name.lower(): value for name, value in response.headers}
+    return PageRecord(
+        url=entry.url,
+        final_url=reading.final_url,
+        parent=entry.parent,
+        depth=entry.depth,
+        status=status,
+        fetched_at=now,
+        content_type=headers.get("content-type", ""),
+        bytes=size_bytes,
+        digest="",
+        language=document.language,
+        title=document.title if shown else "",
+        summary=document.description if shown else "",
+        text=document.text if shown else "",
+        outlinks=reading.outlinks,
+        gatherer=gatherer,
+        helper="",
+        simhash=document.simhash,
+        etag=headers.get("etag", ""),
+        last_modified=headers.get("last-modified", ""),
+        warc_file="",
+        warc_offset=0,
+        warc_bytes=0,
+        noindex=reading.noindex,
+        failure=failure,
+    )
