@@ -1,0 +1,78 @@
+"""Feeds: RSS 0.9x and 2.0, RSS 1.0 (RDF), Atom. Their entries are links; their titles and summaries the text.
+
+Links that a reader would open count: an entry's page and the feed's own site, the next page of a paged
+feed (RFC 5005); not enclosures, edit links or the feed itself.
+"""
+
+import html
+import re
+from typing import Any
+
+from gcs.core.page import Document
+from gcs.core.simhash import simhash
+from gcs.ports.summarise.options import Depth, Options
+from gcs.ports.summarise.reading import primary_language
+from gcs.ports.summarise.xmlstream import elements, local_name, text_of
+
+_ENTRIES = ("item", "entry")
+#: what holds the entries, and says of itself what it is
+_FEEDS = ("channel", "feed")
+_HEADINGS = frozenset(("title", "description", "subtitle", "tagline", "language"))
+_FOLLOWED = frozenset(("", "alternate", "next", "related", "via"))
+_MARKUP = re.compile(r"<[^<>]*>")
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_URL = re.compile(r"https?://\S+", re.I)
+
+
+def summarise_feed(content: bytes, content_type: str, depth: Depth, options: Options) -> Document:
+    """The Document of a feed."""
+    hrefs: list[str] = []
+    found: dict[str, str] = {}
+    lines: list[str] = []
+    for element in elements(content, content_type, (*_ENTRIES, *_FEEDS)):
+        if local_name(element) in _FEEDS:
+            hrefs[:0] = _links(element)
+            for child in element:
+                if (name := local_name(child)) in _HEADINGS:
+                    found.setdefault(name, text_of(child))
+            found.setdefault("language", element.get(_XML_LANG) or "")
+        elif len(hrefs) < options.max_links:
+            hrefs += _links(element) or _identifiers(element)
+            if depth != "links":
+                lines += _entry_text(element)
+    text = "\n".join(lines)[: options.max_text_bytes]
+    return Document(
+        hrefs=hrefs[: options.max_links],
+        title=found.get("title", ""),
+        description=_plain(found.get("description") or found.get("subtitle") or found.get("tagline") or ""),
+        language=primary_language(found.get("language", "")),
+        text=text,
+        simhash=simhash(text) if text else 0,
+    )
+
+
+def _links(element: Any) -> list[str]:
+    """The links of a feed or an entry. RSS writes the URL as text, Atom as an attribute."""
+    links = (
+        child.get("href") or text_of(child)
+        for child in element
+        if local_name(child) == "link" and (child.get("rel") or "").lower() in _FOLLOWED
+    )
+    return [href for href in links if href]
+
+
+def _identifiers(entry: Any) -> list[str]:
+    """Where an entry has no link, its identifier often is one, whatever isPermaLink says."""
+    texts = (text_of(child) for child in entry if local_name(child) in ("guid", "id"))
+    return [text for text in texts if _URL.fullmatch(text)]
+
+
+def _entry_text(entry: Any) -> list[str]:
+    parts = {local_name(child): child for child in entry}
+    lines = (_plain(text_of(parts[name])) for name in ("title", "description", "summary") if name in parts)
+    return [line for line in lines if line]
+
+
+def _plain(text: str) -> str:
+    """Summaries hold escaped HTML: tags away, entities resolved."""
+    return " ".join(html.unescape(_MARKUP.sub(" ", text)).split())

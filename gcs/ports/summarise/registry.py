@@ -1,0 +1,138 @@
+"""Registry: which summariser reads which format, and where (a gatherer's pluggable summarisers).
+
+The built-in ones are always there. A package adds its own through the entry-point group
+`gcs.summarisers`: each entry point names a `Summariser`. The one with the longest matching URL prefix
+wins, then the one added last. A summariser that raises costs its page the summary, never the crawl.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+import msgspec
+
+from gcs.core.page import Document
+from gcs.core.recognise import Format, recognise
+from gcs.errors import UsageError
+from gcs.ports.summarise import feed, html, maintext, sitemap, text
+from gcs.ports.summarise.charset import as_utf8
+from gcs.ports.summarise.expand import gunzip
+from gcs.ports.summarise.nesting import bounded
+from gcs.ports.summarise.options import DEFAULT, Depth, Options
+
+log = logging.getLogger(__name__)
+
+ENTRY_POINTS = "gcs.summarisers"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What a summariser is given."""
+
+    #: content coding removed, at most `options.max_bytes`
+    content: bytes
+    #: the Content-Type header, "" where there was none
+    content_type: str
+    url: str
+    depth: Depth
+    options: Options
+
+
+@dataclass(frozen=True, slots=True)
+class Summariser:
+    """A function that reads documents of one format, everywhere or below one URL."""
+
+    #: a value of `core.recognise.Format`, or a media type such as "application/msword", which goes first
+    format: str
+    summarise: Callable[[Source], Document]
+    #: only for URLs that begin so
+    prefix: str = ""
+
+
+def _html(source: Source) -> Document:
+    markup = bounded(as_utf8(source.content, source.content_type))
+    if source.depth == "links":
+        return html.summarise_links(markup, source.options)
+    if source.depth == "fast":
+        return maintext.summarise_fast(markup, source.options)
+    return maintext.summarise_full(markup, source.url, source.options)
+
+
+def _sitemap(source: Source) -> Document:
+    return sitemap.summarise_sitemap(source.content, source.content_type, source.options)
+
+
+def _url_list(source: Source) -> Document:
+    return sitemap.summarise_url_list(source.content, source.content_type, source.options)
+
+
+def _feed(source: Source) -> Document:
+    return feed.summarise_feed(source.content, source.content_type, source.depth, source.options)
+
+
+def _text(source: Source) -> Document:
+    return text.summarise_text(source.content, source.content_type, source.depth, source.options)
+
+
+BUILT_IN = (
+    Summariser(Format.HTML, _html),
+    Summariser(Format.SITEMAP, _sitemap),
+    Summariser(Format.URL_LIST, _url_list),
+    Summariser(Format.FEED, _feed),
+    Summariser(Format.TEXT, _text),
+)
+
+
+class Registry:
+    """The summarisers of one process."""
+
+    def __init__(self, added: Iterable[Summariser] = ()) -> None:
+        self._by_format: dict[str, list[Summariser]] = {}
+        for summariser in (*BUILT_IN, *added):
+            self.add(summariser)
+
+    @classmethod
+    def with_plugins(cls) -> "Registry":
+        """The built-in summarisers and those of installed packages."""
+        registry = cls()
+        for entry_point in entry_points(group=ENTRY_POINTS):
+            summariser = entry_point.load()
+            if not isinstance(summariser, Summariser):
+                raise UsageError(
+                    f"entry point {entry_point.name} of {ENTRY_POINTS} is not a gcs.ports.summarise.Summariser: "
+                    f"correct or uninstall the package that brings it ({entry_point.value})"
+                )
+            registry.add(summariser)
+        return registry
+
+    def add(self, summariser: Summariser) -> None:
+        """Let a summariser take part, before those of the same or a shorter prefix."""
+        known = self._by_format.setdefault(summariser.format, [])
+        known.insert(0, summariser)
+        known.sort(key=lambda each: -len(each.prefix))
+
+    def summariser(self, format: str, url: str) -> Summariser | None:
+        """The one that reads this format at this place."""
+        for summariser in self._by_format.get(format, ()):
+            if url.startswith(summariser.prefix):
+                return summariser
+        return None
+
+    def summarise(
+        self, content: bytes, content_type: str, url: str, depth: Depth, options: Options = DEFAULT
+    ) -> Document:
+        """What a document says. Never raises: an unreadable one says nothing."""
+        content = content[: options.max_bytes]
+        try:
+            found = recognise(content_type, content)
+            if found is Format.GZIP:  # sitemaps come like this
+                content, content_type = gunzip(content, options.max_bytes), ""
+                found = recognise(content_type, content)
+            media_type = content_type.partition(";")[0].strip().lower()
+            summariser = self.summariser(media_type, url) or self.summariser(found, url)
+            if summariser is None:
+                return Document(hrefs=[])
+            return summariser.summarise(Source(content, content_type, url, depth, options))
+        except Exception:  # a plug-in, or a native parser on hostile bytes: anything may come
+            log.warning("summarise.failed", exc_info=True, extra={"url": url})
+            return Document(hrefs=[])

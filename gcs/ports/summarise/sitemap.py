@@ -1,0 +1,50 @@
+"""Sitemaps (sitemaps.org 0.9): URL sets, indexes, and plain lists of URLs.
+
+Read leniently: any namespace, a URL where <loc> is missing, white space anywhere. Images, videos and news
+inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `registry.py`).
+"""
+
+import re
+
+from gcs.core.page import Document
+from gcs.ports.summarise.charset import as_text
+from gcs.ports.summarise.options import Options
+from gcs.ports.summarise.xmlstream import elements, local_name, text_of
+
+#: entries that the protocol allows in one file
+MAX_ENTRIES = 50_000
+_URL = re.compile(r"https?://\S+", re.I)
+
+
+def summarise_sitemap(content: bytes, content_type: str, options: Options) -> Document:
+    """The Document of an XML sitemap or sitemap index: only links."""
+    hrefs: list[str] = []
+    limit = min(options.max_links, MAX_ENTRIES)
+    for entry in elements(content, content_type, ("url", "sitemap")):
+        location = ""
+        alternates = []
+        for child in entry:
+            name = local_name(child)
+            if name == "loc" and not location:
+                location = text_of(child)
+            elif name == "link" and "alternate" in (child.get("rel") or "").lower():
+                alternates.append(child.get("href") or "")
+            elif name == "image" and options.images:
+                alternates += [text_of(part) for part in child if local_name(part) == "loc"]
+        location = location or (entry.text or "").strip()
+        hrefs += [href for href in (location, *alternates) if href]
+        if len(hrefs) >= limit:
+            break
+    return Document(hrefs=hrefs[:limit])
+
+
+def summarise_url_list(content: bytes, content_type: str, options: Options) -> Document:
+    """The Document of a text sitemap: one URL a line, other lines do not count."""
+    hrefs: list[str] = []
+    limit = min(options.max_links, MAX_ENTRIES)
+    for line in as_text(content, content_type).splitlines():
+        if _URL.fullmatch(line.strip()):
+            hrefs.append(line.strip())
+            if len(hrefs) == limit:
+                break
+    return Document(hrefs=hrefs)
