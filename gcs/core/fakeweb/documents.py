@@ -110,7 +110,7 @@ def sitemaps(stage: Stage) -> None:
     def listing(path: str, *orphans: str, numbers: range) -> None:
         for orphan in orphans:
             stage.page(orphan)
-        known = [page_path(site, n) for n in numbers if n < site.pages]
+        known = [page_path(site.index, n) for n in numbers if n < site.pages]
         links = [stage.link(to, Spelling.ABSOLUTE, element=Element.ITEM) for to in (*orphans, *known)]
         stage.page(path, *links, content=Content.SITEMAP, etag="")
 

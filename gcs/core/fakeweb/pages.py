@@ -37,7 +37,7 @@ class Pages:
         return site.pages + self._added(site) * (self._spec.session - 1)
 
     def url(self, site: Site, number: int) -> str:
-        return site.origin + page_path(site, number)
+        return site.origin + page_path(site.index, number)
 
     def plan(self, site: Site, number: int, entries: tuple[Link, ...] = ()) -> PagePlan | None:
         """The plan of a page; `entries` are further links of a home page. None where there is no such page."""
@@ -52,7 +52,7 @@ class Pages:
         return PagePlan(
             url=self.url(site, number),
             links=self._links(site, number, entries),
-            title=f"{page_name(site, number).replace('-', ' ').capitalize()} {number}",
+            title=f"{page_name(site.index, number).replace('-', ' ').capitalize()} {number}",
             text_key=mix(spec.seed, _TEXT, site.index, number, version),
             size_bytes=spec.html_bytes * (70 + looks % 61) // 100,
             french=charset != "utf-8" or (spec.charsets and looks >> 13 & 7 == 0),
@@ -139,10 +139,10 @@ class Pages:
                 other = sites[int(len(sites) ** chance()) - 1]
                 targets.append((other, int(other.pages ** chance()) - 1))
         if not spec.spellings:
-            return (*(Link(to.origin + page_path(to, n)) for to, n in targets), *entries)
+            return (*(Link(to.origin + page_path(to.index, n)) for to, n in targets), *entries)
         return (
             *(
-                Link(to.origin + page_path(to, n), _SPELLINGS[int(len(_SPELLINGS) * chance() ** 2)])
+                Link(to.origin + page_path(to.index, n), _SPELLINGS[int(len(_SPELLINGS) * chance() ** 2)])
                 for to, n in targets
             ),
             *entries,

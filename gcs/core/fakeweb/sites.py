@@ -9,6 +9,7 @@ Invariant: `page_number(page_path(n)) == n`; every path is in canonical form.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from gcs.core.fakeweb.spec import FakeWebSpec, mix
@@ -116,8 +117,9 @@ def host_pages(spec: FakeWebSpec) -> list[int]:
     return [1 + high - low for low, high in pairwise(marks)]
 
 
-def page_path(site: Site, number: int) -> str:
-    """The path (with query) of an ordinary page."""
+@lru_cache(maxsize=1 << 16)  # links repeat: neighbours, popular pages
+def page_path(host: int, number: int) -> str:
+    """The path (with query) of an ordinary page of a host, by its index."""
     if number == 0:
         return "/"
     level, rank = place_of(number)
@@ -130,16 +132,16 @@ def page_path(site: Site, number: int) -> str:
         directory += f"/{1 + rank // FAN**3 % FAN:02}"
     if number % 9 == 4:
         return f"{directory}/show?id={number}&view=full"
-    return f"{directory}/{page_name(site, number)}-{number}.html"
+    return f"{directory}/{page_name(host, number)}-{number}.html"
 
 
-def page_name(site: Site, number: int) -> str:
+def page_name(host: int, number: int) -> str:
     """Two words that name a page, in its path and title."""
-    chance = mix(site.index, number)
+    chance = mix(host, number)
     return f"{_ADJECTIVES[chance & 15]}-{_NOUNS[chance >> 4 & 15]}"
 
 
-def page_number(site: Site, path: str) -> int | None:
+def page_number(host: int, path: str) -> int | None:
     """The number of the page with this path; None where no page can have it."""
     if path == "/":
         return 0
@@ -147,4 +149,4 @@ def page_number(site: Site, path: str) -> int | None:
     if match is None:
         return None
     number = int(match[1] or match[2])
-    return number if page_path(site, number) == path else None
+    return number if page_path(host, number) == path else None

@@ -16,14 +16,16 @@ def spell(target: str, base: str, spelling: Spelling) -> str:
         return target
     slash = target.index("/", 7)
     origin, path = target[:slash], target[slash:]
+    is_here = base.startswith(origin) and base[slash : slash + 1] == "/"
+    if spelling is Spelling.ROOT:
+        return path if is_here else target
     if spelling is Spelling.SCHEME:
         return target[5:]
     if spelling is Spelling.SHOUTED:
         return "HTTP" + target[4:]
     if spelling is Spelling.FRAGMENT:
         return target + "#part-2"
-    here = origin if base.startswith(origin + "/") else ""
-    if spelling is Spelling.ABSOLUTE or not here:
+    if spelling is Spelling.ABSOLUTE or not is_here:
         return target
     if spelling is Spelling.RELATIVE:
         return _relative(path, base[slash:])

@@ -68,7 +68,7 @@ class Web:
         """The same, by site and path."""
         if path == "/robots.txt":
             return self._robots(site)
-        number = page_number(site, path)
+        number = page_number(site.index, path)
         found: PagePlan | None = None
         if number is not None:
             found = self.pages.plan(site, number, tuple(self._stage(site).entries) if number == 0 else ())

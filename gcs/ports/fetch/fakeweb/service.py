@@ -8,10 +8,12 @@ import dataclasses
 from collections import Counter
 from typing import NamedTuple
 
+import msgspec
+
 from gcs.core.fakeweb import PagePlan, RequestLog, Site, Web
 
 #: bytes of prepared answers to keep; hot pages and small webs then cost no rendering
-_CACHE_BYTES = 64 << 20
+_CACHE_BYTES = 128 << 20
 
 
 class Prepared(NamedTuple):
@@ -39,7 +41,9 @@ class Service:
         if found is not None:
             return found
         plan = self.web.plan_at(site, path)
-        found = Prepared(plan, self.web.answer(plan, accepts), site.allows(path))
+        raw = self.web.answer(plan, accepts)
+        # without its links, which are in the bytes now: thousands of them would burden the garbage collector
+        found = Prepared(msgspec.structs.replace(plan, links=()), raw, site.allows(path))
         self._prepared[key] = found
         self._prepared_bytes += len(found.raw)
         while self._prepared_bytes > _CACHE_BYTES:
