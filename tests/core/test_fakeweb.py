@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import can_ada
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
@@ -24,6 +24,7 @@ from gcs.core.fakeweb.sites import host_pages, page_number, page_path
 from gcs.core.fakeweb.spelling import spell
 from gcs.core.fakeweb.traps import PREFIX
 from gcs.core.fakeweb.tree import children, inner_pages, parent_of
+from gcs.core.fakeweb.words import Prose
 from gcs.core.urls import canonical
 from gcs.errors import UsageError
 
@@ -309,6 +310,14 @@ def test_web_is_a_function_of_spec_and_port() -> None:
     assert len({raw.partition(b"\r\n\r\n")[2] for raw in once.values()}) > 0.9 * len(once)
 
 
+def test_prose_differs_by_key_and_language() -> None:
+    prose = Prose(1)
+    texts = {" ".join(prose.paragraphs(key, 2_000, french)) for key in range(100) for french in (False, True)}
+    assert len(texts) == 200
+    assert prose.paragraphs(7, 2_000) == Prose(1).paragraphs(7, 2_000)
+    assert len({" ".join(Prose(seed).paragraphs(7, 2_000)) for seed in range(10)}) == 10
+
+
 def test_twins_have_one_payload() -> None:
     web = Web(FakeWebSpec.demo(), PORT)
     twins = sorted(url for url in survey(web).pages if "/twin/" in url)
@@ -360,6 +369,8 @@ URLS = st.builds(
 
 @settings(max_examples=400)
 @given(URLS, URLS, st.sampled_from(Spelling))
+@example("http://127.1.0.1:40000/a/", "http://127.1.0.1:40000/a/page-7.html", Spelling.RELATIVE)
+@example("http://127.1.0.1:40000/a/?id=3&view=full", "http://127.1.0.1:40000/a/show?x=1", Spelling.RELATIVE)
 def test_spell_resolves_back_to_its_target(target: str, base: str, spelling: Spelling) -> None:
     assert join(base, spell(target, base, spelling)) == target
 
