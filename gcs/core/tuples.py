@@ -1,0 +1,414 @@
+"""Every tuple of the whiteboard, in one place: what the parts of GCS can say to one another.
+
+Two families. A *consumed* tuple goes to one inbox and is taken once: it waits there, is held under a lease by
+its taker, and is gone when the taker acks it. A *posted* tuple hangs on the board of the crawl, is read by many,
+and is replaced by the next one with the same `key`; it may expire.
+
+Each type has a `name` (it stands in the Redis key), a `code` and a `version` (they open its encoding, see
+`core.codec`). A field may be added at the end with a default without a new version; any other change needs one.
+Codes are never used twice.
+
+Invariant: tuples are immutable values. Nothing here knows how or where they are kept.
+"""
+
+from enum import StrEnum
+from typing import ClassVar
+
+import msgspec
+
+from gcs.core.page import PageRecord
+
+
+class Tuple(msgspec.Struct, frozen=True, array_like=True):
+    """What all tuples have in common."""
+
+    name: ClassVar[str] = ""
+    code: ClassVar[int] = 0
+    version: ClassVar[int] = 1
+
+
+class Consumed(Tuple, frozen=True, array_like=True):
+    """A tuple that is put into an inbox and taken once."""
+
+
+class Posted(Tuple, frozen=True, array_like=True):
+    """A tuple that hangs on the board until it is replaced, removed or expired."""
+
+    @property
+    def key(self) -> str:
+        """What a later posting replaces: one tuple of a type and key is on the board at a time."""
+        return ""
+
+
+# -- foreign URLs and hand-over ----------------------------------------------------------------------------
+
+
+class Link(msgspec.Struct, frozen=True, array_like=True):
+    """One foreign URL in a block."""
+
+    url: str
+    #: back-link count since the last block that named the URL, or its OPIC cash
+    weight: int | float = 1
+    depth: int = 0
+    #: the page on which it was found first
+    parent: str = ""
+
+
+class UrlBlock(Consumed, frozen=True, array_like=True):
+    """Foreign URLs of one destination, routed under the plan of `epoch`.
+
+    written by: a gatherer's c-queue, when the block is full or old (numbered, kept until committed)
+    taken by: the observer of the gatherer whose inbox it is; re-routed there if a newer plan says so
+    lifetime: until its taker has committed the URLs to its frontier
+    """
+
+    name = "urls"
+    code = 1
+
+    epoch: int
+    links: list[Link]
+
+
+class Queued(msgspec.Struct, frozen=True, array_like=True):
+    """A URL that waited in the frontier of the range's former owner."""
+
+    url: str
+    parent: str = ""
+    depth: int = 0
+    #: smaller goes first
+    priority: int = 0
+    tries: int = 0
+    hops: int = 0
+    etag: str = ""
+    last_modified: str = ""
+
+
+class HostState(msgspec.Struct, frozen=True, array_like=True):
+    """What politeness owes a host of the range, so that its delay holds across the hand-over."""
+
+    #: the host's part of the sort key
+    host: bytes
+    #: seconds since the epoch before which no request may start
+    next_at: float = 0.0
+    crawl_delay_s: float = 0.0
+    adaptive_s: float = 0.0
+    #: robots.txt as fetched; None where it was not
+    robots: bytes | None = None
+    robots_until: float = 0.0
+
+
+class HandOver(Consumed, frozen=True, array_like=True):
+    """A part of the range [low, high) that changes its owner with the plan of `epoch`.
+
+    written by: the gatherer that loses the range, when nothing of it is in flight any more (numbered)
+    taken by: the gatherer that wins it; it starts the range when it has all parts up to the last one
+    lifetime: until the winner has committed it to its frontier
+    """
+
+    name = "handover"
+    code = 2
+
+    epoch: int
+    low: bytes
+    high: bytes
+    #: 0, 1, 2…; parts may arrive in any order and more than once
+    part: int
+    #: the end mark: there is no part after this one
+    last: bool
+    queued: list[Queued] = []
+    #: URLs finished by the former owner, with their mark (one letter each, as in the frontier)
+    seen: list[tuple[str, str]] = []
+    hosts: list[HostState] = []
+
+
+# -- helpers -----------------------------------------------------------------------------------------------
+
+
+class Errand(msgspec.Struct, frozen=True, array_like=True):
+    """One URL that a helper may fetch now."""
+
+    url: str
+    parent: str = ""
+    depth: int = 0
+    etag: str = ""
+    last_modified: str = ""
+    #: only a helper with a browser shall take it
+    render: bool = False
+
+
+class UrlTS(Consumed, frozen=True, array_like=True):
+    """The paper's URLTS: URLs that a gatherer's politeness has released and that it lets others fetch.
+
+    written by: a gatherer
+    taken by: any helper of the pool whose inbox it is, under a short lease; what a vanished one held returns
+    lifetime: until the helper has put the summaries, or its expiry (the gatherer then fetches by itself)
+    """
+
+    name = "urlts"
+    code = 3
+
+    gatherer: str
+    #: the gatherer's number for this errand list
+    number: int
+    errands: list[Errand]
+
+
+class Finding(msgspec.Struct, frozen=True, array_like=True):
+    """What a helper brings back for one URL: a record, or the reason why there is none."""
+
+    url: str
+    record: PageRecord | None = None
+    failure: str = ""
+    #: request head, status line, headers and body for the WARC, where the gatherer asks for them
+    request_head: bytes = b""
+    response_head: bytes = b""
+    body: bytes = b""
+    ip: str = ""
+    elapsed_s: float = 0.0
+
+
+class SummaryTS(Consumed, frozen=True, array_like=True):
+    """The paper's SummaryTS: the summaries of one errand list. Late and double ones are harmless.
+
+    written by: a helper (or the gateway in its name)
+    taken by: the gatherer whose errands they were, which goes on as if it had fetched the pages
+    lifetime: until the gatherer has stored the records
+    """
+
+    name = "summaryts"
+    code = 4
+
+    helper: str
+    number: int
+    findings: list[Finding]
+
+
+class HelperBeat(Posted, frozen=True, array_like=True):
+    """A helper is at work.
+
+    written by: a helper (or the gateway), every few seconds
+    taken by: nobody; read by gatherers (mean help in their rate) and the station
+    lifetime: a few beats
+    """
+
+    name = "helper"
+    code = 5
+
+    helper: str
+    pool: str
+    pages: int = 0
+    pages_per_s: float = 0.0
+
+    @property
+    def key(self) -> str:
+        return self.helper
+
+
+# -- membership and election -------------------------------------------------------------------------------
+
+
+class Member(Posted, frozen=True, array_like=True):
+    """A gatherer is alive, and how it is doing: its heartbeat.
+
+    written by: each gatherer, every third of its lifetime
+    taken by: the gatherer itself when it leaves; read by the leader and the station
+    lifetime: the membership lease. One that cannot renew it stops fetching before it ends (`core.election`)
+    """
+
+    name = "member"
+    code = 10
+
+    gatherer: str
+    #: a new one for each run of the process; senders number their blocks under gatherer + run
+    run: str
+    #: where it stands, for helpers and partitioning
+    place: str = ""
+    #: epoch of the plan by which it routes, and of the last one whose hand-overs it has finished
+    epoch: int = 0
+    settled_epoch: int = 0
+    #: running, paused, leaving
+    state: str = "running"
+    #: nothing queued, in flight, in the c-queues, taken or kept: it will not act unless a tuple arrives
+    passive: bool = False
+    #: blocks ever sent and ever committed by this run: equal sums over the team, twice, end the crawl
+    blocks_sent: int = 0
+    blocks_received: int = 0
+    #: whatever else it reports: pages, queued, pages_per_s, busy…; user-defined triggers are expressions over them
+    figures: dict[str, float] = {}
+
+    @property
+    def key(self) -> str:
+        return self.gatherer
+
+
+class Leader(Posted, frozen=True, array_like=True):
+    """Who leads. The term is the fencing token: what a leader posts is refused unless this very tuple is there.
+
+    written by: a gatherer that finds none (only if absent), and by the leader to renew it
+    taken by: the leader when it resigns
+    lifetime: the election lease
+    """
+
+    name = "leader"
+    code = 11
+
+    gatherer: str
+    term: int
+
+
+# -- statistics, plans, control ----------------------------------------------------------------------------
+
+
+class Announcement(Posted, frozen=True, array_like=True):
+    """A rebalance begins: post your statistics for this round.
+
+    written by: the leader, fenced by its Leader tuple
+    taken by: nobody; read by every gatherer
+    lifetime: until the next one
+    """
+
+    name = "announce"
+    code = 12
+
+    round: int
+    term: int
+    reason: str = ""
+
+
+class Statistics(Posted, frozen=True, array_like=True):
+    """One gatherer's copy of the URL tree, its rates and queue sizes, for one round.
+
+    written by: each gatherer, when a round is announced
+    taken by: nobody; read and merged by the leader
+    lifetime: minutes; the next round replaces it
+    """
+
+    name = "statistics"
+    code = 13
+
+    gatherer: str
+    round: int
+    epoch: int
+    #: encoded by `core` (URL tree copy, statistics per superpage)
+    tree: bytes = b""
+    rates: bytes = b""
+    queued: int = 0
+
+    @property
+    def key(self) -> str:
+        return self.gatherer
+
+
+class PlanPosted(Posted, frozen=True, array_like=True):
+    """The plan by which everyone routes from now on.
+
+    written by: the leader, fenced by its Leader tuple; its epoch is above every one that a Member reports
+    taken by: nobody; read by all
+    lifetime: until the next plan
+    """
+
+    name = "plan"
+    code = 14
+
+    epoch: int
+    term: int
+    #: encoded by `core.plan`
+    plan: bytes
+    #: all hand-overs of this plan are finished
+    committed: bool = False
+
+
+class CrawlState(StrEnum):
+    """What the crawl shall do."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    DONE = "done"
+
+
+class Control(Posted, frozen=True, array_like=True):
+    """What the user wants of the whole crawl (pause, resume, stop), or the leader when it is done.
+
+    written by: `gcs pause/resume/stop`, the station, the leader at the end
+    taken by: nobody; obeyed by every gatherer
+    lifetime: until the next one
+    """
+
+    name = "control"
+    code = 15
+
+    state: CrawlState
+    by: str = ""
+    reason: str = ""
+
+
+class RebalanceCall(Consumed, frozen=True, array_like=True):
+    """Someone asks for a rebalance: a user, or a gatherer that is idle, joins or quits.
+
+    written by: `gcs rebalance`, the station, gatherers
+    taken by: the leader, from the inbox `leader`
+    lifetime: until the leader has decided
+    """
+
+    name = "rebalance"
+    code = 16
+
+    by: str
+    reason: str = ""
+
+
+class Seeds(Consumed, frozen=True, array_like=True):
+    """URLs to start from.
+
+    written by: `gcs crawl`, `gcs seed`, the station
+    taken by: any gatherer, from the inbox `seeds`; it locates them and passes the foreign ones on
+    lifetime: until committed to a frontier or an outbox
+    """
+
+    name = "seeds"
+    code = 17
+
+    urls: list[str]
+
+
+class RobotsNote(Posted, frozen=True, array_like=True):
+    """The robots.txt of a host that several gatherers share, fetched once.
+
+    written by: the owner that fetched it
+    taken by: nobody; read by the other owners
+    lifetime: as long as robots.txt is believed
+    """
+
+    name = "robots"
+    code = 18
+
+    #: scheme://host[:port]
+    origin: str
+    status: int
+    body: bytes = b""
+    fetched_at: float = 0.0
+
+    @property
+    def key(self) -> str:
+        return self.origin
+
+
+#: every type that may stand on the whiteboard
+TUPLES: tuple[type[Tuple], ...] = (
+    UrlBlock,
+    HandOver,
+    UrlTS,
+    SummaryTS,
+    HelperBeat,
+    Member,
+    Leader,
+    Announcement,
+    Statistics,
+    PlanPosted,
+    Control,
+    RebalanceCall,
+    Seeds,
+    RobotsNote,
+)
+BY_NAME: dict[str, type[Tuple]] = {kind.name: kind for kind in TUPLES}

@@ -1,0 +1,64 @@
+"""Time for the in-memory whiteboard: the event loop's, or one that a test or the simulator moves by hand.
+
+Invariant: with a TickingClock nothing ever times out unless somebody calls `advance`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the in-memory whiteboard asks of time."""
+
+    def now(self) -> float:
+        """Seconds since some moment."""
+        ...
+
+    def on_tick(self, look: Callable[[], None]) -> None:
+        """Call this whenever time was moved by hand."""
+        ...
+
+    async def wait(self, change: asyncio.Event, deadline: float | None) -> None:
+        """Come back when the event is set, or not long after the deadline (None: never)."""
+        ...
+
+
+class LoopClock:
+    """Real time."""
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def on_tick(self, look: Callable[[], None]) -> None:
+        """Real time is never moved by hand."""
+
+    async def wait(self, change: asyncio.Event, deadline: float | None) -> None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await change.wait()
+        except TimeoutError:
+            return
+
+
+class TickingClock:
+    """Time that stands still until `advance`."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self._now = now
+        self._lookers: list[Callable[[], None]] = []
+
+    def now(self) -> float:
+        return self._now
+
+    def on_tick(self, look: Callable[[], None]) -> None:
+        self._lookers.append(look)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass; whoever waits looks again."""
+        self._now += seconds
+        for look in self._lookers:
+            look()
+
+    async def wait(self, change: asyncio.Event, deadline: float | None) -> None:  # noqa: ARG002 (ticks set the event)
+        await change.wait()

@@ -1,0 +1,199 @@
+"""The connection to a Redis or Valkey server, Sentinel group or Cluster: commands and scripts, with patience.
+
+A server that is down, loading, failing over or out of disk is waited for: commands are tried again with growing pauses
+until `patience_s` is over, then SpaceError. Everything else that goes wrong is a SpaceError at once.
+So a command may be carried out twice (its answer was lost): scripts are written for that, see `port`.
+
+Invariant: no exception of redis-py leaves this module, and replies come as RESP2 gives them (bytes, ints, lists).
+"""
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gcs.errors import SpaceError
+from gcs.events import Events
+from gcs.ports.space.address import Address
+
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
+#: longest wait for the answer to a command; blocking reads ask for less (`BLOCK_S`)
+ANSWER_S = 10.0
+#: the least version that has what the scripts use (XPENDING IDLE, exclusive ranges)
+LEAST_VERSION = (6, 2)
+#: errors that pass by themselves and that redis-py has no class for, by their first word
+PASSING = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED")
+
+events = Events("space")
+
+
+LUA = Path(__file__).parent / "lua"
+PRELUDE = (LUA / "prelude.lua").read_text("utf-8")
+
+
+class Script:
+    """One of our server-side scripts: the shared prelude, then its own file."""
+
+    def __init__(self, name: str) -> None:
+        self.text = PRELUDE + (LUA / f"{name}.lua").read_text("utf-8")
+        self.sha = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+class OutOfMemoryError(SpaceError):
+    """The server has reached its own memory limit: as good as a full inbox."""
+
+
+class NoGroupError(SpaceError):
+    """A stream has gone (the server forgot it, or somebody deleted it): the next script makes it again."""
+
+
+class Connection:
+    """A client with patience. Made by `connect`."""
+
+    def __init__(self, client: Any, address: Address, patience_s: float) -> None:
+        self._client = client
+        self._address = address
+        self._patience_s = patience_s
+        for command in ("XREAD", "XREADGROUP", "XRANGE", "XINFO GROUPS"):
+            client.set_response_callback(command, lambda reply, **_: reply)
+
+    async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        """What the script returns."""
+        return await self._patiently(lambda: self._evaluate(script, keys, arguments))
+
+    async def command(self, *words: Any) -> Any:
+        """What a single command returns."""
+        return await self._patiently(lambda: self._client.execute_command(*words))
+
+    async def keys(self, pattern: str) -> list[str]:
+        """All keys that match, on every node."""
+
+        async def scan() -> list[str]:
+            return [key.decode() async for key in self._client.scan_iter(match=pattern, count=1000)]
+
+        found: list[str] = await self._patiently(scan)
+        return found
+
+    async def close(self) -> None:
+        """Close the sockets."""
+        await self._client.aclose()
+
+    async def _evaluate(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        import redis.exceptions as failures
+
+        try:
+            return await self._client.execute_command("EVALSHA", script.sha, len(keys), *keys, *arguments)
+        except failures.NoScriptError:  # a new server, or one that restarted
+            return await self._client.execute_command("EVAL", script.text, len(keys), *keys, *arguments)
+
+    async def _patiently(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        pause_s, begun = FIRST_PAUSE_S, None
+        while True:
+            try:
+                reply = await call()
+            except Exception as error:
+                if not _passes(error):
+                    raise self._mapped(error) from error
+                now = asyncio.get_running_loop().time()
+                if begun is None:
+                    begun = now
+                    events.warning("unreachable", space=str(self._address), error=str(error))
+                if now - begun + pause_s > self._patience_s:
+                    text = f"{self._address} did not answer for {self._patience_s:g} s ({error}): is it running?"
+                    raise SpaceError(text) from error
+            else:
+                if begun is not None:
+                    now = asyncio.get_running_loop().time()
+                    events.info("reached", space=str(self._address), after_s=round(now - begun, 3))
+                return reply
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # so that a team does not come back in step
+            pause_s = min(2 * pause_s, LAST_PAUSE_S)
+
+    def _mapped(self, error: Exception) -> Exception:
+        import redis.exceptions as failures
+
+        if isinstance(error, failures.OutOfMemoryError) or "OOM command not allowed" in str(
+            error
+        ):  # 6.2: inside a script
+            return OutOfMemoryError(f"{self._address} is out of memory: raise its maxmemory")
+        if isinstance(error, failures.ResponseError) and str(error).startswith("NOGROUP"):
+            return NoGroupError(f"{self._address}: {error}")
+        if isinstance(error, failures.MovedError):
+            return SpaceError(f"{self._address} is a node of a cluster: give it as redis+cluster://…")
+        if isinstance(error, failures.RedisError | failures.RedisClusterException | OSError):
+            return SpaceError(f"{self._address}: {error}")
+        return error
+
+
+async def connect(address: Address, patience_s: float) -> Connection:
+    """A connection to a server that answers, is new enough, and does not evict."""
+    connection = Connection(_client(address), address, patience_s)
+    try:
+        await _check(connection, address)
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
+def _client(address: Address) -> Any:
+    import redis.asyncio as redis
+    from redis.asyncio.retry import Retry
+    from redis.asyncio.sentinel import Sentinel
+    from redis.backoff import NoBackoff
+
+    once = Retry(NoBackoff(), 0)  # `_patiently` is the one place that tries again
+    common: dict[str, Any] = {"protocol": 2, "socket_timeout": ANSWER_S, "socket_connect_timeout": ANSWER_S / 2}
+    common |= address.login()
+    if address.kind == "cluster":
+        nodes = [redis.cluster.ClusterNode(host, port) for host, port in address.hosts]
+        return redis.RedisCluster(startup_nodes=nodes, require_full_coverage=False, **common)
+    common["retry"] = once
+    if address.kind == "sentinel":
+        sentinel_login = {
+            "username": address.options.get("sentinel_user"),
+            "password": address.options.get("sentinel_password"),
+        }
+        sentinel: Any = Sentinel(list(address.hosts), sentinel_kwargs=common | sentinel_login, **common)  # type: ignore[no-untyped-call]
+        return sentinel.master_for(address.master, db=address.db)
+    if address.socket:
+        return redis.Redis(unix_socket_path=address.socket, **common)
+    host, port = address.hosts[0]
+    return redis.Redis(host=host, port=port, db=address.db, **common)
+
+
+async def _check(connection: Connection, address: Address) -> None:
+    information = await connection.command("INFO")
+    if address.kind == "cluster":  # one node's answer, or a dictionary of them by node
+        information = next(iter(information.values())) if "redis_version" not in information else information
+    version = tuple(int(part) for part in str(information["redis_version"]).split(".")[:2])
+    if version < LEAST_VERSION:
+        raise SpaceError(f"{address} is Redis {information['redis_version']}: 6.2 or later is needed")
+    policy = str(information.get("maxmemory_policy", ""))
+    if int(information.get("maxmemory", 0)) and policy.startswith("allkeys"):
+        raise SpaceError(
+            f"{address} drops keys when its memory is full (maxmemory-policy {policy}), which would lose URLs: "
+            "set it to noeviction"
+        )
+
+
+def _passes(error: Exception) -> bool:
+    """Whether it is worth trying again."""
+    import redis.exceptions as failures
+
+    if isinstance(error, failures.AuthenticationError | failures.AuthorizationError):
+        return False
+    if isinstance(error, failures.RedisClusterException):  # raised for our mistakes too, but those are tested away
+        return True
+    waiting = (
+        failures.ConnectionError
+        | failures.TimeoutError
+        | failures.ReadOnlyError
+        | failures.ClusterDownError
+        | failures.MasterDownError
+        | failures.TryAgainError
+        | OSError
+    )
+    return isinstance(error, waiting) or (isinstance(error, failures.RedisError) and str(error).startswith(PASSING))

