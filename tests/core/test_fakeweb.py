@@ -333,17 +333,33 @@ def test_bomb_is_small_on_the_wire_and_large_behind_it() -> None:
     assert len(unpacked) == 8 << 20
 
 
-def test_traps_never_end_and_lead_only_into_themselves() -> None:
+def test_traps_go_on_and_lead_only_into_themselves() -> None:
     web = Web(FakeWebSpec.full(hosts=1, pages=1), PORT)
-    for entry in sorted(survey(web).traps):
+    sizes = {}
+    for entry in survey(web).traps:
         seen, front = {entry}, [entry]
-        while len(seen) < 50:
+        while front and len(seen) < 100:
             plan = web.plan(front.pop(0))
             assert plan.is_trap
             fresh = [link.target for link in plan.links if link.target not in seen and link.target != web.homes[0]]
             assert all(PREFIX in url and canonical(url) for url in fresh)
             seen.update(fresh)
             front += fresh
+        sizes[entry.partition(PREFIX)[2].partition("?")[0]] = len(seen)
+    assert sizes.pop("facets") == 40
+    assert sizes.keys() == {"calendar", "deeper/", "session/1.html", "hops/1"}
+    assert min(sizes.values()) >= 100
+
+
+def test_traps_of_session_ids_close_when_the_ids_are_stripped() -> None:
+    web = Web(FakeWebSpec.full(hosts=1, pages=1), PORT)
+    seen, front = set(), [web.homes[0] + "trap/session/1.html"]
+    while front:
+        url = front.pop()
+        seen.add(url)
+        links = {canonical(link.target) for link in web.plan(url).links if "session" in link.target}
+        front += links - seen
+    assert len(seen) == 3
 
 
 @pytest.mark.parametrize(

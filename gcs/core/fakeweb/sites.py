@@ -4,7 +4,7 @@ The ordinary pages of a host are numbered 0 … pages-1 and form a `tree` below 
 follow that tree (section / topic / year / month), so that a host can be split by path and a subtree of
 links is mostly a subtree of paths; sections differ in size.
 
-Invariant: `page_number(page_path(n)) == n`; every path is in canonical form.
+Invariant: `page_number(host, page_path(host, n)) == n`; every path is in canonical form.
 """
 
 import re

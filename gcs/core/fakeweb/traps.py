@@ -1,7 +1,9 @@
 """The traps of the fake web: endless families of URLs below /trap/, made up as they are asked for.
 
-Trap pages are never part of the truth: a survey names the entries and goes no further, and a test counts
-how many a crawler took before its guards closed.
+All but one grow by one or two URLs a step, so that any guard (link depth, path length, repeated segments,
+session ids stripped, redirect limit, budget of a host) ends them soon; the facets are wide and end by
+themselves, since every order of every choice has its own URL. Trap pages are never part of the truth: a
+survey names the entries and goes no further, and a test counts how many a crawler took.
 
 Invariant: every URL that a trap page links to is again a trap URL (or the home page).
 """
@@ -43,14 +45,14 @@ def trap_plan(site: Site, path: str) -> PagePlan | None:
 def _onward(site: Site, path: str) -> tuple[str, ...] | None:
     if match := _MONTH.match(path):
         year, month = int(match[1]), int(match[2]) - 1
-        months = (divmod(year * 12 + month + step, 12) for step in (-1, 1, 12))
+        months = (divmod(year * 12 + month + step, 12) for step in (-1, 1))
         return tuple(f"/trap/calendar?month={y:04}-{m + 1:02}" for y, m in months)
     if path.startswith("/trap/deeper/") and path.endswith("/") and not path.replace("deeper/", "").removeprefix(PREFIX):
         return (f"{path}deeper/",)
     if match := _SESSION.match(path):
         visit = mix(site.index, *path.encode())  # another id on every page, as a server that lost its cookies
-        return tuple(f"/trap/session/{n}.html?sid={visit:016x}{n:016x}" for n in (1, 2, 3))
-    if _FACETS.match(path) and path.count("&") < 64:
-        key, _, value = path.rpartition("&")[2].rpartition("?")[2].partition("=")
-        return tuple(f"{path}&{facet}={value}{key[:1]}" for facet in ("colour", "size", "sort"))
+        onward = int(match[1]) % 3 + 1
+        return (f"/trap/session/{onward}.html?sid={visit:016x}{onward:016x}",)
+    if _FACETS.match(path):
+        return tuple(f"{path}&{facet}=1" for facet in ("colour", "size", "sort")) if path.count("&") < 3 else ()
     return None

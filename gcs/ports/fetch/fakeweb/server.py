@@ -43,16 +43,22 @@ class FakeWeb:
         addresses = [site.address for site in Web(self._spec, 0).sites]
         port, sockets = _bind_all(addresses, self._wanted_port)
         self._service = Service(Web(self._spec, port))
-        for sock in sockets:
-            self._servers.append(
-                await loop.create_server(
-                    lambda: Connection(self._service, self._connections), sock=sock, backlog=_BACKLOG
-                )
-            )
-        control = await loop.create_server(lambda: _Control(self._service), "127.0.0.1", 0)
+        try:
+            for sock in sockets:
+                server = await loop.create_server(self._connect, sock=sock, backlog=_BACKLOG)
+                self._servers.append(server)
+            control = await loop.create_server(lambda: _Control(self._service), "127.0.0.1", 0)
+        except OSError as error:
+            await self.__aexit__()
+            for sock in sockets:
+                sock.close()
+            raise UsageError(f"fake web: cannot serve {self._spec.hosts} hosts: {error}") from error
         self._servers.append(control)
         self.control_port: int = control.sockets[0].getsockname()[1]
         return self
+
+    def _connect(self) -> Connection:
+        return Connection(self._service, self._connections)
 
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
@@ -143,7 +149,9 @@ def _bind_all(addresses: list[str], port: int) -> tuple[int, list[socket.socket]
             if error.errno == errno.EADDRINUSE and not port and attempt + 1 < _PORT_TRIES:
                 continue
             where = f"{address}:{chosen}"
-            raise UsageError(f"fake web: cannot listen on {where} ({error.strerror}); give another port") from error
+            raise UsageError(
+                f"fake web: cannot listen on {where} ({error.strerror}); give another port, or fewer hosts"
+            ) from error
     raise AssertionError("unreachable")
 
 
