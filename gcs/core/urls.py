@@ -63,11 +63,13 @@ _LONG = 1024
 class Rules:
     """Which differences between two URLs do not make two pages. The names of parameters ignore case."""
 
+    #: leave out the parameters of advertisers and statistics (utm_source, gclid, fbclid…)
     strip_tracking: bool = True
+    #: leave out session ids, in the query (PHPSESSID) and in the path (;jsessionid=)
     strip_session_ids: bool = True
-    #: further parameters to leave out
+    #: names of further query parameters to leave out
     drop_params: tuple[str, ...] = ()
-    #: put the parameters in the order of their names (those of one name keep theirs)
+    #: put the query parameters in the order of their names (those of one name keep their order)
     sort_query: bool = False
 
 
