@@ -12,7 +12,7 @@ import codecs
 import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -82,6 +82,43 @@ class Robots:
         object.__setattr__(self, "_heads", tuple(heads))
         object.__setattr__(self, "_matcher", None)
 
+    @classmethod
+    def parse(cls, body: bytes, user_agent: str) -> Self:
+        """The rules for a crawler that calls itself so: a product token, or a whole User-Agent header."""
+        agent = product_token(user_agent)
+        groups: dict[str, _Group] = {}
+        current: list[_Group] = []
+        sitemaps: dict[str, None] = {}
+        naming = False  # whether a User-agent line adds a name to the group at hand; only a rule ends the names
+        for line in filter(None, map(_LINE, _decode(body).splitlines())):
+            kind, value = line[1].lower(), line[2].strip()
+            if kind[0] == "u":
+                if not naming:
+                    current = []
+                naming = True
+                name = "*" if value[:1] == "*" else product_token(value)
+                if name and name in ("*", agent):
+                    current.append(groups.setdefault(name, _Group()))
+            elif kind[0] == "s":
+                if value:
+                    sitemaps[value] = None
+            else:
+                naming = naming and kind[0] not in "ad"
+                for group in current:
+                    group.add(kind, value)
+        group = groups.get(agent) or groups.get("*") or _Group()
+        return cls(agent, tuple(dict.fromkeys(group.rules)), group.pause_s, tuple(sitemaps))
+
+    @staticmethod
+    def from_status(status: int, body: bytes, user_agent: str) -> "Robots":
+        """What the answer to GET /robots.txt means, its redirects followed as far as they go.
+
+        No answer at all is `DENY_ALL`, as is an overloaded server's: it says nothing about its rules.
+        """
+        if 200 <= status < 300:
+            return Robots.parse(body, user_agent)
+        return ALLOW_ALL if 300 <= status < 500 and status != 429 else DENY_ALL
+
     def allows(self, url: str) -> bool:
         """Whether a canonical URL of the site may be fetched."""
         heads = self._heads
@@ -103,59 +140,22 @@ class Robots:
             _Stored(1, self.agent, self.rules, self.crawl_delay_s, self.sitemaps, self.provisional)
         )
 
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """The value that `encode` wrote."""
+        try:
+            stored = msgspec.msgpack.decode(data, type=_Stored)
+        except msgspec.MsgspecError as error:
+            raise CodecError(f"a stored robots.txt cannot be read ({error}): it must be fetched again") from error
+        if stored.version != 1:
+            raise CodecError(f"a stored robots.txt has the unknown version {stored.version}: it must be fetched again")
+        return cls(stored.agent, stored.rules, stored.crawl_delay_s, stored.sitemaps, stored.provisional)
+
 
 #: for a site without a robots.txt
 ALLOW_ALL = Robots()
 #: for a site whose robots.txt cannot be had at the moment
 DENY_ALL = Robots(rules=(Rule(False, "/"),), provisional=True)
-
-
-def decode(data: bytes) -> Robots:
-    """The value that `encode` wrote."""
-    try:
-        stored = msgspec.msgpack.decode(data, type=_Stored)
-    except msgspec.MsgspecError as error:
-        raise CodecError(f"a stored robots.txt cannot be read ({error}): it must be fetched again") from error
-    if stored.version != 1:
-        raise CodecError(f"a stored robots.txt has the unknown version {stored.version}: it must be fetched again")
-    return Robots(stored.agent, stored.rules, stored.crawl_delay_s, stored.sitemaps, stored.provisional)
-
-
-def from_status(status: int, body: bytes, user_agent: str) -> Robots:
-    """What the answer to GET /robots.txt means, its redirects followed as far as they go.
-
-    No answer at all is `DENY_ALL`, as is an overloaded server's: it says nothing about its rules.
-    """
-    if 200 <= status < 300:
-        return parse(body, user_agent)
-    return ALLOW_ALL if 300 <= status < 500 and status != 429 else DENY_ALL
-
-
-def parse(body: bytes, user_agent: str) -> Robots:
-    """The rules for a crawler that calls itself so: a product token, or a whole User-Agent header."""
-    agent = product_token(user_agent)
-    groups: dict[str, _Group] = {}
-    current: list[_Group] = []
-    sitemaps: dict[str, None] = {}
-    naming = False  # whether a User-agent line adds a name to the group at hand; only a rule ends the names
-    for line in filter(None, map(_LINE, _decode(body).splitlines())):
-        kind, value = line[1].lower(), line[2].strip()
-        if kind[0] == "u":
-            if not naming:
-                current = []
-            naming = True
-            name = "*" if value[:1] == "*" else product_token(value)
-            if name and name in ("*", agent):
-                current.append(groups.setdefault(name, _Group()))
-        elif kind[0] == "s":
-            if value:
-                sitemaps[value] = None
-        else:
-            naming = naming and kind[0] not in "ad"
-            for group in current:
-                group.add(kind, value)
-    group = groups.get(agent) or groups.get("*") or _Group()
-    return Robots(agent, tuple(dict.fromkeys(group.rules)), group.pause_s, tuple(sitemaps))
 
 
 def product_token(user_agent: str) -> str:

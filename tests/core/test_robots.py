@@ -13,9 +13,6 @@ from gcs.core.robots import (
     DENY_ALL,
     MAX_BODY_BYTES,
     Robots,
-    decode,
-    from_status,
-    parse,
     product_token,
 )
 from gcs.errors import CodecError
@@ -24,7 +21,7 @@ SITE = "https://example.com"
 
 
 def allowed(text: str, path: str, agent: str = "gcs") -> bool:
-    return parse(text.encode(), agent).allows(SITE + path)
+    return Robots.parse(text.encode(), agent).allows(SITE + path)
 
 
 @pytest.mark.parametrize(
@@ -120,24 +117,24 @@ def test_parse_picks_the_groups_of_the_crawler(groups: str, expected: bool) -> N
     ],
 )
 def test_crawl_delay_of(lines: str, expected: float | None) -> None:
-    assert parse(f"User-agent: *\n{lines}".encode(), "gcs").crawl_delay_s == expected
+    assert Robots.parse(f"User-agent: *\n{lines}".encode(), "gcs").crawl_delay_s == expected
 
 
 def test_crawl_delay_of_other_crawlers_is_not_ours() -> None:
     body = b"User-agent: *\nCrawl-delay: 9\n\nUser-agent: gcs\nDisallow: /x\n\nUser-agent: slow\nCrawl-delay: 60"
-    assert parse(body, "gcs").crawl_delay_s is None
-    assert parse(body, "anyone").crawl_delay_s == 9
+    assert Robots.parse(body, "gcs").crawl_delay_s is None
+    assert Robots.parse(body, "anyone").crawl_delay_s == 9
 
 
 def test_parse_reads_whole_lines_of_the_first_500_kib() -> None:
     head = b"User-agent: *\nDisallow: /x\n"
     padding = b"#" * (MAX_BODY_BYTES - len(head) - len(b"\nDisallow: /")) + b"\n"
-    robots = parse(head + padding + b"Disallow: /private\nDisallow: /y", "gcs")
+    robots = Robots.parse(head + padding + b"Disallow: /private\nDisallow: /y", "gcs")
     assert [rule.pattern for rule in robots.rules] == ["/x"]
 
 
 def test_parse_takes_bytes_that_are_no_utf8() -> None:
-    robots = parse("User-agent: *\nDisallow: /café".encode("latin-1"), "gcs")
+    robots = Robots.parse("User-agent: *\nDisallow: /café".encode("latin-1"), "gcs")
     assert not robots.allows(SITE + "/caf%E9")
     assert robots.allows(SITE + "/cafe")
 
@@ -145,7 +142,7 @@ def test_parse_takes_bytes_that_are_no_utf8() -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8", "utf-8-sig"])
 def test_parse_follows_the_byte_order_mark(encoding: str) -> None:
     mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
-    robots = parse((mark + "User-agent: *\r\nDisallow: /é").encode(encoding), "gcs")
+    robots = Robots.parse((mark + "User-agent: *\r\nDisallow: /é").encode(encoding), "gcs")
     assert not robots.allows(SITE + "/%C3%A9")
 
 
@@ -164,7 +161,7 @@ def test_parse_follows_the_byte_order_mark(encoding: str) -> None:
     ],
 )
 def test_from_status(status: int, expected: bool) -> None:
-    robots = from_status(status, b"User-agent: *\nDisallow: /", "gcs")
+    robots = Robots.from_status(status, b"User-agent: *\nDisallow: /", "gcs")
     assert robots.allows(SITE + "/page") is expected
     assert robots.provisional == (status in (429, 500, 503))
 
@@ -206,8 +203,8 @@ BODIES = st.one_of(
 
 @given(BODIES, st.sampled_from(["/", "/a/b?c=%E9", "/%25//x*$"]))
 def test_parse_never_fails_and_survives_storage(body: bytes, path: str) -> None:
-    robots = parse(body, "gcs/1.0")
-    again = decode(robots.encode())
+    robots = Robots.parse(body, "gcs/1.0")
+    again = Robots.decode(robots.encode())
     assert again == robots
     assert again.allows(SITE + path) == robots.allows(SITE + path)
     # the short cut for URLs that meet no Disallow line agrees with the rules read in full
@@ -216,7 +213,7 @@ def test_parse_never_fails_and_survives_storage(body: bytes, path: str) -> None:
 
 def test_encode_keeps_only_what_concerns_the_crawler() -> None:
     foreign = "".join(f"User-agent: bot{n}\nDisallow: /{'x' * 50}\n\n" for n in range(1000))
-    robots = parse(f"{foreign}User-agent: gcs\nDisallow: /y\nSitemap: {SITE}/s.xml".encode(), "gcs")
+    robots = Robots.parse(f"{foreign}User-agent: gcs\nDisallow: /y\nSitemap: {SITE}/s.xml".encode(), "gcs")
     assert len(robots.encode()) < 100
     assert robots.sitemaps == (f"{SITE}/s.xml",)
 
@@ -224,11 +221,11 @@ def test_encode_keeps_only_what_concerns_the_crawler() -> None:
 @pytest.mark.parametrize("data", [b"", b"\xc1", msgspec.msgpack.encode([2, "", [], None, [], False])])
 def test_decode_refuses_what_it_did_not_write(data: bytes) -> None:
     with pytest.raises(CodecError, match="fetched again"):
-        decode(data)
+        Robots.decode(data)
 
 
 def test_robots_are_equal_by_value() -> None:
-    one, other = (parse(b"User-agent: *\nDisallow: /x", "gcs") for _ in range(2))
+    one, other = (Robots.parse(b"User-agent: *\nDisallow: /x", "gcs") for _ in range(2))
     assert one.allows(SITE + "/y")
     assert not one.allows(SITE + "/x")  # has built its matcher, the other has not
     assert one == other
@@ -238,7 +235,7 @@ def test_robots_are_equal_by_value() -> None:
 
 def test_robots_without_rules_load_no_matcher() -> None:
     code = (
-        "import sys; from gcs.core.robots import parse;"
-        "assert parse(b'User-agent: *\\nAllow: /', 'gcs').allows('http://h/x'); sys.exit('protego' in sys.modules)"
+        "import sys; from gcs.core.robots import Robots; robots = Robots.parse(b'User-agent: *\\nAllow: /', 'gcs');"
+        "assert robots.allows('http://h/x'); sys.exit('protego' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.robots import Robots, decode, parse
+from gcs.core.robots import Robots
 
 SUITES = Path(__file__).parents[2] / ".." / "shared" / "suites"
 COMMONS = SUITES / "crawler-commons" / "robots"
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not SUITES.exists(), reason="the conformance sui
 
 
 def read(name: str, agent: str) -> Robots:
-    return parse((COMMONS / name).read_bytes(), agent)
+    return Robots.parse((COMMONS / name).read_bytes(), agent)
 
 
 #: file → crawler → paths that it may fetch, paths that it may not
@@ -159,8 +159,8 @@ def test_robots_of_real_sites_parse_and_answer() -> None:
     """None fails; all survive storage; and the short cut of `allows` agrees with the rules read in full."""
     sites = forbidding = 0
     for name, body in real_sites():
-        robots = parse(body, "gcs/1.0")
-        assert decode(robots.encode()) == robots, name
+        robots = Robots.parse(body, "gcs/1.0")
+        assert Robots.decode(robots.encode()) == robots, name
         matcher = robots._build()
         for path in ("/", "/news/2024/01/story.html", "/search?q=x&sort=1", "/admin/", "/caf%C3%A9/%7C?a=%3D"):
             url = f"https://{name}{path}"
