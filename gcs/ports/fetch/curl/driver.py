@@ -1,0 +1,97 @@
+"""The driver: runs a libcurl multi handle from the event loop.
+
+libcurl is called when a socket that it waits for is ready, when its timer ends, and right after a handle was added
+(once for all that were added in the same turn of the loop). Whatever it finishes is handed on.
+
+Invariant: libcurl is never called from inside one of its own callbacks; they only take note.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import pycurl
+
+from gcs.ports.fetch.curl.watch import Events, Watch, watch
+
+#: a handle that is done, and libcurl's error (0 for none) with its message
+Finished = Callable[[pycurl.Curl, int, str], None]
+
+
+class Driver:
+    """Owns the multi handle. Must be made inside a running event loop."""
+
+    def __init__(self, finished: Finished, kept_connections: int) -> None:
+        self._finished = finished
+        self._loop = asyncio.get_running_loop()
+        self._handles = 0  # in the multi handle
+        self._deadline_s: float | None = None  # when libcurl wants to be called
+        self._alarm: asyncio.TimerHandle | None = None  # rings at the deadline or before
+        self._kick: asyncio.Handle | None = None  # set while libcurl wants to be called at once
+        self._multi = pycurl.CurlMulti()
+        self._watch: Watch = watch(self._loop, self._act)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch.changed)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._schedule)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, kept_connections)
+
+    def add(self, curl: pycurl.Curl) -> None:
+        """Begins a transfer."""
+        self._handles += 1
+        self._multi.add_handle(curl)
+
+    def remove(self, curl: pycurl.Curl) -> None:
+        """Ends a transfer, whether it is finished or not."""
+        self._handles -= 1
+        self._multi.remove_handle(curl)
+
+    def close(self) -> None:
+        """Closes every connection. All handles must have been removed."""
+        for handle in (self._alarm, self._kick):
+            if handle is not None:
+                handle.cancel()
+        self._multi.close()
+        self._watch.close()
+
+    def _schedule(self, delay_ms: int) -> None:
+        """Libcurl's timer callback: it wants to be called after so long; -1: not at all."""
+        if delay_ms == 0:
+            if self._kick is None:
+                self._kick = self._loop.call_soon(self._time_out)
+        elif delay_ms < 0:
+            self._deadline_s = None
+        else:
+            self._deadline_s = self._loop.time() + delay_ms / 1000
+            # the deadline moves with every request: an alarm that rings too early is cheaper than a new one
+            if self._alarm is None or self._alarm.when() > self._deadline_s:
+                self._set_alarm(self._deadline_s)
+
+    def _set_alarm(self, deadline_s: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_at(deadline_s, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._deadline_s is None:
+            return
+        if self._loop.time() < self._deadline_s:
+            self._set_alarm(self._deadline_s)
+        else:
+            self._time_out()
+
+    def _time_out(self) -> None:
+        self._kick = None
+        self._deadline_s = None  # libcurl sets the next one from inside this call
+        self._act([(pycurl.SOCKET_TIMEOUT, 0)])
+
+    def _act(self, events: Events) -> None:
+        """Lets libcurl work on what happened, and hands on what it finished."""
+        running = self._handles
+        for fd, what in events:
+            running = self._multi.socket_action(fd, what)[1]
+        more = running < self._handles
+        while more:
+            more, done, failed = self._multi.info_read()
+            for curl in done:
+                self._finished(curl, 0, "")
+            for curl, code, message in failed:
+                self._finished(curl, code, message)
