@@ -103,8 +103,11 @@ def _fields(text: str | None) -> list[str]:
 def _sink(output: Path | None) -> Iterator[BinaryIO]:
     """Stdout, or a file that appears when it is complete."""
     if output is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:  # the reader has seen enough; what is left in the buffer goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     plain = not output.exists() or output.is_file()  # a pipe or a device is written as it is
     target = output.with_name(f".{output.name}.{os.getpid()}.tmp") if plain else output

@@ -2,7 +2,8 @@
 
     com,example)/a 20260131120000 {"url", "mime", "status", "digest", "length", "offset", "filename"}
 
-Made from the WARC files themselves, so that everything in them is found, robots.txt included. Sorted as bytes,
+Made from the WARC files themselves, so that everything in them is found, robots.txt included
+(but not 304 answers: the copy that they confirm is there). Sorted as bytes,
 in runs that are merged, so that memory is bounded however many records there are.
 """
 
@@ -23,18 +24,21 @@ _RUN_LINES = 200_000
 
 
 def index(file: BinaryIO, file_name: str) -> Iterator[bytes]:
-    """A line, unsorted, for every response and revisit record of a WARC file."""
+    """A line, unsorted, for every record of a WARC file that can be replayed."""
     for member in members(file):
         warc, http = heads(member.head)
         kind = warc.fields.get("warc-type")
         if kind not in ("response", "revisit"):
             continue
+        status = http.line.split(" ")[1] if http.line else ""
+        if status == "304":  # a replay tool would answer with the empty 304 instead of the copy it confirms
+            continue
         url = warc.fields["warc-target-uri"]
         fields = {"url": url, "mime": _mime(http.fields.get("content-type", ""))}
         if kind == "revisit":
             fields["mime"] = "warc/revisit"
-        elif http.line:
-            fields["status"] = http.line.split(" ")[1]
+        elif status:
+            fields["status"] = status
         if digest := warc.fields.get("warc-payload-digest"):
             fields["digest"] = digest.removeprefix("sha1:")
         fields |= {"length": str(member.size_bytes), "offset": str(member.offset), "filename": file_name}

@@ -38,18 +38,19 @@ def _arrow() -> tuple[Any, Any]:
 def schema() -> Any:
     """The types of the columns. Stable: columns are only ever added at the end."""
     pa, _ = _arrow()
-    types = {
+    by_name = {
         "depth": pa.int32(),
         "status": pa.int16(),
         "fetched_at": pa.timestamp("us", "UTC"),
-        "bytes": pa.int64(),
-        "outlinks": pa.list_(pa.string()),
         "simhash": pa.uint64(),
-        "warc_offset": pa.int64(),
-        "warc_bytes": pa.int64(),
-        "noindex": pa.bool_(),
     }
-    return pa.schema([pa.field(name, types.get(name, pa.string()), nullable=False) for name in FIELDS])
+    by_kind = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), list[str]: pa.list_(pa.string())}
+    return pa.schema(
+        [
+            pa.field(field.name, by_name.get(field.name) or by_kind[field.type], nullable=False)
+            for field in msgspec.structs.fields(PageRecord)
+        ]
+    )
 
 
 def convert(log_path: Path, parquet_path: Path) -> int:

@@ -14,7 +14,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from gcs.core.sortkey import split_port
 
-_WWW = re.compile(r"www\d*\.")
+_WWW = re.compile(r"^www\d*\.")
 #: left as they are: printable ASCII but for space, # and %
 _SAFE = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _SESSION_IN_QUERY = re.compile(
@@ -35,11 +35,9 @@ def surt(url: str) -> str:
     host, port = split_port(authority.rpartition("@")[2].lower())
     if port == {"http": ":80", "https": ":443"}.get(scheme):
         port = ""
-    if host.startswith("["):
-        labels = host.strip("[]")
-    else:
-        labels = ",".join(reversed(_WWW.sub("", host.strip("."), count=1).split(".")))
-    key = f"{labels}{port}){_path(path)}"
+    if not host.startswith("["):
+        host = ",".join(reversed(_WWW.sub("", host.strip(".")).split(".")))
+    key = f"{host.strip('[]')}{port}){_path(path)}"
     query = _query(query)
     return f"{key}?{query}" if query else key
 

@@ -16,22 +16,16 @@ from .pages import record
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 MICROSECONDS = st.integers(0, 4_000_000_000_000_000).map(lambda us: us / 1e6)
+BY_NAME = {
+    "depth": st.integers(0, 2**31 - 1),
+    "status": st.integers(0, 999),
+    "fetched_at": MICROSECONDS,
+    "simhash": st.integers(0, 2**64 - 1),
+}
+BY_KIND = {str: TEXT, int: st.integers(0, 2**62), bool: st.booleans(), list[str]: st.lists(TEXT, max_size=4)}
 RECORDS = st.builds(
     PageRecord,
-    *[
-        {
-            "depth": st.integers(0, 2**31 - 1),
-            "status": st.integers(0, 999),
-            "fetched_at": MICROSECONDS,
-            "bytes": st.integers(0, 2**62),
-            "outlinks": st.lists(TEXT, max_size=4),
-            "simhash": st.integers(0, 2**64 - 1),
-            "warc_offset": st.integers(0, 2**62),
-            "warc_bytes": st.integers(0, 2**62),
-            "noindex": st.booleans(),
-        }.get(name, TEXT)
-        for name in summaries.FIELDS
-    ],
+    *[BY_NAME.get(field.name, BY_KIND.get(field.type)) for field in msgspec.structs.fields(PageRecord)],
 )
 
 
@@ -69,6 +63,7 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
         "warc_offset": "int64",
         "warc_bytes": "int64",
         "noindex": "bool",
+        "source": "bool",
     }
     assert pq.ParquetFile(parquet).metadata.row_group(0).column(0).compression == "ZSTD"
 

@@ -1,0 +1,157 @@
+"""Finished files move to a URL: fsspec's memory file system, one that fails at times, and an S3 server on loopback."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from gcs.errors import StoreError, UsageError
+from gcs.ports.records import remote
+from gcs.ports.records.layout import SUMMARIES, WARC
+from gcs.ports.records.log import Position
+from gcs.ports.records.reading import read_records, warc_files
+from gcs.ports.records.remote import Remote
+from gcs.ports.records.settings import StoreSettings
+from gcs.ports.records.store import Store
+from gcs.ports.records.warcreader import members
+
+from .pages import record, response
+
+
+class Flaky(MemoryFileSystem):
+    """Fails or cuts short as often as `failures` says, then works."""
+
+    protocol = "flaky"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    failures: ClassVar[list[str]] = []
+
+    def put_file(self, lpath: str, rpath: str, *args: Any, **kwargs: Any) -> None:
+        failure = self.failures.pop(0) if self.failures else ""
+        if failure == "error":
+            raise ConnectionError("the network is down")
+        super().put_file(lpath, rpath, *args, **kwargs)
+        if failure == "short":
+            self.pipe_file(rpath, self.cat_file(rpath)[:-1])
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    fsspec.register_implementation("flaky", Flaky, clobber=True)
+    monkeypatch.setattr(remote, "_PAUSES_S", (0.0, 0.0))
+    for filesystem in (MemoryFileSystem, Flaky):
+        filesystem.store.clear()
+    Flaky.failures.clear()
+    yield
+
+
+def fill(directory: Path, url: str, first: int = 0, last: int = 10, *, finish: bool = True) -> list[str]:
+    with Store.open(directory, StoreSettings(url=url, warc_bytes=2_000, log_records=4), "g1") as store:
+        for number in range(first, last):
+            page = f"http://example.com/{number}"
+            store.page(record(page), response(page, b"page %d" % number))
+            store.sync()
+        if finish:
+            store.finish()
+    return [f"http://example.com/{number}" for number in range(last)]
+
+
+def urls(place: str | Path) -> list[str]:
+    return [page.url for page in read_records(place)]
+
+
+def spool(directory: Path) -> list[Path]:
+    return [path for path in (directory / "state/g1/spool").rglob("*") if path.is_file()]
+
+
+def assert_all_there(directory: Path, url: str, expected: list[str]) -> None:
+    """Every file arrived whole, none stayed behind."""
+    assert urls(url) == expected
+    responses = [
+        member.head for _, file in warc_files(url) for member in members(file) if b"WARC-Type: response" in member.head
+    ]
+    assert len(responses) == len(expected)
+    assert spool(directory) == []
+
+
+def test_finished_files_move_to_the_url(tmp_path: Path) -> None:
+    expected = fill(tmp_path, "memory://bucket/crawl")
+    assert_all_there(tmp_path, "memory://bucket/crawl", expected)
+    assert not (tmp_path / "warc").exists()
+    assert len(Remote("memory://bucket/crawl").names(WARC)) > 1
+
+
+def test_growing_files_stay_local_until_they_are_finished(tmp_path: Path) -> None:
+    expected = fill(tmp_path, "memory://b", 0, 6, finish=False)
+    here, there = urls(tmp_path), urls("memory://b")
+    assert sorted(here + there) == sorted(expected)
+    assert here
+    expected = fill(tmp_path, "memory://b", 6, 10)
+    assert_all_there(tmp_path, "memory://b", expected)
+
+
+def test_tail_reads_what_has_moved(tmp_path: Path) -> None:
+    expected = fill(tmp_path, "memory://b")
+    with Store.open(tmp_path, StoreSettings(url="memory://b"), "g1") as store:
+        assert [page.url for page in store.tail(Position(2, 1))] == expected[5:]
+
+
+def test_upload_is_repeated_until_it_is_whole(tmp_path: Path) -> None:
+    Flaky.failures += ["error", "short", "", "short"]
+    expected = fill(tmp_path, "flaky://b")
+    assert Flaky.failures == []
+    assert_all_there(tmp_path, "flaky://b", expected)
+
+
+def test_crawl_goes_on_without_the_remote_and_the_next_open_uploads(tmp_path: Path) -> None:
+    Flaky.failures += ["error"] * 1_000
+    with pytest.raises(StoreError, match=r"cannot upload .* to flaky://b/.*: the network is down"):
+        fill(tmp_path, "flaky://b")
+    assert len(spool(tmp_path)) > 3
+    assert len(urls(tmp_path)) == 10  # nothing is lost, it is all here
+    Flaky.failures.clear()
+    expected = fill(tmp_path, "flaky://b", 10, 10)
+    assert_all_there(tmp_path, "flaky://b", expected)
+
+
+def test_new_state_does_not_overwrite_older_summaries(tmp_path: Path) -> None:
+    fill(tmp_path / "first", "memory://b", 0, 3)
+    fill(tmp_path / "second", "memory://b", 3, 6)
+    assert urls("memory://b") == [f"http://example.com/{number}" for number in range(6)]
+    assert Remote("memory://b").names(SUMMARIES) == ["g1-000001.parquet", "g1-000002.parquet"]
+
+
+@pytest.mark.parametrize("url", ["nonsense://bucket", "sftp2://x"])
+def test_unknown_protocol_is_a_usage_error(tmp_path: Path, url: str) -> None:
+    with pytest.raises(UsageError, match="cannot use"):
+        Store.open(tmp_path, StoreSettings(url=url), "g1")
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An S3 server in this process, on loopback, with an empty bucket."""
+    pytest.importorskip("s3fs", reason="the extra `s3` is not installed")
+    server_module = pytest.importorskip("moto.server", reason="moto and flask are not installed")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.delenv("HTTP_PROXY", raising=False)
+    server = server_module.ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    import boto3
+
+    boto3.client("s3").create_bucket(Bucket="crawls")
+    yield "s3://crawls/news"
+    server.stop()
+
+
+def test_finished_files_move_to_s3(s3: str, tmp_path: Path) -> None:
+    expected = fill(tmp_path, s3)
+    assert_all_there(tmp_path, s3, expected)
+    assert os.environ["AWS_ENDPOINT_URL"].startswith("http://127.0.0.1:")
