@@ -9,18 +9,18 @@ Invariant: a log file is removed only when its Parquet file is in place, a local
 URL. It must not touch a file that still grows.
 """
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from gcs.errors import StoreError
+from gcs.events import Events
 from gcs.ports.records.appendfile import store_error
 from gcs.ports.records.layout import SUMMARIES, WARC, Layout
 from gcs.ports.records.remote import Remote
 from gcs.ports.records.summaries import convert
 
-logger = logging.getLogger(__name__)
+events = Events("records")
 
 
 class Finisher:
@@ -77,7 +77,7 @@ class Finisher:
         parquet = self._layout.parquet(int(log_path.stem))
         if not parquet.exists():
             rows = convert(log_path, parquet)
-            logger.info("summaries_written file=%s rows=%d", parquet, rows)
+            events.info("summaries_written", file=parquet, rows=rows)
         if self._keep_logs:
             log_path.rename(log_path.with_suffix(".kept"))
         else:
@@ -97,7 +97,7 @@ class Finisher:
             except StoreError as error:
                 if final:
                     raise
-                logger.warning("upload_failed file=%s error=%s", path, error)
+                events.warning("upload_failed", file=path, error=error)
                 return  # the next would wait for the same reason
             _remove(path)
             del self._uploads[path]

@@ -8,12 +8,12 @@ Invariant: afterwards log and WARC agree one to one. It must not touch a closed 
 that is older than the one the log names last.
 """
 
-import logging
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from gcs.errors import CodecError
+from gcs.events import Events
 from gcs.ports.records.appendfile import store_error, sync_directory
 from gcs.ports.records.log import (
     FETCHED,
@@ -31,7 +31,7 @@ from gcs.ports.records.log import (
 from gcs.ports.records.warcfiles import files_of, serial_of
 from gcs.ports.records.warcreader import members
 
-logger = logging.getLogger(__name__)
+events = Events("records")
 
 
 class Recovered(NamedTuple):
@@ -82,7 +82,7 @@ def _scan(path: Path, number: int, warc_directory: Path) -> Recovered | None:
             name, end = place
             start = state.warc_end if name == state.warc_file else 0
             if frame.start >= synced_end and not _whole(warc_directory / name, start, end):
-                logger.warning("record_cut file=%s reason=warc-record-not-whole warc=%s", path, name)
+                events.warning("record_cut", file=path, warc=name)
                 return state
             state = state._replace(warc_file=name, warc_end=end, warc_serial=serial_of(name))
         state = state._replace(log_end=frame.end, records=state.records + (frame.kind == PAGE))
@@ -114,7 +114,7 @@ def _whole(path: Path, start: int, end: int) -> bool:
 def _cut_warc(directory: Path, prefix: str, state: Recovered) -> None:
     for path in files_of(directory, prefix):
         if serial_of(path.name) > state.warc_serial:
-            logger.info("warc_orphan_removed file=%s", path)
+            events.info("orphan_removed", file=path)
             path.unlink()
     if state.warc_file and (directory / state.warc_file).is_file():
         _cut(directory / state.warc_file, state.warc_end)
@@ -124,9 +124,9 @@ def _cut_warc(directory: Path, prefix: str, state: Recovered) -> None:
 def _cut(path: Path, end: int) -> None:
     size = path.stat().st_size
     if size < end:  # damaged behind our back, after it was synced: leave it, go on in a new file
-        logger.warning("file_short file=%s bytes=%d expected=%d", path, size, end)
+        events.warning("file_short", file=path, size_bytes=size, expected_bytes=end)
     elif size > end:
-        logger.info("tail_cut file=%s bytes=%d", path, size - end)
+        events.info("tail_cut", file=path, cut_bytes=size - end)
         with path.open("r+b") as file:
             file.truncate(end)
             os.fsync(file.fileno())

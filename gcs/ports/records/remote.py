@@ -4,7 +4,6 @@
 same name is replaced by the same file. It must not remove anything, neither here nor there.
 """
 
-import logging
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from gcs.errors import StoreError, UsageError
+from gcs.events import Events
 
-logger = logging.getLogger(__name__)
+events = Events("records")
 #: seconds between the attempts of one upload
 _PAUSES_S = (0.5, 2.0, 8.0)
 
@@ -38,7 +38,7 @@ class Remote:
             except Exception as error:  # every filesystem has its own kinds; all mean: not there yet
                 if pause_s is None:
                     raise StoreError(f"cannot upload {path} to {target}: {error}") from error
-                logger.warning("upload_retry file=%s target=%s error=%r", path, target, error)
+                events.warning("upload_retry", file=path, target=target, error=error)
                 self._sleep(pause_s)
 
     def names(self, folder: str) -> list[str]:

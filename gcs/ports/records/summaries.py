@@ -32,6 +32,7 @@ _DICTIONARY = ["content_type", "language", "gatherer", "helper", "warc_file", "f
 
 def _arrow() -> tuple[Any, Any]:
     # untyped and slow to load, so neither known to mypy nor loaded at start-up
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the built-in pool costs 30 MB more
     return import_module("pyarrow"), import_module("pyarrow.parquet")
 
 
