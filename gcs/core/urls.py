@@ -113,7 +113,7 @@ class Joiner:
             memo = self._memos[site] = _Memo(site, self._origins, self._canonizer)
             self._held += 4  # an empty memo is about as large as a few answers
         before = len(memo)
-        memo.page = base
+        memo.page, memo.folder = base, ""
         # a dict keeps the order and drops what comes twice; the loop over the links runs in C
         urls = dict.fromkeys(map(memo.__getitem__, hrefs))
         urls.pop("", None)
@@ -133,7 +133,7 @@ class _Memo(dict[str, str]):
     behind a canonical origin, a path of `_CLEAN` characters without a segment that begins with a dot.
     """
 
-    __slots__ = ("_canonize", "_origins", "_resolve", "_scheme", "_site", "page")
+    __slots__ = ("_canonize", "_origins", "_resolve", "_scheme", "_site", "folder", "page")
 
     def __init__(self, site: str, origins: set[str], canonizer: "_Canonizer") -> None:
         self._site = site
@@ -142,7 +142,8 @@ class _Memo(dict[str, str]):
         self._origins.add(site)
         self._canonize = canonizer.absolute
         self._resolve = canonizer.relative
-        self.page = ""  # the page whose links are asked for; set by the Joiner
+        #: the page whose links are asked for, set by the Joiner; and its folder, once it was needed
+        self.page = self.folder = ""
 
     def __missing__(self, href: str) -> str:
         if len(href) > _LONG:  # a data: URL may be a whole picture
@@ -173,11 +174,20 @@ class _Memo(dict[str, str]):
                 self._origins.add(origin)
             return url
         if (first.isalnum() or first == ".") and ":" not in href:
-            page = self.page
-            query = page.find("?")
-            url = page[: page.rindex("/", 0, query if query > 0 else None) + 1] + href
-            return url if first != "." and "/." not in href and _CLEAN(href) else self[url]
+            folder = self.folder or self._find_folder()
+            while href[:3] == "../":
+                href = href[3:]
+                parent = folder.rindex("/", 0, -1)
+                if parent >= len(self._site):
+                    folder = folder[: parent + 1]
+            url = folder + href
+            return url if href[:1] != "." and "/." not in href and _CLEAN(href) else self[url]
         return self._odd(href)
+
+    def _find_folder(self) -> str:
+        query = self.page.find("?")
+        self.folder = self.page[: self.page.rindex("/", 0, query if query > 0 else None) + 1]
+        return self.folder
 
     def _without_fragment(self, href: str) -> str:
         head = href[: href.index("#")]

@@ -54,6 +54,25 @@ def test_canonical_is_idempotent(url: str, rules: Rules) -> None:
 @example(["http://h/"], ["http://h:", "http://h", "http:/h", "https://h/", "http://h:80/x", "http://h/?"], DEFAULT)
 @example(["http://h/a/b"], ["//", "///", "////x", "//k:99999/", "/", ".", "..", "./:x", "a:b", "A:"], DEFAULT)
 @example(["http://h/a/b", "http://h/c"], ["x", "../x", "?x", "#x", "x?y", "x:y", "é", "http:x", " x"], DEFAULT)
+@example(
+    ["http://h/a//b/c?/d/", "http://h/c"],
+    [
+        "../x",
+        "../../x",
+        "../../../../x",
+        "../",
+        "..",
+        "../..",
+        "..//x",
+        "../\t../x",
+        "..\t/x",
+        "../ x",
+        "../\n/x",
+        "../?q",
+        "../.x",
+    ],
+    DEFAULT,
+)
 def test_join_equals_whatwg_resolution(pages: list[str], hrefs: list[str], rules: Rules) -> None:
     """Also where the joiner has met the same href before, on this page or on others of the origin."""
     joiner = Joiner(rules)
