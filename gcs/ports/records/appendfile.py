@@ -12,6 +12,8 @@ from pathlib import Path
 
 from gcs.errors import StoreError
 
+_sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
+
 
 class AppendFile:
     """One open file at its end. `size_bytes` is what is on disk, `end` counts what waits too."""
@@ -59,7 +61,7 @@ class AppendFile:
         self.flush()
         if self._dirty:
             try:
-                os.fdatasync(self._fd)
+                _sync_data(self._fd)
             except OSError as error:
                 raise store_error("write", self.path, error) from error
             self._dirty = False

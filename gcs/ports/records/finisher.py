@@ -78,10 +78,7 @@ class Finisher:
         if not parquet.exists():
             rows = convert(log_path, parquet)
             events.info("summaries_written", file=parquet, rows=rows)
-        if self._keep_logs:
-            log_path.rename(log_path.with_suffix(".kept"))
-        else:
-            _remove(log_path)
+        _put_away(log_path, keep=self._keep_logs)
         if self._remote:
             self._upload(parquet, SUMMARIES)
 
@@ -99,12 +96,15 @@ class Finisher:
                     raise
                 events.warning("upload_failed", file=path, error=error)
                 return  # the next would wait for the same reason
-            _remove(path)
+            _put_away(path, keep=False)
             del self._uploads[path]
 
 
-def _remove(path: Path) -> None:
+def _put_away(path: Path, *, keep: bool) -> None:
     try:
-        path.unlink(missing_ok=True)
+        if keep:
+            path.rename(path.with_suffix(".kept"))
+        else:
+            path.unlink(missing_ok=True)
     except OSError as error:
         raise store_error("remove", path, error) from error

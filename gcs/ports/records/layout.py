@@ -9,6 +9,8 @@ DIR/state/GATHERER/spool/{warc,summaries}/       instead of the first two, where
 from dataclasses import dataclass
 from pathlib import Path
 
+from gcs.ports.records.appendfile import store_error
+
 WARC, SUMMARIES = "warc", "summaries"
 
 
@@ -40,6 +42,23 @@ class Layout:
     def summaries(self) -> Path:
         """Where Parquet files are written."""
         return (self.state / "spool" if self.url else self.directory) / SUMMARIES
+
+    @property
+    def url_file(self) -> Path:
+        """Says where the finished files are, so that a reader of the directory finds them."""
+        return self.state / "url"
+
+    def make(self) -> None:
+        """Make the folders that are not there yet."""
+        path = self.directory
+        try:
+            for path in (self.log, self.warc, self.summaries):
+                path.mkdir(parents=True, exist_ok=True)
+            if self.url:
+                path = self.url_file
+                path.write_text(self.url)
+        except OSError as error:
+            raise store_error("make", path, error) from error
 
     def parquet(self, number: int) -> Path:
         """The Parquet form of a log file."""

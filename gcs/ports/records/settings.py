@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gcs.errors import SettingsError
+
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
@@ -25,3 +27,10 @@ class StoreSettings:
     keep_logs: bool = False
     #: where finished files are moved to (s3://bucket/folder, any fsspec URL); "" leaves them in the crawl directory
     url: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.warc_level <= 3:
+            raise SettingsError(f"warc_level is {self.warc_level}: it must be 0, 1, 2 or 3")
+        for name in ("warc_bytes", "log_records", "log_bytes"):
+            if getattr(self, name) <= 0:
+                raise SettingsError(f"{name} is {getattr(self, name)}: it must be greater than 0")

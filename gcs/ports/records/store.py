@@ -19,7 +19,6 @@ from typing import TextIO
 
 from msgspec import structs
 
-from gcs import __version__
 from gcs.core.page import PageRecord, Response
 from gcs.errors import StoreError, UsageError
 from gcs.ports.records import warc
@@ -72,11 +71,11 @@ class Store:
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{name!r} cannot be part of a file name: use letters, digits, '.', '_' and '-'")
         layout = Layout(directory, gatherer, settings.url)
-        _make_directories(layout)
+        layout.make()
         if digests is None and settings.warc_digests:
             digests = RecentDigests(settings.warc_digests)
         prefix = f"{crawl}-{gatherer}"
-        warcs = WarcFiles(layout.warc, prefix, settings, digests, _warc_info(crawl, info or {}), clock)
+        warcs = WarcFiles(layout.warc, prefix, settings, digests, {"isPartOf": crawl, **(info or {})}, clock)
         store = cls(layout, settings, warcs, Remote(settings.url) if settings.url else None)
         try:
             store._recover(prefix)
@@ -240,14 +239,6 @@ class Store:
             raise StoreError(f"the record log lacks {log} and {parquet}: restore one of them, or start a new directory")
 
 
-def _make_directories(layout: Layout) -> None:
-    for path in (layout.log, layout.warc, layout.summaries):
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise store_error("make", path, error) from error
-
-
 def _lock(path: Path) -> TextIO:
     """Held until the file is closed, also by death. A record lock, which a forked child does not inherit."""
     try:
@@ -260,13 +251,3 @@ def _lock(path: Path) -> TextIO:
         file.close()
         raise StoreError(f"{path.parent} is in use by another process: stop it, or choose another directory") from error
     return file
-
-
-def _warc_info(crawl: str, more: dict[str, str]) -> dict[str, str]:
-    return {
-        "software": f"GCS/{__version__}",
-        "format": "WARC File Format 1.1",
-        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-        "isPartOf": crawl,
-        **more,
-    }

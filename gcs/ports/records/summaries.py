@@ -41,7 +41,7 @@ def schema() -> Any:
     pa, _ = _arrow()
     by_name = {
         "depth": pa.int32(),
-        "status": pa.int16(),
+        "status": pa.int32(),
         "fetched_at": pa.timestamp("us", "UTC"),
         "simhash": pa.uint64(),
     }
@@ -64,6 +64,9 @@ def convert(log_path: Path, parquet_path: Path) -> int:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise store_error("write", parquet_path, error) from error
+    except (ValueError, OverflowError) as error:  # Arrow's: a value that does not fit its column
+        temporary.unlink(missing_ok=True)
+        raise StoreError(f"cannot convert {log_path} to {parquet_path}: {error}") from error
     return rows
 
 

@@ -15,11 +15,18 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
+from gcs import __version__
 from gcs.core.page import Response
 from gcs.ports.records import warc
 from gcs.ports.records.appendfile import AppendFile, sync_directory
 from gcs.ports.records.digests import Digests, Original
 from gcs.ports.records.settings import StoreSettings
+
+_SOFTWARE = {
+    "software": f"GCS/{__version__}",
+    "format": "WARC File Format 1.1",
+    "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+}
 
 
 class Place(NamedTuple):
@@ -137,7 +144,7 @@ class WarcFiles:
         stamp = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
         name = f"{self._prefix}-{stamp}-{self.serial + 1:05d}.warc.gz"
         file = AppendFile(self._directory / name, exclusive=True)
-        file.append(warc.warcinfo(name, at, self._info, self._level))
+        file.append(warc.warcinfo(name, at, _SOFTWARE | self._info, self._level))
         self._file, self._new_name = file, True
         self.serial += 1
         return file

@@ -7,7 +7,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.core.page import PageRecord
-from gcs.errors import StoreError, UsageError
+from gcs.errors import SettingsError, StoreError, UsageError
 from gcs.ports.records import warc
 from gcs.ports.records.digests import Original, RecentDigests
 from gcs.ports.records.log import Position, log_numbers
@@ -261,3 +261,9 @@ def _kinds(directory: Path) -> list[str]:
         with path.open("rb") as file:
             kinds += [record.rec_type for record in ArchiveIterator(file)]
     return [kind for kind in kinds if kind in ("response", "revisit")]
+
+
+@pytest.mark.parametrize("setting", [{"warc_level": 9}, {"warc_bytes": 0}, {"log_records": -1}, {"log_bytes": 0}])
+def test_settings_that_cannot_be_are_refused(setting: dict[str, int]) -> None:
+    with pytest.raises(SettingsError, match=next(iter(setting))):
+        StoreSettings(**setting)  # type: ignore[arg-type]

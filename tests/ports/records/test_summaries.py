@@ -55,7 +55,7 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
     assert columns == {
         **dict.fromkeys(summaries.FIELDS, "string"),
         "depth": "int32",
-        "status": "int16",
+        "status": "int32",
         "fetched_at": "timestamp[us, tz=UTC]",
         "bytes": "int64",
         "outlinks": "list<element: string>",
@@ -98,3 +98,10 @@ def test_summaries_of_a_damaged_file_are_an_error(tmp_path: Path) -> None:
 def test_summaries_schema_covers_the_page_record() -> None:
     assert summaries.schema().names == list(summaries.FIELDS) == [f.name for f in msgspec.structs.fields(PageRecord)]
     assert all(isinstance(field, pa.Field) and not field.nullable for field in summaries.schema())
+
+
+def test_summaries_of_a_value_that_does_not_fit_are_an_error_and_leave_the_log(tmp_path: Path) -> None:
+    log = logged(tmp_path, [record(simhash=-1)])
+    with pytest.raises(StoreError, match=r"cannot convert .*000001\.log"):
+        summaries.convert(log, tmp_path / "g1-000001.parquet")
+    assert list(tmp_path.iterdir()) == [log]
