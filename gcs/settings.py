@@ -23,8 +23,8 @@ from gcs.core.urls import Rules
 from gcs.errors import SettingsError
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.frontier import FrontierSettings
-from gcs.ports.records import StoreSettings
-from gcs.ports.summarise import SummarySettings
+from gcs.ports.records.settings import StoreSettings
+from gcs.ports.summarise.options import SummarySettings
 
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
@@ -87,10 +87,13 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, 
         raise SettingsError(f"settings: {str(error).replace('`$.', '`')}") from None
 
 
-def user_agent(settings: Settings) -> str:
-    """Who crawls, and where to complain."""
-    contact = settings.crawl.contact
-    return settings.fetch.user_agent or f"gcs/{__version__}" + (f" (+{contact})" if contact else "")
+def with_user_agent(settings: Settings) -> Settings:
+    """The settings with a User-Agent that says who crawls and where to complain."""
+    if settings.fetch.user_agent:
+        return settings
+    contact = f" (+{settings.crawl.contact})" if settings.crawl.contact else ""
+    fetch = dataclasses.replace(settings.fetch, user_agent=f"gcs/{__version__}{contact}")
+    return dataclasses.replace(settings, fetch=fetch)
 
 
 def types() -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Assembly: puts the concrete parts of a gatherer together. The only place that names them."""
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,37 +9,30 @@ from gcs.core.page import Result
 from gcs.core.recent import Recent
 from gcs.core.scope import Scope
 from gcs.ports.fetch import Fetcher
-from gcs.ports.fetch.aio import AioFetcher
-from gcs.ports.fetch.curl import CurlFetcher
 from gcs.ports.frontier import Frontier
-from gcs.ports.records import Store
-from gcs.ports.summarise import Options, TextPool
+from gcs.ports.records.store import Store
+from gcs.ports.summarise import Options, Registry, TextPool
 from gcs.ports.summarise.malloc import keep_arena
 from gcs.roles.gatherer import Gatherer, Parts, Reader
-from gcs.settings import Settings, fetch_settings
+from gcs.settings import Settings, with_user_agent
 
-ENGINES: dict[str, type[CurlFetcher] | type[AioFetcher]] = {"curl": CurlFetcher, "aiohttp": AioFetcher}
+#: engine → its class; loaded when it is chosen, because the other one is not needed then
+ENGINES = {"curl": ("gcs.ports.fetch.curl", "CurlFetcher"), "aiohttp": ("gcs.ports.fetch.aio", "AioFetcher")}
 
 
 def gatherer(directory: Path, name: str, settings: Settings, seeds: list[str]) -> Gatherer:
-    """A gatherer that works in this directory, alone."""
+    """A gatherer that works in this directory, alone. Call it where the event loop runs."""
     keep_arena()
-    state = directory / "state" / name
-    frontier = Frontier(state / "frontier", settings.frontier)
+    settings = with_user_agent(settings)
+    crawl = settings.crawl
+    scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
+    info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
+    frontier = Frontier(directory / "state" / name / "frontier", settings.frontier)
     try:
-        store = Store.open(directory, settings.store, crawl=settings.crawl.name, gatherer=name)
+        store = Store.open(directory, settings.store, name, crawl=crawl.name, info=info)
     except BaseException:
         frontier.close()
         raise
-    crawl = settings.crawl
-    scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
-    fetching = fetch_settings(settings)
-
-    def make_fetcher(sink: Callable[[Result], None]) -> Fetcher:
-        return ENGINES[fetching.engine](fetching, sink)
-
-    summary = settings.summary
-    options = Options(agent=fetching.robots_token, images=summary.images, max_links=summary.max_links)
     return Gatherer(
         name,
         settings,
@@ -46,8 +40,21 @@ def gatherer(directory: Path, name: str, settings: Settings, seeds: list[str]) -
             frontier=frontier,
             store=store,
             admission=Admission(scope, settings.traps, Recent(settings.frontier.recent_urls)),
-            reader=Reader(settings.urls, options, summary.depth, settings.politeness.nofollow),
-            make_fetcher=make_fetcher,
-            texts=TextPool(summary.workers) if summary.depth == "full" else None,
+            reader=_reader(settings),
+            make_fetcher=lambda sink: _fetcher(settings, sink),
         ),
     )
+
+
+def _reader(settings: Settings) -> Reader:
+    summary = settings.summary
+    options = Options(agent=settings.fetch.robots_token, images=summary.images, max_links=summary.max_links)
+    texts = TextPool(summary.workers, options=options) if summary.depth == "full" else None
+    registry = Registry.with_plugins()
+    return Reader(settings.urls, registry, options, summary.depth, settings.politeness.nofollow, texts)
+
+
+def _fetcher(settings: Settings, sink: Callable[[Result], None]) -> Fetcher:
+    module, name = ENGINES[settings.fetch.engine]
+    engine: Callable[..., Fetcher] = getattr(importlib.import_module(module), name)
+    return engine(settings.fetch, sink)

@@ -1,6 +1,6 @@
 """`gcs crawl`: a whole crawl on this machine."""
 
-import asyncio
+import dataclasses
 import ipaddress
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ import click
 from gcs import events
 from gcs.cli import assembly, options
 from gcs.cli.output import finish, save_report
-from gcs.cli.run import Outcome, run_crawl
+from gcs.cli.run import run_crawl
 from gcs.core.urls import canonical, host
 from gcs.errors import StoreError, UsageError
 from gcs.settings import Settings
@@ -25,8 +25,9 @@ from gcs.settings import Settings
     help="Directory of the crawl. Run again on it, the crawl resumes.",
 )  # fmt: skip
 @options.setting_options
-@click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]")
-@click.option("--recrawl", is_flag=True, help="Ask again for every page of a finished crawl; unchanged ones cost a 304.")
+@click.option(
+    "--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]"
+)
 @click.option("--log", "log_level", default="warning", show_default=True, help="debug, info, warning or error.")
 @click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
@@ -35,7 +36,6 @@ def crawl(
     seeds_file: str | None,
     output: Path,
     report: Path | None,
-    recrawl: bool,
     log_level: str,
     log_json: bool,
     as_json: bool,
@@ -51,7 +51,7 @@ def crawl(
     seeds = remember_seeds(output, seeds)
     settings = ask_contact(settings, seeds)
     outcome = run_crawl(
-        lambda: assembly.gatherer(output, "g0", settings, seeds), seeds, progress=not as_json, recrawl=recrawl
+        lambda: assembly.gatherer(output, "g0", settings, seeds), seeds, crawl=settings.crawl.name, progress=not as_json
     )
     save_report(outcome.report, report or output / "report.json")
     return finish(outcome, output, as_json)
@@ -91,7 +91,7 @@ def ask_contact(settings: Settings, seeds: list[str]) -> Settings:
             "public sites must be able to complain: give --contact you@example.org (or the page of your crawler)"
         )
     contact = click.prompt("Who may sites complain to? Your e-mail address or web page", err=True)
-    return options.with_contact(settings, contact)
+    return dataclasses.replace(settings, crawl=dataclasses.replace(settings.crawl, contact=contact))
 
 
 def _is_own(url: str) -> bool:

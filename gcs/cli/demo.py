@@ -14,7 +14,7 @@ from gcs.cli.run import run_crawl
 from gcs.core.fakeweb import FakeWebSpec, RequestLog, Survey, Web, survey
 from gcs.core.report import Report
 from gcs.ports.fetch.fakeweb import FakeWebProcess
-from gcs.ports.records import read_records
+from gcs.ports.records.reading import read_records
 
 #: what suits the demo's web unless told otherwise: its own delay, and retries that do not make a person wait
 DEFAULTS = {
@@ -22,7 +22,7 @@ DEFAULTS = {
     "crawl.scope": "any",
     "politeness.retry_s": 0.2,
     "fetch.allow_private": True,
-    "traps.max_repeats": 3,
+    "traps.max_depth": 20,
 }
 
 
@@ -45,7 +45,9 @@ class Verdict(msgspec.Struct, frozen=True):
 @click.command()
 @click.option("--hosts", default=20, show_default=True, help="Hosts of the demo's web.")
 @click.option("--pages", default=600, show_default=True, help="Pages of the demo's web.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the crawl here. [thrown away]")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the crawl here. [thrown away]"
+)
 @options.setting_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def demo(hosts: int, pages: int, output: Path | None, as_json: bool, **flags: Any) -> int:
@@ -58,7 +60,9 @@ def demo(hosts: int, pages: int, output: Path | None, as_json: bool, **flags: An
         if not as_json:
             click.echo(f"crawling {hosts} hosts on loopback, from {server.seeds[0]}", err=True)
         seeds = list(server.seeds)
-        outcome = run_crawl(lambda: assembly.gatherer(directory, "g0", settings, seeds), seeds, progress=not as_json)
+        outcome = run_crawl(
+            lambda: assembly.gatherer(directory, "g0", settings, seeds), seeds, crawl="demo", progress=not as_json
+        )
         save_report(outcome.report, directory / "report.json")
         verdict = judge(directory, server.web, survey(server.web), server.log)
         report = outcome.report
@@ -102,6 +106,6 @@ def is_perfect(verdict: Verdict) -> bool:
 def explain(report: Report, verdict: Verdict) -> str:
     """The verdict for a person."""
     return (
-        f"coverage {verdict.coverage:.1%} of the pages that can be reached and are allowed, overlap {report.overlap:.0%}; "
+        f"coverage {verdict.coverage:.1%} of the reachable, allowed pages, overlap {report.overlap:.0%}; "
         f"{verdict.forbidden_requests} requests that robots.txt forbids, {verdict.hurried_hosts} hosts asked too soon"
     )

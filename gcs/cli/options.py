@@ -100,4 +100,6 @@ def _metavar(kind: Any) -> str:
 
 
 def _shown(default: object) -> str:
-    return str(default).lower() if isinstance(default, bool) else str(default) if default not in ("", (), None) else "none"
+    return (
+        str(default).lower() if isinstance(default, bool) else str(default) if default not in ("", (), None) else "none"
+    )

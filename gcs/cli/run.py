@@ -24,18 +24,14 @@ class Outcome:
     interrupted: bool
 
 
-def run_crawl(
-    make: Callable[[], Gatherer], seeds: list[str], *, crawl: str, progress: bool, recrawl: bool = False
-) -> Outcome:
+def run_crawl(make: Callable[[], Gatherer], seeds: list[str], *, crawl: str, progress: bool) -> Outcome:
     """Run a gatherer to its end. The first Ctrl-C keeps the state and ends soon, the second ends at once."""
-    try:
-        from uvloop import run
-    except ImportError:  # Windows
-        run = asyncio.run
-    return run(_run(make, seeds, crawl, progress, recrawl))
+    import uvloop
+
+    return uvloop.run(_run(make, seeds, crawl, progress))
 
 
-async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progress: bool, recrawl: bool) -> Outcome:
+async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progress: bool) -> Outcome:
     gatherer = make()
     interrupted = False
 
@@ -52,14 +48,14 @@ async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progr
         loop.add_signal_handler(number, interrupt)
     display = asyncio.create_task(_show(gatherer)) if progress and sys.stderr.isatty() else None
     try:
-        state = await gatherer.run(seeds, recrawl)
+        state = await gatherer.run(seeds)
     finally:
         if display:
             display.cancel()
             await asyncio.gather(display, return_exceptions=True)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-    return Outcome(report.build(crawl, state, [gatherer.last_share]), interrupted)
+    return Outcome(report.build(crawl, state, [gatherer.final_share]), interrupted)
 
 
 async def _show(gatherer: Gatherer) -> None:

@@ -100,6 +100,8 @@ class Document(msgspec.Struct, frozen=True):
     text: str = ""
     #: 64-bit near-duplicate signature of the text; 0 where there is none
     simhash: int = 0
+    #: a list of links made for crawlers (a sitemap), and no page
+    source: bool = False
 
 
 class PageRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -135,3 +137,10 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True):
     noindex: bool = False
     #: the URL ended without a page (kind of failure, or "" for a page)
     failure: str = ""
+    #: a list of links made for crawlers (a sitemap), and no page
+    source: bool = False
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the URL brought a page: what `pages` in the report counts."""
+        return 200 <= self.status < 300 and not self.failure and not self.source

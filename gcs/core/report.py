@@ -97,7 +97,7 @@ def build(crawl: str, state: str, shares: Sequence[Share], epoch: int = 0) -> Re
         overlap=(tally.pages - unique) / unique if unique else 0.0,
         failed=tally.failed,
         denied_by_robots=tally.denied_by_robots,
-        bytes=tally.bytes,
+        bytes=tally.size_bytes,
         seconds=round(seconds, 3),
         pages_per_s=round(tally.pages / seconds, 2) if seconds else 0.0,
         cpu_s=round(tally.cpu_s, 3),
@@ -112,13 +112,13 @@ def build(crawl: str, state: str, shares: Sequence[Share], epoch: int = 0) -> Re
         suppressed_by_c_queue=0,
         imbalance=Imbalance(
             pages=round(imbalance([share.tally.pages for share in shares]), 4),
-            bytes=round(imbalance([share.tally.bytes for share in shares]), 4),
+            bytes=round(imbalance([share.tally.size_bytes for share in shares]), 4),
             time=round(imbalance([share.tally.seconds * share.busy for share in shares]), 4),
         ),
         rebalances=0,
         moved_urls=0,
         per_gatherer=[
-            GathererReport(s.id, s.tally.pages, s.tally.bytes, round(s.busy, 3), s.superpages) for s in shares
+            GathererReport(s.id, s.tally.pages, s.tally.size_bytes, round(s.busy, 3), s.superpages) for s in shares
         ],
         redirects=tally.redirects,
         revisits=tally.revisits,

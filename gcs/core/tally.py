@@ -11,7 +11,7 @@ class Tally:
     """Counters since the crawl began, resumed runs included."""
 
     pages: int = 0
-    bytes: int = 0
+    size_bytes: int = 0
     redirects: int = 0
     revisits: int = 0
     failed: int = 0

@@ -35,7 +35,7 @@ def summarise_sitemap(content: bytes, content_type: str, options: Options) -> Do
         hrefs += [href for href in (location, *alternates) if href]
         if len(hrefs) >= limit:
             break
-    return Document(hrefs=hrefs[:limit])
+    return Document(hrefs=hrefs[:limit], source=True)
 
 
 def summarise_url_list(content: bytes, content_type: str, options: Options) -> Document:
@@ -47,4 +47,4 @@ def summarise_url_list(content: bytes, content_type: str, options: Options) -> D
             hrefs.append(line.strip())
             if len(hrefs) == limit:
                 break
-    return Document(hrefs=hrefs)
+    return Document(hrefs=hrefs, source=True)

@@ -40,7 +40,13 @@ class Dispatcher:
     """Decides what is requested when."""
 
     def __init__(
-        self, frontier: Frontier, limits: FrontierSettings, window: Window[Entry], desk: RobotsDesk, fetcher: Fetcher, tally: Tally
+        self,
+        frontier: Frontier,
+        limits: FrontierSettings,
+        window: Window[Entry],
+        desk: RobotsDesk,
+        fetcher: Fetcher,
+        tally: Tally,
     ) -> None:
         self._frontier = frontier
         self._limits = limits
@@ -90,10 +96,10 @@ class Dispatcher:
                 host.held = True
                 self._request(host, Request(f"{origin}/robots.txt", tag=RobotsVisit(host, origin, 0)), now)
             elif robots.allows(entry.url):
-                host.pace.crawl_delay_s = robots.crawl_delay_s
+                host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
                 tag = PageVisit(host, entry)
                 self._request(host, Request(entry.url, entry.etag or None, entry.last_modified or None, tag), now)
-            elif self._desk.is_closed(robots):
+            elif robots.provisional:
                 closed.append(entry)
             else:
                 self._tally.denied_by_robots += 1
@@ -124,7 +130,7 @@ class Dispatcher:
             self._request(host, Request(target, tag=RobotsVisit(host, visit.origin, visit.hops + 1)), now)
         elif type(result) is Response and result.status < 500 and result.status != 429:
             robots = self._desk.answered(visit.origin, result.status, result.content, now)
-            host.pace.crawl_delay_s = robots.crawl_delay_s
+            host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
         elif (again_at := self._desk.unreachable(visit.origin, now)) is not None:
             host.pace.next_at = max(host.pace.next_at, again_at)
         self._window.ended(host, now, result.ip if type(result) is Response else "")

@@ -24,12 +24,11 @@ from gcs.core.page import Response, Result
 from gcs.core.report import Share
 from gcs.core.tally import Tally
 from gcs.core.window import Window
-from gcs.errors import GcsError
 from gcs.events import Events
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Entry, Frontier
-from gcs.ports.records import Position, Store
-from gcs.ports.summarise import TextPool
+from gcs.ports.records.log import Position
+from gcs.ports.records.store import Store
 from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.reader import Reader, Reading
 from gcs.roles.gatherer.recorder import Recorder
@@ -61,7 +60,6 @@ class Parts:
     admission: Admission
     reader: Reader
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
-    texts: TextPool | None
 
 
 class Gatherer:
@@ -71,17 +69,24 @@ class Gatherer:
         self.name = name
         self.state = State.RUNNING
         self._settings = settings
-        self._frontier, self._store, self._texts = parts.frontier, parts.store, parts.texts
-        self._admission, self._reader = parts.admission, parts.reader
+        self._frontier, self._store = parts.frontier, parts.store
+        self._admission, self._reader, self._texts = parts.admission, parts.reader, parts.reader.texts
         self._clock = clock
         self._fetcher = parts.make_fetcher(self._arrive)
         self.tally = Tally.decode(self._frontier.note("tally"))
         self._resumes = self._frontier.known() > 0
         rules = settings.politeness
         self._recorder = Recorder(
-            name, rules, settings.crawl.max_redirects, self._frontier, self._store, self._reader, self._admission, self.tally
+            name,
+            rules,
+            settings.crawl.max_redirects,
+            self._frontier,
+            self._store,
+            self._reader,
+            self._admission,
+            self.tally,
         )
-        desk = RobotsDesk(rules, settings.robots_token, self._frontier.note, self._frontier.set_note)
+        desk = RobotsDesk(rules, settings.fetch.robots_token, self._frontier.note, self._frontier.set_note)
         window: Window[Entry] = Window(rules, clock() if self._resumes else 0.0)
         self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
         self._results: deque[Result] = deque()  # filled by the fetch engine; emptied by step
@@ -158,7 +163,7 @@ class Gatherer:
             return
         try:
             self._turn(self._clock())
-        except GcsError as error:
+        except Exception as error:  # whatever it is, it ends the crawl here and is raised by `run`
             self.state = State.FAILED
             self._finished.set_exception(error)
 
@@ -198,21 +203,22 @@ class Gatherer:
                 target = self._reader.redirect_target(result) if 300 <= result.status < 400 else None
             robots = self._dispatcher.robots_answered(tag, result, target, now)
             if robots and self._settings.crawl.sitemaps:
-                urls = filter(None, map(self._reader.canonical, robots.sitemaps))
+                urls = self._reader.join(f"{tag.origin}/", robots.sitemaps)
                 self._recorder.links += [Entry(url) for url in self._admission.admit(urls, 0)]
 
     def _read(self, entry: Entry, response: Response) -> None:
         reading = self._reader.read(response)
-        if self._texts is None or not reading.wants_text:
+        if self._texts is None or reading.document.source:
             self._recorder.page(entry, response, reading)
             return
         self._in_texts += 1
+        task = self._loop.create_task(self._reader.read_text(response, reading))
+        task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
-        def done(reading: Reading) -> None:
-            self._texts_read.append((entry, response, reading))
+    def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Task[Reading]") -> None:
+        if not done.cancelled():
+            self._texts_read.append((entry, response, done.result()))
             self._wake()
-
-        self._reader.read_text(self._texts, response, reading, done)
 
     def _is_over(self) -> bool:
         if self._fetcher.in_flight or self._results or self._in_texts or self._recorder.links:

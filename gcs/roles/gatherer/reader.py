@@ -4,11 +4,13 @@ Response in, Reading out: the document, its canonical out-links, and what its ro
 nothing about the crawl and keeps nothing but the joiner's memo.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from gcs.core.page import Document, Response
-from gcs.core.urls import Joiner, Rules, canonical
-from gcs.ports.summarise import Depth, Options, summarise
+from gcs.core.urls import Joiner, Rules
+from gcs.ports.summarise import Depth, Options, Registry, TextPool, gist
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -29,18 +31,22 @@ NOTHING = Document(hrefs=[])
 class Reader:
     """Reads responses for one gatherer."""
 
-    def __init__(self, urls: Rules, options: Options, depth: Depth, heed: bool) -> None:
-        self._rules = urls
+    def __init__(
+        self, urls: Rules, registry: Registry, options: Options, depth: Depth, heed: bool, texts: TextPool | None = None
+    ) -> None:
         self._joiner = Joiner(urls)
+        self._summarise = registry.summarise
         self._options = options
-        self._depth = depth
+        self._depth: Depth = "links" if texts else depth
         self._heed = heed
+        #: processes that extract the text, where that takes longer than the loop can wait
+        self.texts = texts
 
     def read(self, response: Response) -> Reading:
         """The content of a 2xx response."""
         url = response.request.url
         content_type = response.header("content-type") or ""
-        document = summarise(response.content, content_type, url, self._depth, self._options)
+        document = self._summarise(response.content, content_type, url, self._depth, self._options)
         noindex, nofollow = _header_directives(response, self._options.agent)
         noindex = self._heed and (noindex or document.noindex)
         if self._heed and (nofollow or document.nofollow):
@@ -64,9 +70,25 @@ class Reader:
             return None
         return next(iter(self._joiner.join(response.request.url, (location,))), None)
 
-    def canonical(self, url: str) -> str | None:
-        """A URL in canonical form under the settings of this crawl."""
-        return canonical(url, self._rules)
+    def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
+        """Links of a page or a robots.txt, canonical under the settings of this crawl."""
+        return self._joiner.join(base, hrefs)
+
+    async def read_text(self, response: Response, reading: Reading) -> Reading:
+        """The same reading with the text that the pool finds."""
+        assert self.texts
+        content_type = response.header("content-type") or ""
+        extract = await self.texts.submit(response.content, content_type, response.request.url)
+        language = reading.document.language or extract.language
+        document = msgspec.structs.replace(
+            reading.document, text=extract.text, language=language, simhash=extract.simhash
+        )
+        return msgspec.structs.replace(reading, document=document)
+
+
+def summary_of(document: Document) -> str:
+    """What the page says of itself, or the first sentences of its text."""
+    return gist(document.description, document.text)
 
 
 def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:

@@ -12,8 +12,8 @@ from gcs.core.page import Failure, FailureKind, PageRecord, Response, Result
 from gcs.core.politeness import Politeness
 from gcs.core.tally import Tally
 from gcs.ports.frontier import Entry, Frontier, Mark
-from gcs.ports.records import Store
-from gcs.roles.gatherer.reader import NOTHING, Reader, Reading
+from gcs.ports.records.store import Store
+from gcs.roles.gatherer.reader import NOTHING, Reader, Reading, summary_of
 
 #: failures that another try would only repeat
 FINAL = frozenset({FailureKind.TOO_LARGE, FailureKind.FORBIDDEN_ADDRESS, FailureKind.ENCODING})
@@ -23,7 +23,15 @@ class Recorder:
     """Turns answers into records, marks and links."""
 
     def __init__(
-        self, name: str, rules: Politeness, max_redirects: int, frontier: Frontier, store: Store, reader: Reader, admission: Admission, tally: Tally
+        self,
+        name: str,
+        rules: Politeness,
+        max_redirects: int,
+        frontier: Frontier,
+        store: Store,
+        reader: Reader,
+        admission: Admission,
+        tally: Tally,
     ) -> None:
         self._name = name
         self._rules = rules
@@ -54,8 +62,9 @@ class Recorder:
 
     def page(self, entry: Entry, response: Response, reading: Reading) -> None:
         """A page that was read."""
-        self._tally.pages += 1
-        self._tally.bytes += len(response.body)
+        if not reading.document.source:
+            self._tally.pages += 1
+            self._tally.size_bytes += len(response.body)
         self._record(entry, response, reading, "", response.started_at)
 
     def give_up(self, entry: Entry, kind: str, now: float, response: Response | None = None) -> None:
@@ -82,9 +91,9 @@ class Recorder:
             self._tally.revisits += 1
         elif 300 <= record.status < 400:
             self._tally.redirects += 1
-        else:
+        elif record.is_page:
             self._tally.pages += 1
-            self._tally.bytes += record.bytes
+            self._tally.size_bytes += record.bytes
         self.apply(record)
 
     def _redirect(self, entry: Entry, response: Response, now: float) -> None:
@@ -131,7 +140,7 @@ def _record_of(
         digest="",
         language=document.language,
         title=document.title if shown else "",
-        summary=document.description if shown else "",
+        summary=summary_of(document) if shown else "",
         text=document.text if shown else "",
         outlinks=reading.outlinks,
         gatherer=gatherer,
@@ -144,4 +153,5 @@ def _record_of(
         warc_bytes=0,
         noindex=reading.noindex,
         failure=failure,
+        source=document.source,
     )

@@ -25,8 +25,7 @@ class Filed(msgspec.Struct, frozen=True, array_like=True):
     """A robots.txt as it is kept on disk and handed over."""
 
     expires_at: float
-    unreachable: bool
-    body: bytes
+    robots: bytes
 
 
 class RobotsDesk:
@@ -52,14 +51,14 @@ class RobotsDesk:
             if packed is None:
                 return None
             filed = msgspec.msgpack.decode(packed, type=Filed)
-            held = (filed.expires_at, DENY_ALL if filed.unreachable else Robots.parse(filed.body, self._agent))
+            held = (filed.expires_at, Robots.decode(filed.robots))
             self._remember(origin, held)
         return held[1] if now < held[0] else None
 
     def answered(self, origin: str, status: int, body: bytes, now: float) -> Robots:
         """The server gave its rules: a 2xx with a body, or a 4xx, which allows everything."""
         self._tries.pop(origin, None)
-        return self._file(origin, Filed(now + self._rules.robots_cache_s, False, body if status < 300 else b""))
+        return self._file(origin, Robots.from_status(status, body, self._agent), now)
 
     def unreachable(self, origin: str, now: float) -> float | None:
         """No rules could be had. When to ask again; None once that is given up (the origin is then closed)."""
@@ -67,17 +66,13 @@ class RobotsDesk:
         if tries < self._rules.robots_tries:
             return now + min(self._rules.retry_s * 2 ** (tries - 1), self._rules.max_pause_s)
         del self._tries[origin]
-        self._file(origin, Filed(now + self._rules.robots_cache_s, True, b""))
+        self._file(origin, DENY_ALL, now)
         return None
 
-    def is_closed(self, robots: Robots) -> bool:
-        """Whether these rules stand for a robots.txt that could not be had."""
-        return robots is DENY_ALL
-
-    def _file(self, origin: str, filed: Filed) -> Robots:
-        robots = DENY_ALL if filed.unreachable else Robots.parse(filed.body, self._agent)
-        self._write(f"robots {origin}", msgspec.msgpack.encode(filed))
-        self._remember(origin, (filed.expires_at, robots))
+    def _file(self, origin: str, robots: Robots, now: float) -> Robots:
+        expires_at = now + self._rules.robots_cache_s
+        self._write(f"robots {origin}", msgspec.msgpack.encode(Filed(expires_at, robots.encode())))
+        self._remember(origin, (expires_at, robots))
         return robots
 
     def _remember(self, origin: str, held: tuple[float, Robots]) -> None:
