@@ -181,11 +181,24 @@ def test_join_keeps_the_order_and_drops_repeats() -> None:
 
 def test_joiner_memory_is_bounded() -> None:
     joiner = Joiner(memo_entries=100)
-    for site in range(50):
-        for page in range(5):
-            urls = joiner.join(f"http://s{site}.test/", [f"/{page}/{n}" for n in range(10)] + ["/" + "x" * 2000])
-            assert len(urls) == 11
-            memos = joiner._memos.values()
-            assert sum(map(len, memos)) <= 100
-            assert all(len(href) <= 1024 for memo in memos for href in memo)
-    assert len(joiner._origins) <= 100
+    hrefs = [f"/{n}" for n in range(9)] + [f"x{n}#y" for n in range(9)] + ["/" + "x" * 2000, "data:" + "x" * 2000]
+    for site in range(20):
+        for page in range(20):
+            urls = joiner.join(f"http://s{site}.test/{page % 4}/{page}", hrefs)
+            assert len(urls) == 19
+            kept = [*joiner._memos.values(), *filter(None, joiner._nearby.values())]
+            assert sum(map(len, kept)) + len(joiner._nearby) <= 100
+            assert len(joiner._origins) <= 100
+            assert all(len(href) <= 1024 for memo in kept for href in memo)
+
+
+def test_joiner_remembers_a_folder_from_its_second_page_on() -> None:
+    """Most folders of most sites hold one page that is ever fetched; they must not fill the memory."""
+    joiner = Joiner()
+    for page, remembered in (("a", 0), ("b", 2), ("c", 2)):
+        assert joiner.join(f"http://h.test/d/{page}", ["x", "../y", "/z"]) == [
+            "http://h.test/d/x",
+            "http://h.test/y",
+            "http://h.test/z",
+        ]
+        assert len(joiner._nearby["http://h.test/d/"] or ()) == remembered
