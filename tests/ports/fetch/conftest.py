@@ -54,10 +54,11 @@ class Site:
         self._writers: set[asyncio.StreamWriter] = set()
         self.heads: list[bytes] = []
         self.connections = 0
+        self.asked = asyncio.Condition()  # told of every head
         self.hung_up = asyncio.Event()  # a client closed its connection
 
-    async def listen(self, address: str, tls: ssl.SSLContext | None) -> None:
-        self._server = await asyncio.start_server(self._talk, address, 0, ssl=tls)
+    async def listen(self, address: str, port: int, tls: ssl.SSLContext | None) -> None:
+        self._server = await asyncio.start_server(self._talk, address, port, ssl=tls)
         self.port: int = self._server.sockets[0].getsockname()[1]
         host = f"[{address}]" if ":" in address else address
         self.origin = f"{'https' if tls else 'http'}://{host}:{self.port}"
@@ -69,7 +70,9 @@ class Site:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while True:
                 conversation = Conversation(await reader.readuntil(b"\r\n\r\n"), reader, writer)
-                self.heads.append(conversation.head)
+                async with self.asked:
+                    self.heads.append(conversation.head)
+                    self.asked.notify_all()
                 if isinstance(self._behaviour, bytes):
                     await conversation.send(self._behaviour)
                 else:
@@ -91,12 +94,14 @@ Serve = Callable[..., Awaitable[Site]]
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
-    """Starts a site: serve(behaviour, address="127.0.0.1", tls=None)."""
+    """Starts a site: serve(behaviour, address="127.0.0.1", port=0, tls=None)."""
     sites: list[Site] = []
 
-    async def start(behaviour: Behaviour, address: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> Site:
+    async def start(
+        behaviour: Behaviour, address: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> Site:
         site = Site(behaviour)
-        await site.listen(address, tls)
+        await site.listen(address, port, tls)
         sites.append(site)
         return site
 
@@ -170,16 +175,18 @@ class Certificate:
     """A self-made certificate for localhost and 127.0.0.1."""
 
     def __init__(self, folder: Path) -> None:
-        self.file, key = folder / "cert.pem", folder / "key.pem"
+        self.file, self.key = folder / "cert.pem", folder / "key.pem"
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-            + ["-keyout", key, "-out", self.file, "-days", "2", "-subj", "/CN=localhost"]
-            + ["-addext", "subjectAltName=DNS:localhost,DNS:site.test,IP:127.0.0.1"],
+            [
+                *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
+                *("-keyout", self.key, "-out", self.file, "-days", "2", "-subj", "/CN=localhost"),
+                *("-addext", "subjectAltName=DNS:localhost,DNS:site.test,IP:127.0.0.1"),
+            ],
             check=True,
             capture_output=True,
         )
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(self.file, key)
+        self.context.load_cert_chain(self.file, self.key)
 
 
 @pytest.fixture(scope="session")

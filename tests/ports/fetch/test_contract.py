@@ -47,8 +47,18 @@ async def test_request_head_is_what_the_server_received(serve, client) -> None:
     headers = ("X-Extra: one", "Accept-Language: en, de;q=0.5")
     fetching = await client(from_address="me@example.org", headers=headers)
     chance = random.Random(7)
-    paths = ["/" + "".join(chance.choices("abZ09/.?&=%~!$'()*+,;:@|{}[]^`\\<>\" \t\u00e9\u4e2d-_", k=30)) for _ in range(150)]
-    paths += ["/", "/a//b/./c", "/%41%7e%2F%2e/x%20y", "/?", "/?a=%00%ff", "/p?u=http://x.test/y?z", "/" + "long/" * 1000]
+    paths = [
+        "/" + "".join(chance.choices("abZ09/.?&=%~!$'()*+,;:@|{}[]^`\\<>\" \t\u00e9\u4e2d-_", k=30)) for _ in range(150)
+    ]
+    paths += [
+        "/",
+        "/a//b/./c",
+        "/%41%7e%2F%2e/x%20y",
+        "/?",
+        "/?a=%00%ff",
+        "/p?u=http://x.test/y?z",
+        "/" + "long/" * 1000,
+    ]
     for path in paths:
         url = canonical(site.origin + path)
         assert url is not None
@@ -149,7 +159,12 @@ async def test_environment_and_netrc_are_not_read(serve, get, monkeypatch, tmp_p
         (b"HTTP/1.1 503 Busy\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n", 503, "1.1", b""),
         (b"HTTP/1.1 103 Early Hints\r\nLink: </s>\r\n\r\n" + OK, 200, "1.1", b"hello"),
         (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" + OK, 200, "1.1", b"hello"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n", 200, "1.1", b"abcde"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n",
+            200,
+            "1.1",
+            b"abcde",
+        ),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Trailer: t\r\n\r\n", 200, "1.1", b"a"),
     ],
 )
@@ -249,11 +264,14 @@ async def test_sink_may_start_the_next_request(serve, engine) -> None:
 async def test_sink_that_fails_keeps_no_other_answer_back(serve, engine) -> None:
     site = await serve(OK)
     seen: list[object] = []
+    all_seen = asyncio.Event()
     faults: list[dict] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: faults.append(context))
 
     def sink(result: Result) -> None:
         seen.append(result.request.tag)
+        if len(seen) == 5:
+            all_seen.set()
         raise RuntimeError("a fault of the asker's")
 
     fetcher = engine(FetchSettings(allow_private=True), sink)
@@ -261,8 +279,8 @@ async def test_sink_that_fails_keeps_no_other_answer_back(serve, engine) -> None
     for tag in range(5):
         fetcher.start(Request(site.url if tag else "not a url", tag=tag))
     async with asyncio.timeout(20):
-        while len(seen) < 5:
-            await asyncio.sleep(0.01)
+        await all_seen.wait()
+    await asyncio.sleep(0)
     assert sorted(seen) == list(range(5))
     assert [str(fault["exception"]) for fault in faults] == ["a fault of the asker's"] * 5
     await fetcher.close()
@@ -280,8 +298,8 @@ async def test_close_drops_what_is_in_flight(serve, engine) -> None:
     for _ in range(5):
         fetcher.start(Request(site.url))
     fetcher.start(Request("not a url"))
-    while len(site.heads) < 5:
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(20), site.asked:
+        await site.asked.wait_for(lambda: len(site.heads) == 5)
     results.clear()
     fetcher.start(Request("not a url"))
     await fetcher.close()

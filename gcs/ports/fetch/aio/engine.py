@@ -125,8 +125,10 @@ class AioFetcher:
         too_large = ContentError(FailureKind.TOO_LARGE, f"the body is larger than {settings.max_body_bytes:,} bytes")
         if (answer.content_length or 0) > settings.max_body_bytes:
             raise too_large
-        if answer.connection is not None and answer.connection.protocol is not None:  # else: all of it is here
-            answer.connection.protocol.read_timeout = settings.slow_s
+        protocol = answer.connection.protocol if answer.connection is not None else None
+        if protocol is not None:  # else: all of it is here
+            protocol.read_timeout = settings.slow_s
+            protocol.start_timeout()
         chunks: list[bytes] = []
         size_bytes = mark_bytes = 0
         mark_s = self._loop.time()

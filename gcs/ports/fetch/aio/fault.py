@@ -25,7 +25,7 @@ def fault(error: Exception, settings: FetchSettings, head_read: bool) -> tuple[F
             return FailureKind.TIMEOUT, f"no answer within {settings.first_byte_timeout_s:g} s"
         case TimeoutError():
             return FailureKind.TIMEOUT, f"the answer was not complete after {settings.total_timeout_s:g} s"
-        case aiohttp.ClientConnectorDNSError():
+        case aiohttp.ClientConnectorDNSError() | UnicodeError():  # a label that no name may have
             return FailureKind.DNS, "the host name does not resolve"
         case aiohttp.ClientSSLError() | ssl.SSLError() | ssl.CertificateError():
             return FailureKind.TLS, f"no trusted connection: {one_line(str(error))}"
@@ -48,7 +48,8 @@ def too_slow(settings: FetchSettings) -> str:
 def _not_http(error: Exception) -> tuple[FailureKind, str]:
     from aiohttp.http_exceptions import LineTooLong
 
-    if isinstance(error.__cause__, LineTooLong) or "Too many headers" in str(error):
+    cause = error.__cause__ and error.__cause__.__cause__  # what the parser said, behind what aiohttp made of it
+    if isinstance(cause, LineTooLong) or "Too many headers" in str(error):
         return FailureKind.TOO_LARGE, "the headers of the answer never end"
     return FailureKind.PROTOCOL, "the server sent something that is not HTTP"
 
@@ -61,6 +62,7 @@ def _proxy_errors() -> tuple[type[Exception], ...]:
         aiohttp.ClientHttpProxyError,
         aiohttp.ClientConnectorDNSError,
         aiohttp.ConnectionTimeoutError,
+        UnicodeError,
     )
 
 
@@ -70,7 +72,7 @@ def _proxy_words(error: Exception) -> str:
     match error:
         case aiohttp.ClientHttpProxyError():
             return f"it answered {error.status}"
-        case aiohttp.ClientConnectorDNSError():
+        case aiohttp.ClientConnectorDNSError() | UnicodeError():
             return "its name does not resolve"
         case aiohttp.ClientConnectorError():
             return _os_words(error.os_error)

@@ -27,10 +27,6 @@ def open_session(settings: FetchSettings) -> "aiohttp.ClientSession":
     """Raises UsageError where the certificates to trust cannot be read."""
     import aiohttp
 
-    try:
-        trust = ssl.create_default_context(cafile=settings.ca_file)
-    except OSError as error:
-        raise UsageError(f"fetch.ca_file: {settings.ca_file} cannot be read as PEM ({error})") from None
     guarded = settings.proxy is None and not settings.allow_private
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
@@ -39,7 +35,7 @@ def open_session(settings: FetchSettings) -> "aiohttp.ClientSession":
             keepalive_timeout=settings.idle_s,
             resolver=_fixed_resolver(settings.resolve) if settings.resolve else None,
             socket_factory=_guarded_socket if guarded else None,
-            ssl=trust,
+            ssl=_trust(settings.ca_file),
         ),
         response_class=_response_class(),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -54,6 +50,15 @@ def open_session(settings: FetchSettings) -> "aiohttp.ClientSession":
         max_line_size=_MAX_LINE_BYTES,
         max_field_size=_MAX_LINE_BYTES,
     )
+
+
+def _trust(ca_file: str | None) -> ssl.SSLContext | bool:
+    if ca_file is None:
+        return True  # the system's certificates
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise UsageError(f"fetch.ca_file: {ca_file} cannot be read as PEM ({error})") from None
 
 
 def _guarded_socket(info: tuple[Any, ...]) -> socket.socket:

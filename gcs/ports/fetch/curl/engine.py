@@ -30,6 +30,8 @@ class CurlFetcher:
         self._sink = sink
         self._head = RequestHead(settings)
         self._fields = _lines(self._head.fields)
+        if settings.proxy is not None:
+            self._fields.append(b"Proxy-Connection:")  # without a value: not what libcurl would add, but nothing
         self._guarded = settings.proxy is None and not settings.allow_private
         self._judge_hosts = settings.proxy is not None and not settings.allow_private
         self._idle: list[Transfer] = []

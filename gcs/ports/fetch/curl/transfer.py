@@ -50,7 +50,7 @@ class Transfer:
         #: by the clock of the event loop
         self.begun_s = 0.0
         #: when `too_slow` last looked, and the bytes there were
-        self.slow_mark: tuple[float, float] | None = None
+        self.slow_mark: tuple[float, int] | None = None
         self.curl = curl = pycurl.Curl()
         for option, value in options:
             curl.setopt(option, value)
@@ -73,7 +73,7 @@ class Transfer:
             if sent_s and now_s - self.begun_s - sent_s > settings.first_byte_timeout_s:
                 return f"no answer within {settings.first_byte_timeout_s:g} s"
             return None
-        size_bytes = self.curl.getinfo(pycurl.SIZE_DOWNLOAD)
+        size_bytes = self.curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
         if self.slow_mark is None:
             self.slow_mark = (now_s, size_bytes)
         since_s = now_s - self.slow_mark[0]
@@ -124,7 +124,6 @@ def options(settings: FetchSettings, fields: list[bytes]) -> Options:
         (pycurl.PROXY, settings.proxy or ""),  # "": not even one from the environment
         (pycurl.NOPROXY, ""),
         (_SUPPRESS_CONNECT_HEADERS, 1),
-        (pycurl.PROXYHEADER, []),
     ]
 
 

@@ -1,0 +1,155 @@
+"""Content codings: what comes out, what is overlooked, and what a bomb costs."""
+
+import gzip
+import tracemalloc
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcs.core.page import FailureKind
+from gcs.ports.fetch.decode import ContentError, decode
+
+PAGE = " ".join(f"word{n}" for n in range(5000)).encode()
+LIMIT = 1 << 20
+
+
+def coded(data: bytes, wbits: int) -> bytes:
+    stream = zlib.compressobj(wbits=wbits)
+    return stream.compress(data) + stream.flush()
+
+
+@given(st.binary(max_size=5000), st.sampled_from([("gzip", 31), ("x-gzip", 31), ("deflate", 15), ("Deflate", -15)]))
+def test_decode_undoes_the_coding(data: bytes, how: tuple[str, int]) -> None:
+    assert decode(coded(data, how[1]), how[0], LIMIT) == data
+
+
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=8))
+def test_decode_joins_the_members_of_gzip(parts: list[bytes]) -> None:
+    assert decode(b"".join(map(gzip.compress, parts)), "gzip", LIMIT) == b"".join(parts)
+
+
+def test_decode_reads_members_that_lie_across_slices() -> None:
+    parts = [bytes([n % 256]) * 7 + str(n).encode() for n in range(5000)]
+    body = b"".join(map(gzip.compress, parts))
+    assert len(body) > 100_000
+    assert decode(body, "gzip", LIMIT) == b"".join(parts)
+
+
+@pytest.mark.parametrize("coding", ["", "identity", "none", "UTF-8", "identity, utf-8", " , ", "aws-chunked"])
+def test_decode_leaves_a_body_without_coding_as_it_is(coding: str) -> None:
+    assert decode(PAGE, coding, LIMIT) is PAGE
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "made-up"])
+def test_decode_of_nothing_is_nothing(coding: str) -> None:
+    """An answer without a body may well name a coding."""
+    assert decode(b"", coding, LIMIT) == b""
+
+
+def test_decode_undoes_codings_last_first() -> None:
+    assert decode(zlib.compress(gzip.compress(PAGE)), "gzip, identity, deflate", LIMIT) == PAGE
+
+
+@pytest.mark.parametrize(("coding", "wbits"), [("gzip", 31), ("deflate", 15), ("deflate", -15)])
+@pytest.mark.parametrize("share", [0.3, 0.9, 0.999])
+def test_decode_keeps_what_a_stream_cut_short_held(coding: str, wbits: int, share: float) -> None:
+    body = coded(PAGE, wbits)
+    content = decode(body[: int(len(body) * share)], coding, LIMIT)
+    assert PAGE.startswith(content)
+    assert len(content) > len(PAGE) * share * 0.7
+
+
+@pytest.mark.parametrize(("coding", "wbits"), [("gzip", 31), ("deflate", 15)])
+def test_decode_overlooks_a_wrong_check_sum(coding: str, wbits: int) -> None:
+    body = coded(PAGE, wbits)
+    assert decode(body[:-8] + b"\0" * 8 if wbits == 31 else body[:-4] + b"\0" * 4, coding, LIMIT) == PAGE
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 100, b"<!-- cached -->", b"\x1f\x8b and no member", b"\x1f"])
+def test_decode_overlooks_bytes_after_the_end(tail: bytes) -> None:
+    assert decode(gzip.compress(PAGE) + tail, "gzip", LIMIT) == PAGE
+
+
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [
+        (b"<html>not compressed", "gzip"),
+        (b"<html>not compressed", "deflate"),
+        (b"\x1f\x8b", "gzip"),
+        (gzip.compress(PAGE)[:12], "gzip"),
+        (zlib.compress(PAGE), "gzip"),
+        (PAGE, "rot13"),
+        (PAGE, "gzip, rot13"),
+        (PAGE, "gzip, gzip, gzip, gzip"),
+        (b"\xff" * 100, "br"),
+        (b"\xff" * 100, "zstd"),
+    ],
+)
+def test_decode_refuses_what_it_cannot_read(body: bytes, coding: str) -> None:
+    with pytest.raises(ContentError) as caught:
+        decode(body, coding, LIMIT)
+    assert caught.value.kind is FailureKind.ENCODING
+
+
+@given(st.binary(max_size=400), st.sampled_from(["gzip", "deflate", "br", "zstd", "gzip, deflate"]))
+def test_decode_of_anything_is_content_or_an_error(body: bytes, coding: str) -> None:
+    try:
+        assert len(decode(body, coding, LIMIT)) <= LIMIT
+    except ContentError as error:
+        assert "\n" not in str(error)
+
+
+BOMB_BYTES = 30_000_000
+
+
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [
+        (gzip.compress(b"\0" * BOMB_BYTES), "gzip"),
+        (gzip.compress(b"x") + gzip.compress(b"\0" * BOMB_BYTES), "gzip"),
+        (gzip.compress(b"\0" * (LIMIT - 5)) * 2, "gzip"),
+        (zlib.compress(b"\0" * BOMB_BYTES), "deflate"),
+        (gzip.compress(gzip.compress(b"\0" * BOMB_BYTES)), "gzip, gzip"),
+        (b"\0" * (LIMIT + 1), "identity"),
+    ],
+    ids=["gzip", "second member", "sum of members", "deflate", "twice", "plain"],
+)
+def test_decode_stops_a_bomb_within_its_memory(body: bytes, coding: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ContentError) as caught:
+            decode(body, coding, LIMIT)
+        assert tracemalloc.get_traced_memory()[1] < 4 * LIMIT
+    finally:
+        tracemalloc.stop()
+    assert caught.value.kind is FailureKind.TOO_LARGE
+
+
+def test_decode_gives_up_on_members_without_end() -> None:
+    with pytest.raises(ContentError, match="members"):
+        decode(gzip.compress(b"") * 20_000, "gzip", LIMIT)
+
+
+def test_decode_lets_content_as_large_as_the_limit_pass() -> None:
+    for coding, wbits in (("gzip", 31), ("deflate", 15), ("deflate", -15)):
+        assert len(decode(coded(b"\0" * LIMIT, wbits), coding, LIMIT)) == LIMIT
+        with pytest.raises(ContentError):
+            decode(coded(b"\0" * (LIMIT + 1), wbits), coding, LIMIT)
+
+
+def test_decode_reads_brotli_where_its_library_is() -> None:
+    brotli = pytest.importorskip("brotli", "1.2.0")
+    assert decode(brotli.compress(PAGE), "br", LIMIT) == PAGE
+    with pytest.raises(ContentError) as caught:
+        decode(brotli.compress(b"\0" * BOMB_BYTES, quality=1), "br", LIMIT)
+    assert caught.value.kind is FailureKind.TOO_LARGE
+
+
+def test_decode_reads_zstd_where_its_library_is() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    assert decode(zstandard.compress(PAGE) * 2, "zstd", LIMIT) == PAGE * 2
+    with pytest.raises(ContentError) as caught:
+        decode(zstandard.compress(b"\0" * BOMB_BYTES), "zstd", LIMIT)
+    assert caught.value.kind is FailureKind.TOO_LARGE

@@ -1,0 +1,236 @@
+"""Servers that misbehave, asked by every engine: each ends as one Failure of the right kind, in one clear line."""
+
+import asyncio
+import gzip
+import socket
+import zlib
+
+import pytest
+
+from gcs.core.page import Failure, FailureKind
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+PAGE = " ".join(map(str, range(2000))).encode()
+
+
+def broken(wbits: int) -> bytes:
+    """A compressed page with a block in its middle that is none."""
+    stream = zlib.compressobj(wbits=wbits)
+    return (
+        stream.compress(PAGE) + stream.flush(zlib.Z_FULL_FLUSH) + b"\xff" * 20 + stream.compress(PAGE) + stream.flush()
+    )
+
+
+def failed(result, kind: FailureKind, words: str) -> None:
+    assert isinstance(result, Failure), result
+    assert (result.kind, words in result.message) == (kind, True), result
+    assert "\n" not in result.message
+    assert 0 <= result.elapsed_s < 20
+
+
+def says(data: bytes):
+    """A server that says this and hangs up."""
+
+    async def answer(conversation) -> None:
+        await conversation.send(data)
+        conversation.writer.close()
+
+    return answer
+
+
+def forever(first: bytes, again: bytes):
+    """A server that does not stop until its client hangs up."""
+
+    async def answer(conversation) -> None:
+        await conversation.send(first)
+        while True:
+            await conversation.send(again)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        (b"", "closed the connection without an answer"),
+        (b"\x00\x01\x02garbage\xff\xfe" * 50, "not HTTP"),
+        (b"<html>this is HTTP/0.9</html>", "not HTTP"),
+        (b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "not HTTP"),
+        (b"220 mail.example.org ESMTP\r\n", "not HTTP"),
+        (b"HTTP/1.1 2xx What\r\nContent-Length: 0\r\n\r\n", ""),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "in the middle"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "in the middle"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", ""),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello", ""),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nhello", ""),
+    ],
+)
+async def test_answer_that_is_not_http_is_a_protocol_failure(serve, ask, sent: bytes, words: str) -> None:
+    failed(await ask((await serve(says(sent))).url), FailureKind.PROTOCOL, words)
+
+
+async def test_connection_reset_in_the_body_is_a_protocol_failure(serve, ask) -> None:
+    async def reset(conversation) -> None:
+        await conversation.send(HEAD + b"Content-Length: 100000\r\n\r\nsome")
+        await asyncio.sleep(0.05)
+        conversation.writer.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"
+        )
+        conversation.reset()
+
+    failed(await ask((await serve(reset)).url), FailureKind.PROTOCOL, "")
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (HEAD + b"Content-Length: 999999999\r\n\r\n", b"x" * 10_000),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"3e8\r\n" + b"x" * 1000 + b"\r\n"),
+        (b"HTTP/1.0 200 OK\r\n\r\n", b"x" * 10_000),
+    ],
+    ids=["length", "chunked", "until-close"],
+)
+async def test_body_over_the_limit_is_too_large(serve, ask, first: bytes, again: bytes) -> None:
+    site = await serve(forever(first, again))
+    failed(await ask(site.url, max_body_bytes=100_000), FailureKind.TOO_LARGE, "larger than 100,000 bytes")
+    async with asyncio.timeout(20):
+        await site.hung_up.wait()
+
+
+@pytest.mark.parametrize(
+    "again",
+    [b"X-Header: " + b"x" * 1000 + b"\r\n", b"x" * 10_000, b"A: b\r\n" * 100],
+    ids=["many", "one-line", "short"],
+)
+async def test_headers_without_end_are_too_large(serve, ask, again: bytes) -> None:
+    site = await serve(forever(HEAD + b"X-First: ", again))
+    failed(await ask(site.url, total_timeout_s=10), FailureKind.TOO_LARGE, "headers of the answer never end")
+
+
+async def test_interim_answers_without_end_are_a_failure(serve, ask) -> None:
+    site = await serve(forever(b"", b"HTTP/1.1 100 Continue\r\nX-Padding: " + b"x" * 500 + b"\r\n\r\n"))
+    result = await ask(site.url, total_timeout_s=1)
+    assert isinstance(result, Failure)
+    assert result.kind in (FailureKind.TOO_LARGE, FailureKind.TIMEOUT)
+
+
+async def test_gzip_bomb_is_too_large(serve, ask) -> None:
+    bomb = gzip.compress(b"\0" * 20_000_000)
+    site = await serve(HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb) + bomb)
+    failed(await ask(site.url, max_content_bytes=100_000), FailureKind.TOO_LARGE, "unfolds to more than 100,000 bytes")
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "words"),
+    [
+        ("gzip", b"<html>plain after all", "damaged"),
+        ("deflate", b"\xff\xff\xff not deflate", "damaged"),
+        ("gzip", broken(31), "damaged"),
+        ("deflate", broken(15), "damaged"),
+        ("deflate", broken(-15), "damaged"),
+        ("rot13", b"uryyb", "unknown content coding: 'rot13'"),
+        ("gzip," * 50, b"hello", "content codings"),
+    ],
+)
+async def test_damaged_or_unknown_coding_is_an_encoding_failure(
+    serve, ask, coding: str, body: bytes, words: str
+) -> None:
+    site = await serve(HEAD + f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    failed(await ask(site.url), FailureKind.ENCODING, words)
+
+
+async def test_closed_port_is_a_connect_failure(ask) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        result = await ask(f"http://127.0.0.1:{unused.getsockname()[1]}/")
+    failed(result, FailureKind.CONNECT, "connection refused")
+
+
+async def test_name_that_does_not_resolve_is_a_dns_failure(ask) -> None:
+    """A label of over 63 characters fails without a question to any name server."""
+    failed(await ask(f"http://{'a' * 64}.test/"), FailureKind.DNS, "does not resolve")
+
+
+async def test_address_that_does_not_answer_is_a_connect_timeout(ask) -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        fillers = [socket.socket() for _ in range(4)]  # the backlog is full, further connections hang
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        result = await ask(
+            f"http://127.0.0.1:{full.getsockname()[1]}/", connect_timeout_s=0.2, first_byte_timeout_s=0.1
+        )
+        for filler in fillers:
+            filler.close()
+    failed(result, FailureKind.TIMEOUT, "no connection within 0.2 s")
+
+
+async def test_server_that_says_nothing_is_a_first_byte_timeout(serve, ask) -> None:
+    async def nothing(conversation) -> None:
+        await conversation.reader.read()
+        conversation.writer.close()
+
+    site = await serve(nothing)
+    failed(await ask(site.url, first_byte_timeout_s=0.2), FailureKind.TIMEOUT, "no answer within 0.2 s")
+    async with asyncio.timeout(20):
+        await site.hung_up.wait()
+
+
+def dripping(pause_s: float):
+    async def drip(conversation) -> None:
+        await conversation.send(HEAD + b"Content-Length: 100000\r\n\r\n")
+        while True:
+            await conversation.send(b"x" * 10)
+            await asyncio.sleep(pause_s)
+
+    return drip
+
+
+async def test_answer_that_drips_is_too_slow(serve, ask) -> None:
+    site = await serve(dripping(0.02))
+    result = await ask(site.url, slow_s=0.3, slow_bytes_per_s=5000)
+    failed(result, FailureKind.TIMEOUT, "slower than 5000 bytes a second for 0.3 s")
+
+
+async def test_answer_that_stalls_is_too_slow(serve, ask) -> None:
+    site = await serve(dripping(20))
+    failed(await ask(site.url, slow_s=0.2), FailureKind.TIMEOUT, "slower than 256 bytes a second for 0.2 s")
+
+
+async def test_answer_that_takes_too_long_is_a_timeout(serve, ask) -> None:
+    site = await serve(dripping(0.02))
+    result = await ask(site.url, total_timeout_s=0.3, slow_bytes_per_s=0)
+    failed(result, FailureKind.TIMEOUT, "not complete after 0.3 s")
+
+
+async def test_slow_but_steady_answer_is_a_response(serve, ask) -> None:
+    """Several looks at the speed, each of which finds it sufficient."""
+
+    async def steady(conversation) -> None:
+        await conversation.send(HEAD + b"Content-Length: 200\r\n\r\n")
+        for _ in range(20):
+            await conversation.send(b"x" * 10)
+            await asyncio.sleep(0.02)
+
+    result = await ask((await serve(steady)).url, slow_s=0.1, slow_bytes_per_s=10, first_byte_timeout_s=0.2)
+    assert not isinstance(result, Failure), result
+    assert result.body == b"x" * 200
+
+
+async def test_engine_serves_on_after_every_kind_of_failure(serve, client) -> None:
+    fetching = await client(max_body_bytes=1000, first_byte_timeout_s=0.2)
+    bad = [
+        says(b""),
+        says(b"garbage"),
+        forever(HEAD + b"\r\n", b"x" * 5000),
+        says(HEAD + b"Content-Encoding: x\r\n\r\ny"),
+    ]
+    good = await serve(HEAD + b"Content-Length: 2\r\n\r\nok")
+    for behaviour in bad * 3:
+        site = await serve(behaviour)
+        results = await asyncio.gather(fetching.ask(site.url), fetching.ask(good.url))
+        assert isinstance(results[0], Failure)
+        assert results[1].body == b"ok"
+    assert fetching.fetcher.in_flight == 0
