@@ -7,6 +7,7 @@ Invariant: libcurl is never called from inside one of its own callbacks; they on
 """
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import pycurl
@@ -17,12 +18,17 @@ from gcs.ports.fetch.curl.watch import Events, Watch, watch
 Finished = Callable[[pycurl.Curl, int, str], None]
 
 
+#: how long closing waits for names that are being resolved
+_CLOSE_S = 1.0
+
+
 class Driver:
     """Owns the multi handle. Must be made inside a running event loop."""
 
     def __init__(self, finished: Finished, kept_connections: int) -> None:
         self._finished = finished
         self._loop = asyncio.get_running_loop()
+        self._closed = False
         self._handles = 0  # in the multi handle
         self._deadline_s: float | None = None  # when libcurl wants to be called
         self._alarm: asyncio.TimerHandle | None = None  # rings at the deadline or before
@@ -43,16 +49,23 @@ class Driver:
         self._handles -= 1
         self._multi.remove_handle(curl)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Closes every connection. All handles must have been removed."""
+        self._closed = True
         for handle in (self._alarm, self._kick):
             if handle is not None:
                 handle.cancel()
-        self._multi.close()
         self._watch.close()
+        # libcurl waits here for its threads that resolve names, and a name server may take long to give up:
+        # then they are left to themselves (CURLMOPT_QUICK_EXIT would say so, but pycurl cannot set it)
+        closing = threading.Thread(target=self._multi.close, name="close libcurl", daemon=True)
+        closing.start()
+        await asyncio.to_thread(closing.join, _CLOSE_S)
 
     def _schedule(self, delay_ms: int) -> None:
         """Libcurl's timer callback: it wants to be called after so long; -1: not at all."""
+        if self._closed:
+            return
         if delay_ms == 0:
             if self._kick is None:
                 self._kick = self._loop.call_soon(self._time_out)

@@ -91,7 +91,7 @@ class CurlFetcher:
             transfer.curl.close()
         self._busy.clear()
         self._idle.clear()
-        driver.close()
+        await driver.close()
 
     def _sweep(self) -> None:
         """Gives up on servers that take too long."""

@@ -30,7 +30,8 @@ class Watch(Protocol):
     def changed(self, what: int, fd: int, multi: object, data: object) -> None:
         """Libcurl's socket callback."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Takes the sockets out of the event loop; what libcurl says from now on, from whatever thread, is ignored."""
 
 
 if sys.platform == "linux":
@@ -59,6 +60,8 @@ if sys.platform == "linux":
             loop.add_reader(self._epoll.fileno(), self._collect)
 
         def changed(self, what: int, fd: int, multi: object, data: object) -> None:  # noqa: ARG002 (libcurl's signature)
+            if self._epoll.closed:
+                return
             with suppress(OSError):  # a socket that is closed already has left the set by itself
                 if what == WAIT_OVER:
                     self._known.discard(fd)
@@ -84,8 +87,11 @@ class LoopWatch:
         self._loop = loop
         self._ready = ready
         self._known: dict[int, int] = {}
+        self._closed = False
 
     def changed(self, what: int, fd: int, multi: object, data: object) -> None:  # noqa: ARG002 (libcurl's signature)
+        if self._closed:
+            return
         had, has = self._known.pop(fd, 0), what & (WAIT_READ | WAIT_WRITE)
         if has:
             self._known[fd] = has
@@ -101,6 +107,7 @@ class LoopWatch:
     def close(self) -> None:
         for fd in list(self._known):
             self.changed(WAIT_OVER, fd, None, None)
+        self._closed = True
 
 
 def watch(loop: AbstractEventLoop, ready: Callable[[Events], None]) -> Watch:
