@@ -25,7 +25,7 @@ _FOLLOWED_TYPE = re.compile(
     r"\s*(?:text/html|application/(?:xhtml|rss|atom|rdf)\+xml|(?:text|application)/xml)?\s*(?:;|$)", re.I
 )
 #: the content of <meta http-equiv=refresh>: seconds, then the target, perhaps quoted
-_REFRESH = re.compile(r"""\s*\.?\d[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|([^\s"'].*))""", re.I | re.S)
+_REFRESH = re.compile(r"""\s*\.?\d[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:"([^"]*)|'([^']*)|([^\s"'].*))""", re.I | re.S)
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})(?:[-_,]|\s*$)")
 _DESCRIPTORS = re.compile(r"(?:[^(,]|\([^)]*\)?)*+")
 _SPACE = " \t\n\f\r"

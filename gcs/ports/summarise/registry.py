@@ -8,7 +8,6 @@ wins, then the one added last. A summariser that raises costs its page the summa
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 
 import msgspec
 
@@ -94,6 +93,8 @@ class Registry:
     @classmethod
     def with_plugins(cls) -> "Registry":
         """The built-in summarisers and those of installed packages."""
+        from importlib.metadata import entry_points  # 30 ms
+
         registry = cls()
         for entry_point in entry_points(group=ENTRY_POINTS):
             summariser = entry_point.load()

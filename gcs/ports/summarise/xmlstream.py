@@ -1,31 +1,34 @@
 """XML as it is found on the web: the elements of some names, one after the other, whatever surrounds them.
 
 By lxml in its forgiving mode, as a stream: an element is dropped once the caller has seen it, so that
-memory does not grow with the document. Entities are never expanded, nothing is loaded from anywhere,
-and depth and text size are bounded by libxml2. Damage ends the stream, it never raises.
+memory does not grow with the document. Document types are cut out before the parser sees them, so that
+there are no entities to expand and nothing to load; depth and text size are bounded by libxml2. Damage
+ends the stream, it never raises.
 """
 
 import io
 import re
 from collections.abc import Iterator
+from html.entities import html5
 from typing import Any
 
 from gcs.ports.summarise.charset import as_text
 
 #: characters that XML does not allow, which end a parse even in the forgiving mode
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_XML_DECLARATION = re.compile(r"\s*<\?xml\b[^>]*>", re.I)
+#: what comes before the root: a declaration, which may name another encoding than the parser gets; a document type
+_PROLOGUE = re.compile(r"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+>)*+", re.I | re.S)
+#: ampersands that are no XML: bare ones in URLs, the named characters of HTML. CDATA sections stay as they are
+_AMPERSAND = re.compile(
+    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[\da-f]{1,6});)(?:(\w{2,32};))?", re.I | re.S
+)
 
 
 def elements(content: bytes, content_type: str, names: tuple[str, ...]) -> Iterator[Any]:
     """The elements with one of these local names, in any namespace, as they end; then they are emptied."""
     from lxml import etree  # type: ignore[import-untyped]
 
-    text = as_text(content, content_type)
-    if _NOT_XML.search(text):
-        text = _NOT_XML.sub("", text)
-    # the declaration may name another encoding than the one in which the parser gets it
-    stream = io.BytesIO(_XML_DECLARATION.sub("", text, count=1).strip().encode())
+    stream = io.BytesIO(_cleaned(as_text(content, content_type)).encode())
     events = etree.iterparse(
         stream,
         events=("end",),
@@ -49,6 +52,23 @@ def elements(content: bytes, content_type: str, names: tuple[str, ...]) -> Itera
             seen = element
     except (etree.XMLSyntaxError, AssertionError):  # nothing that can be repaired; empty documents come here too
         return
+
+
+def _cleaned(text: str) -> str:
+    """The same document without what a parser stumbles over, or should not see."""
+    prologue = _PROLOGUE.match(text)
+    assert prologue is not None, "the pattern matches nothing too"
+    text = text[prologue.end() :]
+    if _NOT_XML.search(text):
+        text = _NOT_XML.sub("", text)
+    return _AMPERSAND.sub(_as_xml, text).strip()
+
+
+def _as_xml(match: re.Match[str]) -> str:
+    if match[0][0] == "<":
+        return match[0]
+    character = html5.get(match[1] or "", "")
+    return character if character not in ("", "<", "&") else "&amp;" + match[0][1:]
 
 
 def local_name(element: Any) -> str:
