@@ -1,5 +1,8 @@
 """Tuples as bytes: one byte for the type, one for its version, then the fields as a MessagePack array.
 
+An array that is not short is deflated if that makes it smaller, and the top bit of the version says so. A block of URLs
+shrinks to a third or a fourth, and the time it takes is won back in sockets, scripts and the append-only file.
+
 Fields that a newer writer added at the end are skipped, missing ones with a default are filled in. Any other
 version, type or damage is a CodecError that says which: the whiteboard sets such a tuple aside.
 
@@ -9,21 +12,37 @@ Invariant: decode(encode(t)) == t for every tuple.
 from typing import Any
 
 import msgspec
+from isal import isal_zlib
 
 from gcs.core.tuples import TUPLES, Tuple
 from gcs.errors import CodecError
 
+#: shorter arrays are left as they are
+DEFLATE_BYTES = 1000
+DEFLATED = 0x80
+#: of isal: the fastest, which is 2 to 3 times faster than zlib's and nearly as small
+LEVEL = 0
+#: no header of zlib: the format is ours
+WINDOW_BITS = -15
+
 _encode = msgspec.msgpack.Encoder().encode
-_headers = {kind: bytes((kind.code, kind.version)) for kind in TUPLES}
+_compress, _decompress = isal_zlib.compress, isal_zlib.decompress
+_headers = {kind: (bytes((kind.code, kind.version)), bytes((kind.code, kind.version | DEFLATED))) for kind in TUPLES}
 _decoders: dict[bytes, msgspec.msgpack.Decoder[Any]] = {
-    header: msgspec.msgpack.Decoder(kind) for kind, header in _headers.items()
+    header: msgspec.msgpack.Decoder(kind) for kind, headers in _headers.items() for header in headers
 }
 _names = {kind.code: kind.name for kind in TUPLES}
 
 
 def encode(item: Tuple) -> bytes:
     """The bytes of a tuple."""
-    return _headers[type(item)] + _encode(item)
+    plain, deflated = _headers[type(item)]
+    body = _encode(item)
+    if len(body) > DEFLATE_BYTES:
+        small = _compress(body, LEVEL, WINDOW_BITS)
+        if len(small) < len(body):
+            return deflated + small
+    return plain + body
 
 
 def decode(data: bytes) -> Tuple:
@@ -31,9 +50,10 @@ def decode(data: bytes) -> Tuple:
     decoder = _decoders.get(data[:2])
     if decoder is None:
         raise CodecError(_unknown(data))
+    body = memoryview(data)[2:]
     try:
-        item: Tuple = decoder.decode(memoryview(data)[2:])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        item: Tuple = decoder.decode(_decompress(body, WINDOW_BITS) if data[1] & DEFLATED else body)
+    except (msgspec.DecodeError, isal_zlib.error, UnicodeDecodeError) as error:
         raise CodecError(f"damaged {_names[data[0]]} tuple: {error}") from error
     return item
 
@@ -44,4 +64,4 @@ def _unknown(data: bytes) -> str:
     name = _names.get(data[0])
     if name is None:
         return f"unknown tuple type {data[0]}: written by a newer version of GCS?"
-    return f"{name} tuple of unknown version {data[1]}: written by another version of GCS?"
+    return f"{name} tuple of unknown version {data[1] & ~DEFLATED}: written by another version of GCS?"

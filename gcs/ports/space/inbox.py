@@ -1,8 +1,8 @@
 """Inboxes on Redis: consumed tuples in streams with one consumer group, leases by idle time.
 
-A take is one script: expired tuples go, lapsed ones are claimed, then new ones are delivered; only when there is
-nothing does it block, on XREADGROUP. Claiming looks at the whole list of held tuples, so it is done once in a while
-(`CLAIM_S`), not at every take. The first takes of a participant bring back what an earlier run of its name held.
+A take is XREADGROUP, which is the fastest way to have tuples. Once in a while (`CLAIM_S`), and before a take comes back
+with nothing, a script looks for what was held too long and claims it. The first takes of a participant bring back what
+an earlier run of its name held.
 
 A take cancelled while it waits may leave a tuple held that nobody got: it comes back when its lease ends.
 
@@ -15,13 +15,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from gcs.core.codec import decode, encode
 from gcs.core.template import Template
 from gcs.core.tuples import Tuple
 from gcs.errors import CodecError
 from gcs.events import Events
 from gcs.ports.space.connection import Connection, NoGroupError, OutOfMemoryError, Script
-from gcs.ports.space.keys import GROUP, Keys, checked
+from gcs.ports.space.keys import GROUP, Keys, PileKeys, checked
 from gcs.ports.space.port import Flow, Handle, Numbered, Receipt, SpaceSettings, Taken
 
 #: longest single wait on the server; between two of them lapsed tuples are looked for
@@ -38,6 +40,8 @@ SIFTED = 1000
 Row = tuple[type[Tuple], list[Any]]
 
 events = Events("space")
+
+pack = msgspec.msgpack.Encoder().encode
 
 OUT, TAKE, ACK, HOLD, ASIDE = (Script(name) for name in ("out", "take", "ack", "hold", "aside"))
 
@@ -90,27 +94,34 @@ class Inboxes:
         lease_s = self._settings.lease_s if lease_s is None else lease_s
         reach = max(limit, SIFTED) if any(template.patterns for template in wanted) else limit
         order = _Order(kinds, at, reach, milliseconds(lease_s))
+        if any(self._replay[at, kind] for kind in kinds):
+            got = await self._sift(await self._own(order), wanted, at, limit)
+            if got:
+                return got
         while True:
-            got = await self._sift(await self._sweep(order), wanted, at, limit)
-            if got:
-                return got
-            wait_s = min(BLOCK_S, lease_s / 2)
-            if deadline is not None:
-                wait_s = min(wait_s, deadline - loop.time())
-                if wait_s <= 0:
-                    return []
-            got = await self._sift(await self._wait(order, wait_s), wanted, at, limit)
-            if got:
-                return got
+            claim_in_s = self._next_claim[at] - loop.time()
+            if claim_in_s > 0:
+                left_s = BLOCK_S if deadline is None else deadline - loop.time()
+                rows = await self._fresh(order, max(0.0, min(BLOCK_S, left_s, claim_in_s)))
+                got = await self._sift(rows, wanted, at, limit)
+                if got:
+                    return got
+            over = deadline is not None and loop.time() >= deadline
+            if over or claim_in_s <= 0:
+                got = await self._sift(await self._claim(order), wanted, at, limit)
+                if got or over:
+                    return got
 
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
         """Remove what is done."""
         done = 0
         for (place, kind), group in _by_pile(taken).items():
-            words = [
-                word for each in group for word in (each.handle.id, each.handle.size_bytes, each.sender, each.number)
+            rows = [
+                word
+                for each in group
+                for word in (each.handle.id.decode(), each.handle.size_bytes, each.sender, each.number)
             ]
-            done += await self._connection.run(ACK, self._keys.pile(place, kind), words)
+            done += await self._connection.run(ACK, self._keys.pile(place, kind), [pack(rows)])
         return done
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
@@ -130,26 +141,17 @@ class Inboxes:
         senders = [field[2:] for field in book if field.startswith("s:")]
         return {name: Flow(int(book[f"s:{name}"]), int(book.get(f"c:{name}", 0))) for name in senders}
 
-    async def _sweep(self, order: _Order) -> list[Row]:
-        """What can be had without waiting."""
-        if any(self._replay[order.place, kind] for kind in order.kinds):
-            rows = await self._own(order)
-            if rows:
-                return rows
-        now = asyncio.get_running_loop().time()
-        if now < self._next_claim[order.place]:
-            rows = await self._run_take(order, "new")
-            if rows:
-                return rows
-        rows = await self._run_take(order, "lapsed")
-        if len(rows) < order.limit:  # else there may be more to claim
-            self._next_claim[order.place] = now + min(CLAIM_S, order.lease_ms / 2000)
+    async def _claim(self, order: _Order) -> list[Row]:
+        """What lapsed, then new tuples."""
+        claimed, rows = await self._run_take(order, "lapsed")
+        if claimed < order.limit:  # else there may be more to claim
+            self._next_claim[order.place] = asyncio.get_running_loop().time() + min(CLAIM_S, order.lease_ms / 2000)
         return rows
 
     async def _own(self, order: _Order) -> list[Row]:
         """What an earlier run of me held, each once."""
         async with self._replaying[order.place]:
-            rows = await self._run_take(order, "own")
+            _, rows = await self._run_take(order, "own")
             for kind in order.kinds:
                 ids = [row[0] for of_kind, row in rows if of_kind is kind]
                 if len(rows) < order.limit:
@@ -158,35 +160,48 @@ class Inboxes:
                     self._replay[order.place, kind] = f"({ids[-1].decode()}"
             return rows
 
-    async def _run_take(self, order: _Order, what: str) -> list[Row]:
+    async def _run_take(self, order: _Order, what: str) -> tuple[int, list[Row]]:
         keys = [self._keys.dead(order.place)]
         words = [self._name, order.limit, order.lease_ms, self._settings.max_deliveries, what]
         for kind in order.kinds:
             keys += self._keys.pile(order.place, kind)
             words += [kind.name, self._replay[order.place, kind] or "+"]
-        buried, rows = await self._connection.run(TAKE, keys, words)
+        buried, claimed, rows = await self._connection.run(TAKE, keys, words)
         if buried:
             events.warning("dead_letters", inbox=order.place, tuples=buried)
-        return [(order.kinds[row[0] - 1], row[1:]) for row in rows]
+        return claimed, [(order.kinds[row[0] - 1], row[1:]) for row in rows]
 
-    async def _wait(self, order: _Order, wait_s: float) -> list[Row]:
-        """New tuples as soon as there are some."""
-        streams = [self._keys.pile(order.place, kind).stream for kind in order.kinds]
-        head = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", order.limit, "BLOCK", milliseconds(wait_s))
+    async def _fresh(self, order: _Order, wait_s: float) -> list[Row]:
+        """New tuples, as soon as there are some."""
+        piles = [self._keys.pile(order.place, kind) for kind in order.kinds]
+        block = ("BLOCK", milliseconds(wait_s)) if wait_s else ()
+        streams = (*(pile.stream for pile in piles), *(">" for _ in piles))
+        head = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", order.limit, *block, "STREAMS")
         try:
-            reply = await self._connection.command(*head, "STREAMS", *streams, *(">" for _ in streams))
+            reply = await self._connection.command(*head, *streams)
         except NoGroupError:
             return []
         rows: list[Row] = []
         for stream, entries in reply or ():
             kind = order.kinds[streams.index(stream.decode())]
-            for entry_id, fields in entries:
-                sender, number = (fields[3], fields[5]) if len(fields) > 2 else (b"", b"0")
-                rows.append((kind, [entry_id, fields[1], sender, number, 1]))
+            mortal = {entry_id for entry_id, fields in entries if len(fields) > 6}
+            alive = await self._alive(piles[order.kinds.index(kind)], mortal) if mortal else mortal
+            rows += [
+                (kind, [entry_id, fields[1], fields[3], fields[5], 1])
+                for entry_id, fields in entries
+                if entry_id not in mortal or entry_id in alive
+            ]
         return rows
+
+    async def _alive(self, pile: PileKeys, ids: set[bytes]) -> set[bytes]:
+        """Those of the tuples just delivered to me that have not expired."""
+        words = [word for entry_id in ids for word in (entry_id, 1)]
+        reply = await self._connection.run(HOLD, pile, [self._name, 0, *words])
+        return {entry_id for entry_id, held in zip(ids, reply) if held}
 
     async def _sift(self, rows: list[Row], wanted: Sequence[Template[Any]], at: str, limit: int) -> list[Taken[Any]]:
         """Decode; keep what fits, set aside what cannot be read, give back the rest."""
+        plain = {template.kind for template in wanted if not template.patterns}
         fit: list[Taken[Any]] = []
         rest: list[Taken[Any]] = []
         unreadable = []
@@ -198,8 +213,8 @@ class Inboxes:
                 continue
             handle = Handle(at, kind, entry_id, len(payload))
             taken = Taken(item, handle, sender.decode(), int(number), deliveries)
-            fits = len(fit) < limit and any(template.matches(item) for template in wanted)
-            (fit if fits else rest).append(taken)
+            fits = type(item) in plain or any(template.matches(item) for template in wanted)
+            (fit if fits and len(fit) < limit else rest).append(taken)
         for kind, entry_id, reason, deliveries in unreadable:
             keys = (self._keys.dead(at), *self._keys.pile(at, kind))
             await self._connection.run(ASIDE, keys, (kind.name, self._name, entry_id, reason, deliveries))
@@ -214,7 +229,7 @@ class Inboxes:
             words: list[Any] = [self._name, idle_ms]
             for each in group:
                 words += [each.handle.id, each.deliveries + more_deliveries]
-            reply = await self._connection.run(HOLD, [self._keys.pile(place, kind).stream], words)
+            reply = await self._connection.run(HOLD, self._keys.pile(place, kind), words)
             held += [each for each, mine in zip(group, reply) if mine]
         return held
 

@@ -3,7 +3,8 @@
 A place and a type are three keys with one hash tag, so that one script can change them together:
 
     {gcs:CRAWL:INBOX}:TYPE          stream   the tuples; field p = payload, and
-                                             inbox, numbered: s = sender, n = number; board: k = key
+                                             inbox: s = sender ("" if not numbered), n = number,
+                                             u = 1 if it can expire; board: k = key
     {gcs:CRAWL:INBOX}:TYPE:book     hash     inbox: bytes = payload bytes in the stream,
                                              s:SENDER = last number put, c:SENDER = all up to this one are committed,
                                              x:SENDER:N = N is committed ahead of c;  board: k:KEY = id in the stream
@@ -14,7 +15,7 @@ The board of a crawl has the tag {gcs:CRAWL}, and there is one key more:
 
     {gcs:CRAWL}:tickets             hash     NAME → the last number given
 
-Invariant: a stream that exists has the consumer group GROUP, because whatever creates the one creates the other.
+Invariant: an inbox's stream that exists has the consumer group GROUP: whatever creates the one creates the other.
 """
 
 import re

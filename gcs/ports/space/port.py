@@ -20,6 +20,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+import msgspec
+
 from gcs.core.template import Template
 from gcs.core.tuples import Consumed, Posted, Tuple
 from gcs.errors import UsageError
@@ -83,8 +85,7 @@ class Receipt:
     committed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Handle:
+class Handle(msgspec.Struct, frozen=True, gc=False):
     """Where a taken tuple is. Opaque: for ack, renew and release."""
 
     place: str
@@ -93,8 +94,7 @@ class Handle:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Taken(Generic[T]):
+class Taken(msgspec.Struct, Generic[T], frozen=True):
     """A tuple that this taker holds until it acks or releases it, or its lease ends."""
 
     item: T

@@ -1,7 +1,8 @@
 -- renew and release: changes the leases of tuples that this taker holds.
--- KEYS  1 stream
+-- KEYS  1 stream  2 book  3 expiry
 -- ARGV  1 taker  2 idle time to set in ms: 0 renews, more than the lease releases  3… for each tuple: id, deliveries to set
--- returns for each tuple 1 if this taker held it, else 0
+-- returns for each tuple 1 if this taker held it and it has not expired, else 0
+purge(KEYS[1], KEYS[2], KEYS[3], now_ms())
 local heir = ARGV[2] == '0' and ARGV[1] or '-'
 local held = {}
 for i = 3, #ARGV, 2 do

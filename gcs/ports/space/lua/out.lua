@@ -27,20 +27,19 @@ end
 
 local accepted, full = 0, 0
 for i = 6, #ARGV do
-  local number = first + i - 6
+  local number = sender == '' and 0 or first + i - 6
   if sender == '' or number == sent + 1 then
     if bytes > 0 and bytes + #ARGV[i] > limit then
       full = 1
       break
     end
-    local id
-    if sender == '' then
-      id = redis.call('XADD', stream, '*', 'p', ARGV[i])
+    if ttl > 0 then
+      local id = redis.call('XADD', stream, '*', 'p', ARGV[i], 's', sender, 'n', number, 'u', 1)
+      redis.call('ZADD', expiry, now + ttl, id)
     else
-      id = redis.call('XADD', stream, '*', 'p', ARGV[i], 's', sender, 'n', number)
-      sent = number
+      redis.call('XADD', stream, '*', 'p', ARGV[i], 's', sender, 'n', number)
     end
-    if ttl > 0 then redis.call('ZADD', expiry, now + ttl, id) end
+    if sender ~= '' then sent = number end
     bytes = bytes + #ARGV[i]
   elseif number > sent + 1 then
     break -- a gap: the server forgot what lay between, and the sender will send it again

@@ -1,5 +1,5 @@
 -- Stands in front of every script: how tuples leave a pile. Keys of a pile (see keys.py):
---   stream   the tuples: {p, payload, s, sender, n, number} in an inbox, {p, payload, k, key} on the board
+--   stream   the tuples: {p, payload, s, sender, n, number [, u, 1]} in an inbox, {p, payload, k, key} on the board
 --   book     hash; inbox: bytes, s:SENDER, c:SENDER, x:SENDER:N; board: bytes, k:KEY
 --   expiry   zset: id -> server time in ms
 local GROUP = 'gcs'
@@ -16,8 +16,6 @@ end
 
 -- c:SENDER moves up over all numbers that are committed without a gap; those ahead of it wait as x:SENDER:N.
 local function commit(book, sender, number)
-  if sender == '' then return end
-  number = tonumber(number)
   local upto = tonumber(redis.call('HGET', book, 'c:' .. sender) or 0)
   if number <= upto then return end
   if number > upto + 1 then
@@ -28,30 +26,20 @@ local function commit(book, sender, number)
   redis.call('HSET', book, 'c:' .. sender, number)
 end
 
--- Removes a tuple and books it. 1 if it was there: of several finishers exactly one gets the 1.
+-- Removes a tuple of which only the id is known, and books it. Returns 1 and its fields, or 0 if it was not there.
 -- XACK and XDEL come first: they are allowed when memory is short, and what follows them in a script then is too.
-local function finish(stream, book, expiry, id, size, sender, number)
-  redis.call('XACK', stream, GROUP, id)
-  if redis.call('XDEL', stream, id) == 0 then return 0 end
-  redis.call('ZREM', expiry, id)
-  redis.call('HINCRBY', book, 'bytes', -size)
-  commit(book, sender, number)
-  return 1
-end
-
--- The same where only the id is known, on the board too. Returns 1 and the fields of the tuple, or 0.
 local function remove(stream, book, expiry, id)
   local entry = redis.call('XRANGE', stream, id, id)[1]
-  if not entry then
-    redis.call('XACK', stream, GROUP, id)
-    return 0
-  end
+  redis.call('XACK', stream, GROUP, id)
+  if not entry then return 0 end
+  redis.call('XDEL', stream, id)
+  redis.call('ZREM', expiry, id)
   local fields = entry[2]
+  redis.call('HINCRBY', book, 'bytes', -#fields[2])
   if fields[3] == 'k' then
-    finish(stream, book, expiry, id, #fields[2], '', 0)
     if redis.call('HGET', book, 'k:' .. fields[4]) == id then redis.call('HDEL', book, 'k:' .. fields[4]) end
-  else
-    finish(stream, book, expiry, id, #fields[2], fields[4] or '', fields[6] or 0)
+  elseif fields[4] ~= '' then
+    commit(book, fields[4], tonumber(fields[6]))
   end
   return 1, fields
 end
@@ -66,7 +54,7 @@ end
 local function bury(dead, stream, book, expiry, id, kind, reason, deliveries, taker)
   local there, fields = remove(stream, book, expiry, id)
   if there == 1 then
-    redis.call('XADD', dead, '*', 't', kind, 'p', fields[2], 's', fields[4] or '', 'n', fields[6] or 0,
+    redis.call('XADD', dead, '*', 't', kind, 'p', fields[2], 's', fields[4], 'n', fields[6],
       'r', reason, 'd', deliveries, 'w', taker)
   end
   return there

@@ -1,14 +1,14 @@
 -- take: gives one taker tuples of one inbox.
 -- KEYS  1 dead letters, then for each type: stream, book, expiry
 -- ARGV  1 taker  2 how many  3 lease in ms  4 deliveries before a tuple is buried
---       5 what: 'new', 'lapsed' (what was held longer than the lease, then new), 'own' (only what the taker's name holds)
+--       5 what: 'lapsed' (held longer than the lease) and then new ones, or 'own': only what the taker's name holds
 --       6… for each type: its name, and for 'own' where to begin ('-', '(id')
--- returns {buried, rows}; a row is {type's index from 1, id, payload, sender, number, deliveries}
+-- returns {buried, claimed, rows}; claimed rows come first; a row is {type's index from 1, id, payload, sender, number, deliveries}
 local taker, want, lease, most, what = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local types, now, buried, rows = (#KEYS - 1) / 3, now_ms(), 0, {}
 
 local function give(index, id, fields, deliveries)
-  rows[#rows + 1] = {index, id, fields[2], fields[4] or '', fields[6] or '0', deliveries}
+  rows[#rows + 1] = {index, id, fields[2], fields[4], fields[6], deliveries}
   want = want - 1
 end
 
@@ -19,7 +19,7 @@ for index = 1, types do
   local held = {}
   if want > 0 and what == 'own' then
     held = redis.call('XPENDING', stream, GROUP, ARGV[5 + 2 * index], '+', want, taker)
-  elseif want > 0 and what == 'lapsed' then
+  elseif want > 0 then
     held = redis.call('XPENDING', stream, GROUP, 'IDLE', lease, '-', '+', want)
   end
   for _, row in ipairs(held) do
@@ -37,6 +37,7 @@ for index = 1, types do
     end
   end
 end
+local claimed = #rows
 for index = 1, types do
   if want > 0 and what ~= 'own' then
     local reply = redis.call('XREADGROUP', 'GROUP', GROUP, taker, 'COUNT', want, 'STREAMS', KEYS[3 * index - 1], '>')
@@ -45,4 +46,4 @@ for index = 1, types do
     end
   end
 end
-return {buried, rows}
+return {buried, claimed, rows}
