@@ -70,7 +70,10 @@ class ResponseHead:
     __slots__ = ("coding", "headers", "reason", "status", "version")
 
     def __init__(self, lines: list[bytes]) -> None:
-        """From the lines as libcurl hands them over: interim heads first, trailers perhaps after the empty line."""
+        """From the lines as libcurl hands them over: interim heads first, trailers perhaps after the empty line.
+
+        ValueError: there is no status line.
+        """
         text = b"".join(lines).decode("latin-1").replace("\r\n", "\n")
         while True:
             head, _, rest = text.partition("\n\n")

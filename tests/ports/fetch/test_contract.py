@@ -99,6 +99,14 @@ async def test_ipv6_host_is_fetched(serve, get) -> None:
     assert site.heads == [response.request_head]
 
 
+@pytest.mark.parametrize("addresses", ["127.0.0.1", "::1,127.0.0.1", "127.0.0.1,[::1]", "127.0.0.9,127.0.0.1"])
+async def test_name_with_several_addresses_is_fetched_from_the_one_that_serves(serve, get, addresses: str) -> None:
+    site = await serve(OK)
+    response = await get(f"http://dual.test:{site.port}/", resolve=(f"dual.test:{site.port}:{addresses}",))
+    assert (response.status, response.ip) == (200, "127.0.0.1")
+    assert f"\r\nHost: dual.test:{site.port}\r\n".encode() in site.heads[0]
+
+
 async def test_connection_is_kept_for_the_next_request(serve, client) -> None:
     site = await serve(framed(b"x" * 30_000))
     fetching = await client()

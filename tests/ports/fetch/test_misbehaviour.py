@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 import socket
 import zlib
 
@@ -217,6 +218,35 @@ async def test_slow_but_steady_answer_is_a_response(serve, ask) -> None:
     result = await ask((await serve(steady)).url, slow_s=0.1, slow_bytes_per_s=10, first_byte_timeout_s=0.2)
     assert not isinstance(result, Failure), result
     assert result.body == b"x" * 200
+
+
+async def test_answers_with_random_damage_have_one_result_each(serve, client) -> None:
+    """Neither an exception nor silence, whatever the bytes."""
+    chance = random.Random(11)
+    whole = (
+        HEAD + b"Content-Type: text/html\r\nContent-Length: 9\r\nX-Y: z\r\n\r\n<p>hello!",
+        HEAD
+        + b"Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n19\r\n%b\r\n0\r\n\r\n"
+        % gzip.compress(b"hello")[:25],
+        b"HTTP/1.1 103 Early\r\nLink: <x>\r\n\r\nHTTP/1.1 404 No\r\nSet-Cookie: a=b\r\n\r\ngone",
+    )
+
+    async def damaged(conversation) -> None:
+        message = bytearray(chance.choice(whole))
+        for _ in range(chance.randint(1, 6)):
+            at = chance.randrange(len(message))
+            message[at : at + chance.randint(0, 3)] = chance.choice(
+                [b"", b"\r\n", b"\0", b"\xff", b":", b"9", b"HTTP/"]
+            )
+        await conversation.send(bytes(message))
+        conversation.writer.close()
+
+    site = await serve(damaged)
+    fetching = await client(first_byte_timeout_s=1, total_timeout_s=2)
+    results = [await fetching.ask(site.url) for _ in range(150)]
+    assert {type(result).__name__ for result in results} == {"Response", "Failure"}
+    assert all("\n" not in result.message for result in results if isinstance(result, Failure))
+    assert fetching.fetcher.in_flight == 0
 
 
 async def test_engine_serves_on_after_every_kind_of_failure(serve, client) -> None:

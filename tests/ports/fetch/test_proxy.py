@@ -9,6 +9,7 @@ from gcs.core.page import Failure, FailureKind, Response
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.aio import AioFetcher
+from gcs.ports.fetch.curl import CurlFetcher
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -131,6 +132,34 @@ async def test_connection_to_the_proxy_is_kept(serve, client) -> None:
         assert (await fetching.ask(f"http://{host}/")).status == 200
     assert len(proxy.heads) == 3
     assert proxy.connections <= 3
+
+
+async def socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A SOCKS5 proxy that is also the server behind it: it answers with the name it was asked for."""
+    version, methods = await reader.readexactly(2)
+    await reader.readexactly(methods)
+    writer.write(b"\x05\x00")
+    version, command, _, kind, length = await reader.readexactly(5)
+    assert (version, command, kind) == (5, 1, 3), "a name, not an address"
+    name = await reader.readexactly(length)
+    await reader.readexactly(2)
+    writer.write(b"\x05\x00\x00\x01\0\0\0\0\0\0")
+    head = await reader.readuntil(b"\r\n\r\n")
+    body = name + b" " + head.split(b"\r\n")[0]
+    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    writer.close()
+
+
+@pytest.mark.parametrize("engine", [CurlFetcher])
+async def test_socks_proxy_resolves_the_name(client) -> None:
+    async with await asyncio.start_server(socks, "127.0.0.1", 0) as server:
+        fetching = await client(proxy=f"socks5h://127.0.0.1:{server.sockets[0].getsockname()[1]}", allow_private=False)
+        response = await fetching.ask("http://far.example/x")
+        assert response.body == b"far.example GET /x HTTP/1.1"
+        refused = await fetching.ask("http://10.0.0.1/")
+        assert refused.kind is FailureKind.FORBIDDEN_ADDRESS
+    dead = await fetching.ask("http://far.example/x")
+    assert (dead.kind, "connection refused" in dead.message) == (FailureKind.PROXY, True)
 
 
 def test_socks_is_for_libcurl_only() -> None:

@@ -12,7 +12,7 @@ from gcs.core.page import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink
 from gcs.ports.fetch.curl.driver import Driver
-from gcs.ports.fetch.curl.fault import fault
+from gcs.ports.fetch.curl.fault import NOT_HTTP, fault
 from gcs.ports.fetch.curl.transfer import Transfer, options
 from gcs.ports.fetch.decode import ContentError, decode
 from gcs.ports.fetch.guard import forbidden_host
@@ -116,12 +116,14 @@ class CurlFetcher:
 
     def _result(self, transfer: Transfer) -> Result:
         curl = transfer.curl
-        head = ResponseHead(transfer.lines)
         body = b"".join(transfer.chunks)
         try:
+            head = ResponseHead(transfer.lines)
             content = decode(body, head.coding, self._settings.max_content_bytes) if head.coding else body
         except ContentError as error:
             return self._failure(transfer, error.kind, str(error))
+        except ValueError:
+            return self._failure(transfer, FailureKind.PROTOCOL, NOT_HTTP)
         return Response(
             transfer.request,
             head.status,

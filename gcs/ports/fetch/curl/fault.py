@@ -13,16 +13,16 @@ from gcs.ports.fetch import FetchSettings, one_line, proxy_name
 
 _FILESIZE_EXCEEDED = 63
 _ENDLESS_HEAD = "the headers of the answer never end"
-_NOT_HTTP = "the server sent something that is not HTTP"
+NOT_HTTP = "the server sent something that is not HTTP"
 
 #: CURLE_* by number, which never changes (pycurl names only some): the kind, and the words where libcurl's are opaque.
 #: A code that is not here counts as a fault of the server's HTTP
 _FAULTS: dict[int, tuple[FailureKind, str]] = {
-    1: (FailureKind.PROTOCOL, _NOT_HTTP),  # UNSUPPORTED_PROTOCOL: HTTP/0.9
+    1: (FailureKind.PROTOCOL, NOT_HTTP),  # UNSUPPORTED_PROTOCOL: HTTP/0.9
     5: (FailureKind.PROXY, ""),  # COULDNT_RESOLVE_PROXY
     6: (FailureKind.DNS, "the host name does not resolve"),  # COULDNT_RESOLVE_HOST
     7: (FailureKind.CONNECT, ""),  # COULDNT_CONNECT
-    8: (FailureKind.PROTOCOL, _NOT_HTTP),  # WEIRD_SERVER_REPLY
+    8: (FailureKind.PROTOCOL, NOT_HTTP),  # WEIRD_SERVER_REPLY
     18: (FailureKind.PROTOCOL, "the server closed the connection in the middle of its answer"),  # PARTIAL_FILE
     28: (FailureKind.TIMEOUT, ""),  # OPERATION_TIMEDOUT
     35: (FailureKind.TLS, ""),  # SSL_CONNECT_ERROR

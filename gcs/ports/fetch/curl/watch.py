@@ -66,11 +66,14 @@ if sys.platform == "linux":
                 if what == WAIT_OVER:
                     self._known.discard(fd)
                     self._epoll.unregister(fd)
-                elif fd in self._known:
-                    self._epoll.modify(fd, _EPOLL_MASK[what])
-                else:
+                elif fd not in self._known:
                     self._known.add(fd)
                     self._epoll.register(fd, _EPOLL_MASK[what])
+                else:
+                    try:
+                        self._epoll.modify(fd, _EPOLL_MASK[what])
+                    except FileNotFoundError:  # another socket by now, with the number of a closed one
+                        self._epoll.register(fd, _EPOLL_MASK[what])
 
         def _collect(self) -> None:
             self._ready([(fd, _HAPPENED[mask & 31]) for fd, mask in self._epoll.poll(0, 256)])
