@@ -21,6 +21,7 @@ DEFAULTS = {
     "crawl.name": "demo",
     "crawl.scope": "any",
     "politeness.retry_s": 0.2,
+    "politeness.overload_s": 0.2,
     "fetch.allow_private": True,
     "traps.max_depth": 20,
 }

@@ -33,6 +33,8 @@ class Politeness:
     robots_tries: int = 3
     #: heed rel=nofollow, meta robots and X-Robots-Tag
     nofollow: bool = True
+    #: the least delay after a 429 or 503; doubled by each further one, and worn off by good answers
+    overload_s: float = 1.0
     #: the longest pause that a Retry-After or the adaptive delay can impose
     max_pause_s: float = 3_600.0
     #: requests for one URL before it is given up
@@ -93,9 +95,9 @@ def answered(pace: Pace, rules: Politeness, now: float, status: int = 0, retry_a
     """A request has ended, with an HTTP status or with 0 where there was none."""
     pace.in_flight -= 1
     if status in (429, 503):
-        pace.adaptive_s = min(max(2 * pace.adaptive_s, 2 * rules.delay_s, 1.0), rules.max_pause_s)
+        pace.adaptive_s = min(max(2 * pace.adaptive_s, 2 * rules.delay_s, rules.overload_s), rules.max_pause_s)
     elif pace.adaptive_s and 0 < status < 500:
-        pace.adaptive_s = 0.0 if pace.adaptive_s < 0.1 else pace.adaptive_s * 0.8
+        pace.adaptive_s = 0.0 if pace.adaptive_s < 0.1 * rules.overload_s else pace.adaptive_s * 0.8
     pause = max(delay_of(pace, rules), min(retry_after_s, rules.max_pause_s))
     pace.next_at = max(pace.next_at, now + pause)
 

@@ -3,7 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.politeness import Pace, Politeness, Turn, answered, connections_of, delay_of, next_turn, retry_at, start_at, started
+from gcs.core.politeness import (
+    Pace,
+    Politeness,
+    Turn,
+    answered,
+    connections_of,
+    delay_of,
+    next_turn,
+    retry_at,
+    start_at,
+    started,
+)
 
 RULES = Politeness(delay_s=1.0, retry_s=5.0, tries=3, max_pause_s=100.0)
 

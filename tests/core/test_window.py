@@ -10,7 +10,9 @@ from gcs.core.window import Host, Window
 class Crawl:
     """Drives a window as a gatherer does, on a ticking clock, and checks every start."""
 
-    def __init__(self, rules: Politeness, stock: dict[str, int], room: int = 10, ips: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, rules: Politeness, stock: dict[str, int], room: int = 10, ips: dict[str, str] | None = None
+    ) -> None:
         self.rules, self.stock, self.room = rules, dict(stock), room
         self.ips = ips or {}
         self.window: Window[int] = Window(rules)

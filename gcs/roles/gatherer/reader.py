@@ -53,26 +53,27 @@ class Reader:
             return Reading(document, [], url, noindex)
         base = url
         if document.base:
-            base = next(iter(self._joiner.join(url, (document.base,))), url)
-        hrefs = document.hrefs
-        if document.refresh or document.canonical:
-            hrefs = [*filter(None, (document.refresh, document.canonical)), *hrefs]
-        outlinks = self._joiner.join(base, hrefs)
-        final_url = url
-        if document.canonical:
-            final_url = next(iter(self._joiner.join(base, (document.canonical,))), url)
-        return Reading(document, outlinks, final_url, noindex)
+            base = self._first(url, document.base) or url
+        if not document.canonical and not document.refresh:
+            return Reading(document, self._joiner.join(base, document.hrefs), url, noindex)
+        final_url = (document.canonical and self._first(base, document.canonical)) or url
+        hrefs = [*filter(None, (document.refresh, document.canonical)), *document.hrefs]
+        return Reading(document, self._joiner.join(base, hrefs), final_url, noindex)
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
         location = response.header("location")
         if not location:
             return None
-        return next(iter(self._joiner.join(response.request.url, (location,))), None)
+        return self._first(response.request.url, location)
 
     def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
         """Links of a page or a robots.txt, canonical under the settings of this crawl."""
         return self._joiner.join(base, hrefs)
+
+    def _first(self, base: str, href: str) -> str | None:
+        """One link as a canonical URL; None if it is none."""
+        return next(iter(self._joiner.join(base, (href,))), None)
 
     async def read_text(self, response: Response, reading: Reading) -> Reading:
         """The same reading with the text that the pool finds."""

@@ -111,6 +111,8 @@ class Recorder:
         if due_at is None or final:
             self.give_up(entry, kind, now, response)
         else:
+            if response:
+                self._store.fetched(response)
             self._tally.retries += 1
             self._frontier.retry(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 

@@ -63,9 +63,10 @@ class FakeWeb:
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
             server.close()
-        for connection in list(self._connections):
-            connection.abort()
-        await asyncio.sleep(0)  # lets the transports tell their connections
+        for _ in range(3):  # what was accepted a moment ago becomes a connection in the next turns of the loop
+            for connection in list(self._connections):
+                connection.abort()
+            await asyncio.sleep(0)
         for server in self._servers:
             await server.wait_closed()
         self._servers.clear()

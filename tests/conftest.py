@@ -1,0 +1,15 @@
+"""What all tests share."""
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of public data beside the checkout; a test that needs it is skipped where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip("../shared (public graphs and conformance data) is absent")
+    return SHARED

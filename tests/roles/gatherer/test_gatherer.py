@@ -1,0 +1,185 @@
+"""A gatherer against the fake web: everything that is allowed, nothing twice, nothing forbidden, politely."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcs.cli import assembly
+from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.core.page import PageRecord
+from gcs.errors import StoreError
+from gcs.ports.fetch.fakeweb import FakeWeb
+from gcs.ports.records.reading import read_records
+from gcs.roles.gatherer import Gatherer, State
+from gcs.settings import load
+
+SMALL = {"pages": 120, "hosts": 9, "exhibits_every": 4, "slow_s": 0.05, "retry_after_s": 0}
+QUICK = {
+    "crawl.scope": "any",
+    "fetch.allow_private": True,
+    "politeness.delay_s": 0.0,
+    "politeness.retry_s": 0.05,
+    "politeness.overload_s": 0.05,
+    "politeness.robots_cache_s": 1e6,
+    "traps.max_depth": 20,
+    "summary.depth": "links",
+    "frontier.fsync": False,
+    "frontier.checkpoint_s": 0.1,
+}
+
+
+def make(directory: Path, web: FakeWeb, seeds: list[str] | None = None, **changes: Any) -> Gatherer:
+    settings = load(None, {}, QUICK | {key.replace("__", "."): value for key, value in changes.items()})
+    return assembly.gatherer(directory, "g0", settings, seeds or list(web.seeds))
+
+
+def pages(directory: Path) -> list[str]:
+    return [record.url for record in read_records(directory) if record.is_page]
+
+
+def beyond_traps(web: FakeWeb, urls: list[str]) -> set[str]:
+    return {url for url in urls if not web.web.plan(url).is_trap}
+
+
+@pytest.mark.parametrize("engine", ["curl", "aiohttp"])
+@pytest.mark.parametrize("depth", ["links", "fast", "full"])
+async def test_gatherer_stores_every_page_once(tmp_path: Path, engine: str, depth: str) -> None:
+    async with FakeWeb(FakeWebSpec(**SMALL)) as web:
+        gatherer = make(tmp_path, web, fetch__engine=engine, summary__depth=depth, summary__workers=1)
+        assert await gatherer.run(list(web.seeds)) is State.DONE
+        truth = survey(web.web)
+        stored = pages(tmp_path)
+        assert len(stored) == len(set(stored))
+        assert beyond_traps(web, stored) == truth.pages
+        assert web.log.forbidden == []
+        share = gatherer.final_share
+        assert share.tally.pages == len(stored)
+        assert share.queued == 0
+        failed = {record.url for record in read_records(tmp_path) if record.failure}
+        assert set(truth.failed) <= failed
+
+
+async def test_gatherer_leaves_every_host_its_delay(tmp_path: Path) -> None:
+    spec = FakeWebSpec.plain(hosts=6, pages=40, delay_s=0.1, robots=True)
+    async with FakeWeb(spec) as web:
+        await make(tmp_path, web, politeness__delay_s=spec.delay_s).run(list(web.seeds))
+        assert set(pages(tmp_path)) == survey(web.web).pages
+        for site in web.web.sites:
+            seen = web.log.hosts.get(site.address)
+            if seen and seen.min_gap_s is not None:
+                assert seen.min_gap_s >= web.web.delay_s(site)
+                assert seen.max_in_flight == 1
+
+
+async def test_gatherer_resumes_where_it_stopped(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=200)) as web:
+        gatherer = make(tmp_path, web, crawl__max_pages=50)
+        assert await gatherer.run(list(web.seeds)) is State.LIMIT
+        assert gatherer.final_share.tally.pages == 50
+        again = make(tmp_path, web)
+        assert await again.run(list(web.seeds)) is State.DONE
+        assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
+        assert again.final_share.tally.pages == 200
+        assert web.log.repeated() == {}, "no page is asked for twice"
+
+
+async def test_gatherer_replays_the_log_when_its_frontier_is_older(tmp_path: Path) -> None:
+    """As after a kill -9 between two checkpoints: the frontier knows less than the log."""
+    async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=150)) as web:
+        gatherer = make(tmp_path, web, crawl__max_pages=60, frontier__checkpoint_s=1e6)
+        await gatherer.startup(list(web.seeds))
+        await gatherer._finished
+        await gatherer._fetcher.close()  # no shutdown: nothing was committed
+        gatherer._store.close()
+        gatherer._frontier.close()
+        again = make(tmp_path, web)
+        assert await again.run(list(web.seeds)) is State.DONE
+        assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
+        assert again.final_share.tally.pages == 150
+        assert not [url for url in web.log.repeated() if not url.endswith("/robots.txt")]
+
+
+async def test_gatherer_keeps_to_its_scope(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=5, pages=100)) as web:
+        await make(tmp_path, web, crawl__scope="host").run(list(web.seeds))
+        assert set(pages(tmp_path)) == survey(web.web, scope="host").pages
+        assert len(web.log.hosts) == 1
+
+
+async def test_gatherer_keeps_hosts_to_their_budget(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=3, pages=90)) as web:
+        await make(tmp_path, web, politeness__host_pages=7).run(list(web.seeds))
+        stored = pages(tmp_path)
+        assert {sum(site.origin in url for url in stored) for site in web.web.sites} == {7}
+
+
+async def test_gatherer_stops_on_request_and_keeps_its_state(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=100, latency_s=0.01)) as web:
+        gatherer = make(tmp_path, web, fetch__connections=4)
+        running = asyncio.create_task(gatherer.run(list(web.seeds)))
+        while gatherer.tally.pages < 10:
+            await asyncio.sleep(0.005)
+        gatherer.stop()
+        assert await running is State.STOPPED
+        assert 10 <= len(pages(tmp_path)) < 100
+        await make(tmp_path, web).run(list(web.seeds))
+        assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
+
+
+async def test_gatherer_starts_nothing_while_paused(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=60, latency_s=0.01)) as web:
+        gatherer = make(tmp_path, web, fetch__connections=2)
+        running = asyncio.create_task(gatherer.run(list(web.seeds)))
+        while gatherer.tally.pages < 5:
+            await asyncio.sleep(0.005)
+        gatherer.pause(True)
+        while gatherer._fetcher.in_flight:
+            await asyncio.sleep(0.005)
+        before = web.log.requests
+        await asyncio.sleep(0.1)
+        assert web.log.requests == before
+        gatherer.pause(False)
+        assert await running is State.DONE
+        assert len(pages(tmp_path)) == 60
+
+
+async def test_gatherer_fills_its_window_from_many_hosts(tmp_path: Path) -> None:
+    """A window far smaller than the queue and the number of hosts: nothing starves, memory stays small."""
+    async with FakeWeb(FakeWebSpec.plain(hosts=60, pages=240)) as web:
+        seeds = list(web.web.homes)
+        gatherer = make(tmp_path, web, seeds, frontier__window_urls=10, frontier__host_window_urls=2)
+        assert await gatherer.run(seeds) is State.DONE
+        assert len(pages(tmp_path)) == 240
+
+
+async def test_gatherer_ends_with_the_error_that_ended_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=20)) as web:
+        gatherer = make(tmp_path, web)
+
+        def full(*_: object) -> None:
+            raise StoreError("the disk is full")
+
+        monkeypatch.setattr(gatherer._store, "flush", full)
+        with pytest.raises(StoreError, match="the disk is full"):
+            await gatherer.run(list(web.seeds))
+
+
+def records(directory: Path, wanted: Callable[[PageRecord], bool]) -> list[PageRecord]:
+    return [record for record in read_records(directory) if wanted(record)]
+
+
+async def test_gatherer_records_parents_depths_and_links(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=30)) as web:
+        await make(tmp_path, web).run(list(web.seeds))
+        by_url = {record.url: record for record in read_records(tmp_path)}
+        for record in by_url.values():
+            if record.parent:
+                parent = by_url[record.parent]
+                assert record.url in parent.outlinks
+                assert record.depth == parent.depth + 1
+            else:
+                assert record.url in web.seeds
+                assert record.depth == 0
