@@ -1,17 +1,16 @@
 """Text pool: processes that extract text beside the fetch loop.
 
 Invariant: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
-or takes longer than the limit, gets an empty text with a note, and a new worker takes over. At most
-`slots` pages are inside; `free` says how many more may come (back-pressure), and `submit` waits when
-there is none. Workers start when pages come, one at a time as they are needed.
+or takes longer than the limit, gets an empty text with a note, and a new worker takes over. `free` says
+how many pages may come before they only wait (back-pressure). Workers start as pages need them.
 """
 
 import asyncio
+import logging
 import os
 import socket
 import subprocess
 import sys
-from contextlib import suppress
 
 import msgspec
 
@@ -21,6 +20,10 @@ from gcs.ports.summarise.worker import HEADER_BYTES, Extract, Job
 #: pages inside the pool for each worker: one in work, the others so that it need not wait
 _SLOTS_PER_WORKER = 4
 _COMMAND = "from gcs.ports.summarise.worker import main; main()"
+
+
+_CLOSED = Extract(note="the text pool is closed")
+log = logging.getLogger(__name__)
 
 
 class _Worker:
@@ -52,14 +55,14 @@ class _Worker:
         await writer.drain()
         return await reader.readexactly(int.from_bytes(await reader.readexactly(HEADER_BYTES), "big"))
 
-    def kill(self) -> int:
-        """End it, and say how it ended: the negative number of a signal, or its exit code."""
+    def kill(self) -> None:
+        """End it, if it has not ended."""
         self._process.kill()
         if self._streams is None:
             self._socket.close()
         else:
             self._streams[1].transport.abort()
-        return self._process.wait()
+        self._process.wait()
 
 
 class TextPool:
@@ -68,12 +71,11 @@ class TextPool:
     def __init__(self, workers: int = 0, *, timeout_s: float = 30.0, options: Options = DEFAULT) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
         self.slots = self.workers * _SLOTS_PER_WORKER
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._options = options
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Extract).decode
         self._inside = 0
-        self._room = asyncio.Semaphore(self.slots)
         self._turn = asyncio.Semaphore(self.workers)
         self._idle: list[_Worker] = []  # filled when a worker has answered; emptied by submit and close
         self._busy: set[_Worker] = set()
@@ -81,16 +83,16 @@ class TextPool:
 
     @property
     def free(self) -> int:
-        """Pages that may be submitted now without waiting."""
-        return self.slots - self._inside
+        """Pages that may be submitted now; those beyond would only pile up."""
+        return max(0, self.slots - self._inside)
 
     async def submit(self, content: bytes, content_type: str, url: str) -> Extract:
         """The text of a page; an Extract with a note where there is none."""
         self._inside += 1
         try:
-            async with self._room, self._turn:
+            async with self._turn:
                 if self._closed:
-                    return Extract(note="the pool is closed")
+                    return _CLOSED
                 return await self._work(Job(content, content_type, url, self._options))
         finally:
             self._inside -= 1
@@ -107,18 +109,24 @@ class TextPool:
         self._busy.add(worker)
         answered = False
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self.timeout_s):
                 answer = self._decode(await worker.ask(self._encode(job)))
             answered = True
+            if answer.note:
+                log.warning("text.lost", extra={"url": job.url, "note": answer.note})
         except TimeoutError:
-            return Extract(note=f"no text after {self._timeout_s:g} s")
+            return _lost(job.url, f"no text after {self.timeout_s:g} s")
         except (OSError, EOFError, msgspec.DecodeError):
-            return Extract(note="the pool is closed" if self._closed else f"the worker died ({worker.kill()})")
+            return _CLOSED if self._closed else _lost(job.url, "the text worker died")
         finally:  # also when we are cancelled: the worker is in the middle of a page that nobody waits for
             self._busy.discard(worker)
             if answered and not self._closed:
                 self._idle.append(worker)
             else:
-                with suppress(ProcessLookupError):
-                    worker.kill()
+                worker.kill()
         return answer
+
+
+def _lost(url: str, note: str) -> Extract:
+    log.warning("text.lost", extra={"url": url, "note": note})
+    return Extract(note=note)

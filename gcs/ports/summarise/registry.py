@@ -28,7 +28,7 @@ ENTRY_POINTS = "gcs.summarisers"
 class Source(msgspec.Struct, frozen=True):
     """What a summariser is given."""
 
-    #: content coding removed, at most `options.max_bytes`
+    #: without content coding; summarisers see `options.max_bytes` of it at most
     content: bytes
     #: the Content-Type header, "" where there was none
     content_type: str
@@ -123,17 +123,21 @@ class Registry:
         self, content: bytes, content_type: str, url: str, depth: Depth, options: Options = DEFAULT
     ) -> Document:
         """What a document says. Never raises: an unreadable one says nothing."""
-        content = content[: options.max_bytes]
         try:
-            found = recognise(content_type, content)
-            if found is Format.GZIP:  # sitemaps come like this
-                content, content_type = gunzip(content, options.max_bytes), ""
-                found = recognise(content_type, content)
-            media_type = content_type.partition(";")[0].strip().lower()
-            summariser = self.summariser(media_type, url) or self.summariser(found, url)
-            if summariser is None:
-                return Document(hrefs=[])
-            return summariser.summarise(Source(content, content_type, url, depth, options))
+            return self.read(Source(content, content_type, url, depth, options))
         except Exception:  # a plug-in, or a native parser on hostile bytes: anything may come
             log.warning("summarise.failed", exc_info=True, extra={"url": url})
             return Document(hrefs=[])
+
+    def read(self, source: Source) -> Document:
+        """The same, where the caller wants to know what a summariser raised."""
+        limit = source.options.max_bytes
+        if len(source.content) > limit:
+            source = msgspec.structs.replace(source, content=source.content[:limit])
+        found = recognise(source.content_type, source.content)
+        if found is Format.GZIP:  # sitemaps come like this
+            source = msgspec.structs.replace(source, content=gunzip(source.content, limit), content_type="")
+            found = recognise("", source.content)
+        media_type = source.content_type.partition(";")[0].strip().lower()
+        summariser = self.summariser(media_type, source.url) or self.summariser(found, source.url)
+        return summariser.summarise(source) if summariser else Document(hrefs=[])

@@ -16,11 +16,9 @@ import sys
 
 import msgspec
 
-from gcs.core.simhash import simhash
-from gcs.ports.summarise.charset import as_utf8
-from gcs.ports.summarise.maintext import full_text, language_of
-from gcs.ports.summarise.nesting import bounded
+from gcs.ports.summarise.malloc import keep_arena
 from gcs.ports.summarise.options import Options
+from gcs.ports.summarise.registry import Registry, Source
 
 HEADER_BYTES = 4
 #: address space of a worker: a page that needs more gets no text
@@ -31,7 +29,7 @@ _CACHED_PAGES = 2_000
 
 
 class Job(msgspec.Struct, frozen=True, array_like=True):
-    """A page to take the text from. Written by the pool, taken by a worker."""
+    """A document to take the text from. Written by the pool, taken by a worker."""
 
     content: bytes
     content_type: str
@@ -50,22 +48,18 @@ class Extract(msgspec.Struct, frozen=True, array_like=True):
     note: str = ""
 
 
-def extract(job: Job) -> Extract:
-    """The work itself."""
-    markup = bounded(as_utf8(job.content, job.content_type))
-    text = full_text(markup, job.url, job.options)
-    return Extract(text, language_of(text), simhash(text))
-
-
 def serve(connection: socket.socket) -> None:
     """Answer jobs until the other end closes."""
+    read = Registry.with_plugins().read
     decode, encode = msgspec.msgpack.Decoder(Job).decode, msgspec.msgpack.Encoder().encode
     pages = 0
     with connection.makefile("rb") as stream:
         while header := stream.read(HEADER_BYTES):
+            job = decode(stream.read(int.from_bytes(header, "big")))
             try:
-                answer = extract(decode(stream.read(int.from_bytes(header, "big"))))
-            except (Exception, MemoryError) as error:  # the page is lost, the worker is not
+                document = read(Source(job.content, job.content_type, job.url, "full", job.options))
+                answer = Extract(document.text, document.language, document.simhash)
+            except Exception as error:  # of a plug-in or a third-party parser: the page is lost, the worker is not
                 answer = Extract(note=f"{type(error).__name__}: {error}"[:200])
             frame = encode(answer)
             connection.sendall(len(frame).to_bytes(HEADER_BYTES, "big") + frame)
@@ -87,5 +81,6 @@ def main() -> None:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     logging.disable()
+    keep_arena()
     with contextlib.suppress(ConnectionError), socket.socket(fileno=descriptor) as connection:
         serve(connection)
