@@ -1,0 +1,145 @@
+"""The Plan: who crawls what, as an immutable value with an epoch.
+
+Computed by the leader from merged statistics, published once, never edited. Whoever holds it routes by it without
+asking anyone.
+
+Invariant: the superpages partition the key space and each has exactly one owner among `gatherers`.
+It must not know how it came about (`core.superpages`, `core.partition`) nor how it is carried out.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+import msgspec
+
+from gcs.core.packed import pack, unpack
+from gcs.core.sortkey import LAST_KEY, host_of, sort_key
+from gcs.core.tree import Cuts, is_expansion
+
+_VERSION = 1
+#: where the keys of a host's pages begin and end, behind the host's part of the key (origin tokens begin with /)
+_PAGES, _PAGES_END = b"\x00/http", b"\x000"
+
+
+class ExchangeMode(StrEnum):
+    """What becomes of a foreign URL (Cho and Garcia-Molina)."""
+
+    FIREWALL = "firewall"  # it is dropped
+    CROSS_OVER = "cross-over"  # whoever found it fetches it when its own queue is empty
+    EXCHANGE = "exchange"  # it is sent to its owner
+
+
+class Move(msgspec.Struct, frozen=True):
+    """A range [low, high) that changes its owner."""
+
+    low: bytes
+    high: bytes
+    loser: str
+    winner: str
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The plan of one epoch. Superpage i is [cuts[i], cuts[i + 1]) and belongs to gatherers[owners[i]]."""
+
+    epoch: int
+    gatherers: tuple[str, ...]
+    cuts: Cuts
+    owners: tuple[int, ...]
+    #: URLs of large in-degree that every gatherer takes for seen: nobody posts them (§6; Cho's replication)
+    hot_pages: tuple[str, ...] = ()
+    mode: ExchangeMode = ExchangeMode.EXCHANGE
+
+    def __post_init__(self) -> None:
+        if not is_expansion(self.cuts) or len(self.owners) != len(self.cuts):
+            raise ValueError("a plan needs ascending cuts from the first key, and an owner for each superpage")
+        if len(set(self.gatherers)) != len(self.gatherers):
+            raise ValueError("two gatherers of one name")
+        if min(self.owners) < 0 or max(self.owners) >= len(self.gatherers):
+            raise ValueError("a superpage is owned by nobody")
+
+    def locate(self, key: bytes) -> int:
+        """The superpage of a key."""
+        return bisect_right(self.cuts, key) - 1
+
+    def locate_many(self, keys: Iterable[bytes]) -> list[int]:
+        """The superpages of many keys."""
+        cuts = self.cuts
+        return [bisect_right(cuts, key) - 1 for key in keys]
+
+    def locate_urls(self, urls: Iterable[str]) -> list[int]:
+        """The superpages of canonical URLs, such as all links of a page."""
+        cuts = self.cuts
+        return [bisect_right(cuts, sort_key(url)) - 1 for url in urls]
+
+    def owner_of(self, key: bytes) -> str:
+        """The gatherer that crawls the page with this key."""
+        return self.gatherers[self.owners[bisect_right(self.cuts, key) - 1]]
+
+    def ranges(self) -> Iterator[tuple[bytes, bytes, str]]:
+        """The key space as (low, high, owner), neighbours of one owner as one range."""
+        low, last = self.cuts[0], self.owners[0]
+        for cut, owner in zip(self.cuts, self.owners):
+            if owner != last:
+                yield low, cut, self.gatherers[last]
+                low, last = cut, owner
+        yield low, LAST_KEY, self.gatherers[last]
+
+    def ranges_of(self, gatherer: str) -> list[tuple[bytes, bytes]]:
+        """The ranges that a gatherer owns, neighbours joined."""
+        return [(low, high) for low, high, owner in self.ranges() if owner == gatherer]
+
+    def shared_hosts(self) -> dict[bytes, int]:
+        """Hosts whose pages have several owners (as in `sortkey.host_of`), with the number of owners.
+
+        Each of them keeps that many times the host's delay, so that the host sees one delay without a message.
+        """
+        shared: dict[bytes, int] = {}
+        for host in {host_of(cut) for cut in self.cuts if b"\x00/" in cut}:
+            first = bisect_right(self.cuts, host + _PAGES) - 1
+            last = bisect_left(self.cuts, host + _PAGES_END)
+            owners = len(set(self.owners[first:last]))
+            if owners > 1:
+                shared[host] = owners
+        return shared
+
+    def encode(self) -> bytes:
+        """The plan as bytes."""
+        return pack(_VERSION, self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Plan":
+        """The plan in these bytes."""
+        return unpack(cls, _VERSION, data)
+
+
+def diff(old: Plan, new: Plan) -> list[Move]:
+    """The ranges that move from one owner to another, in key order, neighbours with the same move as one."""
+    moves: list[Move] = []
+    for low, high, loser, winner in _aligned(old.ranges(), new.ranges()):
+        if loser == winner:
+            continue
+        last = moves[-1] if moves else None
+        if last and (last.high, last.loser, last.winner) == (low, loser, winner):
+            moves[-1] = Move(last.low, high, loser, winner)
+        else:
+            moves.append(Move(low, high, loser, winner))
+    return moves
+
+
+def _aligned(
+    old: Iterable[tuple[bytes, bytes, str]], new: Iterable[tuple[bytes, bytes, str]]
+) -> Iterator[tuple[bytes, bytes, str, str]]:
+    """Both divisions of the key space, cut at the cuts of either."""
+    before, after = iter(old), iter(new)
+    (low, end, loser), (_, stop, winner) = next(before), next(after)
+    while True:
+        high = min(end, stop)
+        yield low, high, loser, winner
+        if high == LAST_KEY:
+            return
+        low = high
+        if end == high:
+            _, end, loser = next(before)
+        if stop == high:
+            _, stop, winner = next(after)

@@ -1,0 +1,193 @@
+"""What the gatherers measure per superpage while they crawl: the numbers that a partition is computed from (§4.5).
+
+The paper's tables: w (URLs seen, and still queued), R (pages per second of gatherer i in superpage j), c (URLs per
+second that a gatherer exchanges), S (links from superpage to superpage). All are kept as counts and seconds, never
+as ratios, so that they add up; a table is sparse, since a gatherer knows little beside its own superpages.
+
+Invariant: merging is associative and commutative, and keeps every sum; so does moving to a new expansion.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from gcs.core.packed import pack, unpack
+from gcs.core.superpages import Superpages
+from gcs.core.tree import Cuts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+K = TypeVar("K")
+
+_VERSION = 1
+#: pages (or URLs) of evidence that a prior rate is worth
+_PRIOR = 10.0
+
+
+class Figures(msgspec.Struct, array_like=True):
+    """Of one superpage."""
+
+    seen: int = 0
+    queued: int = 0
+    pages: int = 0
+    bytes: int = 0
+
+
+class Work(msgspec.Struct, array_like=True):
+    """An amount of work and the busy seconds it took: pages fetched, or URLs exchanged."""
+
+    amount: int = 0
+    seconds: float = 0.0
+
+
+class Statistics(msgspec.Struct):
+    """Counters of one gatherer, or of a team."""
+
+    superpages: dict[int, Figures] = {}
+    #: R: gatherer → superpage → pages
+    rates: dict[str, dict[int, Work]] = {}
+    #: c: gatherer → URLs sent and received
+    exchange: dict[str, Work] = {}
+    #: S: superpage → superpage → links
+    links: dict[int, dict[int, int]] = {}
+
+    def found(self, superpage: int, urls: int = 1) -> None:
+        """URLs were seen for the first time and queued."""
+        figures = self.superpages.setdefault(superpage, Figures())
+        figures.seen += urls
+        figures.queued += urls
+
+    def fetched(self, gatherer: str, superpage: int, size_bytes: int, seconds: float) -> None:
+        """A page was taken from the queue and done."""
+        figures = self.superpages.setdefault(superpage, Figures())
+        figures.queued -= 1
+        figures.pages += 1
+        figures.bytes += size_bytes
+        work = self.rates.setdefault(gatherer, {}).setdefault(superpage, Work())
+        work.amount += 1
+        work.seconds += seconds
+
+    def linked(self, source: int, targets: Iterable[int]) -> None:
+        """A page of one superpage links to pages of these."""
+        row = self.links.setdefault(source, {})
+        for target in targets:
+            row[target] = row.get(target, 0) + 1
+
+    def exchanged(self, gatherer: str, urls: int, seconds: float) -> None:
+        """A gatherer sent or received URLs."""
+        work = self.exchange.setdefault(gatherer, Work())
+        work.amount += urls
+        work.seconds += seconds
+
+    def encode(self) -> bytes:
+        """The statistics as bytes."""
+        return pack(_VERSION, self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Statistics":
+        """The statistics in these bytes."""
+        return unpack(cls, _VERSION, data)
+
+    def rate_table(self, gatherers: Sequence[str], superpages: int) -> "NDArray[np.float64]":
+        """R as a k × m table of pages per second.
+
+        Where little or nothing was measured, a rate leans on (speed of the gatherer) × (speed of the superpage).
+        """
+        import numpy as np
+
+        amount, seconds = np.zeros((len(gatherers), superpages)), np.zeros((len(gatherers), superpages))
+        for i, gatherer in enumerate(gatherers):
+            for j, work in self.rates.get(gatherer, {}).items():
+                amount[i, j], seconds[i, j] = work.amount, work.seconds
+        mean = _ratio(amount.sum(), seconds.sum(), 1.0)
+        of_gatherer = _ratio(amount.sum(axis=1), seconds.sum(axis=1), mean)
+        of_superpage = _ratio(amount.sum(axis=0), seconds.sum(axis=0), mean)
+        return _ratio(amount, seconds, np.outer(of_gatherer, of_superpage) / mean)
+
+    def exchange_rates(self, gatherers: Sequence[str]) -> "NDArray[np.float64]":
+        """c: URLs per second that each gatherer exchanges; the team's mean where it is not known."""
+        import numpy as np
+
+        works = [self.exchange.get(gatherer, Work()) for gatherer in gatherers]
+        amount, seconds = np.array([w.amount for w in works], float), np.array([w.seconds for w in works], float)
+        return _ratio(amount, seconds, _ratio(amount.sum(), seconds.sum(), 1.0))
+
+
+def merge(parts: Iterable[Statistics]) -> Statistics:
+    """The statistics of all together."""
+    team = Statistics()
+    for part in parts:
+        for at, figures in part.superpages.items():
+            _add_figures(team.superpages.setdefault(at, Figures()), figures)
+        for gatherer, row in part.rates.items():
+            known = team.rates.setdefault(gatherer, {})
+            for at, work in row.items():
+                _add_work(known.setdefault(at, Work()), work)
+        for gatherer, work in part.exchange.items():
+            _add_work(team.exchange.setdefault(gatherer, Work()), work)
+        for source, targets in part.links.items():
+            counts = team.links.setdefault(source, {})
+            for target, links in targets.items():
+                counts[target] = counts.get(target, 0) + links
+    return team
+
+
+def project(old: Statistics, cuts: Cuts, new: Superpages) -> Statistics:
+    """The statistics under a new expansion (`cuts` are the old one's): divided as the visits were."""
+    parts: dict[int, list[tuple[int, float]]] = {}
+    for before, after, visits in new.shares:
+        parts.setdefault(before, []).append((after, visits))
+
+    def heirs(before: int) -> list[tuple[int, float]]:
+        return parts.get(before) or [(new.locate(cuts[before]), 1.0)]
+
+    moved = Statistics(exchange=old.exchange)
+    for before, figures in old.superpages.items():
+        for after, each in _divide(heirs(before), *msgspec.structs.astuple(figures)):
+            _add_figures(moved.superpages.setdefault(after, Figures()), Figures(*each))
+    for gatherer, row in old.rates.items():
+        rates = moved.rates.setdefault(gatherer, {})
+        for before, work in row.items():
+            for (after, share), (_, (amount,)) in zip(heirs(before), _divide(heirs(before), work.amount)):
+                seconds = work.seconds * share / math.fsum(share for _, share in heirs(before))
+                _add_work(rates.setdefault(after, Work()), Work(amount, seconds))
+    for source, targets in old.links.items():
+        for target, links in targets.items():
+            pairs = [((s, t), x * y) for s, x in heirs(source) for t, y in heirs(target)]
+            for (s, t), (count,) in _divide(pairs, links):
+                if count:
+                    row_of = moved.links.setdefault(s, {})
+                    row_of[t] = row_of.get(t, 0) + count
+    return moved
+
+
+def _divide(shares: Sequence[tuple[K, float]], *amounts: int) -> list[tuple[K, list[int]]]:
+    """Whole parts of the amounts in proportion to the shares; they add up to the amounts."""
+    total = math.fsum(share for _, share in shares)
+    ends = [0.0, *accumulate(share / total for _, share in shares)]
+    ends[-1] = 1.0
+    marks = [[round(amount * end) for amount in amounts] for end in ends]
+    return [(to, [b - a for a, b in zip(low, high)]) for (to, _), (low, high) in zip(shares, pairwise(marks))]
+
+
+def _add_figures(total: Figures, more: Figures) -> None:
+    total.seen += more.seen
+    total.queued += more.queued
+    total.pages += more.pages
+    total.bytes += more.bytes
+
+
+def _add_work(total: Work, more: Work) -> None:
+    total.amount += more.amount
+    total.seconds += more.seconds
+
+
+def _ratio(amount: Any, seconds: Any, prior: Any) -> "NDArray[np.float64]":
+    """Amount per second (of arrays), drawn to the prior rate where there is little evidence."""
+    rate: NDArray[np.float64] = (amount + _PRIOR) / (seconds + _PRIOR / prior)
+    return rate

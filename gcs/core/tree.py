@@ -1,0 +1,148 @@
+"""The URL tree: which superpage a URL belongs to, and what one gatherer has seen of each.
+
+An expansion is written down by its *cuts*: the sorted keys at which one superpage ends and the next one begins, the
+first of them the start of the key space. Superpage i is the range [cuts[i], cuts[i + 1]), the last one ends with
+the space. A singleton expansion of node p by token t puts a cut before and a cut behind the subtree of p·t; an
+interval expansion puts a cut before the first token of each interval. So what is left of a node beside its
+singletons has an owner too (the intervals between them; the first one holds the node's own page), and whatever
+the cuts are, the superpages partition the key space. A superpage's number is its place in key order.
+
+To locate a key is a binary search in the cuts, whatever the depth of the tree: a key costs more to make than to find.
+
+Invariant: the visits of a copy are those that were given to it; copies with equal cuts add up (`merge`), in any order.
+It must not decide where to cut (`core.superpages`) nor who owns what (`core.plan`).
+"""
+
+from bisect import bisect_right
+from collections.abc import Container, Iterator, Sequence
+from itertools import pairwise
+from random import Random
+
+from gcs.core.leaf import Leaf, Limits
+from gcs.core.sortkey import FIRST_KEY, LAST_KEY, SEPARATOR, SUBTREE_END
+
+Cuts = tuple[bytes, ...]
+#: the expansion with which a crawl begins when the user gives none: all the web is one superpage
+WHOLE: Cuts = (FIRST_KEY,)
+#: items that the leaves of a copy may remember together
+_BUDGET = 10_000
+#: visits of a leaf that are counted together; enough of them to see where its stem is
+_BATCH = 64
+
+
+def limits_for(share: float) -> Limits:
+    """What a leaf with this share of a copy's visits may remember: the paper's 50–200 hot tokens, 50 samples or more.
+
+    The heavy ones are those that will be cut, and the first expansion of a large crawl must not be a guess.
+    """
+    sample = max(int(_BUDGET * share), 50)
+    return Limits(hot=min(sample, 200), cool=sample, keys=sample)
+
+
+class Tree:
+    """One gatherer's copy. filled by: visit, for each URL that is new to the gatherer that owns it."""
+
+    def __init__(self, cuts: Cuts, random: Random, limits: Limits | None = None) -> None:
+        if not is_expansion(cuts):
+            raise ValueError("cuts must ascend from the first key")
+        self.cuts = cuts
+        self._random = random
+        #: what each leaf may remember; unless given, it depends on its share of the visits
+        self._limits = limits
+        self._visits = 0
+        self._leaves: list[Leaf | None] = [None] * len(cuts)
+
+    @property
+    def visits(self) -> int:
+        """W: the visits of the root."""
+        return sum(leaf.visits for _, leaf in self.leaves())
+
+    def locate(self, key: bytes) -> int:
+        """The superpage of a key."""
+        return bisect_right(self.cuts, key) - 1
+
+    def visit(self, key: bytes) -> None:
+        """Count a URL that is new: processed, or put into the queue."""
+        at = bisect_right(self.cuts, key) - 1
+        leaf = self._leaves[at] or self._fresh(at)
+        leaf.pending.append(key)
+        if len(leaf.pending) >= _BATCH:
+            self._fold(leaf)
+
+    def range_of(self, superpage: int) -> tuple[bytes, bytes]:
+        """The range [low, high) of a superpage."""
+        return range_of(self.cuts, superpage)
+
+    def leaves(self) -> Iterator[tuple[int, Leaf]]:
+        """The superpages that were visited, with their statistics."""
+        for at, leaf in enumerate(self._leaves):
+            if leaf is not None:
+                if leaf.pending:
+                    self._fold(leaf)
+                yield at, leaf
+
+    def weights(self) -> list[int]:
+        """Visits of each superpage."""
+        weights = [0] * len(self.cuts)
+        for at, leaf in self.leaves():
+            weights[at] = leaf.visits
+        return weights
+
+    def visits_in(self, low: bytes, high: bytes) -> int:
+        """Visits of the superpages that begin in a range: of a node that is expanded, such as a domain or a host."""
+        return sum(leaf.visits for at, leaf in self.leaves() if low <= self.cuts[at] < high)
+
+    def keep(self, superpages: Container[int]) -> None:
+        """Forget all superpages but these: those that move are counted by their new owner as it gets their URLs."""
+        for at, leaf in self.leaves():
+            if at not in superpages:
+                self._leaves[at] = None
+                self._visits -= leaf.visits
+
+    def put(self, superpage: int, leaf: Leaf) -> None:
+        """Let a superpage that was not visited have these statistics (a decoded copy, a new expansion)."""
+        self._leaves[superpage] = leaf
+        self._visits += leaf.visits
+
+    def _fresh(self, at: int) -> Leaf:
+        leaf = self._leaves[at] = Leaf(node_of(*self.range_of(at)), self._limits or limits_for(0), self._random)
+        return leaf
+
+    def _fold(self, leaf: Leaf) -> None:
+        self._visits += len(leaf.pending)
+        leaf.fold(self._limits or limits_for((leaf.visits + len(leaf.pending)) / self._visits))
+
+
+def merge(trees: Sequence[Tree]) -> Tree:
+    """The copies of several gatherers as one. It remembers all that they do, so it may pass the limits of a copy."""
+    first = trees[0]
+    if any(tree.cuts != first.cuts for tree in trees):
+        raise ValueError("only copies of one expansion can be merged")
+    known: dict[int, list[Leaf]] = {}
+    for tree in trees:
+        for at, leaf in tree.leaves():
+            known.setdefault(at, []).append(leaf)
+    merged = Tree(first.cuts, first._random, first._limits)
+    for at, leaves in known.items():
+        merged.put(at, leaves[0].join(leaves[1:]))
+    return merged
+
+
+def is_expansion(cuts: Sequence[bytes]) -> bool:
+    """Whether the superpages between these cuts partition the key space."""
+    return bool(cuts) and cuts[0] == FIRST_KEY and cuts[-1] < LAST_KEY and all(a < b for a, b in pairwise(cuts))
+
+
+def range_of(cuts: Sequence[bytes], superpage: int) -> tuple[bytes, bytes]:
+    """The range [low, high) of a superpage."""
+    return cuts[superpage], cuts[superpage + 1] if superpage + 1 < len(cuts) else LAST_KEY
+
+
+def node_of(low: bytes, high: bytes) -> bytes:
+    """The deepest node of the URL tree whose subtree holds the range [low, high)."""
+    node = low
+    if node.endswith(SUBTREE_END):  # behind a singleton: its parent's children go on here
+        node = node[: max(node.rfind(SEPARATOR), 0)]
+    while node and high > node + SUBTREE_END:
+        node = node[: max(node.rfind(SEPARATOR), 0)]
+    return node
