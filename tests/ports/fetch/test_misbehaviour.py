@@ -63,7 +63,6 @@ def forever(first: bytes, again: bytes):
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "in the middle"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", ""),
         (b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello", ""),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nhello", ""),
     ],
 )
 async def test_answer_that_is_not_http_is_a_protocol_failure(serve, ask, sent: bytes, words: str) -> None:
