@@ -1,13 +1,15 @@
 """Logging: stdlib logging with a stable event name and fields. INFO is a change of state.
 
-    events = Events("gatherer")
-    events.info("resumed", queued=120, pages=31)      →      gatherer.resumed queued=120 pages=31
+events = Events("gatherer")
+events.info("resumed", queued=120, pages=31)      →      gatherer.resumed queued=120 pages=31
 """
 
 import json
 import logging
 import sys
 from typing import Any
+
+LEVELS = ("debug", "info", "warning", "error")
 
 
 class Events:

@@ -7,11 +7,13 @@ nearest known one. Documentation of a key is the `#:` comment above its field: `
 import dataclasses
 import difflib
 import inspect
+import math
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
@@ -29,6 +31,7 @@ from gcs.ports.summarise.options import SummarySettings
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
 NOT_SETTINGS = frozenset({"GCS_SPACE"})
+NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +72,40 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
 
 
-def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
-    """The settings of a run. `flags` maps dotted keys ("politeness.delay_s") to values; None counts as not given."""
-    tree: dict[str, dict[str, object]] = {}
+def load(
+    file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, object],
+    before: Mapping[str, object] = NOTHING,
+) -> Settings:
+    """The settings of a run. `flags` maps dotted keys ("politeness.delay_s") to values; None counts as not given.
+
+    `before` are those of an earlier run of the same crawl (`differences`): they hold unless said otherwise.
+    """
+    known, tree = types(), dict[str, dict[str, object]]()
     for source, values in (
+        ("earlier run", before),
         (str(file), _from_file(file) if file else {}),
         ("environment", _from_environment(environment)),
         ("command line", {key: value for key, value in flags.items() if value is not None}),
     ):
         for dotted, value in values.items():
-            _check_key(dotted, source)
+            if dotted not in known:
+                raise SettingsError(f"{source}: unknown setting '{dotted}'{_nearest(dotted, known)}")
             section, _, key = dotted.partition(".")
-            tree.setdefault(section, {})[key] = _split(value, types()[dotted])
-    try:
-        return msgspec.convert(tree, Settings, strict=False)
-    except msgspec.ValidationError as error:
-        raise SettingsError(f"settings: {str(error).replace('`$.', '`')}") from None
+            tree.setdefault(section, {})[key] = _convert(dotted, value, known[dotted], source)
+    return Settings(**{name: part(**tree.get(name, {})) for name, part in _parts().items()})
+
+
+def differences(settings: Settings) -> dict[str, object]:
+    """The dotted keys whose values are not the defaults."""
+    changed: dict[str, object] = {}
+    for name, part in _parts().items():
+        values, defaults = getattr(settings, name), part()
+        for key in (key.name for key in dataclasses.fields(part)):
+            if getattr(values, key) != getattr(defaults, key):
+                changed[f"{name}.{key}"] = getattr(values, key)
+    return changed
 
 
 def with_user_agent(settings: Settings) -> Settings:
@@ -99,25 +120,24 @@ def with_user_agent(settings: Settings) -> Settings:
 def types() -> dict[str, Any]:
     """Every dotted key with the type of its value."""
     return {
-        f"{section.name}.{name}": annotation
-        for section in dataclasses.fields(Settings)
-        for name, annotation in typing.get_type_hints(section.type).items()
-        if name in {known.name for known in dataclasses.fields(typing.cast(Any, section.type))}
+        f"{section}.{name}": annotation
+        for section, part in _parts().items()
+        for name, annotation in typing.get_type_hints(part).items()
+        if name in {known.name for known in dataclasses.fields(part)}
     }
 
 
 def documentation() -> Iterator[tuple[str, object, str]]:
     """Every dotted key with its default and the text of its `#:` comment."""
-    defaults = Settings()
-    for section in dataclasses.fields(Settings):
-        part = getattr(defaults, section.name)
+    for section, part in _parts().items():
+        defaults = part()
         notes: list[str] = []
-        for line in map(str.strip, inspect.getsource(type(part)).splitlines()):
+        for line in map(str.strip, inspect.getsource(part).splitlines()):
             name = line.partition(":")[0]
             if line.startswith("#:"):
                 notes.append(line[2:].strip())
-            elif hasattr(part, name) and line.startswith(f"{name}:"):
-                yield f"{section.name}.{name}", getattr(part, name), " ".join(notes)
+            elif hasattr(defaults, name) and line.startswith(f"{name}:"):
+                yield f"{section}.{name}", getattr(defaults, name), " ".join(notes)
                 notes = []
 
 
@@ -126,7 +146,9 @@ def _from_file(file: Path) -> dict[str, object]:
         tree = tomllib.loads(file.read_text())
     except OSError as error:
         raise SettingsError(f"{file}: cannot be read ({error.strerror}); give a TOML file with -c") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}: not TOML: it is no UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file}: not TOML: {error}") from None
     flat: dict[str, object] = {}
     for section, values in tree.items():
@@ -147,22 +169,39 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, object]:
     return found
 
 
-def _check_key(dotted: str, source: str) -> None:
-    if dotted not in types():
-        raise SettingsError(f"{source}: unknown setting '{dotted}'{_nearest(dotted, types())}")
-
-
 def _nearest(name: str, known: Mapping[str, object]) -> str:
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"; did you mean '{close[0]}'?" if close else f"; known sections: {_sections()}"
 
 
 def _sections() -> str:
-    return ", ".join(section.name for section in dataclasses.fields(Settings))
+    return ", ".join(_parts())
 
 
-def _split(value: object, annotation: object) -> object:
-    """A list that comes as text is separated by commas."""
+def _parts() -> dict[str, Any]:
+    """The sections, each with the dataclass whose fields are its keys."""
+    return {part.name: part.type for part in dataclasses.fields(Settings)}
+
+
+def _convert(dotted: str, value: object, annotation: Any, source: str) -> object:
+    """A value of the key's type. As text, a list is separated by commas, and nothing at all stands for None."""
+    given = value
     if isinstance(value, str) and typing.get_origin(annotation) is tuple:
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return value
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    elif value == "" and type(None) in typing.get_args(annotation):
+        return None
+    try:
+        converted = msgspec.convert(value, annotation, strict=False)
+    except msgspec.ValidationError:
+        raise SettingsError(f"{source}: {dotted} is {given!r}: give {_wanted(annotation)}") from None
+    if isinstance(converted, int | float) and not 0 <= converted < math.inf:
+        raise SettingsError(f"{source}: {dotted} is {given!r}: it must not be negative or without end")
+    return converted
+
+
+def _wanted(annotation: Any) -> str:
+    """What a type accepts, for a person."""
+    if typing.get_origin(annotation) is Literal:
+        return ", ".join(map(str, typing.get_args(annotation)))
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    return names.get(annotation, "a list of texts" if typing.get_origin(annotation) is tuple else "text")

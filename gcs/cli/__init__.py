@@ -55,11 +55,21 @@ def main() -> None:
     except GcsError as error:
         click.echo(f"gcs: {error}", err=True)
         sys.exit(error.exit_code)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        click.echo(f"gcs: {_one_line(error)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output has gone: nothing is wrong
         sys.stderr.close()
         sys.exit(0)
+
+
+def _one_line(error: click.ClickException) -> str:
+    """What click has to say, and where to read more."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    help_of = f" (see {context.command_path} --help)" if context else ""
+    return " ".join(error.format_message().split()).removesuffix(".") + help_of

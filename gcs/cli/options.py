@@ -2,7 +2,7 @@
 
 import os
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,9 +66,16 @@ def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def read(options: dict[str, Any], extra: dict[str, object] | None = None) -> Settings:
-    """The settings of this run: takes its own options out of `options`; `extra` stands behind the flags."""
-    flags = dict(extra or {})
+def read(
+    options: dict[str, Any],
+    extra: Mapping[str, object] = settings.NOTHING,
+    before: Mapping[str, object] = settings.NOTHING,
+) -> Settings:
+    """The settings of this run: takes its own options out of `options`; `extra` stands behind the flags.
+
+    `before` are those of an earlier run of the same crawl: they stand behind everything.
+    """
+    flags = dict(extra)
     for assignment in options.pop("assignments"):
         key, equals, value = assignment.partition("=")
         if not equals:
@@ -78,7 +85,7 @@ def read(options: dict[str, Any], extra: dict[str, object] | None = None) -> Set
         value = options.pop(_variable(key))
         if value is not None:
             flags[key] = value
-    return settings.load(options.pop("config"), os.environ, flags)
+    return settings.load(options.pop("config"), os.environ, flags, before)
 
 
 def _bound(flag: str, key: str) -> type[click.Option]:

@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from gcs.cli.memory import write_whole
 from gcs.cli.run import Outcome
 from gcs.core.report import Report
-from gcs.errors import StoreError
 
 EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
 
@@ -15,13 +15,7 @@ EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
 def save_report(report: Report, file: Path) -> None:
     """Write report.json in one step."""
     text = msgspec.json.format(msgspec.json.encode(report), indent=1)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_name(f".{file.name}.part")
-        partial.write_bytes(text + b"\n")
-        partial.replace(file)
-    except OSError as error:
-        raise StoreError(f"{file}: the report cannot be written ({error.strerror})") from None
+    write_whole(file, text + b"\n", "give another place with --report FILE")
 
 
 def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:

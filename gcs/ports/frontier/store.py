@@ -309,9 +309,10 @@ def _open(directory: Path, fsync: bool) -> Any:
 
 
 def _store_error(directory: Path, error: Exception) -> StoreError:
-    text = str(error)
-    if getattr(error, "errno", None) == errno.ENOSPC or "No space" in text:
+    if getattr(error, "errno", None) == errno.ENOSPC or "No space" in str(error):
         text = "the disk is full; free some space and run the same command again: the crawl resumes"
-    elif getattr(error, "errno", None) in (errno.EROFS, errno.EACCES, errno.EPERM):
-        text = f"cannot write here ({text}); choose another -o DIR"
+    elif isinstance(error, OSError):
+        text = f"cannot write here ({error.strerror}); choose another -o DIR"
+    else:
+        text = str(error)
     return StoreError(f"{directory}: {text}")

@@ -70,13 +70,14 @@ class Store:
         for name in (gatherer, crawl):
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{name!r} cannot be part of a file name: use letters, digits, '.', '_' and '-'")
+        remote = Remote(settings.url) if settings.url else None  # first: a bad URL leaves no trace
         layout = Layout(directory, gatherer, settings.url)
         layout.make()
         if digests is None and settings.warc_digests:
             digests = RecentDigests(settings.warc_digests)
         prefix = f"{crawl}-{gatherer}"
         warcs = WarcFiles(layout.warc, prefix, settings, digests, {"isPartOf": crawl, **(info or {})}, clock)
-        store = cls(layout, settings, warcs, Remote(settings.url) if settings.url else None)
+        store = cls(layout, settings, warcs, remote)
         try:
             store._recover(prefix)
         except BaseException:
