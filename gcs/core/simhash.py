@@ -6,41 +6,68 @@ of the signature is the majority of that bit over the hashes of all features (Ch
 stable: signatures are stored, so the constants below must not change.
 """
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 #: bytes that make a feature: two 64-bit words
 _FEATURE_BYTES = 16
-#: odd constants of the mixing steps (splitmix64 and its kin)
-_MIX_FIRST = 0x9E3779B97F4A7C15
-_MIX_SECOND = 0xC2B2AE3D27D4EB4F
-_MIX_LAST = 0xBF58476D1CE4E5B9
 #: text beyond this does not count: near-duplicates show much earlier
 _MAX_BYTES = 256 * 1024
-#: one bit in each byte of a 64-bit word: eight counters that a sum of up to 255 words cannot overflow
-_LANES = 0x0101010101010101
-_ROWS = 255
+#: a lane is one byte of a 64-bit word, counts one bit, and so cannot take more words than this
+_LANE_MAX = 255
+
+
+class _Constants(NamedTuple):
+    """numpy, and the numbers as it wants them: made once, since making them costs as much as using them."""
+
+    numpy: Any
+    #: odd multipliers, as in splitmix64 and its kin
+    mix_first: Any
+    mix_second: Any
+    mix_last: Any
+    half: Any
+    #: 0…7, one below the other
+    bits: Any
+    #: the lowest bit of each lane
+    lanes: Any
+
+
+@cache
+def _constants() -> _Constants:
+    import numpy as np  # 110 ms, and crawls for links only never come here
+
+    return _Constants(
+        np,
+        np.uint64(0x9E3779B97F4A7C15),
+        np.uint64(0xC2B2AE3D27D4EB4F),
+        np.uint64(0xBF58476D1CE4E5B9),
+        np.uint64(32),
+        np.arange(8, dtype=np.uint64)[:, None],
+        np.uint64(0x0101010101010101),
+    )
 
 
 def simhash(text: str) -> int:
     """The signature; 0 for a text without a word."""
-    import numpy as np  # 110 ms, and `links` crawls never come here
-
+    constants = _constants()
+    np = constants.numpy
     data = text.lower().encode("utf-8", "replace")[:_MAX_BYTES]
     padded = b"\n" + data + bytes(_FEATURE_BYTES)
-    octets = np.frombuffer(padded, np.uint8)
-    before, here = octets[: len(data)], octets[1 : len(data) + 1]
-    starts = np.flatnonzero(((before <= 0x20) & (here > 0x20)) | (here >= 0xE0))
+    octets = np.frombuffer(padded, np.uint8, len(data) + 1)
+    space = octets <= 0x20
+    begins = space[:-1] > space[1:]
+    if not text.isascii():
+        begins |= octets[1:] >= 0xE0  # the first octet of a letter in a script like Chinese
+    starts = np.flatnonzero(begins)
     if not len(starts):
         return 0
-    first: Any = np.ndarray((len(data),), "<u8", padded, offset=1, strides=(1,))  # the 8 octets from each octet
-    second: Any = np.ndarray((len(data),), "<u8", padded, offset=9, strides=(1,))  # the 8 after these
-    hashes = first.take(starts)
-    hashes *= np.uint64(_MIX_FIRST)
-    hashes ^= second.take(starts) * np.uint64(_MIX_SECOND)
-    hashes ^= hashes >> np.uint64(32)
-    hashes *= np.uint64(_MIX_LAST)
-    hashes ^= hashes >> np.uint64(29)
-    return _majority(hashes)
+    first = np.ndarray((len(data),), "<u8", padded, offset=1, strides=(1,))  # the 8 octets from each octet
+    second = np.ndarray((len(data),), "<u8", padded, offset=9, strides=(1,))  # the 8 after these
+    hashes = first.take(starts) * constants.mix_first
+    hashes ^= second.take(starts) * constants.mix_second
+    hashes ^= hashes >> constants.half
+    hashes *= constants.mix_last
+    return _majority(hashes, constants)
 
 
 def distance(one: int, other: int) -> int:
@@ -48,17 +75,11 @@ def distance(one: int, other: int) -> int:
     return (one ^ other).bit_count()
 
 
-def _majority(hashes: Any) -> int:
+def _majority(hashes: Any, constants: _Constants) -> int:
     """For each of 64 bits, whether more than half of the hashes have it."""
-    import numpy as np
-
-    count = len(hashes)
-    rows = -(-count // _ROWS)
-    filled = np.zeros(rows * _ROWS, np.uint64)
-    filled[:count] = hashes
-    bits = (filled >> np.arange(8, dtype=np.uint64)[:, None]) & np.uint64(_LANES)  # 8 positions × words
-    lanes = bits.reshape(8, rows, _ROWS).sum(axis=2, dtype=np.uint64)  # 8 counters in each word
-    counts = lanes.astype("<u8").view(np.uint8).reshape(8, rows, 8).sum(axis=1, dtype=np.uint32)  # [bit, octet]
-    votes = 2 * counts > count
-    octets = np.packbits(votes, axis=0, bitorder="little")[0]
-    return int.from_bytes(octets.tobytes(), "little")
+    np = constants.numpy
+    bits = (hashes >> constants.bits) & constants.lanes  # row k: bit k of every octet, each in a lane
+    sums = np.add.reduceat(bits, range(0, len(hashes), _LANE_MAX), axis=1).astype("<u8", copy=False)
+    counts = sums.view(np.uint8).reshape(8, -1, 8).sum(axis=1, dtype=np.uint32)  # of [bit, octet]
+    votes = np.packbits(counts > len(hashes) // 2, axis=0, bitorder="little")
+    return int.from_bytes(votes.tobytes(), "little")

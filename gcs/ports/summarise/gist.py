@@ -20,9 +20,9 @@ def gist(description: str, text: str) -> str:
     for line in text[: 20 * _LETTERS].splitlines():
         if len(line) < _LINE_LETTERS:
             continue
-        for sentence in _SENTENCE.findall(" ".join(line.split())):
-            sentences.append(sentence.strip())
-            letters += len(sentence)
+        for match in _SENTENCE.finditer(" ".join(line[: 4 * _LETTERS].split())):
+            sentences.append(match[0].strip())
+            letters += len(match[0])
             if len(sentences) == _SENTENCES or letters > _LETTERS:
                 return _clipped(" ".join(sentences))
     return _clipped(" ".join(sentences) or " ".join(text[:_LETTERS].split()))

@@ -39,9 +39,9 @@ def summarise_links(markup: bytes, options: Options = DEFAULT) -> Document:
         if tag == _A:
             hrefs.append(node.attrs.get("href") or "")
         elif tag == _META:
-            reading.meta(node.attributes, options.agent)
+            reading.meta(node.attributes.get, options.agent)
         elif tag == _LINK:
-            reading.link(node.attributes)
+            reading.link(node.attributes.get)
         elif tag == _TITLE:
             if not _inside_svg(node):
                 reading.title(node.text())
@@ -52,7 +52,7 @@ def summarise_links(markup: bytes, options: Options = DEFAULT) -> Document:
         elif tag in _FRAMES:
             hrefs.append(node.attrs.get("src") or "")
         else:
-            reading.image(node.attributes)
+            reading.image(node.attributes.get)
     declared = root.attrs.get("lang") or root.attrs.get("xml:lang")
     return reading.document(options, language=reading.language(declared))
 

@@ -89,9 +89,9 @@ def _read(document: Any, reading: Reading, options: Options) -> str | None:
         if tag in ("a", "area"):
             hrefs.append(node.getattr("href") or "")
         elif tag == "meta":
-            reading.meta(_attributes(node), options.agent)
+            reading.meta(node.getattr, options.agent)
         elif tag == "link":
-            reading.link(_attributes(node))
+            reading.link(node.getattr)
         elif tag == "title":
             if not _inside_svg(node):
                 reading.title(node.text)
@@ -100,13 +100,9 @@ def _read(document: Any, reading: Reading, options: Options) -> str | None:
         elif tag in ("iframe", "frame"):
             hrefs.append(node.getattr("src") or "")
         else:
-            reading.image(_attributes(node))
+            reading.image(node.getattr)
     root = document.first_element_child
     return (root.getattr("lang") or root.getattr("xml:lang")) if root else None
-
-
-def _attributes(node: Any) -> dict[str, str | None]:
-    return {name: node.getattr(name) for name in node.attrs}
 
 
 def _inside_svg(node: Any) -> bool:

@@ -5,7 +5,7 @@ title, base, canonical, description and refresh count; robots directives add up.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from gcs.core.page import Document
 from gcs.ports.summarise.options import Options
@@ -30,7 +30,8 @@ _LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})(?:[-_,]|\s*$)")
 _DESCRIPTORS = re.compile(r"(?:[^(,]|\([^)]*\)?)*+")
 _SPACE = " \t\n\f\r"
 
-Attributes = Mapping[str, str | None]
+#: how an element is asked for one of its attributes: each parser has its own way
+Attribute = Callable[[str], str | None]
 
 
 class Reading:
@@ -43,10 +44,10 @@ class Reading:
         self._found: dict[str, str] = {}
         self._directives: list[str] = []
 
-    def meta(self, attributes: Attributes, agent: str) -> None:
+    def meta(self, get: Attribute, agent: str) -> None:
         """A <meta content>."""
-        name = attributes.get("name") or attributes.get("property")
-        content = attributes.get("content") or ""
+        name = get("name") or get("property")
+        content = get("content") or ""
         if name:
             name = name.lower()
             if name in ("description", "og:description"):
@@ -54,7 +55,7 @@ class Reading:
             elif name in ("robots", agent):
                 self._directives += [directive.strip() for directive in content.lower().split(",")]
             return
-        http_equiv = (attributes.get("http-equiv") or "").lower()
+        http_equiv = (get("http-equiv") or "").lower()
         if http_equiv == "refresh":
             target = refresh_target(content)
             if target:
@@ -62,27 +63,27 @@ class Reading:
         elif http_equiv == "content-language":
             self._found.setdefault("language", content)
 
-    def link(self, attributes: Attributes) -> None:
+    def link(self, get: Attribute) -> None:
         """A <link rel href>."""
-        relations = (attributes.get("rel") or "").lower().split()
+        relations = (get("rel") or "").lower().split()
         if "stylesheet" in relations:  # the usual one, first
             return
-        href = attributes.get("href") or ""
+        href = get("href") or ""
         if "canonical" in relations:
             self._found.setdefault("canonical", href)
         elif (
             not _FOLLOWED.isdisjoint(relations)
             and "nofollow" not in relations
-            and _FOLLOWED_TYPE.match(attributes.get("type") or "")
+            and _FOLLOWED_TYPE.match(get("type") or "")
         ):
             self.hrefs.append(href)
 
-    def image(self, attributes: Attributes) -> None:
+    def image(self, get: Attribute) -> None:
         """An <img> or a <source>."""
-        source = attributes.get("src")
+        source = get("src")
         if source:
             self.hrefs.append(source)
-        self.hrefs.extend(srcset_urls(attributes.get("srcset") or ""))
+        self.hrefs.extend(srcset_urls(get("srcset") or ""))
 
     def base(self, href: str) -> None:
         """A <base href>."""
