@@ -17,7 +17,13 @@ Tables (LMDB), all changed inside one open transaction that `commit` closes:
     taken   (same key)                          → Entry     filled by take; emptied by finish, retry
     later   due time, sequence                  → queue key, Entry   filled by retry; emptied by wake
     hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
-    notes   name                                → bytes     robots.txt, politeness of hosts, checkpoint position
+    notes   name                                → bytes     robots.txt, checkpoint position, tally, plan
+
+and for a gatherer of a team (`exchange`):
+
+    sent    sort key                            → nothing   the c-hit table: foreign URLs that were posted
+    held    sort key                            → Entry     URLs of a range whose hand-over is not complete
+    outbox  number                              → destination, tuple   kept until the receiver has committed it
 """
 
 from gcs.ports.frontier.entry import Entry, Mark

@@ -23,7 +23,7 @@ class Glance:
 def glance(directory: Path) -> Glance:
     """How the frontier in this directory stands."""
     try:
-        environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=6, lock=True)
+        environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=9, lock=True)
     except lmdb.Error as error:
         raise StoreError(f"{directory}: the frontier cannot be read ({error})") from None
     with environment, environment.begin() as txn:

@@ -9,21 +9,20 @@ Invariants
 import errno
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from typing import IO, Any
 
 import lmdb
-import xxhash
 
 from gcs.core import sortkey
 from gcs.errors import StoreError, UsageError
 from gcs.ports.frontier.entry import Entry, Mark, decode, encode
+from gcs.ports.frontier.exchange import Exchange
+from gcs.ports.frontier.key import short
 
-#: LMDB's own limit is 511 bytes; longer sort keys end in a hash of the whole
-MAX_KEY_BYTES = 480
 #: address space reserved for the map; the file grows only as it fills
 MAP_BYTES = 1 << 40
 #: priority and sequence at the end of a queue key: big-endian, so that bytes sort as numbers do
@@ -60,6 +59,7 @@ class Frontier:
         self._urls, self._queue, self._taken, self._later, self._hosts, self._notes = (
             self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes")
         )
+        self.exchange = Exchange(self._env, lambda: self._txn)
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self._restore_taken()
@@ -198,9 +198,11 @@ class Frontier:
                 get = self._txn.get
                 yield decode(get(place, db=self._queue) or get(place, db=self._taken) or later[place])
 
-    def drop(self, low: bytes, high: bytes) -> int:
-        """Forget the range [low, high): its marks and whatever waits there."""
+    def drop(self, low: bytes, high: bytes, keep: Container[str] = ()) -> int:
+        """Forget the range [low, high), its marks and whatever waits there, but for the URLs to keep."""
         keys = [key for key, _ in self.scan(low, high)]
+        if keep:
+            keys = [key for key in keys if sortkey.url_of(key) not in keep]
         dropped_places = {place for key in keys if (place := self._place(key)) is not None}
         for key in keys:
             self._txn.delete(key, db=self._urls)
@@ -212,16 +214,27 @@ class Frontier:
                 self._txn.delete(due, db=self._later)
         return len(keys)
 
+    def put_back(self, urls: Iterable[str]) -> None:
+        """Taken entries that were not requested go back to the queue, where they were."""
+        for url in urls:
+            place = self._place(_key(url))
+            if place is not None and (packed := self._txn.pop(place, db=self._taken)) is not None:
+                self._txn.put(place, packed, db=self._queue)
+
+    def adopt(self, url: str, mark: Mark) -> bool:
+        """Take over the mark of a URL that another gatherer finished; False if the URL is known here."""
+        return bool(self._txn.put(_key(url), mark.value, overwrite=False, db=self._urls))
+
     # -- notes -----------------------------------------------------------------------------------------
 
     def note(self, name: str) -> bytes | None:
         """A value kept beside the URLs, durable with them."""
-        value = self._txn.get(_short(name.encode()), db=self._notes)
+        value = self._txn.get(short(name.encode()), db=self._notes)
         return None if value is None else bytes(value)
 
     def set_note(self, name: str, value: bytes) -> None:
         """Keep a small value beside the URLs."""
-        self._txn.put(_short(name.encode()), value, db=self._notes)
+        self._txn.put(short(name.encode()), value, db=self._notes)
 
     # -- life ------------------------------------------------------------------------------------------
 
@@ -256,14 +269,7 @@ class Frontier:
 
 
 def _key(url: str) -> bytes:
-    return _short(sortkey.sort_key(url))
-
-
-def _short(key: bytes) -> bytes:
-    """The key as LMDB can hold it. A cut key keeps its order against every shorter one, which is all ranges need."""
-    if len(key) <= MAX_KEY_BYTES:
-        return key
-    return key[: MAX_KEY_BYTES - 18] + b"\x00#" + xxhash.xxh3_64_hexdigest(key).encode()
+    return short(sortkey.sort_key(url))
 
 
 def _host(key: bytes) -> bytes:
@@ -302,7 +308,7 @@ def _open(directory: Path, fsync: bool) -> Any:
     try:
         # readahead off: access is by key, and a read-ahead page counts as our memory
         return lmdb.open(
-            os.fspath(directory), map_size=MAP_BYTES, max_dbs=6, sync=fsync, readahead=False, meminit=False
+            os.fspath(directory), map_size=MAP_BYTES, max_dbs=9, sync=fsync, readahead=False, meminit=False
         )
     except (lmdb.Error, OSError) as error:
         raise _store_error(directory, error) from error

@@ -1,0 +1,36 @@
+"""The settings of a team: how its members keep in touch, and when and how they share the work anew."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSettings:
+    """The same for all members of a crawl."""
+
+    #: what becomes of a foreign URL: sent to its owner, dropped, or fetched by its finder when it has nothing else
+    mode: Literal["exchange", "firewall", "cross-over"] = "exchange"
+    #: seconds without a heartbeat after which a gatherer counts as gone
+    lease_s: float = 10.0
+    #: seconds between two heartbeats
+    beat_s: float = 0.5
+    #: δ of the paper: superpages that a gatherer owns, at least
+    delta: int = 20
+    #: how superpages are shared out: greedy (Partition I), links (Partition II); both move as little as they can
+    partition: Literal["greedy", "links"] = "greedy"
+    #: URLs of large in-degree that everybody knows and nobody posts; 0 for none
+    hot_pages: int = 1_000
+    #: URLs in one block
+    block_urls: int = 1_000
+    #: seconds between two rebalances, at least; doubled after each one that was not forced, up to 16 times this
+    rebalance_s: float = 2.0
+    #: rebalance when a gatherer has less than this share of the mean remaining work …
+    idle_share: float = 0.25
+    #: … and there are at least so many queued URLs per gatherer to share
+    idle_urls: int = 50
+    #: rebalance when the present owners need so many times the time of the best ones (physical locality)
+    locality: float = 2.0
+    #: rebalance when this holds: an expression over members, queued, pages, imbalance, urls_per_page, epoch_s
+    trigger: str = ""
+    #: seconds after which the range of a gatherer whose disk cannot be reached is found again through the others' links
+    recover_s: float = 60.0

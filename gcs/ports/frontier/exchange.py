@@ -1,0 +1,73 @@
+"""What a gatherer of a team keeps on disk for the others: the c-hit table, held URLs, and the outbox.
+
+The tables live in the frontier's file and transaction, so that a page's mark, the foreign URLs it brought and the block
+in which they leave become durable in one step.
+
+Invariant: a block stays in the outbox until `drop_block`; a held URL stays until `release` hands it to the frontier.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from gcs.core.sortkey import sort_key
+from gcs.ports.frontier.entry import Entry, decode, encode
+from gcs.ports.frontier.key import short
+
+
+class Exchange:
+    """The exchange tables of a frontier."""
+
+    def __init__(self, environment: Any, txn: Callable[[], Any]) -> None:
+        self._txn = txn
+        self._sent, self._held, self._outbox = (environment.open_db(name) for name in (b"sent", b"held", b"outbox"))
+
+    def post(self, key: bytes) -> bool:
+        """Note that a foreign URL is being posted; False if it was before (the c-hit table)."""
+        return bool(self._txn().put(short(key), b"", overwrite=False, db=self._sent))
+
+    def forget_posts(self, low: bytes, high: bytes) -> None:
+        """The range is ours now: what was posted of it no longer matters."""
+        with self._txn().cursor(self._sent) as cursor:
+            ok = cursor.set_range(low)
+            while ok and cursor.key() and cursor.key() < high:
+                ok = cursor.delete()
+
+    def hold(self, entries: Iterable[Entry]) -> None:
+        """Keep entries of a range that is not complete yet."""
+        for entry in entries:
+            self._txn().put(short(sort_key(entry.url)), encode(entry), overwrite=False, db=self._held)
+
+    def held(self) -> int:
+        """How many entries are held."""
+        return int(self._txn().stat(self._held)["entries"])
+
+    def release(self, low: bytes, high: bytes) -> list[Entry]:
+        """Give out the held entries of a range that is complete."""
+        entries = []
+        with self._txn().cursor(self._held) as cursor:
+            ok = cursor.set_range(low)
+            while ok and cursor.key() and cursor.key() < high:
+                entries.append(decode(cursor.value()))
+                ok = cursor.delete()
+        return entries
+
+    def add_block(self, to: str, packed: bytes) -> int:
+        """Keep an encoded tuple for a destination; returns its number."""
+        with self._txn().cursor(self._outbox) as cursor:
+            number = int.from_bytes(cursor.key(), "big") + 1 if cursor.last() else 1
+        self._txn().put(number.to_bytes(8, "big"), to.encode() + b"\x00" + packed, db=self._outbox)
+        return number
+
+    def blocks(self) -> Iterator[tuple[int, str, bytes]]:
+        """All blocks that are kept: number, destination, encoded tuple."""
+        for number, packed in self._txn().cursor(self._outbox):
+            to, _, block = packed.partition(b"\x00")
+            yield int.from_bytes(number, "big"), to.decode(), block
+
+    def kept(self) -> int:
+        """How many blocks are kept."""
+        return int(self._txn().stat(self._outbox)["entries"])
+
+    def drop_block(self, number: int) -> None:
+        """The receiver has committed the block."""
+        self._txn().delete(number.to_bytes(8, "big"), db=self._outbox)
