@@ -1,0 +1,62 @@
+"""Teng's two greedy partitions (§5.3): heaviest superpage first, each to the gatherer where it hurts least.
+
+Partition I hurts least where T_s + w_j/r_sj is smallest. Partition II counts the links to what is placed already: a
+superpage goes where the slowest gatherer stays fastest, and, among such, where the sum of all times grows least; so, as
+long as there is room below the peak, it joins the superpages it is linked with.
+Both are then improved locally (`core.partition.improve`).
+
+Invariant: every superpage has an owner at the end; ties fall to the lowest number, so that the same problem gives the
+same owners.
+"""
+
+import numpy as np
+
+from gcs.core.graph import Floats
+from gcs.core.partition.assignment import Assignment
+from gcs.core.partition.improve import cut_links, lower_peak
+from gcs.core.partition.problem import Owners, Problem
+
+#: peaks closer than this (relative) are the same peak
+_SAME = 1e-9
+
+
+def partition_i(problem: Problem) -> Owners:
+    """Balance the work; links are not looked at."""
+    assignment = Assignment(problem, heed_links=False)
+    place_all(assignment, np.arange(problem.m))
+    lower_peak(assignment)
+    return assignment.owners
+
+
+def partition_ii(problem: Problem) -> Owners:
+    """Balance work and communication, with few crossing links, within the problem's tolerance."""
+    assignment = Assignment(problem, heed_links=problem.links is not None)
+    place_all(assignment, np.arange(problem.m))
+    cut_links(assignment, problem.tolerance)
+    return assignment.owners
+
+
+def place_all(assignment: Assignment, superpages: Owners) -> None:
+    """Give these superpages, which have no owner, to the parts: the greedy pass of both partitions."""
+    weight = assignment.cost_s[superpages].mean(axis=1)
+    for superpage in superpages[np.argsort(-weight, kind="stable")].tolist():
+        assignment.place(superpage, _least_harm(assignment, superpage))
+
+
+def _least_harm(assignment: Assignment, superpage: int) -> int:
+    """The part whose choice gives the smallest max_h T_h + Δ_h."""
+    own: Floats = assignment.times_s + assignment.cost_s[superpage]
+    if assignment.ties is None or not assignment.placed_ties[superpage]:
+        return int(own.argmin())
+    # Δ_h of a part that does not get it: its links to the superpage cross the border
+    ties_s = assignment.ties[superpage] * assignment.link_s
+    others = assignment.times_s + ties_s
+    own += assignment.placed_ties[superpage] * assignment.link_s - ties_s
+    slowest = int(others.argmax())
+    peaks = np.maximum(own, others[slowest])
+    others[slowest] = -np.inf
+    peaks[slowest] = max(own[slowest], others.max())
+    # own - times_s is what the chosen part gains, ties_s what it is spared as one of the others
+    total = own - assignment.times_s - ties_s
+    total[peaks > peaks.min() * (1 + _SAME)] = np.inf
+    return int(total.argmin())
