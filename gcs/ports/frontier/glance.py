@@ -27,16 +27,15 @@ def glance(directory: Path) -> Glance:
     except lmdb.Error as error:
         raise StoreError(f"{directory}: the frontier cannot be read ({error})") from None
     with environment, environment.begin() as txn:
-        sizes = {name: 0 for name in (b"urls", b"queue", b"taken", b"later")}
-        notes = {}
-        for name in sizes:
-            if txn.get(name) is not None:
-                sizes[name] = txn.stat(environment.open_db(name, txn, create=False))["entries"]
+        sizes = dict.fromkeys((b"urls", b"queue", b"taken", b"later"), 0)
+        notes: dict[str, bytes] = {}
+        for table in sizes:
+            if txn.get(table) is not None:
+                sizes[table] = txn.stat(environment.open_db(table, txn, create=False))["entries"]
         if txn.get(b"notes") is not None:
-            table = environment.open_db(b"notes", txn, create=False)
-            for name in ("tally",):
-                if (value := txn.get(name.encode(), db=table)) is not None:
-                    notes[name] = value
+            value = txn.get(b"tally", db=environment.open_db(b"notes", txn, create=False))
+            if value is not None:
+                notes["tally"] = value
     return Glance(sizes[b"urls"], sizes[b"queue"] + sizes[b"taken"] + sizes[b"later"], _is_locked(directory), notes)
 
 

@@ -7,7 +7,7 @@ that was started is reported back once, by `page_ended` or `robots_answered`.
 import msgspec
 
 from gcs.core import politeness
-from gcs.core.page import Request, Response, Result
+from gcs.core.page import Failure, FailureKind, Request, Response, Result
 from gcs.core.robots import Robots
 from gcs.core.tally import Tally
 from gcs.core.urls import host as host_of
@@ -15,8 +15,13 @@ from gcs.core.urls import origin as origin_of
 from gcs.core.window import Host, Window
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.roles.gatherer.recorder import FINAL
 from gcs.roles.gatherer.robots import MAX_HOPS, RobotsDesk
 
+#: failures that are no matter of the robots.txt: its host, or all of the web, is out of reach
+OF_THE_HOST = frozenset(
+    {FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS, FailureKind.PROXY, FailureKind.FORBIDDEN_ADDRESS}
+)
 #: hosts looked up on disk at a time when the window has room
 HOSTS_PER_FILL = 256
 
@@ -85,9 +90,9 @@ class Dispatcher:
             self._window.feed(host, entries, more=len(entries) == batch)
         return due_at
 
-    def dispatch(self, now: float, room: int) -> list[Entry]:
-        """Start up to `room` requests. Returns entries whose robots.txt could not be had: they are to be given up."""
-        closed: list[Entry] = []
+    def dispatch(self, now: float, room: int) -> list[tuple[Entry, str]]:
+        """Start up to `room` requests. Returns entries whose robots.txt could not be had, and why: to be given up."""
+        closed: list[tuple[Entry, str]] = []
         for host, entry in self._window.release(now, room):
             origin = origin_of(entry.url)
             robots = self._desk.rules(origin, now)
@@ -100,7 +105,7 @@ class Dispatcher:
                 tag = PageVisit(host, entry)
                 self._request(host, Request(entry.url, entry.etag or None, entry.last_modified or None, tag), now)
             elif robots.provisional:
-                closed.append(entry)
+                closed.append((entry, self._desk.why_closed(origin)))
             else:
                 self._tally.denied_by_robots += 1
                 self._frontier.finish(entry.url, Mark.REFUSED)
@@ -131,8 +136,11 @@ class Dispatcher:
         elif type(result) is Response and result.status < 500 and result.status != 429:
             robots = self._desk.answered(visit.origin, result.status, result.content, now)
             host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
-        elif (again_at := self._desk.unreachable(visit.origin, now)) is not None:
-            host.pace.next_at = max(host.pace.next_at, again_at)
+        else:
+            kind = result.kind if type(result) is Failure else None
+            why = str(kind) if kind in OF_THE_HOST else "robots-unreachable"
+            again_at = self._desk.unreachable(visit.origin, why, now, final=kind in FINAL)
+            host.pace.next_at = max(host.pace.next_at, again_at or 0.0)
         self._window.ended(host, now, result.ip if type(result) is Response else "")
         return robots
 

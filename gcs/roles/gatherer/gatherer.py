@@ -176,8 +176,8 @@ class Gatherer:
         self._queue_links()
         self._check_limits(now)
         due_at = self._dispatcher.fill(now)
-        for entry in self._dispatcher.dispatch(now, self._room()):
-            self._recorder.give_up(entry, "robots-unreachable", now)
+        for entry, why in self._dispatcher.dispatch(now, self._room()):
+            self._recorder.give_up(entry, why, now)
         self._store.flush()
         if now >= self._checkpoint_at + self._settings.frontier.checkpoint_s:
             self._checkpoint(now)

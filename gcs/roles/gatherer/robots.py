@@ -2,7 +2,8 @@
 
 An origin's rules live in a bounded memory, and behind it in the frontier's notes, so that a restart or a hand-over
 does not ask again. An unreachable robots.txt (5xx, no answer) forbids everything for now: it is asked again
-after a pause, and after `robots_tries` the origin's URLs are given up.
+after a pause, and after `robots_tries` the origin's URLs are given up. That is kept in memory alone: the next run
+of the crawl, behind a better proxy or on a better day, asks again.
 
 Invariant: `rules` never returns rules that are older than `robots_cache_s`.
 """
@@ -39,6 +40,7 @@ class RobotsDesk:
         self._read = read
         self._write = write
         self._memory: OrderedDict[str, tuple[float, Robots]] = OrderedDict()
+        self._why: dict[str, str] = {}  # closed origins of the memory, by what closed them
         self._tries: dict[str, int] = {}
 
     def rules(self, origin: str, now: float) -> Robots | None:
@@ -60,14 +62,20 @@ class RobotsDesk:
         self._tries.pop(origin, None)
         return self._file(origin, Robots.from_status(status, body, self._agent), now)
 
-    def unreachable(self, origin: str, now: float) -> float | None:
+    def unreachable(self, origin: str, why: str, now: float, final: bool = False) -> float | None:
         """No rules could be had. When to ask again; None once that is given up (the origin is then closed)."""
         tries = self._tries[origin] = self._tries.get(origin, 0) + 1
-        if tries < self._rules.robots_tries:
-            return now + min(self._rules.retry_s * 2 ** (tries - 1), self._rules.max_pause_s)
+        if tries < self._rules.robots_tries and not final:
+            pause_s: float = self._rules.retry_s * 2 ** (tries - 1)
+            return now + min(pause_s, self._rules.max_pause_s)
         del self._tries[origin]
-        self._file(origin, DENY_ALL, now)
+        self._why[origin] = why
+        self._remember(origin, (now + self._rules.robots_cache_s, DENY_ALL))
         return None
+
+    def why_closed(self, origin: str) -> str:
+        """What kept the rules of a closed origin from us."""
+        return self._why[origin]
 
     def _file(self, origin: str, robots: Robots, now: float) -> Robots:
         expires_at = now + self._rules.robots_cache_s
@@ -78,4 +86,4 @@ class RobotsDesk:
     def _remember(self, origin: str, held: tuple[float, Robots]) -> None:
         self._memory[origin] = held
         if len(self._memory) > MEMORY_ORIGINS:
-            self._memory.popitem(last=False)
+            self._why.pop(self._memory.popitem(last=False)[0], None)
