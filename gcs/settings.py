@@ -20,12 +20,14 @@ import msgspec
 
 from gcs import __version__
 from gcs.core.politeness import Politeness
+from gcs.core.team import TeamSettings
 from gcs.core.traps import Guard
 from gcs.core.urls import Rules
 from gcs.errors import SettingsError
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.settings import StoreSettings
+from gcs.ports.space.port import SpaceSettings
 from gcs.ports.summarise.options import SummarySettings
 
 ENVIRONMENT_PREFIX = "GCS_"
@@ -69,6 +71,8 @@ class Settings:
     fetch: FetchSettings = field(default_factory=FetchSettings)
     summary: SummarySettings = field(default_factory=SummarySettings)
     frontier: FrontierSettings = field(default_factory=FrontierSettings)
+    team: TeamSettings = field(default_factory=TeamSettings)
+    space: SpaceSettings = field(default_factory=SpaceSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
 
 

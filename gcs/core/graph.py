@@ -63,6 +63,14 @@ class Links:
         """The unit that each entry leaves, parallel to `targets`."""
         return np.repeat(np.arange(self.units), np.diff(self.offsets))
 
+    def among(self, units: Ints) -> "Links":
+        """The links among some units, which are renumbered in the order given."""
+        number = np.full(self.units, -1)
+        number[units] = np.arange(len(units))
+        sources, targets = number[self.sources()], number[self.targets]
+        once = (sources >= 0) & (targets >= 0) & (sources < targets)
+        return Links.between(len(units), sources[once], targets[once], self.costs[once])
+
     def crossing(self, owners: Ints) -> int:
         """The cost of the links between units of different owners, each counted once."""
         return int(self.costs[owners[self.sources()] != owners[self.targets]].sum()) // 2

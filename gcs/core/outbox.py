@@ -60,6 +60,10 @@ class Outbox(Generic[B]):
         """Blocks that the space does not have."""
         return self.last - self._sent
 
+    def kept(self) -> list[B]:
+        """The blocks not yet known to be committed."""
+        return list(self._kept)
+
     def add(self, block: B) -> int:
         """Keep a block, and return its number."""
         self._kept.append(block)

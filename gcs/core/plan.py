@@ -49,6 +49,8 @@ class Plan(msgspec.Struct, frozen=True):
     #: URLs of large in-degree that every gatherer takes for seen: nobody posts them (§6; Cho's replication)
     hot_pages: tuple[str, ...] = ()
     mode: ExchangeMode = ExchangeMode.EXCHANGE
+    #: ranges that nobody will hand over: their owner and its disk are gone, or there never was one
+    lost: tuple[tuple[bytes, bytes], ...] = ()
 
     def __post_init__(self) -> None:
         if not is_expansion(self.cuts) or len(self.owners) != len(self.cuts):

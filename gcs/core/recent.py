@@ -26,6 +26,11 @@ class Recent:
                 self._old, self._young = young, set()
         return found
 
+    def known(self, urls: Iterable[str]) -> list[str]:
+        """The URLs that were judged lately."""
+        young, old = self._young, self._old
+        return [url for url in urls if url in young or url in old]
+
     def clear(self) -> None:
         """Forget everything: what was judged may be judged otherwise now."""
         self._young.clear()

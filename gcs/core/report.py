@@ -80,9 +80,10 @@ def imbalance(values: Sequence[float]) -> float:
     return max(values) * len(values) / total - 1 if total else 0.0
 
 
-def build(crawl: str, state: str, shares: Sequence[Share], epoch: int = 0) -> Report:
+def build(crawl: str, state: str, shares: Sequence[Share], epoch: int = 0, rebalances: int = 0) -> Report:
     """The report of a crawl from the shares of its gatherers."""
     tally = sum((share.tally for share in shares), Tally())
+    traffic = tally.traffic
     unique = sum(share.unique for share in shares)
     known = sum(share.known_urls for share in shares)
     seconds = max((share.tally.seconds for share in shares), default=0.0)
@@ -105,18 +106,18 @@ def build(crawl: str, state: str, shares: Sequence[Share], epoch: int = 0) -> Re
         known_urls=known,
         queued=sum(share.queued for share in shares),
         explored_fraction=round(sum(s.explored_fraction * s.known_urls for s in shares) / known, 4) if known else 0.0,
-        exchanged_urls=0,
-        exchanged_bytes=0,
-        urls_per_page=0.0,
-        suppressed_by_hot_pages=0,
-        suppressed_by_c_queue=0,
+        exchanged_urls=traffic.exchanged_urls,
+        exchanged_bytes=traffic.exchanged_bytes,
+        urls_per_page=round(traffic.exchanged_urls / tally.pages, 4) if tally.pages else 0.0,
+        suppressed_by_hot_pages=traffic.suppressed_hot,
+        suppressed_by_c_queue=traffic.suppressed_c_queue,
         imbalance=Imbalance(
             pages=round(imbalance([share.tally.pages for share in shares]), 4),
             bytes=round(imbalance([share.tally.size_bytes for share in shares]), 4),
             time=round(imbalance([share.tally.seconds * share.busy for share in shares]), 4),
         ),
-        rebalances=0,
-        moved_urls=0,
+        rebalances=rebalances,
+        moved_urls=traffic.moved_urls,
         per_gatherer=[
             GathererReport(s.id, s.tally.pages, s.tally.size_bytes, round(s.busy, 3), s.superpages) for s in shares
         ],

@@ -80,7 +80,7 @@ class HotTokens:
 class Sample:
     """A uniform sample of a stream of visits: those with the smallest of independent random priorities.
 
-    A visit whose priority is not below `rate` is passed over, so between two that are taken there are a geometric
+    A visit whose priority is above `rate` is passed over, so between two that are taken there are a geometric
     number of others: they are skipped without drawing a number for each (`_skip`).
     """
 
@@ -89,7 +89,8 @@ class Sample:
     def __init__(self, capacity: int, random: Random) -> None:
         self.capacity = capacity
         self._random = random
-        #: chance of every visit to be in the sample: the priority from which on visits are passed over
+        #: chance of every visit to be in the sample: the largest priority in it, as soon as it is full. (Not the
+        #: smallest that is not in it: with that, a joined sample would have less of the part that sets the rate.)
         self.rate = 1.0
         #: visits that the sample speaks for
         self.population = 0
@@ -134,13 +135,13 @@ class Sample:
         rate = min([sample.rate for sample in samples])
         expected = sum([len(sample) * rate / sample.rate for sample in samples])
         joined.rate = rate = rate * min(1.0, _JOINED * joined.capacity / max(expected, 1.0))
-        joined._heap = [pair for sample in samples for pair in sample._heap if -pair[0] < rate]
+        joined._heap = [pair for sample in samples for pair in sample._heap if -pair[0] <= rate]
         joined._is_heap = False
         joined._draw_skip()
         return joined
 
     def drawn(self) -> list[tuple[float, bytes]]:
-        """The sampled items with their priorities, all below the rate."""
+        """The sampled items with their priorities, none above the rate."""
         return [(-negative, item) for negative, item in self._heap]
 
     @classmethod
@@ -161,7 +162,9 @@ class Sample:
             self._is_heap = True
         heapq.heappush(self._heap, ((self._random.random() - 1.0) * self.rate, item))
         while len(self._heap) > self.capacity:
-            self.rate = -heapq.heappop(self._heap)[0]
+            heapq.heappop(self._heap)
+        if len(self._heap) == self.capacity:
+            self.rate = -self._heap[0][0]
         self._draw_skip()
 
     def _draw_skip(self) -> None:

@@ -117,6 +117,14 @@ class Statistics(msgspec.Struct):
         amount, seconds = np.array([w.amount for w in works], float), np.array([w.seconds for w in works], float)
         return _ratio(amount, seconds, _ratio(amount.sum(), seconds.sum(), 1.0))
 
+    def link_table(self) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]":
+        """S as three parallel arrays: from superpage, to superpage, links (what `core.graph.Links.between` takes)."""
+        import numpy as np
+
+        entries = [(source, target, links) for source, row in self.links.items() for target, links in row.items()]
+        table = np.array(entries, np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
 
 def merge(parts: Iterable[Statistics]) -> Statistics:
     """The statistics of all together."""

@@ -28,8 +28,10 @@ from gcs.core.tree import Cuts, Tree, limits_for, node_of, range_of
 
 #: sampled items on which a cut must rest
 _SUPPORT = 4
-#: points by which a superpage is described when its cuts are chosen: one of them may fall on the wrong side of a cut
-_POINTS = 64
+#: visits are sums of shares: they may miss the whole number by this part of it
+_ROUNDING = 1e-9
+#: the owner of a superpage that nobody has visited (`core.partition` calls it gone)
+NOBODY = -1
 
 
 class Superpages(msgspec.Struct, frozen=True):
@@ -66,17 +68,17 @@ def create(tree: Tree, limit: float, owners: Sequence[int] | None = None) -> Sup
 
 def expand(tree: Tree, limit: float) -> Superpages:
     """Superpage Creation(Δ) at every node: each node and interval as the paper makes it, and the gaps that are left."""
-    points = {at: leaf.points(tree.cuts[at]) for at, leaf in tree.leaves()}
+    spreads = _spreads(tree)
     found = set(tree.cuts)
     for at, leaf in tree.leaves():
         low, high = tree.range_of(at)
-        found.update(cut for cut in _cuts_of(leaf, node_of(low, high), points[at], limit) if low < cut < high)
-    return _overlay(tuple(sorted(found)), points)
+        found.update(cut for cut in _cuts_of(leaf, node_of(low, high), spreads[at], limit) if low < cut < high)
+    return _overlay(tuple(sorted(found)), spreads)
 
 
 def weigh(tree: Tree, cuts: Cuts) -> Superpages:
     """What the superpages of another expansion weigh in this tree."""
-    return _overlay(cuts, {at: leaf.points(tree.cuts[at]) for at, leaf in tree.leaves()})
+    return _overlay(cuts, _spreads(tree))
 
 
 def fuse(pieces: Superpages, limit: float, owners: Sequence[int] | None = None) -> Superpages:
@@ -84,15 +86,13 @@ def fuse(pieces: Superpages, limit: float, owners: Sequence[int] | None = None) 
 
     `owners` are those of the old superpages: where given, only neighbours of one owner are joined.
     """
-    heirs: list[int | None] = [None] * len(pieces.cuts) if owners is None else inherit(pieces, owners)
+    heirs = [NOBODY] * len(pieces.cuts) if owners is None else inherit(pieces, owners)
     cuts: list[bytes] = []
     weights: list[float] = []
-    last: int | None = None
+    last = NOBODY
     number = []
     for cut, weight, heir in zip(pieces.cuts, pieces.weights, heirs):
-        if cuts and (
-            not weight or not weights[-1] or (weights[-1] + weight <= limit and (heir == last or owners is None))
-        ):
+        if cuts and (not weight or not weights[-1] or (weights[-1] + weight <= limit and heir == last)):
             last = heir if weight and not weights[-1] else last
             weights[-1] += weight
         else:
@@ -107,15 +107,15 @@ def fuse(pieces: Superpages, limit: float, owners: Sequence[int] | None = None) 
     return Superpages(tuple(cuts), tuple(weights), tuple((old, new, n) for (old, new), n in shares.items()))
 
 
-def inherit(pages: Superpages, owners: Sequence[int]) -> list[int | None]:
-    """Of each new superpage, the owner of most of its visits before; None where nothing is known of it."""
-    heaviest: dict[int, tuple[float, int]] = {}
+def inherit(pages: Superpages, owners: Sequence[int]) -> list[int]:
+    """Of each new superpage, the owner of most of its visits before; NOBODY where none are known."""
     votes: dict[tuple[int, int], float] = {}
     for old, new, visits in pages.shares:
         votes[new, owners[old]] = votes.get((new, owners[old]), 0.0) + visits
+    heirs = [(0.0, NOBODY)] * len(pages.cuts)
     for (new, owner), visits in votes.items():
-        heaviest[new] = max(heaviest.get(new, (0.0, owner)), (visits, owner))
-    return [heaviest[new][1] if new in heaviest else None for new in range(len(pages.cuts))]
+        heirs[new] = max(heirs[new], (visits, owner))
+    return [owner for _, owner in heirs]
 
 
 def recut(tree: Tree, cuts: Cuts, random: Random) -> Tree:
@@ -148,36 +148,49 @@ def _whole(amounts: Sequence[float]) -> list[int]:
     return [end - start for start, end in pairwise(ends)]
 
 
-def _cuts_of(leaf: Leaf, node: bytes, points: Points, limit: float) -> set[bytes]:
+class _Spread:
+    """Points in key order, with running sums: the visits of any part of them without a walk."""
+
+    def __init__(self, points: Points) -> None:
+        self.keys = [key for key, _ in points]
+        self._sums = [0.0, *accumulate(visits for _, visits in points)]
+
+    def visits(self, start: int, end: int) -> float:
+        return self._sums[end] - self._sums[start]
+
+
+def _cuts_of(leaf: Leaf, node: bytes, spread: _Spread, limit: float) -> set[bytes]:
     cuts: set[bytes] = set()
     for token, count in leaf.hot.counts.items():
         if count >= limit:
             cuts.update((token, token + SUBTREE_END))
-    limit = max(limit, _SUPPORT * leaf.grain())
-    _expand(node, thin(points, math.ceil(_POINTS * leaf.visits / limit)), limit, cuts)
+    limit = max(limit, _SUPPORT * leaf.grain()) * (1 - _ROUNDING)
+    _expand(node, spread, (0, len(spread.keys)), limit, cuts)
     return cuts
 
 
-def _expand(node: bytes, points: Points, limit: float, cuts: set[bytes]) -> None:
-    """Put the cuts of the node and of the nodes below it into `cuts`."""
+def _expand(node: bytes, spread: _Spread, part: tuple[int, int], limit: float, cuts: set[bytes]) -> None:
+    """Put the cuts of the node, to which a part of the points belongs, and of the nodes below it into `cuts`."""
+    keys, (at, last) = spread.keys, part
     inner = len(node) + 1 if node else 0
     cool: list[tuple[bytes, float]] = []
-
-    def child(point: tuple[bytes, float]) -> bytes:
-        end = point[0].find(SEPARATOR, inner)
-        return point[0] if end < 0 else point[0][:end]
-
-    for token, group in groupby(points, child):
-        below = list(group)
-        weight = math.fsum(visits for _, visits in below)
+    while at < last:
+        end = keys[at].find(SEPARATOR, inner)
+        token = keys[at] if end < 0 else keys[at][:end]
+        # the node's own page stands before its children; it is no subtree
+        stop = (
+            bisect_right(keys, token, at, last) if token == node else bisect_left(keys, token + SUBTREE_END, at, last)
+        )
+        weight = spread.visits(at, stop)
         if weight < limit or token == node or token.endswith(SUBTREE_END):
             cool.append((token, weight))
-            continue
-        cuts.update((token, token + SUBTREE_END))
-        if weight > limit and len(below) > 1:
-            _expand(token, below, limit, cuts)
+        else:
+            cuts.update((token, token + SUBTREE_END))
+            if weight > limit and stop - at > 1:
+                _expand(token, spread, (at, stop), limit, cuts)
+        at = stop
     total = math.fsum(weight for _, weight in cool)
-    intervals = math.ceil(total / limit)
+    intervals = math.ceil(total / limit * (1 - 2 * _ROUNDING))
     made, before = 1, 0.0
     for token, weight in cool:
         # cut before the token where that is nearer to an even spacing than behind it
@@ -187,17 +200,20 @@ def _expand(node: bytes, points: Points, limit: float, cuts: set[bytes]) -> None
         before += weight
 
 
-def _overlay(cuts: Cuts, points: dict[int, list[tuple[bytes, float]]]) -> Superpages:
+def _overlay(cuts: Cuts, spreads: dict[int, _Spread]) -> Superpages:
     weights = [0.0] * len(cuts)
     shares: list[tuple[int, int, float]] = []
-    for old in sorted(points):
-        keys = [key for key, _ in points[old]]
+    for old, spread in sorted(spreads.items()):
+        keys = spread.keys
         new, at = bisect_right(cuts, keys[0]) - 1, 0
         while at < len(keys):
             end = bisect_left(keys, cuts[new + 1], at) if new + 1 < len(cuts) else len(keys)
             if end > at:
-                visits = math.fsum(visits for _, visits in points[old][at:end])
-                weights[new] += visits
-                shares.append((old, new, visits))
+                weights[new] += spread.visits(at, end)
+                shares.append((old, new, spread.visits(at, end)))
             new, at = new + 1, end
     return Superpages(cuts, tuple(weights), tuple(shares))
+
+
+def _spreads(tree: Tree) -> dict[int, _Spread]:
+    return {at: _Spread(leaf.points(tree.cuts[at])) for at, leaf in tree.leaves()}

@@ -1,9 +1,24 @@
 """What a gatherer counts. A value that adds up: over restarts, and over the gatherers of a team."""
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Self
 
 import msgspec
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What a gatherer exchanged with the others."""
+
+    exchanged_urls: int = 0
+    exchanged_bytes: int = 0
+    suppressed_hot: int = 0
+    suppressed_c_queue: int = 0
+    received_urls: int = 0
+    moved_urls: int = 0
+
+    def __add__(self, other: Self) -> "Traffic":
+        return Traffic(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Traffic)))
 
 
 @dataclass(slots=True)
@@ -26,6 +41,7 @@ class Tally:
     peak_rss_mb: float = 0.0
     #: URLs that ended without a page, by kind ("timeout", "http-404", …)
     failures: dict[str, int] = field(default_factory=dict)
+    traffic: Traffic = field(default_factory=Traffic)
 
     def fail(self, kind: str) -> None:
         """One URL ended without a page."""
@@ -33,7 +49,7 @@ class Tally:
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
     def __add__(self, other: Self) -> "Tally":
-        total = Tally(**asdict(self))
+        total = replace(self, failures=dict(self.failures))
         for counter in fields(Tally):
             if counter.name == "failures":
                 for kind, count in other.failures.items():

@@ -236,6 +236,8 @@ class Member(Posted, frozen=True, array_like=True):
     blocks_received: int = 0
     #: whatever else it reports: pages, queued, pages_per_s, busy…; user-defined triggers are expressions over them
     figures: dict[str, float] = {}
+    #: counts the heartbeats of this run: a newer one tells that nothing has changed since
+    beat: int = 0
 
     @property
     def key(self) -> str:
@@ -294,6 +296,10 @@ class Statistics(Posted, frozen=True, array_like=True):
     tree: bytes = b""
     rates: bytes = b""
     queued: int = 0
+    #: candidate hot pages, with how often each was met
+    hot: list[tuple[str, int]] = []
+    #: encoded `core.estimate.Evidence`
+    explored: bytes = b""
 
     @property
     def key(self) -> str:

@@ -14,12 +14,12 @@ Invariant: a host is in at most one place, and release never yields a URL that `
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
-from gcs.core.politeness import Pace, Politeness, answered, connections_of, start_at, started
+from gcs.core.politeness import ALONE, Pace, Politeness, Turn, answered, connections_of, start_at, started
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Window(Generic[T]):
     """Hosts, their waiting entries, and who may go next."""
 
     def __init__(self, rules: Politeness, not_before: float = 0.0) -> None:
-        self._rules = rules
+        self.rules = rules
         #: after a restart we do not know when a host was last asked, so each begins with a pause
         self._not_before = not_before
         self.hosts: dict[str, Host[T]] = {}
@@ -66,14 +66,37 @@ class Window(Generic[T]):
         self._ip_blocked: dict[str, deque[Host[T]]] = {}
         self._serial = 0
         self.waiting = 0
+        #: our turn at the hosts that the plan shares
+        self._turns: Mapping[str, Turn] = {}
 
     def host(self, name: str) -> Host[T]:
         """The host of that name, known from now on."""
         host = self.hosts.get(name)
         if host is None:
-            pace = Pace(next_at=self._not_before + self._rules.delay_s if self._not_before else 0.0)
+            pace = Pace(next_at=self._not_before + self.rules.delay_s if self._not_before else 0.0)
+            pace.turn = self._turns.get(name, ALONE)
             host = self.hosts[name] = Host(name, pace)
         return host
+
+    def share(self, turns: Mapping[str, Turn]) -> None:
+        """From now on these hosts are shared with other gatherers."""
+        self._turns = turns
+        for host in self.hosts.values():
+            host.pace.turn = turns.get(host.name, ALONE)
+
+    def clear(self) -> list[T]:
+        """Take everything out of the window that is not in flight; what the hosts are owed stays known."""
+        entries: list[T] = []
+        for host in self.hosts.values():
+            entries += host.waiting
+            host.waiting.clear()
+            host.more = True
+            if host.place is not Place.HELD:
+                host.place = Place.NOWHERE
+        for place in (self._ready, self._sleeping, self._ip_blocked, self.hungry):
+            place.clear()  # type: ignore[attr-defined]
+        self.waiting = 0
+        return entries
 
     def arrived(self, name: str) -> None:
         """The frontier has URLs of this host on disk: fetch some when there is room."""
@@ -119,13 +142,13 @@ class Window(Generic[T]):
 
     def begin(self, host: Host[T], now: float) -> None:
         """A request to the host starts."""
-        started(host.pace, self._rules, now)
+        started(host.pace, self.rules, now)
         if host.ip:
             self._ip_in_flight[host.ip] = self._ip_in_flight.get(host.ip, 0) + 1
 
     def ended(self, host: Host[T], now: float, ip: str = "", status: int = 0, retry_after_s: float = 0.0) -> None:
         """A request to the host has ended."""
-        answered(host.pace, self._rules, now, status, retry_after_s)
+        answered(host.pace, self.rules, now, status, retry_after_s)
         if host.ip:
             self._ip_in_flight[host.ip] -= 1
             if blocked := self._ip_blocked.get(host.ip):
@@ -154,15 +177,15 @@ class Window(Generic[T]):
     def _settle(self, host: Host[T], now: float) -> Place:
         """Put a host where it belongs."""
         pace = host.pace
-        if host.held or pace.in_flight >= connections_of(pace, self._rules):
+        if host.held or pace.in_flight >= connections_of(pace, self.rules):
             return self._put(host, Place.HELD)
         if not host.waiting:
             return self._put(host, Place.HUNGRY if host.more else Place.NOWHERE)
-        if (at := start_at(pace, self._rules, now)) > now:
+        if (at := start_at(pace, self.rules, now)) > now:
             self._serial += 1
             heapq.heappush(self._sleeping, (at, self._serial, host))
             return self._put(host, Place.SLEEPING)
-        if self._ip_in_flight.get(host.ip, 0) >= self._rules.ip_connections:
+        if self._ip_in_flight.get(host.ip, 0) >= self.rules.ip_connections:
             self._ip_blocked.setdefault(host.ip, deque()).append(host)
             return self._put(host, Place.BLOCKED)
         return self._put(host, Place.READY)

@@ -8,23 +8,23 @@ another thread gets it. So SIGTERM is blocked for the call, and the call is refu
 plans with METIS gives it a process of its own.
 
 Invariant: the same problem gives the same owners (METIS draws from a generator of its own, seeded on every call).
-It must not be asked the impossible: units heavier than a part are named in the error (`core.graph.site_model` cuts
-giant sites).
+It must not hide the impossible: `giants` names the units that no partition can balance (`core.graph.site_model` cuts
+sites so that there are none).
 """
 
 import ctypes
 import ctypes.util
+import dataclasses
 import functools
 import signal
 import threading
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gcs.core.graph import Floats, Numbers
 from gcs.core.partition.greedy import partition_ii
-from gcs.core.partition.problem import Owners, Problem
+from gcs.core.partition.problem import GONE, Owners, Problem
 from gcs.errors import GcsError, UsageError
 
 #: METIS is asked for this part of the tolerance: asked for 5 %, it has given 5.003 %
@@ -41,18 +41,54 @@ _STATUS = {-2: "it refused the input", -3: "it ran out of memory", -4: "it faile
 def partition(problem: Problem) -> Owners:
     """Owners with the least cost of crossing links that METIS finds within the tolerance on every weight.
 
-    Where METIS breaks the tolerance in all its tries, the most balanced answer is returned: look at the metrics.
+    A unit that outweighs a part (see `giants`) gets a part of its own, and the rest is balanced among the others. Where
+    METIS breaks the tolerance in all its tries, the most balanced answer is returned: look at the metrics.
     """
     if problem.links is None:
         raise UsageError("METIS partitions links: give the problem some")
-    weights = problem.weights.reshape(problem.m, -1)
-    if giants := _giants(problem, weights):
-        raise UsageError(
-            f"no partition into {problem.k} can be balanced within {problem.tolerance:.0%}: "
-            f"units {giants[:10]} alone are heavier than a part. Cut them first, or take fewer parts"
-        )
+    alone, largest_first = giants(problem), np.argsort(-problem.shares(), kind="stable")
+    if not alone:
+        return _balanced(problem)
+    owners = np.full(problem.m, GONE, np.int64)
+    owners[alone] = largest_first[: len(alone)]
+    rest, parts = np.flatnonzero(owners == GONE), largest_first[len(alone) :]
+    smaller = dataclasses.replace(
+        problem,
+        weights=problem.weights[rest], links=problem.links.among(rest), k=len(parts),
+        rates=problem.shares()[parts], communication_rates=1.0, keys=(), current=None, names=(),
+    )
+    owners[rest] = parts[_balanced(smaller)]
+    return owners
+
+
+def giants(problem: Problem) -> list[int]:
+    """The units that are heavier than a part, so that no partition into k can be balanced, heaviest first."""
+    weights = _constraints(problem)
+    weights = weights / weights.sum(axis=0)
+    shares = -np.sort(-problem.shares())
+    found: list[int] = []
+    left = np.ones(weights.shape[1])
+    for unit in np.argsort(-weights.max(axis=1), kind="stable")[: problem.k - 1].tolist():
+        room = (1 + problem.tolerance) * left * shares[len(found)] / shares[len(found) :].sum()
+        if not (weights[unit] > room).any():
+            break
+        found.append(unit)
+        left -= weights[unit]
+    return found
+
+
+def _constraints(problem: Problem) -> Floats:
+    """(m, c) the weights that can be balanced: columns that weigh nothing are left out."""
+    weights = problem.weights.reshape(problem.m, -1).astype(np.float64)
+    weights = weights[:, weights.any(axis=0)]
+    return weights if weights.shape[1] else np.ones((problem.m, 1))
+
+
+def _balanced(problem: Problem) -> Owners:
     if problem.k == 1 or problem.m <= problem.k:
         return partition_ii(problem)
+    assert problem.links is not None
+    weights = _constraints(problem)
     best: tuple[float, int, Owners] | None = None
     for call in range(1 + _MORE_CALLS):
         owners = _call(problem, weights, problem.seed + call, recursive=call % 2 == 1)
@@ -66,23 +102,13 @@ def partition(problem: Problem) -> Owners:
     return best[2]
 
 
-def _giants(problem: Problem, weights: Numbers) -> list[int]:
-    """The units heavier than the largest part may be."""
-    room = (1 + problem.tolerance) * problem.shares().max() * weights.sum(axis=0)
-    return np.flatnonzero((weights > room).any(axis=1)).tolist()
-
-
-def _imbalance(problem: Problem, weights: Numbers, owners: Owners) -> float:
+def _imbalance(problem: Problem, weights: Floats, owners: Owners) -> float:
     """By how much the worst part is above its share, over all columns."""
-    shares, worst = problem.shares(), 0.0
-    for column in weights.T:
-        loads = np.bincount(owners, column, problem.k)
-        if total := loads.sum():
-            worst = max(worst, float((loads / (shares * total)).max()) - 1)
-    return worst
+    loads = np.stack([np.bincount(owners, column, problem.k) for column in weights.T])
+    return float((loads / loads.sum(axis=1, keepdims=True) / problem.shares()).max()) - 1
 
 
-def _call(problem: Problem, weights: Numbers, seed: int, recursive: bool) -> Owners:
+def _call(problem: Problem, weights: Floats, seed: int, recursive: bool) -> Owners:
     if threading.current_thread() is not threading.main_thread():
         raise GcsError("METIS takes over SIGTERM while it runs: call it on the main thread of a process")
     metis, links = _library(), problem.links
@@ -116,7 +142,7 @@ def _call(problem: Problem, weights: Numbers, seed: int, recursive: bool) -> Own
     return owners.astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Library:
     """The functions of a METIS build, the width of its integers, and where its options stand."""
 

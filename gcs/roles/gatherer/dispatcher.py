@@ -4,12 +4,17 @@ Invariant: a page is requested only when its host's politeness and its origin's 
 that was started is reported back once, by `page_ended` or `robots_answered`.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from gcs.core import politeness
 from gcs.core.page import Failure, FailureKind, Request, Response, Result
+from gcs.core.politeness import Turn
 from gcs.core.robots import Robots
+from gcs.core.sortkey import host_key, host_name
 from gcs.core.tally import Tally
+from gcs.core.tuples import HostState
 from gcs.core.urls import host as host_of
 from gcs.core.urls import origin as origin_of
 from gcs.core.window import Host, Window
@@ -59,6 +64,8 @@ class Dispatcher:
         self._desk = desk
         self._fetcher = fetcher
         self._tally = tally
+        #: URLs that were requested and have no record yet; emptied by the recorder
+        self.open: set[str] = set()
         self._cursor = ""  # hosts behind it have not been offered to the window in this round
         self._hosts_on_disk = True
 
@@ -76,6 +83,38 @@ class Dispatcher:
         """The frontier has just taken these in."""
         for host in {host_of(entry.url) for entry in entries}:
             self._offer(host)
+
+    def put_back(self) -> None:
+        """Everything in the window that is not in flight goes back to the frontier: the plan has changed."""
+        self._frontier.put_back(entry.url for entry in self._window.clear())
+        self._hosts_on_disk, self._cursor = True, ""
+
+    def share_hosts(self, turns: Mapping[str, Turn]) -> None:
+        """These hosts are ours only in part."""
+        self._window.share(turns)
+
+    def host_states(self, now: float) -> list[HostState]:
+        """What politeness owes the hosts, and their robots.txt, for whoever asks them next."""
+        return [
+            HostState(
+                host_key(host.name),
+                max(host.pace.next_at, now + politeness.delay_of(host.pace, self._window.rules)),
+                host.pace.crawl_delay_s,
+                host.pace.adaptive_s,
+                self._desk.export(host.name),
+            )
+            for host in self._window.hosts.values()
+        ]
+
+    def take_over(self, state: HostState) -> None:
+        """Another gatherer asked this host before us."""
+        host = self._window.host(host_name(state.host))
+        pace = host.pace
+        pace.next_at = max(pace.next_at, state.next_at)
+        pace.crawl_delay_s = max(pace.crawl_delay_s, state.crawl_delay_s)
+        pace.adaptive_s = max(pace.adaptive_s, state.adaptive_s)
+        if state.robots:
+            self._desk.take_over(state.robots)
 
     def fill(self, now: float) -> float | None:
         """Feed hungry hosts from the frontier; returns when the next retry is due."""
@@ -103,6 +142,7 @@ class Dispatcher:
             elif robots.allows(entry.url):
                 host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
                 tag = PageVisit(host, entry)
+                self.open.add(entry.url)
                 self._request(host, Request(entry.url, entry.etag or None, entry.last_modified or None, tag), now)
             elif robots.provisional:
                 closed.append((entry, self._desk.why_closed(origin)))

@@ -33,12 +33,19 @@ from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.reader import Reader, Reading
 from gcs.roles.gatherer.recorder import Recorder
 from gcs.roles.gatherer.robots import RobotsDesk
+from gcs.roles.gatherer.team import Team
 from gcs.settings import Settings
 
 events = Events("gatherer")
 
 #: answers taken in per turn, so that sockets are served in between
 RESULTS_PER_STEP = 64
+
+
+#: seconds between checkpoints while blocks wait to leave or to be acked
+TEAM_CHECKPOINT_S = 0.3
+#: seconds over which the page rate is measured
+FIGURES_S = 5.0
 
 
 class State(StrEnum):
@@ -60,6 +67,8 @@ class Parts:
     admission: Admission
     reader: Reader
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
+    #: membership in a team; None for a gatherer alone
+    team: Team | None = None
 
 
 class Gatherer:
@@ -86,9 +95,16 @@ class Gatherer:
             self._admission,
             self.tally,
         )
-        desk = RobotsDesk(rules, settings.fetch.robots_token, self._frontier.note, self._frontier.set_note)
+        self._desk = desk = RobotsDesk(rules, settings.fetch.robots_token, self._frontier.note, self._frontier.set_note)
         window: Window[Entry] = Window(rules, clock() if self._resumes else 0.0)
         self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
+        self._recorder.on_done = self._dispatcher.open.discard
+        self.team = parts.team
+        if self.team:
+            self.team.wake = self._wake
+            self.team.is_quiet = self._is_quiet
+            self.team.figures = self._figures
+            self._recorder.on_record = self.team.recorded
         self._results: deque[Result] = deque()  # filled by the fetch engine; emptied by step
         self._texts_read: deque[tuple[Entry, Response, Reading]] = deque()  # filled by the text pool; emptied by step
         self._in_texts = 0
@@ -97,6 +113,8 @@ class Gatherer:
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._started_at = self._checkpoint_at = clock()
+        self._figures_at = (self._started_at, self.tally.pages)
+        self._busy = 0.0
         self._before_s, self._before_cpu_s = self.tally.seconds, self.tally.cpu_s - _cpu_s()
 
     # -- life ------------------------------------------------------------------------------------------
@@ -114,8 +132,13 @@ class Gatherer:
         """Go on from the last checkpoint and the record log, queue the seeds, open the engine."""
         self._loop = asyncio.get_running_loop()
         self._finished: asyncio.Future[State] = self._loop.create_future()
+        if self.team:
+            await self.team.startup()
+            self._watch = self._loop.create_task(self._see_to_leaving(self.team))
+            self._watch.add_done_callback(self._watch_ended)
         self._replay()
-        self._queue([Entry(url) for url in self._admission.admit(seeds, 0)])
+        if seeds:
+            self._queue([Entry(url) for url in self._admission.admit(seeds, 0)])
         await self._fetcher.open()
         if self._resumes:
             events.info("resumed", pages=self.tally.pages, queued=self._frontier.queued())
@@ -128,6 +151,8 @@ class Gatherer:
         await self._fetcher.close()
         if self._texts:
             await self._texts.close()
+        if self.team:
+            self._watch.cancel()
         try:
             if not self._finished.exception():
                 self._checkpoint(self._clock())
@@ -136,6 +161,14 @@ class Gatherer:
         finally:
             self._store.close()
             self._frontier.close()
+            if self.team:
+                await self.team.shutdown(leaves=True)
+
+    def leave(self) -> None:
+        """Hand everything over to the others, then end."""
+        assert self.team
+        self.team.leaving = True
+        self._wake()
 
     def stop(self, state: State = State.STOPPED) -> None:
         """Start nothing more; end when what is in flight has been stored."""
@@ -168,6 +201,8 @@ class Gatherer:
             self._finished.set_exception(error)
 
     def _turn(self, now: float) -> None:
+        if self.team:
+            self._meet_team(self.team, now)
         for _ in range(min(len(self._results), RESULTS_PER_STEP)):
             self._receive(self._results.popleft(), now)
         while self._texts_read:
@@ -179,7 +214,7 @@ class Gatherer:
         for entry, why in self._dispatcher.dispatch(now, self._room()):
             self._recorder.give_up(entry, why, now)
         self._store.flush()
-        if now >= self._checkpoint_at + self._settings.frontier.checkpoint_s:
+        if now >= self._checkpoint_at + self._checkpoint_s:
             self._checkpoint(now)
         if self._is_over():
             self._finished.set_result(self._ending or State.DONE)
@@ -187,6 +222,42 @@ class Gatherer:
             self._wake()
         else:
             self._sleep(now, due_at)
+
+    def _meet_team(self, team: Team, now: float) -> None:
+        """Take in what the others sent, and obey the control tuple."""
+        epoch = team.epoch
+        entries = team.begin(
+            self._dispatcher.open, self._dispatcher.put_back, lambda: self._dispatcher.host_states(now)
+        )
+        if team.epoch != epoch:
+            self._dispatcher.share_hosts(team.turns)
+        while team.received_hosts:
+            self._dispatcher.take_over(team.received_hosts.pop())
+        while team.observer.robots:
+            note = team.observer.robots.popleft()
+            if self._desk.rules(note.origin, now) is None:
+                self._desk.answered(note.origin, note.status, note.body, note.fetched_at)
+        if entries:
+            self._insert(entries)
+        control = team.observer.control
+        if control is not None:
+            self._paused = control.state == "paused"
+            if control.state == "stopping":
+                self._ending = self._ending or State(control.reason or State.STOPPED)
+            elif control.state == "done":
+                self._ending = self._ending or State.DONE
+
+    async def _see_to_leaving(self, team: Team) -> None:
+        """Ends a leaver when nobody counts on it any more."""
+        while True:
+            await asyncio.sleep(self._settings.team.beat_s)
+            if team.leaving and (await team.is_alone() or (team.may_leave and await team.can_go())):
+                self.stop(State.STOPPED)
+                return
+
+    def _watch_ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) and not self._finished.done():
+            self._finished.set_exception(error)
 
     def _receive(self, result: Result, now: float) -> None:
         tag = result.request.tag
@@ -202,6 +273,8 @@ class Gatherer:
                 self._store.fetched(result)
                 target = self._reader.redirect_target(result) if 300 <= result.status < 400 else None
             robots = self._dispatcher.robots_answered(tag, result, target, now)
+            if robots and self.team and type(result) is Response:
+                self.team.tell_robots(tag.host.name, tag.origin, result.status, result.content, now)
             if robots and self._settings.crawl.sitemaps:
                 urls = self._reader.join(f"{tag.origin}/", robots.sitemaps)
                 self._recorder.links += [Entry(url) for url in self._admission.admit(urls, 0)]
@@ -223,7 +296,34 @@ class Gatherer:
     def _is_over(self) -> bool:
         if self._fetcher.in_flight or self._results or self._in_texts or self._recorder.links:
             return False
-        return self._ending is not None or (not self._dispatcher.has_waiting and not self._frontier.queued())
+        return self._ending is not None or (self.team is None and self._is_quiet())
+
+    def _is_quiet(self) -> bool:
+        """Nothing is queued, in flight or being read."""
+        if self._fetcher.in_flight or self._results or self._in_texts or self._recorder.links:
+            return False
+        return not self._dispatcher.has_waiting and not self._frontier.queued()
+
+    def _figures(self) -> dict[str, float]:
+        """What the others may know of us, with each heartbeat."""
+        now = self._clock()
+        share = self.share()
+        span = now - self._figures_at[0]
+        rate = (self.tally.pages - self._figures_at[1]) / span if span > 0 else 0.0
+        if span >= FIGURES_S:
+            self._figures_at = (now, self.tally.pages)
+        return {
+            "queued": share.queued,
+            "known": share.known_urls,
+            "in_flight": self._fetcher.in_flight + self._in_texts,
+            "pages": self.tally.pages,
+            "bytes": self.tally.size_bytes,
+            "busy": round(self._busy, 3),
+            "pages_per_s": round(rate, 2),
+            "exchanged_urls": self.tally.traffic.exchanged_urls,
+            "suppressed_hot": self.tally.traffic.suppressed_hot,
+            "suppressed_cqueue": self.tally.traffic.suppressed_c_queue,
+        }
 
     def _check_limits(self, now: float) -> None:
         crawl = self._settings.crawl
@@ -234,7 +334,7 @@ class Gatherer:
 
     def _room(self) -> int:
         """How many requests may be started now."""
-        if self._ending or self._paused:
+        if self._ending or self._paused or (self.team and not self.team.may_fetch()):
             return 0
         room = self._settings.fetch.connections - self._fetcher.in_flight
         if self._texts:
@@ -249,9 +349,15 @@ class Gatherer:
             self._queue(links)
 
     def _queue(self, entries: list[Entry]) -> None:
+        """Links that were admitted: ours into the frontier, the others' on their way."""
+        self._insert(self.team.route(entries) if self.team else entries)
+
+    def _insert(self, entries: list[Entry]) -> None:
         new = self._frontier.insert(entries, self._settings.politeness.host_pages)
         self.tally.new_links += len(new)
         self._dispatcher.queued(new)
+        if self.team:
+            self.team.queued(new)
 
     # -- durability ------------------------------------------------------------------------------------
 
@@ -263,7 +369,11 @@ class Gatherer:
         self._measure(now)
         self._frontier.set_note("position", msgspec.msgpack.encode(position))
         self._frontier.set_note("tally", self.tally.encode())
+        if self.team:
+            self.team.before_commit()
         self._frontier.commit()
+        if self.team:
+            self.team.after_commit()
 
     def _replay(self) -> None:
         """Apply the records that the log holds beyond the last checkpoint."""
@@ -296,13 +406,19 @@ class Gatherer:
 
     def _sleep(self, now: float, due_at: float | None) -> None:
         """Until the next host or retry is due, or the next checkpoint."""
-        at = self._checkpoint_at + self._settings.frontier.checkpoint_s
+        at = self._checkpoint_at + self._checkpoint_s
         for other in (due_at, self._dispatcher.next_at):
             if other is not None and other < at:
                 at = other
         if self._timer:
             self._timer.cancel()
         self._timer = self._loop.call_later(max(at - now, 0.0), self._wake)
+
+    @property
+    def _checkpoint_s(self) -> float:
+        """Seconds between checkpoints: shorter while others wait for what a commit lets go."""
+        settled = self._settings.frontier.checkpoint_s
+        return min(settled, TEAM_CHECKPOINT_S) if self.team and self.team.has_uncommitted else settled
 
 
 def _cpu_s() -> float:

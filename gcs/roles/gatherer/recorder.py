@@ -4,6 +4,8 @@ Invariant: a URL gets its final mark in the same turn in which its record is app
 links are derived from that record alone (`apply`), so that replaying the log gives the same frontier.
 """
 
+from collections.abc import Callable
+
 import msgspec
 
 from gcs.core import politeness
@@ -42,6 +44,10 @@ class Recorder:
         self._admission = admission
         self._tally = tally
         self.links: list[Entry] = []  # filled by apply; emptied by the gatherer's turn
+        #: told of every URL that is dealt with for now (recorded, or put aside for a retry)
+        self.on_done: Callable[[str], None] = lambda _: None
+        #: told of every record and the seconds its request took, before its links are admitted
+        self.on_record: Callable[[PageRecord, float], None] = lambda _, __: None
 
     def without_page(self, entry: Entry, result: Result, now: float, retry_after_s: float) -> None:
         """An answer that is no page: an error, a redirect, a 304, or no answer at all."""
@@ -114,10 +120,13 @@ class Recorder:
             if response:
                 self._store.fetched(response)
             self._tally.retries += 1
+            self.on_done(entry.url)
             self._frontier.retry(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
     def _record(self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float) -> None:
         record = self._store.page(_record_of(entry, response, reading, failure, self._name, now), response)
+        self.on_done(record.url)
+        self.on_record(record, response.elapsed_s if response else 0.0)
         self.apply(record, entry.hops)
 
 

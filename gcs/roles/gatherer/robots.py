@@ -15,6 +15,7 @@ import msgspec
 
 from gcs.core.politeness import Politeness
 from gcs.core.robots import ALLOW_ALL, DENY_ALL, Robots
+from gcs.core.urls import host as host_of
 
 #: origins whose rules stay in memory
 MEMORY_ORIGINS = 10_000
@@ -76,6 +77,20 @@ class RobotsDesk:
     def why_closed(self, origin: str) -> str:
         """What kept the rules of a closed origin from us."""
         return self._why[origin]
+
+    def export(self, host: str) -> bytes | None:
+        """What is filed for the origins of a host, for its next owner."""
+        filed = {}
+        for origin in (f"http://{host}", f"https://{host}", *(o for o in self._memory if host_of(f"{o}/") == host)):
+            if (packed := self._read(f"robots {origin}")) is not None:
+                filed[origin] = packed
+        return msgspec.msgpack.encode(filed) if filed else None
+
+    def take_over(self, exported: bytes) -> None:
+        """File what the last owner had filed, unless we know."""
+        for origin, packed in msgspec.msgpack.decode(exported, type=dict[str, bytes]).items():
+            if self._read(f"robots {origin}") is None:
+                self._write(f"robots {origin}", packed)
 
     def _file(self, origin: str, robots: Robots, now: float) -> Robots:
         expires_at = now + self._rules.robots_cache_s

@@ -1,0 +1,230 @@
+"""The observer: the gatherer's ears and mouth at the whiteboard. It carries; it decides nothing.
+
+Every task below waits for the whiteboard so that the gatherer's turn never has to:
+
+    listen    blocks and hand-over parts of our inbox, seeds          → arrived    emptied by the turn
+    follow    the newest plan, announcement and control               → fields     read by the turn
+    ship      blocks of the outbox                                    → settled    emptied by the turn
+    beat      our Member tuple; its receipt renews our tenure
+
+Invariant: what arrived is acked only after the turn has committed it (`acks`); a block leaves the outbox only when
+its receiver has committed it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from gcs.core.election import Tenure
+from gcs.core.outbox import Outbox
+from gcs.core.team import TeamSettings
+from gcs.core.template import Template, template
+from gcs.core.tuples import (
+    Announcement,
+    Consumed,
+    Control,
+    HandOver,
+    Member,
+    PlanPosted,
+    Posted,
+    RobotsNote,
+    Seeds,
+    UrlBlock,
+)
+from gcs.ports.space.port import Numbered, Space, Taken
+
+T = TypeVar("T", bound=Posted)
+
+#: tuples taken at a time, and held untouched at most
+TAKE = 16
+#: blocks shipped at a time
+SHIP = 16
+#: seconds to wait for an inbox that is full, or for a receipt of blocks that are sent but not committed
+RETRY_S = 0.2
+
+
+class Observer:
+    """One gatherer's hold of the whiteboard."""
+
+    def __init__(
+        self,
+        space: Space,
+        me: str,
+        run: str,
+        settings: TeamSettings,
+        clock: Callable[[], float],
+        wake: Callable[[], None],
+    ) -> None:
+        self.space = space
+        self._me = me
+        self._sender = f"{me}/{run}"
+        self._settings = settings
+        self._clock = clock  # monotonic: leases are counted by it
+        self._wake = wake
+        self._tenure: Tenure | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._outboxes: dict[tuple[str, type[Consumed]], Outbox[tuple[int, Consumed]]] = {}
+        self._ship_now = asyncio.Event()
+        self._room = asyncio.Event()
+        self._acks: deque[Taken[Any]] = deque()
+        self.arrived: deque[Taken[Any]] = deque()
+        self.settled: deque[int] = deque()
+        self.plan: PlanPosted | None = None
+        self.announcement: Announcement | None = None
+        self.control: Control | None = None
+        self.robots: deque[RobotsNote] = deque()  # filled by follow; emptied by the turn
+        self.posts: deque[tuple[Posted, float]] = deque()  # for the board, with their lifetime; emptied by ship
+        self.failed: BaseException | None = None
+        self.blocks_sent = 0
+
+    # -- life ------------------------------------------------------------------------------------------
+
+    def start(self, beat: Callable[[], Member]) -> None:
+        """Begin to listen, follow, ship and beat."""
+        jobs: list[Awaitable[None]] = [
+            self._listen(),
+            self._listen_for_seeds(),
+            self._follow(PlanPosted, "plan"),
+            self._follow(Announcement, "announcement"),
+            self._follow(Control, "control"),
+            self._follow_robots(),
+            self._ship(),
+            self._beat(beat),
+        ]
+        self._tasks = [asyncio.ensure_future(job) for job in jobs]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
+
+    async def close(self) -> None:
+        """Ack what was committed, and let go."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def leave(self) -> None:
+        """Tell the others that we are gone."""
+        await self._ack()
+        await self.space.take(template(Member, gatherer=self._me))
+
+    def may_fetch(self) -> bool:
+        """Whether our membership holds by our own clock: others still count on us."""
+        return self._tenure is not None and self._tenure.holds(self._clock())
+
+    # -- what the turn gives ---------------------------------------------------------------------------
+
+    def committed(self, taken: list[Taken[Any]]) -> None:
+        """These tuples' effects are durable here."""
+        if taken:
+            self._acks.extend(taken)
+            self._ship_now.set()
+
+    def send(self, number: int, to: str, item: Consumed) -> None:
+        """Ship a block that is durable in our outbox."""
+        box = self._outboxes.setdefault((to, type(item)), Outbox())
+        box.add((number, item))
+        self.blocks_sent += 1
+        self._ship_now.set()
+
+    def post(self, item: Posted, ttl_s: float) -> None:
+        """Put a tuple on the board, soon."""
+        self.posts.append((item, ttl_s))
+        self._ship_now.set()
+
+    def recall(self, keep: set[str]) -> list[tuple[int, Consumed]]:
+        """Take back the URL blocks for destinations that are no longer there."""
+        back: list[tuple[int, Consumed]] = []
+        for (to, kind), box in list(self._outboxes.items()):
+            if kind is UrlBlock and to not in keep:
+                back += box.kept()
+                del self._outboxes[to, kind]
+        return back
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing has arrived, nothing is to be acked or shipped."""
+        return not (self.arrived or self._acks or self.settled or any(self._outboxes.values()))
+
+    def took(self) -> Taken[Any]:
+        """The next tuple that arrived."""
+        taken = self.arrived.popleft()
+        if len(self.arrived) < TAKE:
+            self._room.set()
+        return taken
+
+    # -- tasks -----------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        wanted: list[Template[Any]] = [template(HandOver), template(UrlBlock)]
+        while True:
+            taken = await self.space.take_many(wanted, at=self._me, limit=TAKE, timeout_s=5.0)
+            await self._take_in(taken)
+
+    async def _listen_for_seeds(self) -> None:
+        while True:
+            taken = await self.space.take_many([template(Seeds)], at="seeds", limit=1, timeout_s=5.0)
+            await self._take_in(taken)
+
+    async def _take_in(self, taken: list[Taken[Any]]) -> None:
+        if taken:
+            self.arrived.extend(taken)
+            self._wake()
+        while len(self.arrived) >= TAKE:
+            self._room.clear()
+            await self._room.wait()
+
+    async def _follow(self, kind: type[T], field: str) -> None:
+        async for item in self.space.watch(template(kind)):
+            setattr(self, field, item)
+            self._wake()
+
+    async def _follow_robots(self) -> None:
+        async for note in self.space.watch(template(RobotsNote)):
+            self.robots.append(note)
+            self._wake()
+
+    async def _ship(self) -> None:
+        while True:
+            self._ship_now.clear()
+            await self._ack()
+            while self.posts:
+                item, ttl_s = self.posts.popleft()
+                await self.space.out(item, ttl_s=ttl_s)
+            waits = False
+            for (to, kind), box in list(self._outboxes.items()):
+                if not len(box):
+                    continue
+                parcel = box.shipment(SHIP)
+                numbered = Numbered(self._sender, parcel.base, parcel.first)
+                items = [item for _, item in parcel.blocks]
+                receipt = await self.space.out_many(kind, items, to=to, numbered=numbered)
+                for number, _ in box.settle(receipt.sent, receipt.committed):
+                    self.settled.append(number)
+                    self._wake()
+                waits |= len(box) > 0
+                if box.due and not receipt.full:
+                    self._ship_now.set()
+            try:
+                async with asyncio.timeout(RETRY_S if waits else None):
+                    await self._ship_now.wait()
+            except TimeoutError:
+                pass
+
+    async def _ack(self) -> None:
+        while self._acks:
+            batch = [self._acks.popleft() for _ in range(min(len(self._acks), 64))]
+            await self.space.ack(batch)
+            self._wake()
+
+    async def _beat(self, member: Callable[[], Member]) -> None:
+        while True:
+            sent_at = self._clock()
+            await self.space.out(member(), ttl_s=self._settings.lease_s)
+            self._tenure = Tenure(sent_at, self._settings.lease_s)
+            self._wake()
+            await asyncio.sleep(self._settings.beat_s)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.failed = self.failed or error
+            self._wake()

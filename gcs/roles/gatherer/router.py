@@ -1,0 +1,123 @@
+"""The router: which links are ours, and how the others leave: hot pages, c-hit table, c-queue, blocks.
+
+    link ─► mine ───────────────► frontier (or held, while its range is on its way to us)
+        └─► foreign ─► hot page? ─► posted before? ─► c-queue ─► block per owner (at the next checkpoint)
+
+A foreign URL is posted once (the c-hit table is on disk); hot pages of the plan are never posted, since whoever
+reported one as hot has posted it. How often each was seen is counted: the leader chooses the hot pages by that.
+
+Invariant: every link given to `route` is returned, held, in the c-queue, or suppressed because its owner has been told.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from gcs.core.plan import ExchangeMode, Plan
+from gcs.core.ranges import Range, contains
+from gcs.core.recent import Recent
+from gcs.core.sortkey import sort_key
+from gcs.core.tally import Traffic
+from gcs.core.tuples import Link, UrlBlock
+from gcs.ports.frontier import Entry
+from gcs.ports.frontier.exchange import Exchange
+
+#: in cross-over mode a foreign URL goes behind all of our own
+CROSS_OVER_PRIORITY = 1 << 30
+#: URLs whose in-links are counted
+COUNTED_URLS = 10_000
+#: hot-page candidates that are reported
+CANDIDATES = 1_000
+
+
+class Router:
+    """Routes the links of one gatherer by the plan."""
+
+    def __init__(self, me: str, exchange: Exchange, block_urls: int, recent_urls: int, traffic: Traffic) -> None:
+        self._me = me
+        self._exchange = exchange
+        self._block_urls = block_urls
+        self._posted = Recent(recent_urls)  # foreign URLs met lately: the part of the c-hit table in memory
+        self._counts: dict[str, int] = {}
+        self._hot: frozenset[str] = frozenset()
+        self._c_queue: dict[str, dict[str, Link]] = {}  # filled by route; emptied by close_blocks
+        self.traffic = traffic
+        self.plan: Plan | None = None
+        #: ranges of ours whose hand-over is not complete
+        self.awaited: tuple[Range, ...] = ()
+
+    def adopt(self, plan: Plan) -> None:
+        """Route by this plan from now on. What is in the c-queue is routed anew when its block is closed."""
+        self.plan = plan
+        self._hot = frozenset(url for url in plan.hot_pages if plan.owner_of(sort_key(url)) != self._me)
+        self._posted.clear()
+
+    def route(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The entries that are ours to queue now; the others are on their way."""
+        plan = self.plan
+        assert plan is not None
+        mine: list[Entry] = []
+        cuts, owners, names, me = plan.cuts, plan.owners, plan.gatherers, self._me
+        for entry in entries:
+            key = sort_key(entry.url)
+            owner = names[owners[bisect_right(cuts, key) - 1]]
+            if owner != me:
+                mine += self._foreign(entry, key, owner, plan.mode)
+            elif self.awaited and contains(self.awaited, key):
+                self._exchange.hold([entry])
+            else:
+                mine.append(entry)
+        return mine
+
+    def meet(self, outlinks: list[str]) -> None:
+        """Count the links of a page that need not be posted (again); called before the fresh ones are routed."""
+        hot = self._hot.intersection(outlinks)
+        known = self._posted.known(outlinks)
+        self.traffic.suppressed_hot += len(hot)
+        self.traffic.suppressed_c_queue += len(known)
+        counts = self._counts
+        for url in (*hot, *known):
+            counts[url] = counts.get(url, 0) + 1
+        if len(counts) > COUNTED_URLS:  # the rarer half goes: what was met once or twice will not be hot
+            ranked = sorted(counts.items(), key=lambda item: -item[1])
+            self._counts = dict(ranked[: COUNTED_URLS // 2])
+
+    def hot_candidates(self) -> list[tuple[str, int]]:
+        """Foreign URLs that were met most, and how often."""
+        return sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:CANDIDATES]
+
+    def close_blocks(self) -> list[tuple[str, UrlBlock]]:
+        """Everything in the c-queue as blocks, each with its destination."""
+        assert self.plan is not None
+        blocks: list[tuple[str, UrlBlock]] = []
+        for owner, links in self._c_queue.items():
+            waiting = list(links.values())
+            cuts = range(0, len(waiting), self._block_urls)
+            blocks += [(owner, UrlBlock(self.plan.epoch, waiting[cut : cut + self._block_urls])) for cut in cuts]
+            self.traffic.exchanged_urls += len(waiting)
+        self._c_queue.clear()
+        return blocks
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether anything is in the c-queue."""
+        return bool(self._c_queue)
+
+    def _foreign(self, entry: Entry, key: bytes, owner: str, mode: ExchangeMode) -> list[Entry]:
+        url = entry.url
+        if mode is ExchangeMode.FIREWALL:
+            return []
+        if mode is ExchangeMode.CROSS_OVER:
+            return [Entry(url, entry.parent, entry.depth, CROSS_OVER_PRIORITY, 0, entry.hops)]
+        self._posted.fresh((url,))
+        if url in self._hot:
+            return []
+        queued = self._c_queue.setdefault(owner, {})
+        if (waiting := queued.get(url)) is not None:
+            queued[url] = Link(url, waiting.weight + 1, min(waiting.depth, entry.depth), waiting.parent)
+        elif self._exchange.post(key):
+            queued[url] = Link(url, 1, entry.depth, entry.parent)
+        else:
+            self.traffic.suppressed_c_queue += 1
+        if not queued:
+            del self._c_queue[owner]
+        return []
