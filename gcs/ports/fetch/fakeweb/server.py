@@ -61,6 +61,8 @@ class FakeWeb:
         return Connection(self._service, self._connections)
 
     async def __aexit__(self, *_: object) -> None:
+        for _ in range(3):  # asyncio loses a connection that it has accepted and whose server is closed a moment later
+            await asyncio.sleep(0)
         for server in self._servers:
             server.close()
         for _ in range(3):  # what was accepted a moment ago becomes a connection in the next turns of the loop
