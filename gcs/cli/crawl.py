@@ -59,8 +59,9 @@ def crawl(
         return gatherer
 
     outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)
-    save_report(outcome.report, report or output / "report.json")
-    return finish(outcome, output, as_json)
+    code = finish(outcome, output, as_json)
+    save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result
+    return code
 
 
 def ask_contact(settings: Settings, seeds: list[str]) -> Settings:

@@ -10,6 +10,16 @@ from gcs.cli.run import Outcome
 from gcs.core.report import Report
 
 EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
+#: kind of failure → what to do where nothing else came of a crawl
+ADVICE = {
+    "dns": "no such host: look at the spelling of the seeds, and whether this machine can resolve names",
+    "connect": "nobody answers there: look at host and port",
+    "tls": "the certificate is not trusted; --set fetch.ca_file=FILE names others",
+    "timeout": "the server is too slow, or a firewall is in between",
+    "proxy": "the proxy does not answer, or refuses; look at --proxy",
+    "forbidden-address": "private, loopback and link-local addresses are crawled only with --allow-private",
+    "robots-unreachable": "without its robots.txt a site is not crawled; try again later",
+}
 
 
 def save_report(report: Report, file: Path) -> None:
@@ -20,16 +30,28 @@ def save_report(report: Report, file: Path) -> None:
 
 def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
     """Print the outcome and return the exit code."""
+    report = outcome.report
     if as_json:
-        click.echo(msgspec.json.encode(outcome.report))
+        click.echo(msgspec.json.encode(report))
     else:
-        click.echo(summary(outcome.report))
+        click.echo(summary(report))
         click.echo(f"stored in {directory}/")
         if outcome.interrupted:
             click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}")
-        elif outcome.report.queued:
-            click.echo(f"{outcome.report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
-    return 130 if outcome.interrupted else EXIT_CODES[outcome.report.state]
+        elif report.queued:
+            click.echo(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
+    if outcome.interrupted:
+        return 130
+    if report.state == "done" and report.failed and not report.pages and not report.revisits:
+        click.echo(f"gcs: {nothing_fetched(report)}", err=True)
+        return 1
+    return EXIT_CODES[report.state]
+
+
+def nothing_fetched(report: Report) -> str:
+    """Why a crawl has no page at all, and what may help."""
+    most = max(report.failures, key=lambda kind: report.failures[kind])
+    return f"not one page was fetched: {_failures(report)}; {ADVICE.get(most, 'look at the seeds')}"
 
 
 def summary(report: Report) -> str:
@@ -41,5 +63,9 @@ def summary(report: Report) -> str:
         f"{report.failed:,} failed, {report.denied_by_robots:,} denied by robots.txt, {report.redirects:,} redirects",
     ]
     if report.failures:
-        lines.append("failed: " + ", ".join(f"{count:,} {kind}" for kind, count in report.failures.items()))
+        lines.append(f"failed: {_failures(report)}")
     return "\n".join(lines)
+
+
+def _failures(report: Report) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in report.failures.items())
