@@ -54,7 +54,7 @@ def write_whole(file: Path, data: bytes, advice: str) -> None:
     """Write a file in one step: it is there with all of this, or as it was."""
     partial = file.with_name(f".{file.name}.part")
     try:
-        if file.exists() and not file.is_file():  # a pipe or a device, which must not be replaced
+        if file.is_symlink() or (file.exists() and not file.is_file()):  # a link, pipe or device must stay one
             file.write_bytes(data)
             return
         file.parent.mkdir(parents=True, exist_ok=True)
