@@ -10,18 +10,25 @@ from gcs.core.recent import Recent
 from gcs.core.scope import Scope
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier
+from gcs.ports.records.reading import read_records
 from gcs.ports.records.store import Store
+from gcs.ports.space.port import Space
 from gcs.ports.summarise import Options, Registry, TextPool
 from gcs.ports.summarise.malloc import keep_arena
-from gcs.roles.gatherer import Gatherer, Parts, Reader
+from gcs.roles.gatherer import Gatherer, Parts, Reader, Team
 from gcs.settings import Settings, with_user_agent
 
 #: engine → its class; loaded when it is chosen, because the other one is not needed then
 ENGINES = {"curl": ("gcs.ports.fetch.curl", "CurlFetcher"), "aiohttp": ("gcs.ports.fetch.aio", "AioFetcher")}
 
 
-def gatherer(directory: Path, name: str, settings: Settings, seeds: list[str]) -> Gatherer:
-    """A gatherer that works in this directory, alone. Call it where the event loop runs."""
+def gatherer(
+    directory: Path, name: str, settings: Settings, seeds: list[str], space: Space | None = None, ghost: bool = False
+) -> Gatherer:
+    """A gatherer that works in this directory: alone, or with others at a whiteboard. Needs a running event loop.
+
+    A ghost hands over what a dead gatherer of that name left behind, and fetches nothing.
+    """
     keep_arena()
     settings = with_user_agent(settings)
     crawl = settings.crawl
@@ -33,6 +40,7 @@ def gatherer(directory: Path, name: str, settings: Settings, seeds: list[str]) -
     except BaseException:
         frontier.close()
         raise
+    team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost) if space else None
     return Gatherer(
         name,
         settings,
@@ -42,6 +50,7 @@ def gatherer(directory: Path, name: str, settings: Settings, seeds: list[str]) -
             admission=Admission(scope, settings.traps, Recent(settings.frontier.recent_urls)),
             reader=_reader(settings),
             make_fetcher=lambda sink: _fetcher(settings, sink),
+            team=team,
         ),
     )
 

@@ -6,6 +6,7 @@ Order matters for speed only: the memory of recent links answers nine of ten in 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gcs.core.recent import Recent
 from gcs.core.scope import Scope
@@ -21,6 +22,12 @@ class Admission:
         self._recent = recent
         #: links refused, by reason
         self.refused: dict[str, int] = {}
+
+    def widen(self, seeds: tuple[str, ...]) -> None:
+        """More seeds: what was out of scope may be in it now."""
+        if set(seeds) != set(self._scope.seeds):
+            self._scope = replace(self._scope, seeds=seeds)
+            self._recent.clear()
 
     def admit(self, urls: Iterable[str], depth: int) -> list[str]:
         """Those of the canonical URLs that the crawl wants and that were not judged lately."""

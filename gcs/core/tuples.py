@@ -227,7 +227,8 @@ class Member(Posted, frozen=True, array_like=True):
     #: epoch of the plan by which it routes, and of the last one whose hand-overs it has finished
     epoch: int = 0
     settled_epoch: int = 0
-    #: running, paused, leaving
+    #: running, paused, leaving (it hands over, then goes), ghost (so does another process in its name), or gone:
+    #: it has handed over everything and counts no longer; posted as the last one, so that it is not taken for dead
     state: str = "running"
     #: nothing queued, in flight, in the c-queues, taken or kept: it will not act unless a tuple arrives
     passive: bool = False
@@ -379,6 +380,25 @@ class Seeds(Consumed, frozen=True, array_like=True):
     urls: list[str]
 
 
+class Charter(Posted, frozen=True, array_like=True):
+    """What the crawl is: whoever joins it needs nothing else.
+
+    written by: `gcs crawl` when it starts, `gcs seed` when the seeds change
+    taken by: nobody; read by every gatherer
+    lifetime: the crawl's
+    """
+
+    name = "charter"
+    code = 19
+
+    #: the settings tree as JSON
+    settings: bytes
+    #: all seeds ever given: they define the scope
+    seeds: list[str]
+    #: how many gatherers are expected at the start
+    gatherers: int = 1
+
+
 class RobotsNote(Posted, frozen=True, array_like=True):
     """The robots.txt of a host that several gatherers share, fetched once.
 
@@ -417,5 +437,6 @@ TUPLES: tuple[type[Tuple], ...] = (
     RebalanceCall,
     Seeds,
     RobotsNote,
+    Charter,
 )
 BY_NAME: dict[str, type[Tuple]] = {kind.name: kind for kind in TUPLES}

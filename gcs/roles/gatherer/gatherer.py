@@ -133,7 +133,7 @@ class Gatherer:
         self._loop = asyncio.get_running_loop()
         self._finished: asyncio.Future[State] = self._loop.create_future()
         if self.team:
-            await self.team.startup()
+            await self.team.startup(self.tally.traffic)
             self._watch = self._loop.create_task(self._see_to_leaving(self.team))
             self._watch.add_done_callback(self._watch_ended)
         self._replay()
@@ -239,6 +239,8 @@ class Gatherer:
                 self._desk.answered(note.origin, note.status, note.body, note.fetched_at)
         if entries:
             self._insert(entries)
+        if team.observer.charter is not None:
+            self._admission.widen(tuple(team.observer.charter.seeds))
         control = team.observer.control
         if control is not None:
             self._paused = control.state == "paused"

@@ -22,6 +22,7 @@ from gcs.core.team import TeamSettings
 from gcs.core.template import Template, template
 from gcs.core.tuples import (
     Announcement,
+    Charter,
     Consumed,
     Control,
     HandOver,
@@ -73,6 +74,7 @@ class Observer:
         self.plan: PlanPosted | None = None
         self.announcement: Announcement | None = None
         self.control: Control | None = None
+        self.charter: Charter | None = None
         self.robots: deque[RobotsNote] = deque()  # filled by follow; emptied by the turn
         self.posts: deque[tuple[Posted, float]] = deque()  # for the board, with their lifetime; emptied by ship
         self.failed: BaseException | None = None
@@ -88,6 +90,7 @@ class Observer:
             self._follow(PlanPosted, "plan"),
             self._follow(Announcement, "announcement"),
             self._follow(Control, "control"),
+            self._follow(Charter, "charter"),
             self._follow_robots(),
             self._ship(),
             self._beat(beat),

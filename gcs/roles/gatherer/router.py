@@ -32,7 +32,7 @@ CANDIDATES = 1_000
 class Router:
     """Routes the links of one gatherer by the plan."""
 
-    def __init__(self, me: str, exchange: Exchange, block_urls: int, recent_urls: int, traffic: Traffic) -> None:
+    def __init__(self, me: str, exchange: Exchange, block_urls: int, recent_urls: int) -> None:
         self._me = me
         self._exchange = exchange
         self._block_urls = block_urls
@@ -40,7 +40,7 @@ class Router:
         self._counts: dict[str, int] = {}
         self._hot: frozenset[str] = frozenset()
         self._c_queue: dict[str, dict[str, Link]] = {}  # filled by route; emptied by close_blocks
-        self.traffic = traffic
+        self.traffic = Traffic()
         self.plan: Plan | None = None
         #: ranges of ours whose hand-over is not complete
         self.awaited: tuple[Range, ...] = ()

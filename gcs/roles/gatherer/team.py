@@ -40,6 +40,8 @@ from gcs.roles.gatherer.router import Router
 
 events = Events("team")
 
+#: foreign URLs met lately that are kept in memory
+RECENT_URLS = 60_000
 #: every so many pages, the links between superpages are counted
 LINKS_EVERY = 8
 #: seconds that a posted robots.txt and posted statistics stay on the board
@@ -57,7 +59,6 @@ class Team:
         space: Space,
         settings: TeamSettings,
         frontier: Frontier,
-        traffic: Traffic,
         records: Callable[[], Iterator[PageRecord]],
         ghost: bool = False,
     ) -> None:
@@ -69,7 +70,7 @@ class Team:
         self._ghost = ghost
         self.observer = Observer(space, me, self.run, settings, time.monotonic, lambda: self.wake())
         self.wake: Callable[[], None] = lambda: None
-        self._router = Router(me, frontier.exchange, settings.block_urls, 60_000, traffic)
+        self._router = Router(me, frontier.exchange, settings.block_urls, RECENT_URLS)
         self._hand_overs = HandOvers(me, frontier)
         self._random = random.Random(me)
         self._tree = Tree(WHOLE, self._random)
@@ -94,8 +95,9 @@ class Team:
 
     # -- life ------------------------------------------------------------------------------------------
 
-    async def startup(self) -> None:
-        """Go on under the plan that we had; put it on the board where that has lost it; load the outbox."""
+    async def startup(self, traffic: Traffic) -> None:
+        """Go on under the plan that we had (the board may have lost it), with the outbox as it was."""
+        self._router.traffic = traffic
         packed = self._frontier.note("plan")
         if packed:
             plan = Plan.decode(packed)
@@ -165,7 +167,6 @@ class Team:
             taken = arrivals.popleft() if arrivals else self.observer.took()
             new += self._receive(taken)
         self._send(self._hand_overs.progress(self.epoch, open_urls, host_states))
-        self._router.awaited = self._hand_overs.awaited
         new += self._look_back()
         if self._hand_overs.is_settled and self._rescan is None:
             self._settled_epoch = self.epoch
@@ -296,6 +297,7 @@ class Team:
             return self.route([Entry(link.url, link.parent, link.depth, link.depth) for link in item.links])
         assert isinstance(item, HandOver)
         entries, released, moved = self._hand_overs.receive(item)
+        self._router.awaited = self._hand_overs.awaited
         self._router.traffic.moved_urls += moved
         self.received_hosts += item.hosts
         for url, _ in item.seen:

@@ -1,0 +1,204 @@
+"""Gatherers of a team on one whiteboard, under plans that the test makes: nothing lost, nothing fetched twice."""
+
+import asyncio
+import random
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcs.cli import assembly
+from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.core.plan import Plan
+from gcs.core.sortkey import LAST_KEY, sort_key
+from gcs.core.template import template
+from gcs.core.tuples import Control, CrawlState, Member, PlanPosted, Seeds
+from gcs.ports.fetch.fakeweb import FakeWeb
+from gcs.ports.records.reading import read_records
+from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.roles.gatherer import Gatherer, State
+from gcs.settings import load
+
+QUICK = {
+    "crawl.scope": "any",
+    "fetch.allow_private": True,
+    "politeness.delay_s": 0.0,
+    "summary.depth": "links",
+    "frontier.fsync": False,
+    "frontier.checkpoint_s": 0.1,
+    "team.beat_s": 0.05,
+    "store.warc": False,
+}
+
+
+class Team:
+    """Some gatherers in this process, and the test as their leader."""
+
+    def __init__(self, directory: Path, web: FakeWeb, **changes: Any) -> None:
+        self.directory, self.web = directory, web
+        self.settings = load(None, {}, QUICK | {key.replace("__", "."): value for key, value in changes.items()})
+        self.board = MemoryBoard()
+        self.space = MemorySpace(self.board, "test")
+        self.gatherers: dict[str, Gatherer] = {}
+        self.tasks: dict[str, asyncio.Task[State]] = {}
+        self.epoch = 0
+
+    def join(self, *names: str, ghost: bool = False) -> None:
+        for name in names:
+            space = MemorySpace(self.board, name)
+            gatherer = assembly.gatherer(self.directory, name, self.settings, list(self.web.seeds), space, ghost)
+            self.gatherers[name] = gatherer
+            self.tasks[name] = asyncio.create_task(gatherer.run([]))
+
+    async def plan(self, owners: dict[bytes, str], lost: tuple[tuple[bytes, bytes], ...] = (), **more: Any) -> None:
+        """Cuts with the owner of what follows each."""
+        self.epoch += 1
+        names = tuple(sorted(set(owners.values())))
+        cuts = tuple(sorted(owners))
+        plan = Plan(self.epoch, names, cuts, tuple(names.index(owners[cut]) for cut in cuts), lost=lost, **more)
+        await self.space.out(PlanPosted(self.epoch, 1, plan.encode()))
+
+    async def members(self) -> dict[str, Member]:
+        return {member.gatherer: member for member in await self.space.scan(template(Member))}
+
+    async def until(self, condition: Any) -> None:
+        async with asyncio.timeout(60):
+            while not condition(await self.members()):
+                for name, task in self.tasks.items():
+                    assert not task.done() or task.result(), f"{name} ended"
+                await asyncio.sleep(0.02)
+
+    async def settled(self) -> None:
+        await self.until(lambda members: all(m.settled_epoch == self.epoch for m in members.values()))
+
+    async def finish(self) -> None:
+        """End when all have been passive for two beats in a row."""
+        seen: dict[str, tuple[int, int, int]] = {}
+        calm = 0
+        while calm < 3:
+            await self.until(lambda members: all(m.passive for m in members.values()))
+            now = {n: (m.blocks_sent, m.blocks_received, m.epoch) for n, m in (await self.members()).items()}
+            calm = calm + 1 if now == seen else 0
+            seen = now
+            await asyncio.sleep(0.1)
+        await self.space.out(Control(CrawlState.DONE))
+        for task in self.tasks.values():
+            assert await task is State.DONE
+
+    def pages(self) -> list[str]:
+        return [record.url for record in read_records(self.directory) if record.is_page]
+
+    def check(self) -> None:
+        stored = self.pages()
+        assert len(stored) == len(set(stored)), "a page was stored twice"
+        assert set(stored) == survey(self.web.web).pages
+        again = {url for url in self.web.log.repeated() if not url.endswith("/robots.txt")}
+        assert again == set(), "a page was fetched twice"
+
+
+ALL = ((b"", LAST_KEY),)
+
+
+@asynccontextmanager
+async def team_on(directory: Path, spec: FakeWebSpec, **changes: Any):
+    async with AsyncExitStack() as stack:
+        web = await stack.enter_async_context(FakeWeb(spec))
+        team = Team(directory, web, **changes)
+        try:
+            yield team
+        finally:
+            for task in team.tasks.values():
+                task.cancel()
+            await asyncio.gather(*team.tasks.values(), return_exceptions=True)
+
+
+def hosts(team: Team) -> list[bytes]:
+    return [sort_key(home).partition(b"\x00")[0] for home in team.web.web.homes]
+
+
+@pytest.mark.parametrize("mode", ["exchange"])
+async def test_team_covers_what_one_gatherer_covers(tmp_path: Path, mode: str) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=12, pages=300)) as team:
+        team.join("a", "b", "c")
+        cuts = [b"", *hosts(team)[1:]]
+        await team.plan({cut: "abc"[at % 3] for at, cut in enumerate(cuts)}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.finish()
+        team.check()
+        by_gatherer = {record.gatherer for record in read_records(tmp_path)}
+        assert by_gatherer == {"a", "b", "c"}
+
+
+async def test_team_moves_ranges_in_mid_crawl(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=8, pages=400, latency_s=0.01), fetch__connections=4) as team:
+        team.join("a", "b", "c")
+        await team.plan({b"": "a"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        for _ in range(6):
+            before = len(team.web.log.hits)
+            await team.until(lambda _, before=before: len(team.web.log.hits) >= min(before + 40, 400))
+            paths = [sort_key(url)[: chance.randrange(12, 30)] for url in list(team.web.log.hits)[:200:40]]
+            cuts = sorted({b"", *hosts(team)[1:], *paths})
+            await team.plan({cut: chance.choice("abc") for cut in cuts})
+            await team.settled()
+        await team.finish()
+        team.check()
+
+
+async def test_team_hands_over_to_others_when_a_gatherer_leaves(tmp_path: Path) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=200, latency_s=0.01), fetch__connections=4) as team:
+        team.join("a", "b")
+        half = hosts(team)[3]
+        await team.plan({b"": "a", half: "b"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.until(lambda _: len(team.web.log.hits) > 60)
+        team.gatherers["b"].leave()
+        await team.plan({b"": "a"})
+        assert await team.tasks.pop("b") is State.STOPPED
+        await team.until(lambda members: set(members) == {"a"})
+        await team.finish()
+        team.check()
+
+
+async def test_team_recovers_a_dead_gatherer_through_its_ghost(tmp_path: Path) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=200, latency_s=0.01), fetch__connections=4) as team:
+        team.join("a", "b")
+        await team.plan({b"": "a", hosts(team)[3]: "b"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.until(lambda _: len(team.web.log.hits) > 60)
+        await die(team, "b")
+        team.join("b", ghost=True)
+        await team.plan({b"": "a"})
+        assert await team.tasks.pop("b") is State.STOPPED
+        await team.finish()
+        stored = team.pages()
+        assert len(stored) == len(set(stored))
+        assert set(stored) == survey(team.web.web).pages
+
+
+async def test_team_finds_a_lost_range_again_through_links(tmp_path: Path) -> None:
+    """The disk of the dead gatherer is gone: the others' out-links lead back into its range."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=150, latency_s=0.01), fetch__connections=4) as team:
+        team.join("a", "b")
+        border = hosts(team)[4]
+        await team.plan({b"": "a", border: "b"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.until(lambda _: len(team.web.log.hits) > 60)
+        await die(team, "b")
+        (tmp_path / "state" / "b").rename(tmp_path / "gone")
+        for file in (tmp_path / "summaries").glob("b-*"):
+            file.unlink()
+        await team.plan({b"": "a"}, lost=((border, LAST_KEY),))
+        await team.finish()
+        assert set(team.pages()) == survey(team.web.web).pages
+
+
+async def die(team: Team, name: str) -> None:
+    """As by kill -9: nothing is committed, said or closed in order."""
+    gatherer = team.gatherers.pop(name)
+    task = team.tasks.pop(name)
+    gatherer._finished.cancel()
+    gatherer._checkpoint = lambda _: None  # type: ignore[method-assign]
+    await asyncio.gather(task, return_exceptions=True)
