@@ -51,6 +51,10 @@ class Plan(msgspec.Struct, frozen=True):
     mode: ExchangeMode = ExchangeMode.EXCHANGE
     #: ranges that nobody will hand over: their owner and its disk are gone, or there never was one
     lost: tuple[tuple[bytes, bytes], ...] = ()
+    #: what changes its owner with this plan; the next one is made when all of it is handed over, or given up
+    moves: tuple[Move, ...] = ()
+    #: gatherers that this plan relieves of everything; they go when they have handed it over
+    leavers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not is_expansion(self.cuts) or len(self.owners) != len(self.cuts):

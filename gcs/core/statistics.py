@@ -10,7 +10,7 @@ Invariant: merging is associative and commutative, and keeps every sum; so does 
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -27,6 +27,8 @@ K = TypeVar("K")
 _VERSION = 1
 #: pages (or URLs) of evidence that a prior rate is worth
 _PRIOR = 10.0
+#: rounds in which the speeds of gatherers and superpages are fitted to each other
+_FITS = 10
 
 
 class Figures(msgspec.Struct, array_like=True):
@@ -96,7 +98,8 @@ class Statistics(msgspec.Struct):
     def rate_table(self, gatherers: Sequence[str], superpages: int) -> "NDArray[np.float64]":
         """R as a k × m table of pages per second.
 
-        Where little or nothing was measured, a rate leans on (speed of the gatherer) × (speed of the superpage).
+        Where little or nothing was measured, a rate leans on (speed of the gatherer) × (speed of the superpage), which
+        are fitted to all that was.
         """
         import numpy as np
 
@@ -104,18 +107,23 @@ class Statistics(msgspec.Struct):
         for i, gatherer in enumerate(gatherers):
             for j, work in self.rates.get(gatherer, {}).items():
                 amount[i, j], seconds[i, j] = work.amount, work.seconds
-        mean = _ratio(amount.sum(), seconds.sum(), 1.0)
-        of_gatherer = _ratio(amount.sum(axis=1), seconds.sum(axis=1), mean)
-        of_superpage = _ratio(amount.sum(axis=0), seconds.sum(axis=0), mean)
-        return _ratio(amount, seconds, np.outer(of_gatherer, of_superpage) / mean)
+        mean = _mean(float(amount.sum()), float(seconds.sum()))
+        # the most likely speeds, the pages being Poisson: each in turn, given the others
+        of_gatherer, of_superpage = np.ones(len(gatherers)), np.full(superpages, mean)
+        for _ in range(_FITS):
+            of_gatherer = (amount.sum(axis=1) + _PRIOR) / (seconds @ of_superpage + _PRIOR)
+            of_superpage = (amount.sum(axis=0) + _PRIOR) / (of_gatherer @ seconds + _PRIOR / mean)
+        guess = np.outer(of_gatherer, of_superpage)
+        rates: NDArray[np.float64] = (amount + _PRIOR) / (seconds + _PRIOR / guess)
+        return rates
 
     def exchange_rates(self, gatherers: Sequence[str]) -> "NDArray[np.float64]":
         """c: URLs per second that each gatherer exchanges; the team's mean where it is not known."""
         import numpy as np
 
         works = [self.exchange.get(gatherer, Work()) for gatherer in gatherers]
-        amount, seconds = np.array([w.amount for w in works], float), np.array([w.seconds for w in works], float)
-        return _ratio(amount, seconds, _ratio(amount.sum(), seconds.sum(), 1.0))
+        mean = _mean(sum(work.amount for work in works), math.fsum(work.seconds for work in works))
+        return np.array([(work.amount + _PRIOR) / (work.seconds + _PRIOR / mean) for work in works])
 
     def link_table(self) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]":
         """S as three parallel arrays: from superpage, to superpage, links (what `core.graph.Links.between` takes)."""
@@ -195,7 +203,5 @@ def _add_work(total: Work, more: Work) -> None:
     total.seconds += more.seconds
 
 
-def _ratio(amount: Any, seconds: Any, prior: Any) -> "NDArray[np.float64]":
-    """Amount per second (of arrays), drawn to the prior rate where there is little evidence."""
-    rate: NDArray[np.float64] = (amount + _PRIOR) / (seconds + _PRIOR / prior)
-    return rate
+def _mean(amount: float, seconds: float) -> float:
+    return amount / seconds if amount and seconds else 1.0

@@ -186,7 +186,7 @@ def _expand(node: bytes, spread: _Spread, part: tuple[int, int], limit: float, c
             cool.append((token, weight))
         else:
             cuts.update((token, token + SUBTREE_END))
-            if weight > limit and stop - at > 1:
+            if weight > limit * (1 + 3 * _ROUNDING) and stop - at > 1:
                 _expand(token, spread, (at, stop), limit, cuts)
         at = stop
     total = math.fsum(weight for _, weight in cool)

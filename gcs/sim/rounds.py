@@ -8,20 +8,20 @@ All decisions are those of `core`; only the crawl itself is left out.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gcs.core.partition.greedy import partition_i
+from gcs.core.partition.problem import Partitioner, Problem
 from gcs.core.plan import Plan
 from gcs.core.superpages import create, inherit, recut, threshold
 from gcs.core.tree import WHOLE, Cuts, Tree, merge
 
 Floats = NDArray[np.float64]
-#: (weights of the superpages, rates k × m, present owners or None) → owners
-Partition = Callable[[Floats, Floats, Sequence[int | None]], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Team:
 
     #: pages per second of each gatherer
     speeds: Sequence[float]
-    partition: Partition
+    partition: Partitioner = partition_i
     delta: float = 20
     cuts: Cuts = WHOLE
     seed: int = 1
@@ -48,7 +48,7 @@ class Round:
     found: int
     plan: Plan
     #: visits of each superpage as the leader estimates them, and as they are
-    estimated: Floats = field(repr=False)
+    estimated: NDArray[np.number] = field(repr=False)
     actual: Floats = field(repr=False)
     #: URLs that change hands
     moved: int
@@ -74,14 +74,20 @@ def rounds(keys: Sequence[bytes], team: Team, ends: Sequence[int]) -> Iterator[R
         start = end
         merged = merge(trees)
         pages = create(merged, threshold(merged.visits, team.size, team.delta), plan.owners)
-        weights, rates = np.array(pages.weights), np.outer(team.speeds, np.ones(len(pages.cuts)))
-        owners = team.partition(weights, rates, inherit(pages, plan.owners))
-        new = Plan(plan.epoch + 1, names, pages.cuts, tuple(owners))
+        problem = Problem(
+            weights=np.array(pages.weights),
+            k=team.size,
+            rates=np.array(team.speeds),
+            keys=pages.cuts,
+            current=np.array(inherit(pages, plan.owners)),
+            names=names,
+        )
+        new = Plan(plan.epoch + 1, names, pages.cuts, tuple(team.partition(problem).tolist()))
         trees = [recut(tree, new.cuts, Random(chance.random())) for tree in trees]
         moved = _hand_over(keys[:end], trees, plan, new)
         plan = new
         actual = count(sorted(keys[:end]), plan.cuts)
-        yield Round(end, plan, weights, actual, moved, imbalance(actual, rates, plan.owners))
+        yield Round(end, plan, problem.weights, actual, moved, imbalance(actual, team.speeds, plan.owners))
 
 
 def count(ordered: Sequence[bytes], cuts: Cuts) -> Floats:
@@ -89,10 +95,9 @@ def count(ordered: Sequence[bytes], cuts: Cuts) -> Floats:
     return np.diff([*(bisect_left(ordered, cut) for cut in cuts), len(ordered)]).astype(np.float64)
 
 
-def imbalance(weights: Floats, rates: Floats, owners: Sequence[int]) -> float:
-    """max/mean − 1 of T_i = Σ w_j / r_ij."""
-    at = np.asarray(owners)
-    times = np.bincount(at, weights=weights / rates[at, np.arange(len(at))], minlength=len(rates))
+def imbalance(weights: NDArray[np.number], speeds: Sequence[float], owners: Sequence[int]) -> float:
+    """max/mean − 1 of T_i = Σ w_j / r_i."""
+    times = np.bincount(owners, weights=weights, minlength=len(speeds)) / np.asarray(speeds)
     return float(times.max() / times.mean() - 1)
 
 

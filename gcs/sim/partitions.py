@@ -1,0 +1,190 @@
+"""Partitions compared on a graph that was crawled: the tables behind `gcs study cambazoglu` and `teng-superpages`.
+
+Three questions, each a function that returns rows: what the models of Cambazoglu save against hashing (Tables 1–3),
+what Partition II saves against Partition I on Teng's superpages, and what the sticky form hands over when a gatherer
+joins or leaves.
+
+Invariant: the partitions are those of `core.partition`, the figures those of `core.metrics`; nothing is decided here.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from gcs.core.canon import canonical
+from gcs.core.graph import Ints, Links, Model, Session, page_model, site_model, superpage_model
+from gcs.core.metrics import exchange, imbalance, least_moved, loads, moved_weight
+from gcs.core.partition import GONE, Problem, partition
+from gcs.core.partition.hashing import host
+from gcs.core.sortkey import sort_key
+from gcs.core.superpages import create, recut, threshold
+from gcs.core.tree import WHOLE, Tree
+from gcs.errors import UsageError
+from gcs.sim.graph import WebGraph
+
+#: the schemes: (partitioner, what it is given). The paper's site model and site-hash leave sites whole, so that a site
+#: larger than a part ruins the balance of both; the last two are given the same sites, with the giant ones cut
+SCHEMES = {
+    "metis-page": ("metis", "pages"),
+    "page-hash": ("url-hash", "pages"),
+    "metis-whole-site": ("metis", "sites"),
+    "site-hash": ("site-hash", "sites"),
+    "metis-site": ("metis", "cut sites"),
+    "cut-site-hash": ("url-hash", "cut sites"),
+}
+PAPER_KS = (8, 16, 24, 32, 40, 48, 56, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class Crawled:
+    """A graph as a crawl would have left it: a session, and the sort key of each page in its order."""
+
+    session: Session
+    keys: Sequence[bytes]
+
+
+def crawled(graph: WebGraph) -> Crawled:
+    """Put the pages of a graph in key order. A page of unknown size counts one byte, so that both weights agree."""
+    if not graph.urls:
+        raise UsageError(f"{graph.name}: sites and keys come from URLs, and this graph has no urls.txt.gz")
+    found = [sort_key(canonical(url) or url) for url in graph.urls]
+    order = np.array(sorted(range(len(found)), key=found.__getitem__), np.int64)
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    keys = [found[page] for page in order.tolist()]
+    hosts = [host(key) for key in keys]
+    begins = [name != before for name, before in zip(hosts, [None, *hosts])]
+    url_bytes = np.array([len(url) for url in graph.urls], np.int64)[order]
+    page_bytes = np.ones(len(keys), np.int64) if graph.sizes_bytes is None else graph.sizes_bytes[order]
+    sources, targets = place[graph.sources()], place[graph.targets]
+    return Crawled(Session(sources, targets, url_bytes, page_bytes, np.cumsum(begins) - 1), keys)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One scheme at one K, averaged over the runs: a line of Cambazoglu's Tables 1, 2 and 3."""
+
+    k: int
+    scheme: str
+    #: how many pages, sites or pieces of sites were given to the partitioner
+    units: int
+    storage_imbalance: float
+    request_imbalance: float
+    exchanged_bytes: float
+    exchanged_urls: float
+
+
+def models(
+    data: Crawled, ks: Sequence[int] = PAPER_KS, runs: int = 8, schemes: Sequence[str] = tuple(SCHEMES)
+) -> Iterator[ModelRow]:
+    """Cambazoglu's experiment: storage, requests and link exchange of each scheme at each K."""
+    given: dict[str, Model] = {}
+    for k in ks:
+        given.pop("cut sites", None)  # where to cut depends on K
+        for scheme in schemes:
+            name, what = SCHEMES[scheme]
+            model = given[what] = given[what] if what in given else _model(data.session, what, k)
+            first = np.flatnonzero(np.diff(model.unit_of_page, prepend=-1)).tolist()
+            keys = [data.keys[page] for page in first]
+            figures = []
+            for seed in range(runs):
+                owners = partition(name, Problem(model.weights, k, links=model.links, keys=keys, seed=seed))
+                told = exchange(data.session, owners[model.unit_of_page], k)
+                balance = [imbalance(loads(weights, owners, k)) for weights in model.weights.T]
+                figures.append([*balance, told.total_bytes, told.total_urls])
+            yield ModelRow(k, scheme, len(keys), *np.mean(figures, axis=0).tolist())
+
+
+def _model(session: Session, what: str, k: int) -> Model:
+    if what == "pages":
+        return page_model(session)
+    return site_model(session, k) if what == "cut sites" else superpage_model(session, session.sites)
+
+
+@dataclass(frozen=True, slots=True)
+class CrossingRow:
+    """One partitioner on the superpages of one K."""
+
+    k: int
+    partitioner: str
+    superpages: int
+    #: links between superpages of different owners, and their part of all links
+    crossing_links: int
+    crossing_share: float
+    #: max / mean - 1 of the pages
+    imbalance: float
+
+
+def crossing(
+    data: Crawled,
+    ks: Sequence[int],
+    partitioners: Sequence[str] = ("partition-i", "partition-ii", "metis", "site-hash"),
+    tolerance: float = 0.05,
+) -> Iterator[CrossingRow]:
+    """Teng's superpages (δ = 20), partitioned within one tolerance with and without regard for links."""
+    for k in ks:
+        units = superpages(data.keys, k)
+        session, count = data.session, int(units.max(initial=-1)) + 1
+        work = np.bincount(units, minlength=count)
+        links = Links.between(count, units[session.sources], units[session.targets])
+        first = np.flatnonzero(np.diff(units, prepend=-1)).tolist()
+        problem = Problem(work, k, links=links, keys=[data.keys[page] for page in first], tolerance=tolerance)
+        for name in partitioners:
+            owners = partition(name, problem)
+            cut = links.crossing(owners)
+            share = cut / max(len(session.sources), 1)
+            yield CrossingRow(k, name, count, cut, share, imbalance(loads(work, owners, k)))
+
+
+def superpages(keys: Sequence[bytes], k: int, delta: float = 20, seed: int = 1) -> Ints:
+    """The superpage of each page after two rounds of Superpage Creation, the pages being found in random order."""
+    chance = Random(seed)
+    order = chance.sample(range(len(keys)), len(keys))
+    tree = Tree(WHOLE, Random(seed))
+    for found in (order[: len(order) // 2], order[len(order) // 2 :]):
+        for page in found:
+            tree.visit(keys[page])
+        made = create(tree, threshold(tree.visits, k, delta))
+        tree = recut(tree, made.cuts, Random(seed))
+    begins = np.zeros(len(keys) + 1, np.int64)
+    begins[[bisect_left(keys, cut) for cut in made.cuts]] = 1  # an empty superpage begins where the next one does
+    return np.cumsum(begins[:-1]) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class StickyRow:
+    """One gatherer joins or leaves a team of k."""
+
+    k: int
+    event: str
+    superpages: int
+    #: part of all work that changes hands, and that part over the least that had to
+    moved_share: float
+    moved_to_least: float
+    imbalance: float
+
+
+def sticky(data: Crawled, k: int = 16, tolerance: float = 0.05, heed_links: bool = True) -> Iterator[StickyRow]:
+    """What the sticky form hands over when a gatherer joins a balanced team of k, and when each one of it leaves."""
+    units = superpages(data.keys, k)
+    work = np.bincount(units)
+    links = None
+    if heed_links:
+        links = Links.between(len(work), units[data.session.sources], units[data.session.targets])
+    before = partition("sticky", Problem(work, k, links=links, tolerance=tolerance))
+    left = [np.where(before == gone, GONE, before - (before > gone)) for gone in range(k)]
+    events = [("join", k + 1, before), *((f"leave {gone}", k - 1, current) for gone, current in enumerate(left))]
+    for event, size, current in events:
+        after = partition("sticky", Problem(work, size, links=links, current=current, tolerance=tolerance))
+        moved, least = moved_weight(work, current, after), least_moved(work, current, size, tolerance)
+        yield StickyRow(
+            size,
+            event,
+            len(work),
+            moved / float(work.sum()),
+            moved / least if least else float(moved > 0),
+            imbalance(loads(work, after, size)),
+        )
