@@ -1,3 +1,5 @@
+from random import Random
+
 import pytest
 
 from gcs.core.expansion import parse
@@ -26,7 +28,7 @@ def test_expansion_puts_urls_into_their_superpages():
     """.splitlines()
     cuts = parse(lines)
     assert is_expansion(cuts)
-    tree = Tree(cuts, __import__("random").Random(1))
+    tree = Tree(cuts, Random(1))
 
     def low(url):
         return cuts[tree.locate(sort_key(url))]

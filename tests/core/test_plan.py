@@ -1,3 +1,4 @@
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -44,7 +45,7 @@ def test_every_url_has_one_owner(plan, url):
 def test_ranges_cover_the_space_and_neighbours_differ(plan):
     ranges = list(plan.ranges())
     assert ranges[0][0] == b"" and ranges[-1][1] == LAST_KEY
-    for (_, high, owner), (low, _, other) in zip(ranges, ranges[1:]):
+    for (_, high, owner), (low, _, other) in pairwise(ranges):
         assert high == low and owner != other
 
 
@@ -57,7 +58,7 @@ def test_diff_is_what_changes_hands(old, new, probes):
             assert around == []
         else:
             assert [(move.loser, move.winner) for move in around] == [(old.owner_of(key), new.owner_of(key))]
-    for left, right in zip(moves, moves[1:]):
+    for left, right in pairwise(moves):
         assert left.high <= right.low
         assert left.high < right.low or (left.loser, left.winner) != (right.loser, right.winner)
 

@@ -10,7 +10,11 @@ from gcs.core.superpages import Superpages
 
 OLD = (b"", b"c", b"f", b"k")
 #: superpage 0 is cut in three, 1 and 2 become one, 3 stays but nothing was seen of it
-NEW = Superpages((b"", b"a", b"b", b"c", b"k"), (10.0, 20.0, 70.0, 8.0, 0.0), ((0, 0, 10.0), (0, 1, 20.0), (0, 2, 70.0), (1, 3, 3.0), (2, 3, 5.0)))  # fmt: skip
+NEW = Superpages(
+    cuts=(b"", b"a", b"b", b"c", b"k"),
+    weights=(10.0, 20.0, 70.0, 8.0, 0.0),
+    shares=((0, 0, 10.0), (0, 1, 20.0), (0, 2, 70.0), (1, 3, 3.0), (2, 3, 5.0)),
+)
 
 superpages = st.integers(0, 3)
 names = st.sampled_from(["ada", "bob"])

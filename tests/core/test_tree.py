@@ -1,4 +1,5 @@
 from bisect import bisect_left
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -38,7 +39,7 @@ def test_superpages_partition_the_key_space(cuts, key):
 def test_ranges_touch_and_cover_everything(cuts):
     ranges = [range_of(cuts, at) for at in range(len(cuts))]
     assert ranges[0][0] == b"" and ranges[-1][1] == LAST_KEY
-    assert all(left[1] == right[0] for left, right in zip(ranges, ranges[1:]))
+    assert all(left[1] == right[0] for left, right in pairwise(ranges))
 
 
 @given(expansions())

@@ -25,11 +25,13 @@ def copies(cuts=WHOLE, number=3):
 
 
 def state(tree):
+    def sampled(sample):
+        return sample.population, sample.rate, sample.capacity, sorted(sample.items())
+
     return [
         (at, leaf.visits, leaf.stem, leaf.settled, leaf.prior, leaf.hot.counts, leaf.hot.error)
-        + tuple((s.population, s.rate, s.capacity, sorted(s.items())) for s in (leaf.cool, leaf.keys))
         for at, leaf in tree.leaves()
-    ]
+    ] + [(sampled(leaf.cool), sampled(leaf.keys)) for _, leaf in tree.leaves()]
 
 
 def two_rounds():
