@@ -15,7 +15,13 @@ from gcs.errors import GcsError
 COMMANDS = {
     "demo": ("gcs.cli.demo", "Crawl a small web that ships with GCS, and print the report."),
     "crawl": ("gcs.cli.crawl", "Crawl from seeds on this machine; run again on the same DIR to resume."),
+    "gatherer": ("gcs.cli.gatherer", "Join a crawl with this machine; SIGTERM hands over and leaves."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
+    "pause": ("gcs.cli.control", "Let a running crawl start nothing more until it is resumed."),
+    "resume": ("gcs.cli.control", "Let a paused crawl go on."),
+    "stop": ("gcs.cli.control", "Stop a running crawl; its state is kept."),
+    "rebalance": ("gcs.cli.control", "Ask the leader of a running crawl to share the work anew."),
+    "seed": ("gcs.cli.control", "Add seeds to a running crawl."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
     "settings": ("gcs.cli.settings", "List every setting with its default."),
     "space": ("gcs.cli.space", "Look at the whiteboard."),

@@ -1,6 +1,7 @@
 """`gcs crawl`: a whole crawl on this machine."""
 
 import dataclasses
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ import click
 
 from gcs import events
 from gcs.cli import assembly, options
+from gcs.cli.loop import run_loop
 from gcs.cli.memory import Memory
 from gcs.cli.output import finish, save_report
 from gcs.cli.run import run_crawl
 from gcs.cli.seeds import is_own, read_seeds
-from gcs.errors import UsageError
+from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.roles.gatherer import Gatherer
 from gcs.settings import Settings
 
@@ -25,6 +27,8 @@ from gcs.settings import Settings
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
     help="Directory of the crawl. Run again on it, the crawl resumes.",
 )  # fmt: skip
+@click.option("-n", "--gatherers", default=1, show_default=True, metavar="N", help="Gatherers, each a process.")
+@click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of the team. [one of its own]")
 @options.setting_options
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]"
@@ -38,6 +42,8 @@ def crawl(
     urls: tuple[str, ...],
     seeds_file: str | None,
     output: Path,
+    gatherers: int,
+    url: str | None,
     report: Path | None,
     log_level: str,
     log_json: bool,
@@ -53,12 +59,23 @@ def crawl(
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
     settings = ask_contact(settings, seeds)
 
+    if gatherers > 1 or url:
+        memory.write(output, seeds, settings)
+        team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, and not needed alone
+        crew = team.Crew(output, settings, seeds, gatherers, url, log_level)
+        outcome = run_loop(team.run_crew(crew, progress=not as_json))
+        save_report(outcome.report, report or output / "report.json")
+        return finish(outcome, output, as_json)
+
     def make() -> Gatherer:
         gatherer = assembly.gatherer(output, "g0", settings, seeds)
         memory.write(output, seeds, settings)  # not before: another crawl may be running here
         return gatherer
 
-    outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)
+    try:
+        outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)
+    except DiskFullError as error:
+        raise StoreError(f"{error}; free some space, then: gcs crawl -o {output} (nothing stored is lost)") from None
     code = finish(outcome, output, as_json)
     save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result
     return code

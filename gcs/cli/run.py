@@ -1,13 +1,13 @@
 """Running a gatherer from a terminal: the event loop, Ctrl-C, the progress line."""
 
 import asyncio
-import gc
 import os
 import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gcs.cli.loop import run_loop
 from gcs.cli.progress import Progress
 from gcs.core import report
 from gcs.core.report import Report
@@ -27,12 +27,7 @@ class Outcome:
 
 def run_crawl(make: Callable[[], Gatherer], seeds: list[str], *, crawl: str, progress: bool) -> Outcome:
     """Run a gatherer to its end. The first Ctrl-C keeps the state and ends soon, the second ends at once."""
-    import uvloop
-
-    # a page makes thousands of objects and no cycles: looking for cycles every 700 objects costs a tenth of the crawl
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
-    return uvloop.run(_run(make, seeds, crawl, progress))
+    return run_loop(_run(make, seeds, crawl, progress))
 
 
 async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progress: bool) -> Outcome:

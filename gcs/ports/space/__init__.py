@@ -20,24 +20,28 @@ and the receiver acks only after its own commit. What Redis forgets is due again
 sender that keeps blocks asks for one now and then, with an empty shipment if nothing is due.
 """
 
-from gcs.ports.space.clock import TickingClock
-from gcs.ports.space.election import Candidate
-from gcs.ports.space.embedded import EmbeddedServer, address_of
-from gcs.ports.space.memory import MemoryBoard, MemorySpace
-from gcs.ports.space.opening import crawls_at, open_space
-from gcs.ports.space.port import (
-    BOARD,
-    Absent,
-    DeadLetter,
-    Flow,
-    Holds,
-    Numbered,
-    Pile,
-    Receipt,
-    Space,
-    SpaceSettings,
-    Taken,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gcs.ports.space.clock import TickingClock
+    from gcs.ports.space.election import Candidate
+    from gcs.ports.space.embedded import EmbeddedServer, address_of
+    from gcs.ports.space.memory import MemoryBoard, MemorySpace
+    from gcs.ports.space.opening import crawls_at, open_space
+    from gcs.ports.space.port import (
+        BOARD,
+        Absent,
+        DeadLetter,
+        Flow,
+        Holds,
+        Numbered,
+        Pile,
+        Receipt,
+        Space,
+        SpaceSettings,
+        Taken,
+    )
 
 __all__ = [
     "BOARD",
@@ -60,3 +64,32 @@ __all__ = [
     "crawls_at",
     "open_space",
 ]
+
+#: name → the module that holds it: loaded when it is used, because the Redis client is slow to load
+_HOMES = {
+    "Absent": "port",
+    "BOARD": "port",
+    "Candidate": "election",
+    "DeadLetter": "port",
+    "EmbeddedServer": "embedded",
+    "Flow": "port",
+    "Holds": "port",
+    "MemoryBoard": "memory",
+    "MemorySpace": "memory",
+    "Numbered": "port",
+    "Pile": "port",
+    "Receipt": "port",
+    "Space": "port",
+    "SpaceSettings": "port",
+    "Taken": "port",
+    "TickingClock": "clock",
+    "address_of": "embedded",
+    "crawls_at": "opening",
+    "open_space": "opening",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__} has no {name}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

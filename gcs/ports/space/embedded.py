@@ -84,6 +84,11 @@ class EmbeddedServer:
         """The server's process, while it runs."""
         return self._process.pid if self._process else None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the server that was started is alive."""
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> str:
         """Start it, wait until it answers, and return its URL."""
         binary = self._binary or next(binaries(), None)
@@ -161,8 +166,8 @@ class EmbeddedServer:
         """A path for the socket, in a short directory where ours is too long; a stale one is removed."""
         place = self._directory.resolve() / "socket"
         if len(os.fsencode(place)) > MAX_SOCKET_PATH_BYTES:
-            self._temporary = Path(tempfile.mkdtemp(prefix="gcs-"))
-            return self._temporary / "socket"
+            self._temporary = self._temporary or Path(tempfile.mkdtemp(prefix="gcs-"))
+            place = self._temporary / "socket"
         place.unlink(missing_ok=True)
         return place
 

@@ -1,0 +1,146 @@
+"""`gcs gatherer`: one gatherer that joins a crawl. SIGTERM: hand over and leave. SIGINT: stop and keep the state."""
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import msgspec
+
+from gcs import events as logging
+from gcs.cli import assembly
+from gcs.cli.loop import run_loop
+from gcs.core.template import template
+from gcs.core.tuples import Charter
+from gcs.errors import GcsError, SpaceError, UsageError
+from gcs.events import Events
+from gcs.ports.space import SpaceSettings, open_space
+from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.leader import Leader
+from gcs.settings import Settings
+
+events = Events("gatherer")
+
+#: seconds to wait for the crawl to be there, and for a ghost of ours to let go of our directory
+CHARTER_S, LOCK_S = 60.0, 120.0
+
+
+@click.command()
+@click.option("--space", "url", envvar="GCS_SPACE", required=True, metavar="URL", help="The whiteboard of the crawl.")
+@click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl.")
+@click.option("--name", default=socket.gethostname, show_default="host name", help="Our name: keep it, with the disk.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
+    help="Our disk. On a shared file system, the others can recover what is on it.",
+)  # fmt: skip
+@click.option(
+    "--log", "log_level", type=click.Choice(logging.LEVELS), default="info", show_default=True, help="What is logged."
+)
+@click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
+def gatherer(url: str, crawl: str, name: str, output: Path, log_level: str, log_json: bool) -> int:
+    """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
+    logging.set_up(log_level, log_json)
+    return run_loop(_join(url, crawl, name, output))
+
+
+async def _join(url: str, crawl: str, name: str, output: Path) -> int:
+    space = await open_space(url, crawl=crawl, name=name, settings=SpaceSettings())
+    charter = await space.read(template(Charter), timeout_s=CHARTER_S)
+    await space.close()
+    if charter is None:
+        raise SpaceError(f"there is no crawl '{crawl}' at {url}: start it with gcs crawl --space, or look at the name")
+    seat = Seat(url, crawl, output, msgspec.json.decode(charter.settings, type=Settings), charter)
+    mine = await seat.take(name)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, _second_ends(mine.leave))
+    loop.add_signal_handler(signal.SIGINT, _second_ends(mine.stop))
+    leader = asyncio.create_task(seat.lead(name))
+    try:
+        state = await mine.run([])
+    finally:
+        leader.cancel()
+        await asyncio.gather(leader, return_exceptions=True)
+        await seat.end_ghosts()
+    events.info("ended", gatherer=name, state=str(state))
+    return 0 if state in (State.DONE, State.LIMIT, State.STOPPED) else 1
+
+
+class Seat:
+    """A place at the whiteboard from which gatherers (and ghosts of dead ones) are run."""
+
+    def __init__(self, url: str, crawl: str, output: Path, settings: Settings, charter: Charter) -> None:
+        self._url, self._crawl, self._output = url, crawl, output
+        self._settings, self._charter = settings, charter
+        self._ghosts: dict[str, asyncio.Task[State]] = {}
+
+    async def take(self, name: str, ghost: bool = False) -> Gatherer:
+        """A gatherer of this name; waits for its directory, which a ghost of it may still be clearing."""
+        give_up_at = time.monotonic() + (0.0 if ghost else LOCK_S)
+        while True:
+            space = await open_space(self._url, crawl=self._crawl, name=name, settings=self._settings.space)
+            try:
+                return assembly.gatherer(self._output, name, self._settings, self._charter.seeds, space, ghost)
+            except UsageError:
+                await space.close()
+                if time.monotonic() > give_up_at:
+                    raise
+                await asyncio.sleep(0.2)
+
+    async def lead(self, name: str) -> None:
+        """Stand for leader, and lead when elected."""
+        space = await open_space(self._url, crawl=self._crawl, name=name, settings=self._settings.space)
+        try:
+            await Leader(
+                space,
+                name,
+                self._settings.team,
+                clock=time.monotonic,
+                ghost=self.raise_ghost,
+                expected=self._charter.gatherers,
+            ).run()
+        finally:
+            await space.close()
+
+    async def raise_ghost(self, dead: str) -> bool:
+        """Let a ghost hand over what the dead gatherer left, if its directory is here and nobody holds it."""
+        running = self._ghosts.get(dead)
+        if running is not None and not running.done():
+            return True
+        if not (self._output / "state" / dead / "frontier").is_dir():
+            return False
+        try:
+            ghost = await self.take(dead, ghost=True)
+        except GcsError:
+            return False
+        self._ghosts[dead] = asyncio.create_task(ghost.run([]))
+        self._ghosts[dead].add_done_callback(lambda task: _note_end(dead, task))
+        return True
+
+    async def end_ghosts(self) -> None:
+        """Stop the ghosts; what they have not handed over stays on their disks for the next one."""
+        for task in self._ghosts.values():
+            task.cancel()
+        await asyncio.gather(*self._ghosts.values(), return_exceptions=True)
+
+
+def _note_end(dead: str, task: "asyncio.Task[State]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        events.warning("ghost-failed", gatherer=dead, error=error)
+
+
+def _second_ends(first: Callable[[], None]) -> Callable[[], None]:
+    """A signal handler: the first signal asks, the second one ends the process."""
+    calls = 0
+
+    def handle() -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            os._exit(130)
+        first()
+
+    return handle

@@ -1,0 +1,176 @@
+"""A team on one machine: `gcs crawl -n N` starts a whiteboard and N gatherers, watches over them, and reports.
+
+The processes: this one (which crawls nothing), the embedded server unless --space names one, and the gatherers. A
+gatherer that dies is started again under its name and goes on from its disk; so is the server.
+"""
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from gcs.cli.progress import Progress
+from gcs.cli.run import Outcome
+from gcs.cli.status import read_status
+from gcs.core.report import Report, Share
+from gcs.core.tally import Tally
+from gcs.core.template import template
+from gcs.core.tuples import Charter, Control, CrawlState, Member, Seeds
+from gcs.errors import GcsError
+from gcs.events import Events
+from gcs.ports.space import EmbeddedServer, Space, open_space
+from gcs.settings import Settings
+
+events = Events("team")
+
+#: seconds between two looks at the team
+LOOK_S = 0.25
+#: starts of one gatherer within a minute before the crawl is given up
+STARTS_PER_MINUTE = 20
+
+
+@dataclass(slots=True)
+class Child:
+    """A gatherer process, and when it was started."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    starts: list[float] = field(default_factory=list)
+
+
+class Crew:
+    """The processes of a team."""
+
+    def __init__(
+        self, directory: Path, settings: Settings, seeds: list[str], count: int, url: str | None, log: str
+    ) -> None:
+        self._directory, self._settings, self._seeds, self._count = directory, settings, seeds, count
+        self._log = log
+        self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)
+        self._url = url or ""
+        self._children: dict[str, Child] = {}
+        self._space: Space
+        self._started_at = time.monotonic()
+        self._stopping = False
+        self.interrupted = False
+
+    async def run(self, show: Callable[[Share], None] | None) -> Outcome:
+        """Crawl until the team is done, a limit is reached or somebody stops it."""
+        if self._server:
+            self._url = self._server.start()
+        crawl = self._settings.crawl.name
+        self._space = await open_space(self._url, crawl=crawl, name="crew", settings=self._settings.space)
+        try:
+            await self._open_crawl()
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, self._interrupt)
+            for index in range(self._count):
+                await self._start(f"g{index}")
+            state = await self._watch(show)
+        finally:
+            await self._end()
+        return Outcome(self._report(state), self.interrupted)
+
+    async def _open_crawl(self) -> None:
+        """Put the crawl on the whiteboard, or go on with the one that is there."""
+        settings = msgspec.json.encode(self._settings)
+        await self._space.out(Charter(settings, self._seeds, self._count))
+        await self._space.out(Control(CrawlState.RUNNING, "crew"))
+        await self._space.out(Seeds(self._seeds), to="seeds")
+
+    async def _start(self, name: str) -> None:
+        command = [sys.executable, "-m", "gcs", "gatherer", "--space", self._url, "--crawl", self._settings.crawl.name]
+        command += ["--name", name, "-o", str(self._directory), "--log", self._log]
+        process = await asyncio.create_subprocess_exec(
+            *command, start_new_session=True, stdin=asyncio.subprocess.DEVNULL
+        )
+        child = self._children.setdefault(name, Child(name, process))
+        child.process = process
+        child.starts = [*child.starts[-STARTS_PER_MINUTE:], time.monotonic()]
+
+    async def _watch(self, show: Callable[[Share], None] | None) -> str:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._see_to_server()
+            control = await self._space.read(template(Control))
+            ending = control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING)
+            if ending and all(child.process.returncode is not None for child in self._children.values()):
+                assert control is not None
+                return "done" if control.state is CrawlState.DONE else control.reason or "stopped"
+            if not ending:
+                await self._see_to_children()
+            members = await self._space.scan(template(Member))
+            await self._see_to_limits(members)
+            if show:
+                show(_share(members))
+
+    def _see_to_server(self) -> None:
+        if self._server and not self._server.is_running:
+            events.warning("server-restarted")
+            self._server.start()
+
+    async def _see_to_children(self) -> None:
+        for child in list(self._children.values()):
+            code = child.process.returncode
+            if code is None or code == 0:  # one that left on purpose is not brought back
+                continue
+            recent = [at for at in child.starts if at > time.monotonic() - 60]
+            if len(recent) >= STARTS_PER_MINUTE:
+                raise GcsError(
+                    f"{child.name} ended {len(recent)} times within a minute (code {code}): see its messages"
+                )
+            events.warning("gatherer-restarted", gatherer=child.name, code=code)
+            await self._start(child.name)
+
+    async def _see_to_limits(self, members: list[Member]) -> None:
+        crawl = self._settings.crawl
+        pages = sum(member.figures.get("pages", 0) for member in members)
+        over_time = crawl.max_seconds and time.monotonic() - self._started_at > crawl.max_seconds
+        if ((crawl.max_pages and pages >= crawl.max_pages) or over_time) and not self._stopping:
+            self._stopping = True
+            await self._space.out(Control(CrawlState.STOPPING, "crew", "limit"))
+
+    def _interrupt(self) -> None:
+        if self.interrupted:
+            for child in self._children.values():
+                if child.process.returncode is None:
+                    child.process.kill()
+            return
+        self.interrupted = True
+        print("\nending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
+        self._task = asyncio.ensure_future(self._space.out(Control(CrawlState.STOPPING, "crew", "stopped")))
+
+    async def _end(self) -> None:
+        for child in self._children.values():
+            if child.process.returncode is None:
+                child.process.terminate()
+        for child in self._children.values():
+            await child.process.wait()
+        await self._space.close()
+        if self._server:
+            self._server.stop()
+
+    def _report(self, state: str) -> Report:
+        return msgspec.structs.replace(read_status(self._directory), crawl=self._settings.crawl.name, state=state)
+
+
+def _share(members: list[Member]) -> Share:
+    """The team's figures as one share, for the progress line."""
+    known, queued = (sum(int(member.figures.get(name, 0)) for member in members) for name in ("known", "queued"))
+    pages = sum(int(member.figures.get("pages", 0)) for member in members)
+    fraction = (known - queued) / known if known else 0.0
+    return Share("team", Tally(pages=pages), known, queued, pages, fraction)
+
+
+async def run_crew(crew: Crew, progress: bool) -> Outcome:
+    """Run a team from a terminal."""
+    if progress and sys.stderr.isatty():
+        with Progress() as bar:
+            return await crew.run(bar.update)
+    return await crew.run(None)
