@@ -24,6 +24,10 @@ class StoreError(GcsError):
     """The crawl directory or the record store cannot be read or written."""
 
 
+class DiskFullError(StoreError):
+    """There is no room left for the crawl. What was stored is safe, and the crawl can go on when there is."""
+
+
 class SpaceError(GcsError):
     """The whiteboard cannot be reached, or refused what was asked of it."""
 

@@ -18,13 +18,15 @@ from typing import IO, Any
 import lmdb
 
 from gcs.core import sortkey
-from gcs.errors import StoreError, UsageError
+from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.ports.frontier.entry import Entry, Mark, decode, encode
 from gcs.ports.frontier.exchange import Exchange
 from gcs.ports.frontier.key import short
 
 #: address space reserved for the map; the file grows only as it fills
 MAP_BYTES = 1 << 40
+#: less free space than this is a full disk
+FULL_BYTES = 1 << 20
 #: priority and sequence at the end of a queue key: big-endian, so that bytes sort as numbers do
 ORDER = Struct(">IQ")
 DUE = Struct(">QQ")
@@ -56,10 +58,13 @@ class Frontier:
         self._directory = directory
         self._lock = _lock(directory)
         self._env = _open(directory, settings.fsync)
-        self._urls, self._queue, self._taken, self._later, self._hosts, self._notes = (
-            self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes")
-        )
-        self.exchange = Exchange(self._env, lambda: self._txn)
+        try:
+            self._urls, self._queue, self._taken, self._later, self._hosts, self._notes = (
+                self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes")
+            )
+            self.exchange = Exchange(self._env, lambda: self._txn)
+        except lmdb.Error as error:  # new tables are written at once
+            raise _store_error(directory, error) from error
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self._restore_taken()
@@ -315,10 +320,15 @@ def _open(directory: Path, fsync: bool) -> Any:
 
 
 def _store_error(directory: Path, error: Exception) -> StoreError:
-    if getattr(error, "errno", None) == errno.ENOSPC or "No space" in str(error):
-        text = "the disk is full; free some space and run the same command again: the crawl resumes"
-    elif isinstance(error, OSError):
-        text = f"cannot write here ({error.strerror}); choose another -o DIR"
-    else:
-        text = str(error)
-    return StoreError(f"{directory}: {text}")
+    no_room = isinstance(error, lmdb.DiskError) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    if no_room or (isinstance(error, lmdb.Error) and _is_full(directory)):
+        return DiskFullError(f"{directory}: the disk is full")
+    if isinstance(error, OSError):
+        return StoreError(f"{directory}: cannot write here ({error.strerror}); choose another -o DIR")
+    return StoreError(f"{directory}: {error}")
+
+
+def _is_full(directory: Path) -> bool:
+    """LMDB calls a write that the disk takes only in part an input/output error."""
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize < FULL_BYTES

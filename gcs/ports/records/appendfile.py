@@ -7,10 +7,11 @@ that what was stored stays valid and a later flush may still succeed.
 Invariant: the file on disk is the concatenation of whole flushes. It knows nothing of what it holds.
 """
 
+import errno
 import os
 from pathlib import Path
 
-from gcs.errors import StoreError
+from gcs.errors import DiskFullError, StoreError
 
 _sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
 
@@ -91,4 +92,5 @@ def sync_directory(path: Path) -> None:
 
 def store_error(verb: str, path: Path, error: OSError) -> StoreError:
     """One line for the user: what could not be done, where, and why."""
-    return StoreError(f"cannot {verb} {path}: {error.strerror or error}")
+    kind = DiskFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+    return kind(f"cannot {verb} {path}: {error.strerror or error}")
