@@ -75,7 +75,7 @@ def crawl(
     try:
         outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)
     except DiskFullError as error:
-        raise StoreError(f"{error}; free some space, then: gcs crawl -o {output} (nothing stored is lost)") from None
+        raise StoreError(f"{error}; free some space and run the same command again: nothing stored is lost") from None
     code = finish(outcome, output, as_json)
     save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result
     return code

@@ -18,6 +18,8 @@ ADVICE = {
     "timeout": "the server is too slow, or a firewall is in between",
     "proxy": "the proxy does not answer, or refuses; look at --proxy",
     "forbidden-address": "private, loopback and link-local addresses are crawled only with --allow-private",
+    "protocol": "what answers there does not speak HTTP",
+    "too-large": "--set fetch.max_body_bytes=N and fetch.max_content_bytes=N allow more",
     "robots-unreachable": "without its robots.txt a site is not crawled; try again later",
 }
 
@@ -42,16 +44,22 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
             click.echo(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
     if outcome.interrupted:
         return 130
-    if report.state == "done" and report.failed and not report.pages and not report.revisits:
-        click.echo(f"gcs: {nothing_fetched(report)}", err=True)
+    if report.state == "done" and not report.pages and not report.revisits:
+        click.echo(f"gcs: {why_nothing(report)}", err=True)
         return 1
     return EXIT_CODES[report.state]
 
 
-def nothing_fetched(report: Report) -> str:
+def why_nothing(report: Report) -> str:
     """Why a crawl has no page at all, and what may help."""
-    most = max(report.failures, key=lambda kind: report.failures[kind])
-    return f"not one page was fetched: {_failures(report)}; {ADVICE.get(most, 'look at the seeds')}"
+    if report.failures:
+        most = max(report.failures, key=lambda kind: report.failures[kind])
+        return f"not one page was fetched: {_failures(report)}; {ADVICE.get(most, 'look at the seeds')}"
+    if report.denied_by_robots:
+        return "not one page was fetched: robots.txt denies the seeds"
+    if report.redirects:
+        return "not one page was fetched: the seeds redirect in a circle, or out of the scope (see --scope)"
+    return "not one page was fetched: the scope, --include or --exclude leave nothing of the seeds"
 
 
 def summary(report: Report) -> str:
