@@ -1,0 +1,77 @@
+"""Names that should be on the board and are not: gatherers that died, or were cut off, with ranges in hand.
+
+    missing      no heartbeat for a lease  →  a ghost is asked for: a process that opens its directory and, in its
+                 name, hands everything over; asked again every few beats. It may also come back by itself
+    given up     after `recover_s` of that: a plan without it, which calls its ranges lost
+
+filled and emptied by: each step, from the board. Nothing else is decided while somebody is missing.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from gcs.core.rebalance import recovered
+from gcs.core.team import TeamSettings
+from gcs.errors import GcsError
+from gcs.events import Events
+from gcs.roles.leader.board import Board, View
+
+#: asks for a gatherer to be run as a ghost by this process; False if its directory cannot be reached or is in use
+Ghost = Callable[[str], Awaitable[bool]]
+
+#: beats between two tries to raise a ghost
+RETRY_BEATS = 4
+
+events = Events("leader")
+
+
+class Absent:
+    """The missing of one term."""
+
+    def __init__(self, board: Board, settings: TeamSettings, ghost: Ghost) -> None:
+        self._board = board
+        self._settings = settings
+        self._ghost = ghost
+        #: since when each one is missing, and when a ghost is asked for next
+        self._since: dict[str, float] = {}
+        self._retry: dict[str, float] = {}
+
+    async def step(self, view: View) -> bool:
+        """Do what can be done; says whether somebody is missing."""
+        missing = _missing(view)
+        self._since = {name: self._since.get(name, view.now) for name in missing}
+        self._retry = {name: self._retry.get(name, view.now) for name in missing}
+        for name in missing:
+            if view.now >= self._retry[name]:
+                await self._raise(name, view.now)
+        overdue = [name for name in missing if view.now - self._since[name] >= self._settings.recover_s]
+        if overdue and view.active:
+            await self._give_up(overdue, view)
+        return bool(missing)
+
+    async def _raise(self, name: str, now: float) -> None:
+        try:
+            raised = await self._ghost(name)
+        except GcsError as error:
+            events.warning("ghost_failed", gatherer=name, reason=str(error))
+            raised = False
+        if raised:
+            # it has its own lease to show up, and begins to be missing anew
+            self._since[name] = now
+            events.info("ghost", gatherer=name)
+        elif self._since[name] == now:
+            events.info("missing", gatherer=name)
+        self._retry[name] = now + (self._settings.lease_s if raised else RETRY_BEATS * self._settings.beat_s)
+
+    async def _give_up(self, dead: list[str], view: View) -> None:
+        assert view.plan is not None and view.posted is not None
+        plan = recovered(view.plan, view.active, dead, committed=view.posted.committed)
+        plan = await self._board.publish(plan, view)
+        events.warning("lost", epoch=plan.epoch, gatherers=",".join(dead), ranges=len(plan.lost))
+
+
+def _missing(view: View) -> list[str]:
+    """Who owes the plan something and is not there. One that is relieved of everything may go when it has said so."""
+    assert view.plan is not None and view.posted is not None
+    leavers = () if view.posted.committed else view.plan.leavers
+    missing = [name for name in view.plan.gatherers if name not in view.members]
+    return missing + [name for name in leavers if name not in view.members and name not in view.gone]

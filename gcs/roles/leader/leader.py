@@ -1,0 +1,103 @@
+"""The candidate that every gatherer's process runs beside its gatherer, and the leader that it is while elected.
+
+Invariant: acts only with a lease on the Leader tuple, and what it posts is refused once that tuple is another's. A
+leader that was stopped and comes back therefore publishes nothing, whatever it has computed.
+"""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+from gcs.core.expression import Expression
+from gcs.core.team import TeamSettings
+from gcs.core.template import template
+from gcs.core.tree import WHOLE, Cuts
+from gcs.core.triggers import NAMES
+from gcs.core.tuples import PlanPosted
+from gcs.errors import SpaceError
+from gcs.events import Events
+from gcs.ports.space.election import Candidate
+from gcs.ports.space.port import Holds, Space
+from gcs.roles.leader.absent import Ghost
+from gcs.roles.leader.board import Board, DeposedError, Known
+from gcs.roles.leader.office import Office, Orders
+
+#: steps after which a candidate that does not lead compares the plan on the board with the one that it knows
+FOLLOW_STEPS = 10
+
+events = Events("leader")
+
+
+class Leader:
+    """One candidate. `run` until cancelled, then `resign`; or call `step` every beat."""
+
+    def __init__(
+        self,
+        space: Space,
+        name: str,
+        settings: TeamSettings,
+        *,
+        clock: Callable[[], float],
+        ghost: Ghost,
+        random: Random,
+        expected: int = 1,
+        initial: Cuts = WHOLE,
+        known: Callable[[], PlanPosted | None] = lambda: None,
+    ) -> None:
+        """`clock` is monotonic. `known` is the plan that this process's gatherer has, from its disk or the board."""
+        trigger = Expression(settings.trigger, NAMES) if settings.trigger else None
+        self._space = space
+        self._settings = settings
+        self._clock = clock
+        self._orders = Orders(settings, ghost, random, trigger, expected, initial)
+        self._candidate = Candidate(space, name, settings.lease_s, clock)
+        self._known = Known(known)
+        self._office: tuple[Board, Office] | None = None
+        self._steps = 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether I may act as the leader at this moment."""
+        return self._candidate.leading() is not None
+
+    async def run(self) -> None:
+        """Step every beat, for ever. A whiteboard that cannot be reached is waited for."""
+        while True:
+            try:
+                await self.step()
+            except SpaceError as error:
+                events.warning("unreachable", reason=str(error))
+            await asyncio.sleep(self._settings.beat_s)
+
+    async def step(self) -> None:
+        """Stand, follow, or lead."""
+        mine = await self._candidate.step()
+        if mine is None:
+            self._office = None
+            await self._follow()
+            return
+        if self._office is None or self._office[0].leader != mine:
+            board = Board(self._space, mine, self._known, self._clock)
+            self._office = board, Office(board, self._orders)
+            events.info("elected", gatherer=mine.gatherer, term=mine.term)
+        try:
+            await self._office[1].step()
+        except DeposedError as error:
+            self._office = None
+            events.info("deposed", reason=str(error))
+
+    async def resign(self) -> None:
+        """Let somebody else lead at once."""
+        self._office = None
+        await self._candidate.resign()
+
+    async def _follow(self) -> None:
+        """Now and then, put back the plan that I know if the whiteboard has forgotten it."""
+        self._steps += 1
+        leader = self._candidate.seen
+        if self._steps % FOLLOW_STEPS or leader is None:
+            return
+        newer = self._known.newer_than(await self._space.read(template(PlanPosted)))
+        if newer is not None:
+            await self._space.out(newer, given=Holds(leader))
+            events.warning("restored", epoch=newer.epoch)
