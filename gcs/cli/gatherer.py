@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import signal
 import socket
 import time
@@ -100,6 +101,7 @@ class Seat:
                 self._settings.team,
                 clock=time.monotonic,
                 ghost=self.raise_ghost,
+                random=random.Random(),
                 expected=self._charter.gatherers,
             ).run()
         finally:

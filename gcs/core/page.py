@@ -17,6 +17,8 @@ class Request(msgspec.Struct, frozen=True):
     last_modified: str | None = None
     #: whatever the asker wants back with the answer (the frontier entry, the robots.txt hop); never read by engines
     tag: object = None
+    #: not to be sent again, even where the server hangs up a kept connection: its host is owed a delay
+    once: bool = False
 
 
 class Response(msgspec.Struct, frozen=True):

@@ -138,12 +138,14 @@ class Dispatcher:
             if robots is None:
                 self._window.give_back(host, entry)
                 host.held = True
-                self._request(host, Request(f"{origin}/robots.txt", tag=RobotsVisit(host, origin, 0)), now)
+                self._request(host, Request(f"{origin}/robots.txt", tag=RobotsVisit(host, origin, 0), once=True), now)
             elif robots.allows(entry.url):
                 host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
                 tag = PageVisit(host, entry)
                 self.open.add(entry.url)
-                self._request(host, Request(entry.url, entry.etag or None, entry.last_modified or None, tag), now)
+                once = politeness.delay_of(host.pace, self._window.rules) > 0
+                request = Request(entry.url, entry.etag or None, entry.last_modified or None, tag, once)
+                self._request(host, request, now)
             elif robots.provisional:
                 closed.append((entry, self._desk.why_closed(origin)))
             else:

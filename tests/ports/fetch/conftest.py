@@ -122,10 +122,12 @@ class Client:
         assert isinstance(tag, int)
         self._waiting.pop(tag).set_result(result)
 
-    async def ask(self, url: str, etag: str | None = None, last_modified: str | None = None) -> Result:
+    async def ask(
+        self, url: str, etag: str | None = None, last_modified: str | None = None, once: bool = False
+    ) -> Result:
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting[id(future)] = future
-        self.fetcher.start(Request(url, etag, last_modified, tag=id(future)))
+        self.fetcher.start(Request(url, etag, last_modified, tag=id(future), once=once))
         async with asyncio.timeout(20):
             return await future
 

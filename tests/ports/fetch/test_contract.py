@@ -11,6 +11,7 @@ import pytest
 from gcs.core.page import Failure, FailureKind, Request, Response, Result
 from gcs.core.urls import canonical
 from gcs.ports.fetch import FetchSettings
+from gcs.ports.fetch.aio import AioFetcher
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -346,3 +347,26 @@ async def test_url_that_cannot_be_fetched_is_a_failure(ask, url: str) -> None:
     assert result.kind in (FailureKind.PROTOCOL, FailureKind.DNS)
     assert result.message
     assert "secret" not in result.message
+
+
+async def test_request_that_may_go_out_once_is_not_repeated_by_the_engine(serve, client, engine) -> None:
+    """libcurl sends a request again at once where a kept connection is hung up: not where a delay is owed."""
+    if engine is AioFetcher:
+        pytest.skip("aiohttp has no say in it")
+    requests = 0
+
+    async def hang_up_on_the_second(conversation) -> None:
+        nonlocal requests
+        requests += 1
+        if requests == 1:
+            await conversation.send(OK)
+        else:
+            conversation.writer.close()
+
+    site = await serve(hang_up_on_the_second)
+    fetching = await client()
+    await fetching.ask(site.url)
+    result = await fetching.ask(site.url, once=True)
+    assert isinstance(result, Failure)
+    assert result.kind is FailureKind.PROTOCOL
+    assert requests == 2

@@ -35,7 +35,7 @@ class _LentSocket(socket.socket):
 class Transfer:
     """idle → begin → busy → (answered) → clear → idle."""
 
-    __slots__ = ("begun_s", "chunks", "curl", "lines", "refused", "request", "slow_mark", "started_at")
+    __slots__ = ("begun_s", "chunks", "curl", "lines", "refused", "request", "sent", "slow_mark", "started_at")
 
     def __init__(self, options: Options, guarded: bool) -> None:
         #: of the head; filled by libcurl; emptied by `clear`
@@ -44,6 +44,8 @@ class Transfer:
         self.chunks: list[bytes] = []
         #: why the guard refused an address
         self.refused: str | None = None
+        #: the request went out; libcurl would send it again at once where the server hangs up a kept connection
+        self.sent = False
         self.request: Request
         #: seconds since the epoch
         self.started_at = 0.0
@@ -56,6 +58,7 @@ class Transfer:
             curl.setopt(option, value)
         curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         curl.setopt(pycurl.WRITEFUNCTION, self.chunks.append)
+        curl.setopt(pycurl.PREREQFUNCTION, self._may_send)
         if guarded:
             curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
 
@@ -64,6 +67,7 @@ class Transfer:
         self.lines.clear()
         self.chunks.clear()
         self.refused = self.slow_mark = None
+        self.sent = False
         del self.request
 
     def too_slow(self, now_s: float, settings: FetchSettings) -> str | None:
@@ -82,6 +86,12 @@ class Transfer:
                 return f"slower than {settings.slow_bytes_per_s} bytes a second for {settings.slow_s:g} s"
             self.slow_mark = (now_s, size_bytes)
         return None
+
+    def _may_send(self, *_: object) -> int:
+        """Libcurl's callback before the request is sent: at once again may not be polite."""
+        verdict: int = pycurl.PREREQFUNC_ABORT if self.sent and self.request.once else pycurl.PREREQFUNC_OK
+        self.sent = True
+        return verdict
 
     def _open_socket(self, purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> socket.socket | int:
         """Libcurl's callback before a connection: the guard's say about the very address that is connected."""
