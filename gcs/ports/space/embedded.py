@@ -16,11 +16,13 @@ Invariant: the directory is private (0700), the append-only file is on, nothing 
 
 import contextlib
 import fcntl
+import hashlib
 import importlib.util
 import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -72,7 +74,6 @@ class EmbeddedServer:
         self._binary = binary
         self._process: subprocess.Popen[bytes] | None = None
         self._socket = Path()
-        self._temporary: Path | None = None
 
     @property
     def url(self) -> str:
@@ -118,23 +119,30 @@ class EmbeddedServer:
         events.info("started", server=binary, pid=self.pid, socket=str(self._socket))
         return self.url
 
+    def revive(self) -> bool:
+        """Start it again if it has died; its clients wait for it meanwhile. True if it had."""
+        if self._process is None or self.is_running:
+            return False
+        events.warning("died", pid=self.pid, status=self._process.returncode)
+        self.start()
+        return True
+
     def stop(self) -> None:
         """Shut it down: everything is on disk afterwards."""
         process, self._process = self._process, None
-        if process is not None:
-            process.terminate()
-            try:
-                process.wait(GO_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            events.info("stopped", pid=process.pid)
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(GO_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        events.info("stopped", pid=process.pid)
         for path in (self._directory / "address", self._socket):
-            if not path.is_dir():
-                path.unlink(missing_ok=True)
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
-            self._temporary = None
+            path.unlink(missing_ok=True)
+        if self._socket.parent != self._directory.resolve():
+            self._socket.parent.rmdir()
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
@@ -163,11 +171,16 @@ class EmbeddedServer:
             os.close(lock)
 
     def _place_socket(self) -> Path:
-        """A path for the socket, in a short directory where ours is too long; a stale one is removed."""
-        place = self._directory.resolve() / "socket"
-        if len(os.fsencode(place)) > MAX_SOCKET_PATH_BYTES:
-            self._temporary = self._temporary or Path(tempfile.mkdtemp(prefix="gcs-"))
-            place = self._temporary / "socket"
+        """The path of the socket, always the same for a directory; a stale one is removed."""
+        folder = self._directory.resolve()
+        if len(os.fsencode(folder / "socket")) > MAX_SOCKET_PATH_BYTES:
+            digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+            folder = Path(tempfile.gettempdir()) / f"gcs-{os.getuid()}-{digest}"
+            folder.mkdir(mode=0o700, exist_ok=True)
+            status = folder.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+                raise SpaceError(f"{folder} is not a private directory of ours: remove it")
+        place = folder / "socket"
         place.unlink(missing_ok=True)
         return place
 

@@ -26,6 +26,7 @@ for i = 1, #rows, 4 do
     end
   end
 end
+if done == 0 then return 0 end
 redis.call('ZREM', expiry, unpack(ids))
 redis.call('HINCRBY', book, 'bytes', -bytes)
 for sender, last in pairs(upto) do
