@@ -6,7 +6,6 @@ remembered, because to go on past a limit is what a second run is for.
 Invariant: the files are replaced in one step, so a full disk or a crash leaves the old ones.
 """
 
-import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,18 +51,24 @@ class Memory:
 
 def write_whole(file: Path, data: bytes, advice: str) -> None:
     """Write a file in one step: it is there with all of this, or as it was."""
-    partial = file.with_name(f".{file.name}.part")
     try:
         if file.is_symlink() or (file.exists() and not file.is_file()):  # a link, pipe or device must stay one
             file.write_bytes(data)
-            return
-        file.parent.mkdir(parents=True, exist_ok=True)
+        else:
+            _replace(file, data)
+    except OSError as error:
+        raise StoreError(f"{file}: cannot be written ({error.strerror}); {advice}") from None
+
+
+def _replace(file: Path, data: bytes) -> None:
+    partial = file.with_name(f".{file.name}.part")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
         partial.write_bytes(data)
         partial.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise StoreError(f"{file}: cannot be written ({error.strerror}); {advice}") from None
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _files(directory: Path) -> tuple[Path, Path]:

@@ -18,7 +18,7 @@ ADVICE = {
     "timeout": "the server is too slow, or a firewall is in between",
     "proxy": "the proxy does not answer, or refuses; look at --proxy",
     "forbidden-address": "private, loopback and link-local addresses are crawled only with --allow-private",
-    "protocol": "what answers there does not speak HTTP",
+    "protocol": "what answers there does not speak HTTP, or hangs up",
     "too-large": "--set fetch.max_body_bytes=N and fetch.max_content_bytes=N allow more",
     "robots-unreachable": "without its robots.txt a site is not crawled; try again later",
 }
