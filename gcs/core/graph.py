@@ -21,7 +21,7 @@ Numbers = Ints | Floats
 Ids = NDArray[np.int32] | NDArray[np.int64]
 
 #: a site heavier than this share of a part is cut: coarser pieces are hard to balance, finer ones cut more links
-GIANT_SHARE = 1 / 32
+GIANT_SHARE = 1 / 64
 
 
 @dataclass(frozen=True, slots=True)

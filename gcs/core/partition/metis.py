@@ -7,17 +7,17 @@ While METIS runs, its own handler of SIGTERM stands in place of ours: it loses t
 another thread gets it. So SIGTERM is blocked for the call, and the call is refused outside the main thread: a role that
 plans with METIS gives it a process of its own.
 
-Invariant: the same problem gives the same owners (METIS draws from a generator of its own, seeded on every call).
+Invariant: the same problem gives the same owners (METIS draws from the C library's generator, seeded on every call).
 It must not hide the impossible: `giants` names the units that no partition can balance (`core.graph.site_model` cuts
 sites so that there are none).
 """
 
 import ctypes
 import ctypes.util
-import dataclasses
 import functools
 import signal
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +52,13 @@ def partition(problem: Problem) -> Owners:
     owners = np.full(problem.m, GONE, np.int64)
     owners[alone] = largest_first[: len(alone)]
     rest, parts = np.flatnonzero(owners == GONE), largest_first[len(alone) :]
-    smaller = dataclasses.replace(
-        problem,
-        weights=problem.weights[rest], links=problem.links.among(rest), k=len(parts),
-        rates=problem.shares()[parts], communication_rates=1.0, keys=(), current=None, names=(),
+    smaller = Problem(
+        problem.weights[rest],
+        len(parts),
+        rates=problem.shares()[parts],
+        links=problem.links.among(rest),
+        tolerance=problem.tolerance,
+        seed=problem.seed,
     )
     owners[rest] = parts[_balanced(smaller)]
     return owners
@@ -116,7 +119,7 @@ def _call(problem: Problem, weights: Floats, seed: int, recursive: bool) -> Owne
     constraints = weights.shape[1]
     options = np.zeros(_NUMBER_OF_OPTIONS, metis.integer)
     metis.set_default_options(_pointer(options))
-    options[metis.seed] = seed % 2**31
+    options[metis.seed] = 1 + seed % (2**31 - 1)  # 0 means the same as 1 to the C library's generator
     options[metis.ncuts] = _TRIES if problem.m <= _SMALL else 1
     owners, cut = np.zeros(problem.m, metis.integer), np.zeros(1, metis.integer)
     sizes = [np.array([size], metis.integer) for size in (problem.m, constraints, problem.k)]
@@ -142,7 +145,7 @@ def _call(problem: Problem, weights: Floats, seed: int, recursive: bool) -> Owne
     return owners.astype(np.int64)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Library:
     """The functions of a METIS build, the width of its integers, and where its options stand."""
 
