@@ -38,11 +38,10 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
     else:
         click.echo(summary(report))
         click.echo(f"stored in {directory}/")
-        if outcome.interrupted:
-            click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}")
-        elif report.queued:
+        if report.queued and not outcome.interrupted:
             click.echo(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
     if outcome.interrupted:
+        click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
         return 130
     if report.state == "done" and not report.pages and not report.revisits:
         click.echo(f"gcs: {why_nothing(report)}", err=True)

@@ -20,6 +20,7 @@ class Progress:
             TextColumn("{task.percentage:.0f} % explored  {task.fields[queued]:,} queued  {task.fields[left]}"),
             console=Console(stderr=True),
             transient=True,
+            auto_refresh=False,  # it would be a thread that redraws ten times a second
         )
         self._bars.start()
         self._task = self._bars.add_task("crawl", total=1.0, pages=0, rate=0.0, queued=0, left="")
@@ -30,6 +31,10 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the line away, and give the terminal back as it was."""
         self._bars.stop()
 
     def update(self, share: Share) -> None:

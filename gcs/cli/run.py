@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from gcs.cli.loop import run_loop
@@ -37,28 +38,31 @@ async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progr
     def interrupt() -> None:
         nonlocal interrupted
         if interrupted:
+            if bar:
+                bar.stop()  # the terminal gets its cursor back
             os._exit(130)  # everything stored is in the log already; the next run replays it
         interrupted = True
-        print("\nending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
+        print("ending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
         gatherer.stop()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt)
-    display = asyncio.create_task(_show(gatherer)) if progress and sys.stderr.isatty() else None
-    try:
-        state = await gatherer.run(seeds)
-    finally:
-        if display:
-            display.cancel()
-            await asyncio.gather(display, return_exceptions=True)
+    with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-    return Outcome(report.build(crawl, state, [gatherer.final_share]), interrupted)
+            loop.add_signal_handler(number, interrupt)
+        display = asyncio.create_task(_show(gatherer, bar)) if bar else None
+        try:
+            state = await gatherer.run(seeds)
+        finally:
+            if display:
+                display.cancel()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+    return Outcome(report.build(crawl, state, [gatherer.final_share]), interrupted and state is not State.DONE)
 
 
-async def _show(gatherer: Gatherer) -> None:
-    with Progress() as bar:
-        while gatherer.state is State.RUNNING:
-            await asyncio.sleep(REFRESH_S)
-            bar.update(gatherer.share())
+async def _show(gatherer: Gatherer, bar: Progress) -> None:
+    while True:
+        await asyncio.sleep(REFRESH_S)
+        if gatherer.state is not State.RUNNING:
+            return
+        bar.update(gatherer.share())
