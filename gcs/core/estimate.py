@@ -13,7 +13,7 @@ of the next page) is too high late in the crawl: the finds per page in the last 
 The method takes the fetched pages for a fair sample of all; breadth-first search of one site after the other is not.
 `interval` says how far that may lead astray: above, fetched/known, which is certain; below, the highest rate of finds
 seen lately, going on for ever. Both this pair of bounds and the rule above were chosen among several by replaying 27
-crawls of seven graphs, where the bounds held the truth at 94 % of the checkpoints: expect less on a web not seen before.
+crawls of seven graphs, where the bounds held the truth at 94 % of the checkpoints: expect less on another web.
 
 Back-links are counted for a sample of the URLs, those with a small hash. All gatherers sample the same URLs, so what
 each has counted adds up. Cost: one hash per link, 4–7 µs a page. It must not look at a clock nor at a graph.
