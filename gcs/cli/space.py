@@ -1,0 +1,175 @@
+"""`gcs space`: the whiteboard as a person sees it. Looking changes nothing; only `rm` does."""
+
+import asyncio
+import dataclasses
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from gcs.cli.control import at_crawl, visit
+from gcs.core.template import OneOf, Template, template
+from gcs.core.tuples import BY_NAME, Tuple
+from gcs.errors import UsageError
+from gcs.ports.space import BOARD, DeadLetter, Space
+
+#: what `peek` and `rm` take as a type for the tuples that were set aside
+DEAD = "dead"
+
+WHAT = """TYPE is a tuple type as `gcs space ls` shows it, or `dead` for what was set aside from an inbox. INBOX is the
+destination; leave it out for what is posted on the board."""
+
+
+@click.group("space")
+def space() -> None:
+    """Look at the whiteboard."""
+
+
+def pile_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments and options that choose tuples."""
+    for option in (
+        click.argument("inbox", required=False, default=BOARD),
+        click.argument("kind", metavar="TYPE"),
+        click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only those; a field again means or."),
+    ):
+        command = option(command)
+    return at_crawl(command)
+
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="For a program.")
+
+
+@space.command()
+@at_crawl
+@as_json_option
+def ls(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
+    """List what there is: tuples, bytes and how many are held, by place and type."""
+
+    async def do(at: Space) -> None:
+        piles = await at.piles()
+        if as_json:
+            click.echo(msgspec.json.encode(piles))
+            return
+        click.echo(f"{'INBOX':<24} {'TYPE':<12} {'TUPLES':>9} {'BYTES':>13} {'HELD':>7}")
+        for pile in piles:
+            place = pile.place or "(board)"
+            click.echo(f"{place:<24} {pile.kind:<12} {pile.tuples:>9,} {pile.size_bytes:>13,} {pile.held:>7,}")
+
+    _visit(output, url, crawl, do)
+
+
+@space.command(epilog=WHAT)
+@pile_arguments
+@click.option("-n", "limit", type=click.IntRange(1), default=10, show_default=True, help="How many, the oldest first.")
+@as_json_option
+def peek(
+    kind: str,
+    inbox: str,
+    where: tuple[str, ...],
+    limit: int,
+    as_json: bool,
+    output: Path,
+    url: str | None,
+    crawl: str | None,
+) -> None:
+    """Show tuples; they stay where they are."""
+
+    async def do(at: Space) -> None:
+        if kind == DEAD:
+            shown = [_letter(letter) for letter in await at.dead_letters(inbox, limit)]
+        else:
+            shown = [_fields(item) for item in (await at.scan(_template(kind, where), at=inbox))[:limit]]
+        if as_json:
+            click.echo(msgspec.json.encode(shown))
+        for fields in () if as_json else shown:
+            click.echo(_line(fields))
+
+    _visit(output, url, crawl, do)
+
+
+@space.command(epilog=WHAT)
+@pile_arguments
+@as_json_option
+def count(
+    kind: str, inbox: str, where: tuple[str, ...], as_json: bool, output: Path, url: str | None, crawl: str | None
+) -> None:
+    """Count tuples."""
+
+    async def do(at: Space) -> None:
+        if kind == DEAD:
+            number = sum(pile.tuples for pile in await at.piles() if (pile.place, pile.kind) == (inbox, DEAD))
+        else:
+            number = await at.count(_template(kind, where), at=inbox)
+        click.echo(msgspec.json.encode({"count": number}) if as_json else f"{number:,}")
+
+    _visit(output, url, crawl, do)
+
+
+@space.command(epilog=WHAT)
+@pile_arguments
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@as_json_option
+def rm(
+    kind: str,
+    inbox: str,
+    where: tuple[str, ...],
+    yes: bool,
+    as_json: bool,
+    output: Path,
+    url: str | None,
+    crawl: str | None,
+) -> None:
+    """Throw tuples away, held or not. Nobody gets them any more, and their senders take them for committed."""
+    if not yes:
+        click.confirm(f"Throw away {kind} of {inbox or 'the board'}?", abort=True)
+
+    async def do(at: Space) -> None:
+        if kind == DEAD:
+            number = await at.remove_dead_letters(inbox)
+        else:
+            number = await at.remove(_template(kind, where), at=inbox)
+        click.echo(msgspec.json.encode({"removed": number}) if as_json else f"{number:,} removed")
+
+    _visit(output, url, crawl, do)
+
+
+def _visit(output: Path, url: str | None, crawl: str | None, do: Callable[[Space], Awaitable[None]]) -> None:
+    asyncio.run(visit(output, url, crawl, do))
+
+
+def _template(kind: str, where: tuple[str, ...]) -> Template[Any]:
+    """The template of a type's name and FIELD=VALUE patterns; values are JSON, or else plain text."""
+    if kind not in BY_NAME:
+        raise UsageError(f"there is no tuple type {kind!r}; there are {', '.join(sorted(BY_NAME))}, and {DEAD}")
+    patterns: dict[str, list[object]] = {}
+    for pattern in where:
+        field, equals, text = pattern.partition("=")
+        if not equals:
+            raise UsageError(f"--where {pattern!r}: write FIELD=VALUE")
+        try:
+            value: object = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            value = text
+        patterns.setdefault(field, []).append(value)
+    return template(BY_NAME[kind], **{field: OneOf(*values) for field, values in patterns.items()})
+
+
+def _fields(item: Tuple) -> dict[str, Any]:
+    return {"type": item.name} | {field: getattr(item, field) for field in item.__struct_fields__}
+
+
+def _letter(letter: DeadLetter) -> dict[str, Any]:
+    fields = dataclasses.asdict(letter)
+    payload = fields.pop("payload")  # the longest goes last: a terminal shows the beginning
+    return {"type": DEAD, **fields, "payload": payload}
+
+
+def _line(fields: dict[str, Any]) -> str:
+    """One tuple, cut to the width of the terminal."""
+    name, *rest = fields.items()
+    text = f"{name[1]} " + " ".join(f"{field}={msgspec.json.encode(value).decode()}" for field, value in rest)
+    width = shutil.get_terminal_size().columns
+    return text if len(text) <= width else text[: width - 1] + "…"
