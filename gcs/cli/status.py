@@ -7,8 +7,7 @@ import msgspec
 
 from gcs.cli.output import summary
 from gcs.core import report
-from gcs.core.report import Report
-from gcs.core.tally import Tally
+from gcs.core.report import Report, Share
 from gcs.errors import UsageError
 from gcs.ports.frontier import glance
 
@@ -30,9 +29,8 @@ def read_status(directory: Path) -> Report:
     shares, running = [], False
     for file in frontiers:
         seen = glance(file.parent)
-        tally = Tally.decode(seen.notes.get("tally"))
-        fraction = (seen.known - seen.queued) / seen.known if seen.known else 0.0
-        shares.append(report.Share(file.parent.parent.name, tally, seen.known, seen.queued, tally.pages, fraction))
+        if packed := seen.notes.get("share"):
+            shares.append(msgspec.msgpack.decode(packed, type=Share))
         running |= seen.running
     state = "running" if running else "stopped" if any(share.queued for share in shares) else "done"
     return report.build(directory.name, state, shares)

@@ -29,6 +29,10 @@ class Admission:
             self._scope = replace(self._scope, seeds=seeds)
             self._recent.clear()
 
+    def in_scope(self, urls: list[str]) -> list[str]:
+        """Those of the canonical URLs that the scope covers."""
+        return urls if self._scope.is_everything else [url for url in urls if self._scope.covers(url)]
+
     def admit(self, urls: Iterable[str], depth: int) -> list[str]:
         """Those of the canonical URLs that the crawl wants and that were not judged lately."""
         admitted = []

@@ -72,6 +72,7 @@ class Share(msgspec.Struct, frozen=True):
     explored_fraction: float
     busy: float = 1.0
     superpages: int = 1
+    epoch: int = 0
 
 
 def imbalance(values: Sequence[float]) -> float:
@@ -80,8 +81,9 @@ def imbalance(values: Sequence[float]) -> float:
     return max(values) * len(values) / total - 1 if total else 0.0
 
 
-def build(crawl: str, state: str, shares: Sequence[Share], epoch: int = 0, rebalances: int = 0) -> Report:
+def build(crawl: str, state: str, shares: Sequence[Share]) -> Report:
     """The report of a crawl from the shares of its gatherers."""
+    epoch = max((share.epoch for share in shares), default=0)
     tally = sum((share.tally for share in shares), Tally())
     traffic = tally.traffic
     unique = sum(share.unique for share in shares)
@@ -114,9 +116,9 @@ def build(crawl: str, state: str, shares: Sequence[Share], epoch: int = 0, rebal
         imbalance=Imbalance(
             pages=round(imbalance([share.tally.pages for share in shares]), 4),
             bytes=round(imbalance([share.tally.size_bytes for share in shares]), 4),
-            time=round(imbalance([share.tally.seconds * share.busy for share in shares]), 4),
+            time=round(imbalance([share.tally.busy_s for share in shares]), 4),
         ),
-        rebalances=rebalances,
+        rebalances=max(epoch - 1, 0),
         moved_urls=traffic.moved_urls,
         per_gatherer=[
             GathererReport(s.id, s.tally.pages, s.tally.size_bytes, round(s.busy, 3), s.superpages) for s in shares

@@ -44,6 +44,11 @@ class Scope:
         object.__setattr__(self, "_excludes", tuple(_search("exclude", text) for text in self.exclude))
         object.__setattr__(self, "_verdicts", {})
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether there is nothing that the scope leaves out."""
+        return self.kind == "any" and not self.include and not self.exclude
+
     def covers(self, url: str) -> bool:
         """Whether a canonical URL is in the scope."""
         origin = url[: url.index("/", 8)]

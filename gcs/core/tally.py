@@ -37,6 +37,8 @@ class Tally:
     new_links: int = 0
     over_budget: int = 0
     seconds: float = 0.0
+    #: seconds with at least one request or text under way
+    busy_s: float = 0.0
     cpu_s: float = 0.0
     peak_rss_mb: float = 0.0
     #: URLs that ended without a page, by kind ("timeout", "http-404", …)

@@ -33,9 +33,9 @@ def glance(directory: Path) -> Glance:
             if txn.get(table) is not None:
                 sizes[table] = txn.stat(environment.open_db(table, txn, create=False))["entries"]
         if txn.get(b"notes") is not None:
-            value = txn.get(b"tally", db=environment.open_db(b"notes", txn, create=False))
+            value = txn.get(b"share", db=environment.open_db(b"notes", txn, create=False))
             if value is not None:
-                notes["tally"] = value
+                notes["share"] = value
     return Glance(sizes[b"urls"], sizes[b"queue"] + sizes[b"taken"] + sizes[b"later"], _is_locked(directory), notes)
 
 

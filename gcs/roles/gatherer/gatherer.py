@@ -20,7 +20,8 @@ from enum import StrEnum
 import msgspec
 
 from gcs.core.admission import Admission
-from gcs.core.page import Response, Result
+from gcs.core.estimate import Evidence, Explored
+from gcs.core.page import PageRecord, Response, Result
 from gcs.core.report import Share
 from gcs.core.tally import Tally
 from gcs.core.window import Window
@@ -99,12 +100,12 @@ class Gatherer:
         window: Window[Entry] = Window(rules, clock() if self._resumes else 0.0)
         self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
         self._recorder.on_done = self._dispatcher.open.discard
+        self._recorder.on_record = self._recorded
         self.team = parts.team
         if self.team:
             self.team.wake = self._wake
             self.team.is_quiet = self._is_quiet
             self.team.figures = self._figures
-            self._recorder.on_record = self.team.recorded
         self._results: deque[Result] = deque()  # filled by the fetch engine; emptied by step
         self._texts_read: deque[tuple[Entry, Response, Reading]] = deque()  # filled by the text pool; emptied by step
         self._in_texts = 0
@@ -113,8 +114,10 @@ class Gatherer:
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._started_at = self._checkpoint_at = clock()
-        self._figures_at = (self._started_at, self.tally.pages)
-        self._busy = 0.0
+        self._turn_at = self._started_at
+        self._figures_at = (self._started_at, self.tally.pages, self.tally.busy_s)
+        evidence = self._frontier.note("explored")
+        self._explored = Explored(msgspec.msgpack.decode(evidence, type=Evidence) if evidence else None)
         self._before_s, self._before_cpu_s = self.tally.seconds, self.tally.cpu_s - _cpu_s()
 
     # -- life ------------------------------------------------------------------------------------------
@@ -184,8 +187,20 @@ class Gatherer:
         """This gatherer's part of the report."""
         self._measure(self._clock())
         known, queued = self._frontier.known(), self._frontier.queued()
-        fraction = (known - queued) / known if known else 0.0
-        return Share(self.name, self.tally, known, queued, self.tally.pages, fraction)
+        fraction = 1.0 if known and not queued else self._explored.fraction()
+        busy = self.tally.busy_s / self.tally.seconds if self.tally.seconds else 0.0
+        pages, team = self.tally.pages, self.team
+        return Share(
+            self.name,
+            self.tally,
+            known,
+            queued,
+            pages,
+            fraction,
+            min(busy, 1.0),
+            team.superpages if team else 1,
+            team.epoch if team else 0,
+        )
 
     # -- the turn --------------------------------------------------------------------------------------
 
@@ -201,6 +216,9 @@ class Gatherer:
             self._finished.set_exception(error)
 
     def _turn(self, now: float) -> None:
+        if self._fetcher.in_flight or self._in_texts or self._results:
+            self.tally.busy_s += now - self._turn_at
+        self._turn_at = now
         if self.team:
             self._meet_team(self.team, now)
         for _ in range(min(len(self._results), RESULTS_PER_STEP)):
@@ -295,6 +313,12 @@ class Gatherer:
             self._texts_read.append((entry, response, done.result()))
             self._wake()
 
+    def _recorded(self, record: PageRecord, elapsed_s: float) -> None:
+        """A URL is dealt with: evidence for the explored fraction, and statistics for the team."""
+        self._explored.page(self._admission.in_scope(record.outlinks))
+        if self.team:
+            self.team.recorded(record, elapsed_s)
+
     def _is_over(self) -> bool:
         if self._fetcher.in_flight or self._results or self._in_texts or self._recorder.links:
             return False
@@ -310,18 +334,19 @@ class Gatherer:
         """What the others may know of us, with each heartbeat."""
         now = self._clock()
         share = self.share()
-        span = now - self._figures_at[0]
-        rate = (self.tally.pages - self._figures_at[1]) / span if span > 0 else 0.0
+        then, pages, busy_s = self._figures_at
+        span = max(now - then, 0.001)
         if span >= FIGURES_S:
-            self._figures_at = (now, self.tally.pages)
+            self._figures_at = (now, self.tally.pages, self.tally.busy_s)
         return {
             "queued": share.queued,
             "known": share.known_urls,
             "in_flight": self._fetcher.in_flight + self._in_texts,
             "pages": self.tally.pages,
             "bytes": self.tally.size_bytes,
-            "busy": round(self._busy, 3),
-            "pages_per_s": round(rate, 2),
+            "busy": round(min((self.tally.busy_s - busy_s) / span, 1.0), 3),
+            "pages_per_s": round((self.tally.pages - pages) / span, 2),
+            "explored": round(share.explored_fraction, 4),
             "exchanged_urls": self.tally.traffic.exchanged_urls,
             "suppressed_hot": self.tally.traffic.suppressed_hot,
             "suppressed_cqueue": self.tally.traffic.suppressed_c_queue,
@@ -357,6 +382,7 @@ class Gatherer:
     def _insert(self, entries: list[Entry]) -> None:
         new = self._frontier.insert(entries, self._settings.politeness.host_pages)
         self.tally.new_links += len(new)
+        self._explored.known(len(new))
         self._dispatcher.queued(new)
         if self.team:
             self.team.queued(new)
@@ -371,6 +397,8 @@ class Gatherer:
         self._measure(now)
         self._frontier.set_note("position", msgspec.msgpack.encode(position))
         self._frontier.set_note("tally", self.tally.encode())
+        self._frontier.set_note("explored", msgspec.msgpack.encode(self._explored.evidence))
+        self._frontier.set_note("share", msgspec.msgpack.encode(self.share()))
         if self.team:
             self.team.before_commit()
         self._frontier.commit()

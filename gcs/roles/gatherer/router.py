@@ -45,11 +45,26 @@ class Router:
         #: ranges of ours whose hand-over is not complete
         self.awaited: tuple[Range, ...] = ()
 
-    def adopt(self, plan: Plan) -> None:
-        """Route by this plan from now on. What is in the c-queue is routed anew when its block is closed."""
+    def adopt(self, plan: Plan) -> list[Entry]:
+        """Route by this plan from now on; returns what was in the c-queue and is ours now."""
         self.plan = plan
         self._hot = frozenset(url for url in plan.hot_pages if plan.owner_of(sort_key(url)) != self._me)
         self._posted.clear()
+        links = [link for queued in self._c_queue.values() for link in queued.values()]
+        self._c_queue.clear()
+        return self.redirect(links)
+
+    def redirect(self, links: Iterable[Link]) -> list[Entry]:
+        """Links that were on their way under an older plan, posted already: to their new owners; returns ours."""
+        assert self.plan is not None
+        ours = []
+        for link in links:
+            owner = self.plan.owner_of(sort_key(link.url))
+            if owner == self._me:
+                ours.append(Entry(link.url, link.parent, link.depth, link.depth))
+            else:
+                self._c_queue.setdefault(owner, {})[link.url] = link
+        return ours
 
     def route(self, entries: Iterable[Entry]) -> list[Entry]:
         """The entries that are ours to queue now; the others are on their way."""

@@ -260,15 +260,13 @@ class Team:
 
     def _adopt(self, plan: Plan, open_urls: set[str]) -> list[Entry]:
         old = self._router.plan
-        self._router.adopt(plan)
+        ours = self._router.adopt(plan)
         self._send(self._hand_overs.adopt(old, plan, open_urls))
         self._router.awaited = self._hand_overs.awaited
-        back = self.observer.recall(set(plan.gatherers))
-        for number, _ in back:
+        for number, block in self.observer.recall(set(plan.gatherers)):
             self._frontier.exchange.drop_block(number)
-        links = [link for _, block in back if isinstance(block, UrlBlock) for link in block.links]
-        for link in links:
-            self._frontier.exchange.forget_posts(sort_key(link.url), sort_key(link.url) + b"\x00")
+            if isinstance(block, UrlBlock):
+                ours += self._router.redirect(block.links)
         if plan.lost and old is not None:
             for low, high in plan.lost:
                 self._frontier.exchange.forget_posts(low, high)
@@ -282,7 +280,7 @@ class Team:
         self._begin_turns(plan)
         self._frontier.set_note("plan", plan.encode())
         events.info("adopted", gatherer=self.me, epoch=plan.epoch, superpages=self.superpages)
-        return self.route([Entry(link.url, link.parent, link.depth, link.depth) for link in links])
+        return self.route(ours)
 
     def _receive(self, taken: Taken[Any]) -> list[Entry]:
         item = taken.item
