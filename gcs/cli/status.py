@@ -1,5 +1,6 @@
 """`gcs status`: how a crawl stands, from its directory, while it runs or after it."""
 
+import importlib
 from pathlib import Path
 
 import click
@@ -14,11 +15,24 @@ from gcs.ports.frontier import glance
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path), default=Path("crawl"), metavar="[DIR]")
+@click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of a team elsewhere.")
+@click.option("--crawl", help="Name of the crawl there. [the only one]")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-def status(directory: Path, as_json: bool) -> None:
-    """Show how the crawl in DIR stands (its last checkpoint, at most a few seconds old)."""
-    figures = read_status(directory)
-    click.echo(msgspec.json.encode(figures) if as_json else summary(figures))
+def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
+    """Show how the crawl in DIR stands (its last checkpoint, at most a few seconds old), and its team, live."""
+    figures = None if url else read_status(directory)
+    team = None
+    if url or (directory / "state" / "space" / "address").exists():
+        rosters = importlib.import_module("gcs.cli.roster")  # the whiteboard's client is slow to load
+        team = rosters.read_roster(directory, url, crawl)
+    if as_json:
+        report_json = msgspec.to_builtins(figures) if figures else {}
+        click.echo(msgspec.json.encode(report_json | ({"team": msgspec.to_builtins(team)} if team else {})))
+        return
+    if figures:
+        click.echo(summary(figures))
+    if team:
+        click.echo(rosters.table(team))
 
 
 def read_status(directory: Path) -> Report:
