@@ -20,6 +20,8 @@ Ghost = Callable[[str], Awaitable[bool]]
 
 #: beats between two tries to raise a ghost
 RETRY_BEATS = 4
+#: ghosts of one leaver after which it counts as gone although nobody has seen it say so
+ENOUGH_GHOSTS = 3
 
 events = Events("leader")
 
@@ -34,21 +36,30 @@ class Absent:
         #: since when each one is missing, and when a ghost is asked for next
         self._since: dict[str, float] = {}
         self._retry: dict[str, float] = {}
+        #: (epoch, name) of the ghosts that I raised, one for each time
+        self._raised: list[tuple[int, str]] = []
 
     async def step(self, view: View) -> bool:
         """Do what can be done; says whether somebody is missing."""
-        missing = _missing(view)
+        missing = [name for name in _missing(view) if not self.has_left(name, view)]
         self._since = {name: self._since.get(name, view.now) for name in missing}
         self._retry = {name: self._retry.get(name, view.now) for name in missing}
         for name in missing:
             if view.now >= self._retry[name]:
-                await self._raise(name, view.now)
+                await self._raise(name, view)
         overdue = [name for name in missing if view.now - self._since[name] >= self._settings.recover_s]
         if overdue and view.active:
             await self._give_up(overdue, view)
         return bool(missing)
 
-    async def _raise(self, name: str, now: float) -> None:
+    def has_left(self, name: str, view: View) -> bool:
+        """Whether a leaver has gone in good order: it has said so, or its ghosts find nothing to do."""
+        if name not in _leavers(view) or name in view.members:
+            return False
+        return name in view.gone or self._raised.count((view.epoch, name)) >= ENOUGH_GHOSTS
+
+    async def _raise(self, name: str, view: View) -> None:
+        now = view.now
         try:
             raised = await self._ghost(name)
         except GcsError as error:
@@ -57,6 +68,7 @@ class Absent:
         if raised:
             # it has its own lease to show up, and begins to be missing anew
             self._since[name] = now
+            self._raised.append((view.epoch, name))
             events.info("ghost", gatherer=name)
         elif self._since[name] == now:
             events.info("missing", gatherer=name)
@@ -70,8 +82,11 @@ class Absent:
 
 
 def _missing(view: View) -> list[str]:
-    """Who owes the plan something and is not there. One that is relieved of everything may go when it has said so."""
+    """Who owes the plan something and is not there."""
+    assert view.plan is not None
+    return [name for name in (*view.plan.gatherers, *_leavers(view)) if name not in view.members]
+
+
+def _leavers(view: View) -> tuple[str, ...]:
     assert view.plan is not None and view.posted is not None
-    leavers = () if view.posted.committed else view.plan.leavers
-    missing = [name for name in view.plan.gatherers if name not in view.members]
-    return missing + [name for name in leavers if name not in view.members and name not in view.gone]
+    return () if view.posted.committed else view.plan.leavers

@@ -103,7 +103,8 @@ class Office:
         assert plan is not None and posted is not None
         if posted.committed:
             return True
-        if all(_is_settled(view, name) for name in (*plan.gatherers, *plan.leavers)):
+        left = [name for name in plan.leavers if self._absent.has_left(name, view)]
+        if all(name in left or _is_settled(view, name) for name in (*plan.gatherers, *plan.leavers)):
             await self._board.commit(posted)
             events.info("committed", epoch=plan.epoch)
         return False
@@ -125,9 +126,9 @@ class Office:
 
 
 def _is_settled(view: View, name: str) -> bool:
-    """Whether a party of the plan has done its part. One that leaves has nothing left to send, or has gone."""
+    """Whether a party of the plan has done its part. One that leaves must have nothing left to send, either."""
     assert view.plan is not None
     member = view.members.get(name)
-    if name in view.plan.leavers:
-        return name in view.gone or (member is not None and member.settled_epoch >= view.epoch and member.passive)
-    return member is not None and member.settled_epoch >= view.epoch
+    if member is None or member.settled_epoch < view.epoch:
+        return False
+    return member.passive or name not in view.plan.leavers

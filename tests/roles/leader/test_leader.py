@@ -1,0 +1,359 @@
+"""The leader on a whiteboard in memory, with members that hold keys, and a clock that ticks by hand."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from gcs.core import ranges
+from gcs.core.plan import Plan
+from gcs.core.sortkey import FIRST_KEY, LAST_KEY
+from gcs.core.team import TeamSettings
+from gcs.core.template import template
+from gcs.core.tree import WHOLE
+from gcs.core.tuples import Announcement, Control, CrawlState, Leader, Member, PlanPosted, RebalanceCall, Seeds
+from gcs.errors import SettingsError
+from gcs.ports.space import MemorySpace
+from gcs.roles.leader import Leader as Candidate
+
+from .crew import Crew, keys_of
+
+SETTINGS = TeamSettings(beat_s=0.5, lease_s=3.0, rebalance_s=2.0, recover_s=20.0)
+FIVE = ("g1", "g2", "g3", "g4", "g5")
+
+
+async def giant(*names: str, pages: int = 4000, speed: int = 0, settings: TeamSettings = SETTINGS) -> Crew:
+    """A crew whose first member has queued all pages of one host, before anyone else has anything."""
+    crew = Crew(settings, speed=speed, expected=len(names))
+    crew.start(*names)
+    await crew.pass_time(1)
+    crew.disks[min(names)].queue |= set(keys_of("giant.example", pages))
+    return crew
+
+
+def everything(crew: Crew) -> list[bytes]:
+    """Every key in every place: on disks, and on the way."""
+    places = [disk.queue | disk.done | disk.held for disk in crew.disks.values()]
+    places += [letter[1] | letter[2] for disk in crew.disks.values() for letter in disk.mail]
+    return sorted(key for place in places for key in place)
+
+
+async def test_leader_gives_the_one_superpage_to_the_first_member():
+    crew = Crew(SETTINGS, expected=3)
+    crew.start("g3", "g2", "g1")
+    await crew.pass_time(2)
+    plan = await crew.plan()
+    assert plan.gatherers == ("g1", "g2", "g3")
+    assert list(plan.ranges()) == [(FIRST_KEY, LAST_KEY, "g1")]
+    assert plan.lost == ((FIRST_KEY, LAST_KEY),), "nobody shall wait for a hand-over"
+
+
+async def test_leader_waits_for_expected_members_but_not_for_ever():
+    crew = Crew(SETTINGS, expected=3)
+    crew.start("g1", "g2")
+    await crew.pass_time(2)
+    assert await crew.posted() is None
+    crew.start("g0")
+    await crew.pass_time(1)
+    assert (await crew.plan()).gatherers == ("g0", "g1", "g2")
+
+    alone = Crew(SETTINGS, expected=3)
+    alone.start("g1")
+    await alone.pass_time(5)
+    assert (await alone.plan()).gatherers == ("g1",)
+
+
+async def test_leader_begins_with_the_users_expansion():
+    crew = Crew(SETTINGS)
+    space = MemorySpace(crew.board, "x")
+    for name in ("a", "b"):
+        await space.out(Member(name, "run"))
+    cuts = (b"", b"com", b"de", b"org", b"uk")
+    leader = Candidate(
+        space, "x", SETTINGS, clock=crew.clock.now, ghost=crew.raise_ghost, random=random.Random(1), initial=cuts
+    )
+    await leader.step()
+    posted = await crew.posted()
+    assert posted is not None
+    plan = Plan.decode(posted.plan)
+    assert plan.cuts == cuts
+    assert plan.owners == (0, 1, 0, 1, 0)
+
+
+async def test_leader_gives_a_crawl_to_whoever_began_it_alone():
+    crew = Crew(SETTINGS, expected=2)
+    crew.start("g1", "g2")
+    crew.processes["g2"].disk.queue |= set(keys_of("a.example", 10))
+    await crew.pass_time(2)
+    assert (await crew.plan()).ranges_of("g2") == [(FIRST_KEY, LAST_KEY)]
+
+
+async def test_leader_shares_out_a_giant_host_by_its_paths():
+    crew = await giant(*FIVE)
+    await crew.pass_time(10)
+    plan = await crew.plan()
+    assert len({plan.owner_of(key) for key in keys_of("giant.example", 4000)}) == 5
+    assert crew.imbalance() <= 0.15
+    assert everything(crew) == sorted(keys_of("giant.example", 4000))
+
+
+async def test_leader_gives_a_slow_member_less():
+    crew = await giant("g1", "g2", speed=10)
+    crew.speeds = {"g1": 10, "g2": 10}
+    await crew.pass_time(10)
+    crew.speeds = {"g1": 20, "g2": 5}
+    await crew.pass_time(20)
+    await crew.space.out(RebalanceCall("test"), to="leader")
+    await crew.pass_time(3)
+    queued = crew.queued()
+    assert queued["g2"] < 0.7 * queued["g1"]
+
+
+async def test_leader_brings_a_new_member_in():
+    crew = await giant("g1", "g2")
+    await crew.pass_time(10)
+    crew.start("g3")
+    await crew.pass_time(10)
+    assert "g3" in (await crew.plan()).gatherers
+    assert crew.imbalance() <= 0.15
+    assert everything(crew) == sorted(keys_of("giant.example", 4000))
+
+
+async def test_leader_lets_a_member_go_when_all_is_handed_over():
+    crew = await giant(*FIVE)
+    await crew.pass_time(10)
+    leader = crew.leaders()[0]
+    crew.processes[leader].state = "leaving"
+    await crew.until(lambda: leader not in crew.processes)
+    await crew.pass_time(8)
+    plan = await crew.plan()
+    assert leader not in plan.gatherers
+    assert crew.ghosts == []
+    assert crew.imbalance() <= 0.15
+    assert everything(crew) == sorted(keys_of("giant.example", 4000))
+
+
+async def test_leader_raises_a_ghost_for_a_dead_member():
+    crew = await giant(*FIVE)
+    await crew.pass_time(10)
+    held = len(crew.disks["g4"].queue)
+    crew.kill("g4")
+    await crew.pass_time(15)
+    assert held and crew.ghosts == ["g4"]
+    assert "g4" not in (await crew.plan()).gatherers
+    assert not crew.disks["g4"].queue
+    assert not any(plan.lost for plan in crew.plans[1:])
+    assert everything(crew) == sorted(keys_of("giant.example", 4000))
+    assert crew.imbalance() <= 0.15
+
+
+async def test_leader_gives_a_dead_member_up_only_after_a_while():
+    crew = await giant(*FIVE)
+    await crew.pass_time(10)
+    before = await crew.plan()
+    crew.reachable = False
+    crew.kill("g4")
+    await crew.pass_time(SETTINGS.recover_s)
+    assert (await crew.plan()).epoch == before.epoch
+    await crew.pass_time(SETTINGS.lease_s + 2)
+    plan = next(plan for plan in crew.plans if plan.epoch > before.epoch)
+    assert plan.lost == tuple(before.ranges_of("g4"))
+    assert "g4" not in plan.gatherers
+    assert not any(move.winner == "g4" for move in plan.moves)
+    for low, high, owner in before.ranges():
+        assert owner == "g4" or ranges.intersect([(low, high)], plan.ranges_of(owner)) == ((low, high),), "nothing else"
+    assert (await crew.plan()).epoch >= plan.epoch
+
+
+async def test_leader_gives_up_what_a_dead_member_had_still_to_hand_over():
+    """g2 dies when it has adopted a plan that takes ranges from it, before its parts reach anyone."""
+    crew = await giant("g1", "g2", "g3")
+    await crew.pass_time(10)
+    before = await crew.plan()
+    crew.reachable = False
+    crew.kill("g2")
+    # a plan in which g2 loses everything is in force, but not committed
+    posted = await crew.posted()
+    assert posted is not None
+    g1, g3 = before.gatherers.index("g1"), before.gatherers.index("g3")
+    owners = tuple(g1 if before.gatherers[owner] == "g2" else owner for owner in before.owners)
+    moved = Plan(before.epoch + 1, before.gatherers, before.cuts, owners)
+    from gcs.core.plan import diff
+
+    moved = Plan(before.epoch + 1, before.gatherers, before.cuts, owners, moves=tuple(diff(before, moved)))
+    await crew.space.out(PlanPosted(moved.epoch, posted.term, moved.encode()))
+    await crew.pass_time(10)
+    assert crew.disks["g1"].awaited == tuple(before.ranges_of("g2"))
+    await crew.pass_time(SETTINGS.recover_s)
+    plan = await crew.plan()
+    assert plan.gatherers == ("g1", "g3")
+    assert any(set(before.ranges_of("g2")) <= set(each.lost) for each in crew.plans)
+    assert crew.disks["g1"].awaited == ()
+    assert g3 != g1
+
+
+async def test_leader_takes_back_a_member_that_returns_in_time():
+    crew = await giant("g1", "g2", "g3")
+    await crew.pass_time(10)
+    before = await crew.plan()
+    crew.processes["g2"].frozen = True
+    await crew.pass_time(10)
+    assert (await crew.plan()).epoch == before.epoch
+    crew.processes["g2"].frozen = False
+    await crew.pass_time(5)
+    assert (await crew.plan()).epoch == before.epoch
+    assert crew.ghosts == []
+
+
+async def test_next_leader_goes_on_from_the_board():
+    crew = await giant(*FIVE)
+    await crew.until(lambda: bool(crew.leaders()))
+    for _ in range(3):
+        old = crew.leaders()[0]
+        announced = await crew.space.read(template(Announcement))
+        crew.processes[old].frozen = True
+        await crew.until(lambda: crew.leaders() not in ([], [old]), 10)
+        crew.processes[old].frozen = False
+        await crew.pass_time(1)
+        assert crew.leaders() != [old]
+    await crew.pass_time(20)
+    assert announced is None or announced.term < (await crew.space.read(template(Leader))).term
+    assert (await crew.plan()).gatherers == FIVE
+    assert crew.imbalance() <= 0.15
+
+
+async def test_paused_leader_that_comes_back_publishes_nothing():
+    """Its own clock stood still with it, so it believes to lead; the whiteboard knows better."""
+    crew = Crew(SETTINGS)
+    space = MemorySpace(crew.board, "old")
+    frozen = crew.clock.now()
+    old = Candidate(space, "old", SETTINGS, clock=lambda: frozen, ghost=crew.raise_ghost, random=random.Random(1))
+    await old.step()
+    assert old.leads
+    crew.clock.advance(SETTINGS.lease_s + 1)
+    crew.start("g1", "g2")
+    for process in crew.processes.values():
+        await process.step()
+    assert old.leads, "by its own clock"
+    await old.step()
+    assert await crew.posted() is None
+    await crew.pass_time(5)
+    term = (await crew.posted()).term
+    await old.step()
+    assert (await crew.posted()).term == term
+    assert not old.leads or (await crew.space.read(template(Leader))).gatherer != "old"
+
+
+async def test_leader_ends_the_crawl_when_all_is_done():
+    crew = Crew(SETTINGS, speed=5, expected=3, finds=lambda key: [key + b"x"] if len(key) < 60 else [])
+    await crew.space.out(Seeds([f"http://h{n}.example/" for n in range(10)]), to="seeds")
+    crew.start("g1", "g2", "g3")
+    for _ in range(200):
+        await crew.pass_time(0.5)
+        if await crew.state() is CrawlState.DONE:
+            break
+        assert any(disk.queue or disk.mail or disk.held for disk in crew.disks.values()) or crew.clock.now() < 60
+    assert await crew.state() is CrawlState.DONE
+    assert not any(disk.queue or disk.mail for disk in crew.disks.values())
+    assert sum(len(disk.done) for disk in crew.disks.values()) > 300
+
+
+@pytest.mark.parametrize("hindrance", ["seeds", "paused", "dead", "unsettled", "stopping"])
+async def test_leader_does_not_end_a_crawl(hindrance):
+    crew = Crew(SETTINGS, expected=2)
+    crew.start("g1", "g2")
+    state = CrawlState.RUNNING
+    if hindrance == "seeds":  # a helper holds them, say
+        await crew.space.out(Seeds(["http://a.example/"]), to="seeds")
+        await crew.space.take_many([template(Seeds)], at="seeds", limit=1, lease_s=1e6)
+    elif hindrance in ("paused", "stopping"):
+        state = CrawlState(hindrance)
+        await crew.space.out(Control(state))
+    else:
+        await crew.pass_time(1)
+        crew.reachable = False
+        crew.processes["g2"].disk.awaited = ((b"a", b"b"),) if hindrance == "unsettled" else ()
+        if hindrance == "dead":
+            crew.kill("g2")
+    await crew.pass_time(10)
+    assert await crew.state() is state
+
+
+async def test_leader_heeds_a_call_once():
+    crew = await giant("g1", "g2", pages=20)
+    await crew.pass_time(5)
+    before = await crew.plan()
+    await crew.space.out(RebalanceCall("user", "because"), to="leader")
+    await crew.pass_time(3)
+    after = await crew.plan()
+    assert after.epoch == before.epoch + 1
+    assert "asked: user because" in crew.rounds.values()
+    assert await crew.space.count(template(RebalanceCall), at="leader") == 0
+    assert crew.imbalance() <= 0.5
+
+
+async def test_leader_plans_without_a_member_that_does_not_reply():
+    crew = await giant("g1", "g2", "g3")
+    await crew.pass_time(10)
+    held = dict(crew.queued())
+    crew.deaf = "g2"
+    crew.start("g4")
+    await crew.pass_time(15)
+    plan = await crew.plan()
+    assert "g4" in plan.gatherers
+    assert crew.queued()["g4"] > 0
+    assert crew.queued()["g2"] > held["g2"] / 2
+
+
+async def test_leader_rebalances_when_the_users_expression_holds():
+    settings = replace(SETTINGS, idle_urls=10**9, trigger="members == 2 and imbalance > 0.9")
+    crew = await giant("g1", "g2", settings=settings)
+    await crew.pass_time(8)
+    assert crew.rounds[1] == f"trigger: {settings.trigger}"
+    assert crew.imbalance() <= 0.15
+
+
+async def test_leader_refuses_an_expression_that_cannot_be_read():
+    crew = Crew(replace(SETTINGS, trigger="queud > 3"))
+    with pytest.raises(SettingsError, match=r"character 1.*queud"):
+        crew.start("g1")
+
+
+async def test_leader_puts_back_a_plan_that_the_whiteboard_has_forgotten():
+    crew = await giant("g1", "g2")
+    await crew.pass_time(10)
+    before = await crew.plan()
+    await crew.space.remove(template(PlanPosted))
+    await crew.pass_time(1)
+    assert await crew.plan() == before
+
+
+async def test_follower_puts_back_a_plan_that_the_leader_never_saw():
+    crew = await giant("g1", "g2")
+    await crew.pass_time(10)
+    before = await crew.plan()
+    follower = next(name for name in crew.processes if name not in crew.leaders())
+    leader = crew.leaders()[0]
+    newer = Plan(before.epoch + 5, before.gatherers, before.cuts, before.owners)
+    crew.processes[leader].frozen = True
+    await crew.space.out(PlanPosted(newer.epoch, 1, newer.encode(), committed=True))
+    await crew.pass_time(0.5)  # the follower reads it, and then the whiteboard forgets it
+    assert crew.disks[follower].plan == newer
+    posted = PlanPosted(before.epoch, 1, before.encode(), committed=True)
+    await crew.space.out(posted)
+    crew.processes[leader].frozen = False
+    await crew.pass_time(8)
+    assert (await crew.plan()).epoch == newer.epoch
+
+
+async def test_healthy_crawl_is_not_rebalanced_for_ever():
+    crew = await giant(*FIVE, pages=6000, speed=2)
+    await crew.pass_time(500)
+    assert len(crew.plans) <= 12
+    assert await crew.state() is CrawlState.RUNNING or not any(crew.queued().values())
+    late = [plan for plan in crew.plans[6:] if plan.moves]
+    assert len(late) <= 4
+
+
+def test_initial_expansion_is_the_whole_web():
+    assert WHOLE == (FIRST_KEY,)
