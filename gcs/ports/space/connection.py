@@ -52,8 +52,10 @@ class NoGroupError(SpaceError):
 class Connection:
     """A client with patience. Made by `connect`."""
 
-    def __init__(self, client: Any, address: Address, patience_s: float) -> None:
+    def __init__(self, client: Any, others: Sequence[Any], address: Address, patience_s: float) -> None:
         self._client = client
+        #: clients of the sentinels, which tell where the master is
+        self._others = others
         self._address = address
         self._patience_s = patience_s
         for command in ("XREAD", "XREADGROUP", "XRANGE", "XINFO GROUPS"):
@@ -78,7 +80,8 @@ class Connection:
 
     async def close(self) -> None:
         """Close the sockets."""
-        await self._client.aclose()
+        for client in (self._client, *self._others):
+            await client.aclose()
 
     async def _evaluate(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
         import redis.exceptions as failures
@@ -129,7 +132,7 @@ class Connection:
 
 async def connect(address: Address, patience_s: float) -> Connection:
     """A connection to a server that answers, is new enough, and does not evict."""
-    connection = Connection(_client(address), address, patience_s)
+    connection = Connection(*_clients(address), address, patience_s)
     try:
         await _check(connection, address)
     except BaseException:
@@ -138,7 +141,8 @@ async def connect(address: Address, patience_s: float) -> Connection:
     return connection
 
 
-def _client(address: Address) -> Any:
+def _clients(address: Address) -> tuple[Any, Sequence[Any]]:
+    """The client of the server, and those of its sentinels if it has any."""
     import redis.asyncio as redis
     from redis.asyncio.retry import Retry
     from redis.asyncio.sentinel import Sentinel
@@ -149,7 +153,7 @@ def _client(address: Address) -> Any:
     common |= address.login()
     if address.kind == "cluster":
         nodes = [redis.cluster.ClusterNode(host, port) for host, port in address.hosts]
-        return redis.RedisCluster(startup_nodes=nodes, require_full_coverage=False, **common)
+        return redis.RedisCluster(startup_nodes=nodes, require_full_coverage=False, **common), ()
     common["retry"] = once
     if address.kind == "sentinel":
         sentinel_login = {
@@ -157,11 +161,11 @@ def _client(address: Address) -> Any:
             "password": address.options.get("sentinel_password"),
         }
         sentinel: Any = Sentinel(list(address.hosts), sentinel_kwargs=common | sentinel_login, **common)  # type: ignore[no-untyped-call]
-        return sentinel.master_for(address.master, db=address.db)
+        return sentinel.master_for(address.master, db=address.db), sentinel.sentinels
     if address.socket:
-        return redis.Redis(unix_socket_path=address.socket, **common)
+        return redis.Redis(unix_socket_path=address.socket, **common), ()
     host, port = address.hosts[0]
-    return redis.Redis(host=host, port=port, db=address.db, **common)
+    return redis.Redis(host=host, port=port, db=address.db, **common), ()
 
 
 async def _check(connection: Connection, address: Address) -> None:

@@ -146,7 +146,7 @@ class EmbeddedServer:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        """The lock of the directory; waits for a server whose owner has died."""
+        """The lock of the directory; waits for a server that is on its way out (its owner died, or it was ours)."""
         path = self._directory / "lock"
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -158,7 +158,7 @@ class EmbeddedServer:
                 except BlockingIOError:
                     owner = os.read(lock, 20).decode("ascii", "replace").strip()
                     os.lseek(lock, 0, os.SEEK_SET)
-                    if _alive(owner) or time.monotonic() > give_up_at:
+                    if (_alive(owner) and owner != str(os.getpid())) or time.monotonic() > give_up_at:
                         raise SpaceError(
                             f"{self._directory} has a running whiteboard already (process {owner}): "
                             f"join it with --space {address_of(self._directory) or 'URL'}, or stop it first"

@@ -11,9 +11,10 @@ Invariant: the book of a pile (bytes, numbers) changes only in the scripts that 
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,15 +27,19 @@ from gcs.ports.space.connection import Connection, NoGroupError, OutOfMemoryErro
 from gcs.ports.space.keys import GROUP, Keys, PileKeys, checked
 from gcs.ports.space.port import Flow, Handle, Numbered, Receipt, SpaceSettings, Taken
 
-#: longest single wait on the server; between two of them lapsed tuples are looked for
-BLOCK_S = 1.0
-#: seconds between two looks at what others hold too long, while there is enough to take
-CLAIM_S = 1.0
+T = TypeVar("T")
+
+#: longest single wait on the server
+BLOCK_S = 4.0
+#: longest time between two looks at what others hold too long; a fourth of the lease if that is shorter
+CLAIM_S = 4.0
 #: idle time of a released tuple: longer than any lease
 RELEASED_MS = 10**9
 
 #: tuples that a take with patterns looks at in one go; those that do not fit are given back
 SIFTED = 1000
+#: tuples in one ack: as many as Lua can unpack with room to spare
+ACKED = 1000
 
 #: a tuple as it comes from the server: its type, then id, payload, sender, number, deliveries
 Row = tuple[type[Tuple], list[Any]]
@@ -87,7 +92,7 @@ class Inboxes:
     async def take(
         self, wanted: Sequence[Template[Any]], at: str, limit: int, timeout_s: float | None, lease_s: float | None
     ) -> list[Taken[Any]]:
-        """Take up to `limit` tuples, waiting for the first one."""
+        """Take up to `limit` tuples of each type, waiting for the first one."""
         loop = asyncio.get_running_loop()
         deadline = None if timeout_s is None else loop.time() + timeout_s
         kinds = list(dict.fromkeys(template.kind for template in wanted))
@@ -116,12 +121,13 @@ class Inboxes:
         """Remove what is done."""
         done = 0
         for (place, kind), group in _by_pile(taken).items():
-            rows = [
-                word
+            rows = {
+                each.handle.id: (each.handle.id.decode(), each.handle.size_bytes, each.sender, each.number)
                 for each in group
-                for word in (each.handle.id.decode(), each.handle.size_bytes, each.sender, each.number)
-            ]
-            done += await self._connection.run(ACK, self._keys.pile(place, kind), [pack(rows)])
+            }
+            for batch in batched(rows.values(), ACKED):
+                words = [pack([word for row in batch for word in row])]
+                done += await self._connection.run(ACK, self._keys.pile(place, kind), words)
         return done
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
@@ -143,9 +149,9 @@ class Inboxes:
 
     async def _claim(self, order: _Order) -> list[Row]:
         """What lapsed, then new tuples."""
-        claimed, rows = await self._run_take(order, "lapsed")
-        if claimed < order.limit:  # else there may be more to claim
-            self._next_claim[order.place] = asyncio.get_running_loop().time() + min(CLAIM_S, order.lease_ms / 2000)
+        more, rows = await self._run_take(order, "lapsed")
+        if not more:
+            self._next_claim[order.place] = asyncio.get_running_loop().time() + min(CLAIM_S, order.lease_ms / 4000)
         return rows
 
     async def _own(self, order: _Order) -> list[Row]:
@@ -154,22 +160,19 @@ class Inboxes:
             _, rows = await self._run_take(order, "own")
             for kind in order.kinds:
                 ids = [row[0] for of_kind, row in rows if of_kind is kind]
-                if len(rows) < order.limit:
-                    self._replay[order.place, kind] = ""
-                elif ids:
-                    self._replay[order.place, kind] = f"({ids[-1].decode()}"
+                self._replay[order.place, kind] = f"({ids[-1].decode()}" if len(ids) == order.limit else ""
             return rows
 
-    async def _run_take(self, order: _Order, what: str) -> tuple[int, list[Row]]:
+    async def _run_take(self, order: _Order, what: str) -> tuple[bool, list[Row]]:
         keys = [self._keys.dead(order.place)]
         words = [self._name, order.limit, order.lease_ms, self._settings.max_deliveries, what]
         for kind in order.kinds:
             keys += self._keys.pile(order.place, kind)
             words += [kind.name, self._replay[order.place, kind] or "+"]
-        buried, claimed, rows = await self._connection.run(TAKE, keys, words)
+        buried, more, rows = await self._connection.run(TAKE, keys, words)
         if buried:
             events.warning("dead_letters", inbox=order.place, tuples=buried)
-        return claimed, [(order.kinds[row[0] - 1], row[1:]) for row in rows]
+        return bool(more), [(order.kinds[row[0] - 1], row[1:]) for row in rows]
 
     async def _fresh(self, order: _Order, wait_s: float) -> list[Row]:
         """New tuples, as soon as there are some."""
@@ -202,6 +205,7 @@ class Inboxes:
     async def _sift(self, rows: list[Row], wanted: Sequence[Template[Any]], at: str, limit: int) -> list[Taken[Any]]:
         """Decode; keep what fits, set aside what cannot be read, give back the rest."""
         plain = {template.kind for template in wanted if not template.patterns}
+        room = {template.kind: limit for template in wanted}
         fit: list[Taken[Any]] = []
         rest: list[Taken[Any]] = []
         unreadable = []
@@ -213,8 +217,11 @@ class Inboxes:
                 continue
             handle = Handle(at, kind, entry_id, len(payload))
             taken = Taken(item, handle, sender.decode(), int(number), deliveries)
-            fits = type(item) in plain or any(template.matches(item) for template in wanted)
-            (fit if fits and len(fit) < limit else rest).append(taken)
+            if room[kind] and (kind in plain or any(template.matches(item) for template in wanted)):
+                room[kind] -= 1
+                fit.append(taken)
+            else:
+                rest.append(taken)
         for kind, entry_id, reason, deliveries in unreadable:
             keys = (self._keys.dead(at), *self._keys.pile(at, kind))
             await self._connection.run(ASIDE, keys, (kind.name, self._name, entry_id, reason, deliveries))
@@ -237,6 +244,13 @@ class Inboxes:
 def milliseconds(seconds: float | None) -> int:
     """For the server: whole milliseconds, at least one; 0 for none."""
     return 0 if seconds is None else max(1, int(seconds * 1000))
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items, `size` at a time."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def _by_pile(taken: Iterable[Taken[Any]]) -> dict[tuple[str, type[Tuple]], list[Taken[Any]]]:

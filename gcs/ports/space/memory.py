@@ -153,8 +153,8 @@ class MemorySpace:
 
     def _take_now(self, wanted: Sequence[Template[Any]], at: str, limit: int, lease_s: float) -> list[Taken[Any]]:
         now, taken = self._board.clock.now(), []
-        kinds = list(dict.fromkeys(template.kind for template in wanted))
-        for kind, entry in self._candidates(kinds, at, lease_s):
+        room = {template.kind: limit for template in wanted}
+        for kind, entry in self._candidates(room, at, lease_s):
             pile = self._board.pile(at, kind)
             if entry.deliveries >= self._board.settings.max_deliveries:
                 self._bury(pile, entry, f"delivered {entry.deliveries} times", at)
@@ -169,27 +169,26 @@ class MemorySpace:
                 pile.hold(entry, self.name, now)
                 handle = Handle(at, kind, b"%d" % entry.id, len(entry.payload))
                 taken.append(Taken(item, handle, entry.sender, entry.number, entry.deliveries))
-                if len(taken) == limit:
-                    break
+                room[kind] -= 1
             else:
                 entry.holder = ""
         return taken
 
-    def _candidates(self, kinds: Sequence[type[Tuple]], at: str, lease_s: float) -> Iterator[tuple[type[Tuple], Entry]]:
-        """In the order in which they are given out: my own of an earlier run, lapsed ones, new ones."""
-        for kind in kinds:
+    def _candidates(self, room: dict[type[Tuple], int], at: str, lease_s: float) -> Iterator[tuple[type[Tuple], Entry]]:
+        """In the order in which they are given out, while there is room: my own of an earlier run, lapsed, new ones."""
+        for kind in room:
             pile = self._board.pile(at, kind)
             ids = self._replay.setdefault((at, kind), pile.own(self.name))
-            while ids:
+            while ids and room[kind]:
                 entry = pile.entries.get(ids.pop(0))
                 if entry is not None and entry.holder == self.name:
                     yield kind, entry
-        for kind in kinds:
-            for entry in self._board.pile(at, kind).lapsed(self._board.clock.now(), lease_s):
-                yield kind, entry
-        for kind in kinds:
-            for entry in self._board.pile(at, kind).fresh():
-                yield kind, entry
+        now = self._board.clock.now()
+        for choose in (lambda pile: pile.lapsed(now, lease_s), PileInMemory.fresh):
+            for kind in room:
+                for entry in choose(self._board.pile(at, kind)):
+                    if room[kind]:
+                        yield kind, entry
 
     def _bury(self, pile: PileInMemory, entry: Entry, reason: str, at: str) -> None:
         pile.bury(entry, reason, self._board.dead.setdefault(at, []).append)

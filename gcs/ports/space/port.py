@@ -194,7 +194,7 @@ class Space(Protocol):
         timeout_s: float | None = 0.0,
         lease_s: float | None = None,
     ) -> list[Taken[Any]]:
-        """Take up to `limit` tuples that fit any of the templates; waits for the first one only.
+        """Take up to `limit` tuples of each type that fit any of the templates; waits for the first one only.
 
         Types come in the order of the templates. What was held longer than `lease_s` (all takers of an inbox use the
         same one), and on the first call what an earlier run with my name held, comes first.

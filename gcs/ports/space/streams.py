@@ -160,13 +160,13 @@ class RedisSpace:
                 item = self._decoded(keys.stream, fields[1])
                 if item is not None and wanted.matches(item):
                     yield last, item
-            wait_s = BLOCK_S if deadline is None else min(BLOCK_S, deadline - loop.time())
-            if len(entries) == PAGE:
-                continue
-            if wait_s <= 0:
-                return
-            block = ("BLOCK", milliseconds(wait_s), "STREAMS", keys.stream, last)
-            await self._connection.command("XREAD", "COUNT", 1, *block)
+            news = len(entries) == PAGE
+            while not news:
+                wait_s = BLOCK_S if deadline is None else min(BLOCK_S, deadline - loop.time())
+                if wait_s <= 0:
+                    return
+                block = ("BLOCK", milliseconds(wait_s), "STREAMS", keys.stream, last)
+                news = bool(await self._connection.command("XREAD", "COUNT", 1, *block))
 
     def _decoded(self, stream: str, payload: bytes) -> Any:
         """The tuple, or None if it cannot be read: it stays for those who can, and is reported once."""

@@ -52,6 +52,33 @@ async def test_take_many_takes_types_in_the_order_of_the_templates(backend):
     assert await space.ack(taken) == 2
 
 
+async def test_take_many_takes_so_many_of_each_type(backend):
+    """So that a flood of one type does not keep the others waiting."""
+    space = await backend.open("g1")
+    await space.out_many(UrlBlock, [block(n) for n in range(10)], to="g1")
+    await space.out_many(Seeds, [Seeds([f"http://{n}/"]) for n in range(10)], to="g1")
+    for _ in range(2):
+        taken = await space.take_many([URLS, SEEDS], at="g1", limit=4)
+        assert [type(each.item) for each in taken] == [UrlBlock] * 4 + [Seeds] * 4
+    assert len(await space.take_many([URLS, SEEDS], at="g1", limit=9)) == 4
+    again = await backend.open("g1")
+    taken = [
+        *await again.take_many([SEEDS, URLS], at="g1", limit=6),
+        *await again.take_many([SEEDS, URLS], at="g1", limit=6),
+    ]
+    assert [type(each.item) for each in taken] == [Seeds] * 6 + [UrlBlock] * 6 + [Seeds] * 4 + [UrlBlock] * 4
+    assert await again.ack(taken + taken) == 20
+
+
+async def test_ack_of_thousands_at_once(backend):
+    space = await backend.open("g1")
+    blocks = [block(n) for n in range(1, 2501)]
+    await space.out_many(UrlBlock, blocks, to="g1", numbered=Numbered("s", 1, 1))
+    taken = await space.take_many([URLS], at="g1", limit=9999)
+    assert await space.ack(taken) == 2500
+    assert await space.flows(UrlBlock, at="g1") == {"s": Flow(2500, 2500)}
+
+
 async def test_take_waits_for_a_tuple(backend):
     space, other = await backend.open("g1"), await backend.open("g2")
     waiting = asyncio.create_task(space.take(URLS, at="g1", timeout_s=None))

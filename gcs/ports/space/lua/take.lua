@@ -1,27 +1,30 @@
 -- take: gives one taker tuples of one inbox.
 -- KEYS  1 dead letters, then for each type: stream, book, expiry
--- ARGV  1 taker  2 how many  3 lease in ms  4 deliveries before a tuple is buried
+-- ARGV  1 taker  2 how many of each type  3 lease in ms  4 deliveries before a tuple is buried
 --       5 what: 'lapsed' (held longer than the lease) and then new ones, or 'own': only what the taker's name holds
 --       6… for each type: its name, and for 'own' where to begin ('-', '(id')
--- returns {buried, claimed, rows}; claimed rows come first; a row is {type's index from 1, id, payload, sender, number, deliveries}
-local taker, want, lease, most, what = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local types, now, buried, rows = (#KEYS - 1) / 3, now_ms(), 0, {}
+-- returns {buried, 1 if there may be more to claim, rows}; a row is {type's index from 1, id, payload, sender, number,
+-- deliveries}; claimed rows come first
+local taker, limit, lease, most, what = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local types, now, buried, more, rows, got = (#KEYS - 1) / 3, now_ms(), 0, 0, {}, {}
 
 local function give(index, id, fields, deliveries)
   rows[#rows + 1] = {index, id, fields[2], fields[4], fields[6], deliveries}
-  want = want - 1
+  got[index] = got[index] + 1
 end
 
 for index = 1, types do
   local stream, book, expiry = KEYS[3 * index - 1], KEYS[3 * index], KEYS[3 * index + 1]
   ensure(stream)
   purge(stream, book, expiry, now)
-  local held = {}
-  if want > 0 and what == 'own' then
-    held = redis.call('XPENDING', stream, GROUP, ARGV[5 + 2 * index], '+', want, taker)
-  elseif want > 0 then
-    held = redis.call('XPENDING', stream, GROUP, 'IDLE', lease, '-', '+', want)
+  local held
+  if what == 'own' then
+    held = redis.call('XPENDING', stream, GROUP, ARGV[5 + 2 * index], '+', limit, taker)
+  else
+    held = redis.call('XPENDING', stream, GROUP, 'IDLE', lease, '-', '+', limit)
   end
+  if #held == limit then more = 1 end
+  got[index] = 0
   for _, row in ipairs(held) do
     local id, deliveries = row[1], row[4]
     if deliveries >= most then
@@ -37,8 +40,8 @@ for index = 1, types do
     end
   end
 end
-local claimed = #rows
 for index = 1, types do
+  local want = limit - got[index]
   if want > 0 and what ~= 'own' then
     local reply = redis.call('XREADGROUP', 'GROUP', GROUP, taker, 'COUNT', want, 'STREAMS', KEYS[3 * index - 1], '>')
     if reply then
@@ -46,4 +49,4 @@ for index = 1, types do
     end
   end
 end
-return {buried, claimed, rows}
+return {buried, more, rows}
