@@ -1,8 +1,9 @@
 """Teng's two greedy partitions (§5.3): heaviest superpage first, each to the gatherer where it hurts least.
 
 Partition I hurts least where T_s + w_j/r_sj is smallest. Partition II counts the links to what is placed already: a
-superpage goes where the slowest gatherer stays fastest, and, among such, where the sum of all times grows least; so, as
-long as there is room below the peak, it joins the superpages it is linked with.
+superpage goes where the slowest gatherer stays fastest, among such where the sum of all times grows least, and among
+such where there is least to do; so, as long as there is room below the peak, it joins what it is linked with. (One
+without links goes as in I.)
 Both are then improved locally (`core.partition.improve`).
 
 Invariant: every superpage has an owner at the end; ties fall to the lowest number, so that the same problem gives the
@@ -16,7 +17,7 @@ from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.improve import cut_links, lower_peak
 from gcs.core.partition.problem import Owners, Problem
 
-#: peaks closer than this (relative) are the same peak
+#: times closer than this (relative) are the same
 _SAME = 1e-9
 
 
@@ -59,4 +60,5 @@ def _least_harm(assignment: Assignment, superpage: int) -> int:
     # own - times_s is what the chosen part gains, ties_s what it is spared as one of the others
     total = own - assignment.times_s - ties_s
     total[peaks > peaks.min() * (1 + _SAME)] = np.inf
-    return int(total.argmin())
+    own[total > total.min() + _SAME * peaks.min()] = np.inf
+    return int(own.argmin())

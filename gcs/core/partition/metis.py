@@ -46,6 +46,8 @@ def partition(problem: Problem) -> Owners:
     """
     if problem.links is None:
         raise UsageError("METIS partitions links: give the problem some")
+    if not problem.m:
+        return np.empty(0, np.int64)
     alone, largest_first = giants(problem), np.argsort(-problem.shares(), kind="stable")
     if not alone:
         return _balanced(problem)
@@ -161,7 +163,7 @@ class _Library:
         values = numbers.astype(np.float64)
         total, largest = values.sum(axis=0), float(np.iinfo(self.integer).max // 4)
         fits = (total <= largest) & (values == np.rint(values)).all(axis=0)
-        scale: Floats = np.where(fits, 1.0, min(largest, 2.0**40) / np.maximum(total, 1e-300))
+        scale: Floats = np.where(fits, 1.0, min(largest, 2.0**40) / np.where(total > 0, total, 1.0))
         # what weighs something goes on weighing something
         return np.where(values > 0, np.maximum(np.rint(values * scale), 1), 0).astype(self.integer)
 

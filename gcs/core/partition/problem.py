@@ -98,8 +98,7 @@ class Problem:
         """(k,) the part of the whole that each gatherer should get, by its mean rate; they add up to 1."""
         rates = np.asarray(self.rates, np.float64)
         if rates.ndim == 2:
-            work = self.work
-            rates = rates @ work / work.sum() if work.any() else rates.mean(axis=1)
+            rates = np.average(rates, axis=1, weights=self.work) if self.work.any() else np.ones(self.k)
         rates = np.broadcast_to(rates, self.k)
         shares: Floats = rates / rates.sum()
         return shares

@@ -1,0 +1,119 @@
+"""Partition I and II, against the paper's steps spelt out, and against the best there is."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcs.core.graph import Links
+from gcs.core.metrics import imbalance, loads
+from gcs.core.partition import Problem
+from gcs.core.partition.assignment import Assignment
+from gcs.core.partition.greedy import partition_i, partition_ii, place_all
+
+weights_lists = st.lists(st.integers(0, 30), min_size=1, max_size=7)
+
+
+def place(problem):
+    """The greedy pass alone."""
+    assignment = Assignment(problem, heed_links=problem.links is not None)
+    place_all(assignment, np.arange(problem.m))
+    return assignment.owners
+
+
+@given(weights_lists, st.integers(1, 3))
+def test_greedy_pass_is_the_papers_partition_i(weights, k):
+    times, owners = [0.0] * k, {}
+    for superpage in sorted(range(len(weights)), key=lambda j: -weights[j]):
+        owners[superpage] = min(range(k), key=lambda i: times[i] + weights[superpage])
+        times[owners[superpage]] += weights[superpage]
+    assert place(Problem(np.array(weights), k)).tolist() == [owners[j] for j in range(len(weights))]
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30, deadline=None)
+def test_greedy_pass_is_the_papers_partition_ii(web, formula, seed):
+    """Each goes where max_h T_h is smallest, then the sum, then T_s; without links, where T_s is smallest."""
+    problem = web(14, 3, seed=seed, links_each=3, communication_rates=np.array([1.0, 5.0, 20.0]))
+    owners = np.full(problem.m, -1)
+    for superpage in np.argsort(-problem.work, kind="stable"):
+        choices = []
+        start, end = problem.links.offsets[superpage : superpage + 2]
+        tied = (owners[problem.links.targets[start:end]] >= 0).any()
+        for part in range(problem.k):
+            owners[superpage] = part
+            times = formula(problem, owners)
+            figures = (times.max(), times.sum(), times[part]) if tied else (times[part],)
+            choices.append((*(round(figure, 7) for figure in figures), part))
+        owners[superpage] = min(choices)[-1]
+    assert place(problem).tolist() == owners.tolist()
+
+
+@given(weights_lists, st.lists(st.floats(0.5, 3), min_size=2, max_size=3))
+@settings(deadline=None)
+def test_partition_i_is_within_a_third_of_the_best(weights, rates):
+    """Graham's bound for equal rates is 4/3; with unequal ones Largest-First stays below 2."""
+    problem = Problem(np.array(weights), len(rates), rates=np.array(rates))
+    cost = problem.times_s()
+    best = min(
+        max(sum(cost[j, i] for j, i in enumerate(owners) if i == part) for part in range(problem.k))
+        for owners in product(range(problem.k), repeat=problem.m)
+    )
+    owners = partition_i(problem)
+    peak = max(cost[owners == part, part].sum() for part in range(problem.k))
+    bound = 4 / 3 if len(set(rates)) == 1 else 2
+    assert peak <= bound * best + 1e-9
+
+
+def test_partition_i_gives_a_superpage_to_who_is_near_it():
+    """Physical locality: each gatherer is fast on its own half."""
+    table = np.where(np.arange(40)[None, :] % 2 == np.arange(2)[:, None], 10.0, 1.0)
+    owners = partition_i(Problem(np.ones(40), 2, rates=table))
+    assert owners.tolist() == [0, 1] * 20
+
+
+def test_partition_i_follows_the_speed_of_the_gatherers():
+    random = np.random.default_rng(3)
+    weights, rates = random.integers(1, 100, 400), np.array([1.0, 2.0, 5.0])
+    owners = partition_i(Problem(weights, 3, rates=rates))
+    assert imbalance(loads(weights, owners, 3) / rates) < 0.001
+
+
+def test_partition_ii_without_links_balances_the_work(web):
+    problem = web(200, 8, links_each=0)
+    assert imbalance(loads(problem.work, partition_ii(problem), 8)) <= problem.tolerance
+
+
+def test_partition_ii_keeps_communities_together():
+    """Four cliques of equal weight, four gatherers: no link has to cross."""
+    clique = np.arange(40) % 4
+    pairs = [(a, b) for a in range(40) for b in range(40) if a != b and clique[a] == clique[b]]
+    links = Links.between(40, *np.array(pairs).T)
+    owners = partition_ii(Problem(np.ones(40), 4, links=links))
+    assert links.crossing(owners) == 0
+    assert np.bincount(owners).tolist() == [10] * 4
+
+
+@pytest.mark.parametrize("k", [8, 16, 32])
+def test_partition_ii_cuts_crossing_links_at_the_same_bound(web, formula, k):
+    problem = web(20 * k, k)
+    first, second = partition_i(problem), partition_ii(problem)
+    assert problem.links.crossing(second) < 0.5 * problem.links.crossing(first)
+    for owners in (first, second):
+        assert imbalance(loads(problem.work, owners, k)) <= problem.tolerance + 0.01
+    assert imbalance(formula(problem, second)) <= problem.tolerance + 1e-9
+
+
+def test_partition_ii_lowers_the_peak_where_communication_is_dear(web, formula):
+    problem = web(160, 8, communication_rates=2.0)
+    assert formula(problem, partition_ii(problem)).max() < formula(problem, partition_i(problem)).max()
+
+
+@pytest.mark.parametrize("partitioner", [partition_i, partition_ii])
+def test_greedy_partitions_stand_ten_thousand_superpages_for_a_hundred_gatherers(web, partitioner):
+    problem = web(10_000, 100, links_each=5, rates=np.random.default_rng(1).uniform(0.5, 2, 100))
+    owners = partitioner(problem)
+    assert owners.shape == (10_000,) and set(owners.tolist()) == set(range(100))
+    assert imbalance(loads(problem.work, owners, 100) / problem.rates) <= problem.tolerance + 0.01
