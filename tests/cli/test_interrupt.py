@@ -1,0 +1,81 @@
+"""Ctrl-C and SIGTERM: the first keeps the state and says how to go on, the second ends at once."""
+
+import json
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.ports.records.reading import read_records
+
+Run = Callable[..., Any]
+SLOW = FakeWebSpec.plain(hosts=4, pages=200, latency_s=0.03)
+
+
+def wait_for_pages(web: FakeWebProcess, crawl: "subprocess.Popen[str]", requests: int) -> None:
+    while web.log.requests < requests:
+        assert crawl.poll() is None, crawl.communicate()
+
+
+def assert_complete(web: FakeWebProcess, directory: Path) -> None:
+    stored = Counter(record.url for record in read_records(directory) if record.is_page)
+    assert set(stored) == survey(web.web).pages
+    assert set(stored.values()) == {1}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_crawl_keeps_its_state_at_the_first_signal(gcs: Run, start: Run, tmp_path: Path, number: int) -> None:
+    with FakeWebProcess(SLOW) as web:
+        crawl = start("crawl", web.seeds[0], "-o", "out", "--allow-private", "--scope", "any", "--delay", "0")
+        wait_for_pages(web, crawl, 20)
+        crawl.send_signal(number)
+        out, err = crawl.communicate(timeout=60)
+        assert crawl.returncode == 130
+        assert out.splitlines()[-1] == "interrupted, nothing lost; to go on: gcs crawl -o out"
+        assert err == "ending: waiting for pages in flight (Ctrl-C again to end at once)\n"
+        assert json.loads((tmp_path / "out" / "report.json").read_text())["state"] == "stopped"
+        before = web.log.requests
+        assert before < 200
+        again = gcs("crawl", "-o", "out", "--json")  # as it was told: the settings of the first run hold
+        assert (again.code, again.err) == (0, "")
+        assert json.loads(again.out)["pages"] == 200
+        assert_complete(web, tmp_path / "out")
+        assert web.log.repeated() == {}, "what was in flight was stored, and nothing is asked for twice"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_crawl_ends_at_once_at_the_second_signal(
+    gcs: Run, start: Run, tmp_path: Path, hostile: FakeWebProcess, number: int
+) -> None:
+    """The server never answers, so that the first signal alone would wait for the time-out."""
+    hostile.reset()
+    seed = f"{hostile.web.sites[0].origin}/hostile/hang.html"
+    crawl = start("crawl", hostile.seeds[0], seed, "-o", "out", "--allow-private", "--scope", "any", "--delay", "0")
+    while seed not in hostile.log.hits:
+        assert crawl.poll() is None
+    crawl.send_signal(number)
+    assert crawl.stderr.readline().startswith("ending:")
+    crawl.send_signal(number)
+    assert crawl.wait(10) == 130
+    quick = ("--set", "fetch.first_byte_timeout_s=0.5", "--set", "politeness.tries=2", "--set", "traps.max_depth=12")
+    assert gcs("crawl", "-o", "out", *quick, quick=True).code == 0
+    stored = Counter(record.url for record in read_records(tmp_path / "out") if record.is_page)
+    assert survey(hostile.web).pages <= set(stored)
+    assert set(stored.values()) == {1}
+
+
+def test_crawl_as_json_says_how_to_go_on_beside_its_report(start: Run) -> None:
+    with FakeWebProcess(SLOW) as web:
+        crawl = start("crawl", web.seeds[0], "-o", "out", "--allow-private", "--scope", "any", "--delay", "0", "--json")
+        wait_for_pages(web, crawl, 5)
+        crawl.send_signal(signal.SIGINT)
+        out, err = crawl.communicate(timeout=60)
+    assert crawl.returncode == 130
+    assert json.loads(out)["state"] == "stopped"
+    assert err.splitlines()[-1] == "interrupted, nothing lost; to go on: gcs crawl -o out"

@@ -1,0 +1,155 @@
+"""`gcs` at a terminal (a pseudo-terminal here): the progress line, Ctrl-C, the question for a contact."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gcs.core.fakeweb import FakeWebSpec
+from gcs.ports.fetch.fakeweb import FakeWebProcess
+
+#: the pieces of a terminal's language that rich speaks here
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+WAIT_S = 60
+
+
+class Terminal:
+    """A command that believes it is at a terminal of 24 lines and 100 columns."""
+
+    def __init__(self, pid: int, handle: int) -> None:
+        self._pid = pid
+        self._handle = handle
+        self.shown = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._handle, text.encode())
+
+    def read_until(self, wanted: Callable[[str], object]) -> None:
+        """Read on until what was shown, without its escapes, satisfies `wanted`, or the command has ended."""
+        limit = time.monotonic() + WAIT_S
+        while not wanted(self.text) and self._read():
+            assert time.monotonic() < limit, self.text
+
+    def end(self, nudge: str = "") -> int:
+        """Read to the end; the exit code. `nudge` is typed, and typed again where nothing comes of it for a second."""
+        self.type(nudge)
+        limit = time.monotonic() + WAIT_S
+        while True:
+            assert time.monotonic() < limit, self.text
+            if not select.select([self._handle], [], [], 1.0)[0]:
+                self.type(nudge)
+            elif not self._read():
+                break
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+    @property
+    def text(self) -> str:
+        return ESCAPE.sub("", self.shown)
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._handle, 65536)
+        except OSError:  # how Linux says that the other side is closed
+            return False
+        self.shown += data.decode()
+        return bool(data)
+
+
+@contextmanager
+def terminal(directory: Path, environment: dict[str, str], *arguments: str) -> Iterator[Terminal]:
+    pid, handle = pty.fork()
+    if pid == 0:
+        os.chdir(directory)
+        environment = {**environment, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+        os.execve(sys.executable, [sys.executable, "-m", "gcs", *arguments], environment)
+    fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    try:
+        yield Terminal(pid, handle)
+    finally:
+        os.close(handle)
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[FakeWebProcess]:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=120, latency_s=0.02)) as web:
+        yield web
+
+
+CRAWL = ("-o", "out", "--allow-private", "--scope", "any", "--delay", "0.02")
+LINE = re.compile(r"(\d+) pages  [\d,]+/s [━╸ ]+ (\d+) % explored  [\d,]+ queued")
+
+
+def test_progress_shows_pages_rate_and_queue_and_goes_away(
+    web: FakeWebProcess, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with terminal(tmp_path, environment, "crawl", web.seeds[0], *CRAWL) as screen:
+        assert screen.end() == 0
+    seen = [(int(pages), int(percent)) for pages, percent in LINE.findall(screen.text)]
+    assert len(seen) >= 3
+    assert seen == sorted(seen, key=lambda line: line[0])
+    assert 0 < seen[-1][0] <= 120
+    assert "s left" in screen.text
+    assert screen.shown.count("\x1b[?25l") == screen.shown.count("\x1b[?25h") == 1, "the cursor is given back"
+    last = screen.text.splitlines()
+    assert last[-1] == "stored in out/"
+    assert last[-3].startswith("done: 120 pages, ")
+    for line in ESCAPE.sub("", screen.shown).replace("\r", "\n").splitlines():
+        assert len(line) <= 100, "nothing wraps"
+
+
+def test_ctrl_c_at_a_terminal_says_how_to_go_on(
+    web: FakeWebProcess, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with terminal(tmp_path, environment, "crawl", web.seeds[0], *CRAWL) as screen:
+        screen.read_until(lambda text: any(int(pages) > 5 for pages, _ in LINE.findall(text)))
+        screen.type("\x03")
+        assert screen.end() == 130
+    assert "ending: waiting for pages in flight (Ctrl-C again to end at once)" in screen.text
+    assert screen.text.splitlines()[-1] == "interrupted, nothing lost; to go on: gcs crawl -o out"
+
+
+def test_second_ctrl_c_gives_the_cursor_back(
+    hostile: FakeWebProcess, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    hostile.reset()
+    seed = f"{hostile.web.sites[0].origin}/hostile/hang.html"
+    with terminal(tmp_path, environment, "crawl", seed, *CRAWL) as screen:
+        while seed not in hostile.log.hits:
+            time.sleep(0.02)
+        screen.type("\x03")
+        screen.read_until(lambda text: "ending:" in text)
+        screen.type("\x03")
+        assert screen.end() == 130
+    assert screen.shown.count("\x1b[?25l") == screen.shown.count("\x1b[?25h") == 1
+
+
+def test_crawl_of_public_sites_asks_for_a_contact(tmp_path: Path, environment: dict[str, str]) -> None:
+    """Behind a dead proxy, so that no public site is asked."""
+    flags = ("--proxy", "http://127.0.0.1:9", "--set", "politeness.retry_s=0.01", "--delay", "0", "-o", "out")
+    with terminal(tmp_path, environment, "crawl", "example.org", *flags) as screen:
+        screen.read_until(lambda text: "Who may sites complain to?" in text)
+        screen.type("\nme@example.org\n")  # an empty answer is none: it asks again
+        assert screen.end() == 1
+    assert screen.text.count("Who may sites complain to?") == 2
+    assert "me@example.org" in (tmp_path / "out" / "state" / "settings.json").read_text()
+    with terminal(tmp_path, environment, "crawl", "-o", "out") as screen:
+        assert screen.end() == 1
+    assert "Who may sites" not in screen.text, "it is asked once in the life of a crawl"
+
+
+def test_ctrl_c_at_the_question_ends_quietly(tmp_path: Path, environment: dict[str, str]) -> None:
+    with terminal(tmp_path, environment, "crawl", "example.org", "-o", "out") as screen:
+        screen.read_until(lambda text: "Who may sites complain to?" in text)
+        assert screen.end(nudge="\x03") == 130
+    assert "Traceback" not in screen.text
+    assert not (tmp_path / "out").exists()
