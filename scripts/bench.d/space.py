@@ -115,10 +115,13 @@ class Space:
         await self._space.take_many([template(UrlBlock)], at=inbox, limit=1)
 
     async def receive(self, inbox: str) -> None:
+        taken: list[Any] = []
         left = len(self._blocks)
-        while left:
-            taken = await self._space.take_many([template(UrlBlock)], at=inbox, limit=BATCH, timeout_s=1.0)
-            left -= await self._space.ack(taken)
+        while left:  # as a gatherer does: acks what it has committed while it waits for more
+            wait_s = 1.0 if left > len(taken) else 0.0
+            more = self._space.take_many([template(UrlBlock)], at=inbox, limit=BATCH, timeout_s=wait_s)
+            taken, acked = await asyncio.gather(more, self._space.ack(taken))
+            left -= acked
 
     async def clear(self, inbox: str) -> None:
         assert await self._space.count(template(UrlBlock), at=inbox) == 0

@@ -27,6 +27,8 @@ from gcs.roles.gatherer.robots import MAX_HOPS, RobotsDesk
 OF_THE_HOST = frozenset(
     {FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS, FailureKind.PROXY, FailureKind.FORBIDDEN_ADDRESS}
 )
+#: waiting URLs that are work for a second or so
+PLENTY_URLS = 500
 #: hosts looked up on disk at a time when the window has room
 HOSTS_PER_FILL = 256
 
@@ -78,6 +80,11 @@ class Dispatcher:
     def has_waiting(self) -> bool:
         """Whether the window holds anything."""
         return self._window.waiting > 0
+
+    @property
+    def has_plenty(self) -> bool:
+        """Whether the window holds work for a while."""
+        return self._window.waiting > PLENTY_URLS
 
     def queued(self, entries: list[Entry]) -> None:
         """The frontier has just taken these in."""

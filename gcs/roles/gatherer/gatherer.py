@@ -43,8 +43,8 @@ events = Events("gatherer")
 RESULTS_PER_STEP = 64
 
 
-#: seconds between checkpoints while blocks wait to leave or to be acked
-TEAM_CHECKPOINT_S = 0.3
+#: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window, and without
+BUSY_CHECKPOINT_S, IDLE_CHECKPOINT_S = 1.0, 0.2
 #: seconds over which the page rate is measured
 FIGURES_S = 5.0
 
@@ -447,8 +447,11 @@ class Gatherer:
     @property
     def _checkpoint_s(self) -> float:
         """Seconds between checkpoints: shorter while others wait for what a commit lets go."""
-        settled = self._settings.frontier.checkpoint_s
-        return min(settled, TEAM_CHECKPOINT_S) if self.team and self.team.has_uncommitted else settled
+        seconds = self._settings.frontier.checkpoint_s
+        if self.team and self.team.has_uncommitted:
+            busy = self._dispatcher.has_plenty
+            seconds = min(seconds, BUSY_CHECKPOINT_S if busy else IDLE_CHECKPOINT_S)
+        return seconds
 
 
 def _cpu_s() -> float:
