@@ -1,7 +1,7 @@
 """Gatherers without a web: they hold keys, work them off, hand them over, and speak the protocol on a whiteboard.
 
-What a member holds is its disk: it survives a kill, and a ghost goes on from it. Mail between members is what inboxes and
-outboxes are: it waits for its receiver, and its sender is not passive until it is taken.
+What a member holds is its disk: it survives a kill, and a ghost goes on from it. Mail between members is what inboxes
+and outboxes are: it waits for its receiver, and its sender is not passive until it is taken.
 """
 
 import random

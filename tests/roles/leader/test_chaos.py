@@ -16,7 +16,7 @@ HOSTS, DEPTH = 6, 5
 
 def finds(key: bytes) -> list[bytes]:
     """A tree of pages below each host's root, and a link to another host from each page."""
-    site, _, path = key.partition(b"/http\x00")
+    path = key.partition(b"/http\x00")[2]
     if path.count(b"\x00") >= DEPTH:
         return []
     other = sort_key(f"http://h{len(path) % HOSTS}.example/")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gcs.core import ranges
-from gcs.core.plan import Plan
+from gcs.core.plan import Plan, diff
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
@@ -175,11 +175,9 @@ async def test_leader_gives_up_what_a_dead_member_had_still_to_hand_over():
     # a plan in which g2 loses everything is in force, but not committed
     posted = await crew.posted()
     assert posted is not None
-    g1, g3 = before.gatherers.index("g1"), before.gatherers.index("g3")
+    g1 = before.gatherers.index("g1")
     owners = tuple(g1 if before.gatherers[owner] == "g2" else owner for owner in before.owners)
     moved = Plan(before.epoch + 1, before.gatherers, before.cuts, owners)
-    from gcs.core.plan import diff
-
     moved = Plan(before.epoch + 1, before.gatherers, before.cuts, owners, moves=tuple(diff(before, moved)))
     await crew.space.out(PlanPosted(moved.epoch, posted.term, moved.encode()))
     await crew.pass_time(10)
@@ -189,7 +187,6 @@ async def test_leader_gives_up_what_a_dead_member_had_still_to_hand_over():
     assert plan.gatherers == ("g1", "g3")
     assert any(set(before.ranges_of("g2")) <= set(each.lost) for each in crew.plans)
     assert crew.disks["g1"].awaited == ()
-    assert g3 != g1
 
 
 async def test_leader_takes_back_a_member_that_returns_in_time():
@@ -212,7 +209,7 @@ async def test_next_leader_goes_on_from_the_board():
         old = crew.leaders()[0]
         announced = await crew.space.read(template(Announcement))
         crew.processes[old].frozen = True
-        await crew.until(lambda: crew.leaders() not in ([], [old]), 10)
+        await crew.until(lambda old=old: crew.leaders() not in ([], [old]), 10)
         crew.processes[old].frozen = False
         await crew.pass_time(1)
         assert crew.leaders() != [old]
