@@ -46,24 +46,25 @@ class Memory:
         if tuple(seeds) != self.seeds:
             write_whole(seeds_file, "".join(f"{seed}\n" for seed in seeds).encode(), "choose another -o DIR")
         if kept != msgspec.json.encode(self.settings):
-            write_whole(settings_file, kept, "choose another -o DIR")
+            write_whole(settings_file, kept, "choose another -o DIR", 0o600)  # a proxy may have a password
 
 
-def write_whole(file: Path, data: bytes, advice: str) -> None:
+def write_whole(file: Path, data: bytes, advice: str, mode: int = 0o666) -> None:
     """Write a file in one step: it is there with all of this, or as it was."""
     try:
         if file.is_symlink() or (file.exists() and not file.is_file()):  # a link, pipe or device must stay one
             file.write_bytes(data)
         else:
-            _replace(file, data)
+            _replace(file, data, mode)
     except OSError as error:
         raise StoreError(f"{file}: cannot be written ({error.strerror}); {advice}") from None
 
 
-def _replace(file: Path, data: bytes) -> None:
+def _replace(file: Path, data: bytes, mode: int) -> None:
     partial = file.with_name(f".{file.name}.part")
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
+        partial.touch(mode)
         partial.write_bytes(data)
         partial.replace(file)
     except OSError:

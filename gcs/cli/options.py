@@ -42,6 +42,7 @@ class SettingOption(click.Option):
             [f"{flag}/--no-{flag[2:]}" if kind is bool else flag, _variable(key)],
             default=None,
             type=click.Choice(choices) if choices else None,
+            multiple=typing.get_origin(kind) is tuple,  # once for each value: a pattern may hold a comma
             metavar=None if choices or kind is bool else _metavar(kind),
         )
 
@@ -83,7 +84,7 @@ def read(
         flags[key.strip()] = value
     for key in FLAGS.values():
         value = options.pop(_variable(key))
-        if value is not None:
+        if value not in (None, ()):
             flags[key] = value
     return settings.load(options.pop("config"), os.environ, flags, before)
 

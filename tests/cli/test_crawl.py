@@ -74,6 +74,17 @@ def test_crawl_logs_changes_of_state_on_request(gcs: Run, web: FakeWebProcess) -
     assert json.loads(done.out)["pages"] == 30
 
 
+def test_crawl_takes_patterns_one_by_one(gcs: Run, tmp_path: Path, web: FakeWebProcess) -> None:
+    """A flag for each: a pattern may hold a comma."""
+    patterns = ("--include", r"/$", "--include", r"\.[a-z]{1,5}$", "--exclude", "[0-4]\\.html$")
+    assert gcs("crawl", web.seeds[0], "-o", "out", *patterns, quick=True).code == 0
+    assert Memory.read(tmp_path / "out").settings["crawl.include"] == [r"/$", r"\.[a-z]{1,5}$"]
+    stored = pages(tmp_path / "out")
+    assert web.seeds[0] in stored
+    assert len(stored) > 2
+    assert not [url for url in stored if url.endswith(".html") and url[-6] in "01234"]
+
+
 # -- what sites see -----------------------------------------------------------------------------------
 
 
@@ -157,6 +168,8 @@ def test_memory_is_what_was_written(tmp_path: Path) -> None:
     assert held.seeds == ("http://a.test/", "http://b.test/")
     assert load(None, {}, {}, held.settings) == settings
     assert load(None, {}, {"fetch.proxy": ""}, held.settings).fetch.proxy is None
+    mode = (tmp_path / "state" / "settings.json").stat().st_mode
+    assert mode & 0o077 == 0, "a proxy may have a password"
 
 
 def test_memory_that_is_damaged_is_an_error(call: Run, tmp_path: Path) -> None:
