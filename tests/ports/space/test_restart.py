@@ -19,6 +19,8 @@ from gcs.core.template import template
 from gcs.core.tuples import Link, UrlBlock
 from gcs.ports.space import EmbeddedServer, Flow, Numbered, Space, SpaceSettings, open_space
 
+from .servers import binary_of
+
 URLS = template(UrlBlock)
 KILLS = 5
 
@@ -119,7 +121,9 @@ async def test_server_killed_under_load_costs_waiting_and_nothing_else(tmp_path,
         assert traffic.outbox.resent == 0, "what was acknowledged was lost"
 
 
-async def test_server_that_forgets_its_last_moments_is_sent_them_again(tmp_path):
+@pytest.mark.parametrize("server", ["redis 6.2", "redis 7", "valkey"])
+async def test_server_that_forgets_its_last_moments_is_sent_them_again(tmp_path, server):
+    binary = binary_of(server) or pytest.skip(f"no {server} here")
     lost: list[int] = []
 
     def power_cut(folder: Path) -> None:
@@ -130,9 +134,9 @@ async def test_server_that_forgets_its_last_moments_is_sent_them_again(tmp_path)
         lost.append(newest.stat().st_size - keep)
         os.truncate(newest, keep)
 
-    traffic = await disturb(tmp_path / "state", "everysec", power_cut)
+    traffic = await disturb(tmp_path / "state", "everysec", power_cut, binary)
     everything = set(range(1, traffic.outbox.last + 1))
     assert traffic.received == traffic.dropped == everything
     assert len(lost) == KILLS
     assert traffic.outbox.resent > KILLS, "the power cuts lost nothing: the test shows nothing"
-    print(f"power cut: {traffic.losses()}")
+    print(f"{server}, power cut: {traffic.losses()}")
