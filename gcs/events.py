@@ -41,10 +41,11 @@ class Events:
 
 
 class TextFormatter(logging.Formatter):
-    """One line for a person."""
+    """One line for a person, whatever a value holds."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = " ".join(f"{key}={value}" for key, value in getattr(record, "fields", {}).items())
+        pairs = getattr(record, "fields", {}).items()
+        fields = " ".join(f"{key}={' '.join(str(value).split())}" for key, value in pairs)
         return f"{self.formatTime(record, '%H:%M:%S')} {record.levelname:<7} {super().format(record)} {fields}".rstrip()
 
 

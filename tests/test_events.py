@@ -1,0 +1,61 @@
+"""Events: a stable name and fields, as text for a person or as JSON for a program, on stderr."""
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from gcs import events
+from gcs.events import Events
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    logger = logging.getLogger("gcs")
+    before = logger.handlers[:], logger.level, logger.propagate
+    yield
+    logger.handlers[:], logger.level, logger.propagate = before
+
+
+def emit_all() -> None:
+    part = Events("part")
+    part.debug("looked", at="http://a.test/")
+    part.info("began", pages=3)
+    part.warning("slowed", by="b.test", error=ValueError("no\nway"))
+    part.error("lost", file="x")
+
+
+@pytest.mark.parametrize(("level", "count"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
+def test_events_below_the_level_are_silent(capsys: pytest.CaptureFixture[str], level: str, count: int) -> None:
+    assert level in events.LEVELS
+    events.set_up(level, as_json=True)
+    emit_all()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == count
+
+
+def test_events_as_text_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    events.set_up("info", as_json=False)
+    emit_all()
+    began, slowed, lost = capsys.readouterr().err.splitlines()
+    assert began.split(maxsplit=1)[1] == "INFO    part.began pages=3"
+    assert slowed.split(maxsplit=1)[1] == "WARNING part.slowed by=b.test error=no way"
+    assert lost.endswith("ERROR   part.lost file=x")
+
+
+def test_events_as_json_keep_their_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    events.set_up("info", as_json=True)
+    emit_all()
+    began, slowed, _ = map(json.loads, capsys.readouterr().err.splitlines())
+    assert began.pop("time") > 0
+    assert began == {"level": "info", "event": "part.began", "pages": 3}
+    assert slowed["error"] == "no\nway"
+
+
+def test_events_are_set_up_anew_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    events.set_up("info", as_json=False)
+    events.set_up("info", as_json=False)
+    Events("part").info("began")
+    assert len(capsys.readouterr().err.splitlines()) == 1
