@@ -66,7 +66,7 @@ class Crew:
         crawl = self._settings.crawl.name
         self._space = await open_space(self._url, crawl=crawl, name="crew", settings=self._settings.space)
         try:
-            await self._open_crawl()
+            await open_crawl(self._space, self._settings, self._seeds, self._count)
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, self._interrupt)
@@ -76,13 +76,6 @@ class Crew:
         finally:
             await self._end()
         return Outcome(self._report(state), self.interrupted)
-
-    async def _open_crawl(self) -> None:
-        """Put the crawl on the whiteboard, or go on with the one that is there."""
-        settings = msgspec.json.encode(self._settings)
-        await self._space.out(Charter(settings, self._seeds, self._count))
-        await self._space.out(Control(CrawlState.RUNNING, "crew"))
-        await self._space.out(Seeds(self._seeds), to="seeds")
 
     async def _start(self, name: str) -> None:
         command = [sys.executable, "-m", "gcs", "gatherer", "--space", self._url, "--crawl", self._settings.crawl.name]
@@ -158,6 +151,13 @@ class Crew:
 
     def _report(self, state: str) -> Report:
         return msgspec.structs.replace(read_status(self._directory), crawl=self._settings.crawl.name, state=state)
+
+
+async def open_crawl(space: Space, settings: Settings, seeds: list[str], gatherers: int) -> None:
+    """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected."""
+    await space.out(Charter(msgspec.json.encode(settings), seeds, gatherers))
+    await space.out(Control(CrawlState.RUNNING, "crew"))
+    await space.out(Seeds(seeds), to="seeds")
 
 
 def _share(members: list[Member]) -> Share:
