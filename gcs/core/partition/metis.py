@@ -29,8 +29,8 @@ from gcs.errors import GcsError, UsageError
 
 #: METIS is asked for this part of the tolerance: asked for 5 %, it has given 5.003 %
 _ASKED = 0.6
-#: graphs up to this size are partitioned several times in one call, and METIS keeps the best
-_SMALL, _TRIES = 100_000, 8
+#: small graphs are partitioned several times in one call, and METIS keeps the best: at most so many times, and units
+_TRIES, _TRIED_UNITS = 8, 100_000
 #: calls with other seeds and methods, where the first broke the tolerance
 _MORE_CALLS = 4
 _NUMBER_OF_OPTIONS = 40
@@ -122,7 +122,7 @@ def _call(problem: Problem, weights: Floats, seed: int, recursive: bool) -> Owne
     options = np.zeros(_NUMBER_OF_OPTIONS, metis.integer)
     metis.set_default_options(_pointer(options))
     options[metis.seed] = 1 + seed % (2**31 - 1)  # 0 means the same as 1 to the C library's generator
-    options[metis.ncuts] = _TRIES if problem.m <= _SMALL else 1
+    options[metis.ncuts] = min(max(_TRIED_UNITS // problem.m, 1), _TRIES)
     owners, cut = np.zeros(problem.m, metis.integer), np.zeros(1, metis.integer)
     sizes = [np.array([size], metis.integer) for size in (problem.m, constraints, problem.k)]
     graph = [
