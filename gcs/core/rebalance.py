@@ -13,7 +13,7 @@ change hands with it, or still do from the plan before.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import msgspec
@@ -82,9 +82,8 @@ def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, hei
 def make_plan(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False) -> Draft:
     """The next plan: with as little to hand over as can be, or `fresh`, as if nobody owned anything."""
     pages = _superpages(old, evidence, len(team.running), settings)
-    statistics = project(evidence.statistics, old.cuts, pages)
     current = _heirs(old, pages, team.running)
-    problem = _problem(pages, statistics, current, team, settings)
+    problem = replace(_problem(old, pages, evidence.statistics, team.running, settings), current=current)
     if fresh:
         owners = (greedy.partition_i if problem.links is None else greedy.partition_ii)(problem)
     else:
@@ -100,7 +99,7 @@ def make_plan(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings,
     )
     plan = msgspec.structs.replace(plan, moves=tuple(diff(old, plan)))
     moved = float(problem.work[owners != current].sum() / problem.work.sum())
-    return Draft(plan, moved, _locality(problem, current, owners, statistics))
+    return Draft(plan, moved, _locality(problem, current, owners, evidence.statistics))
 
 
 def refreshed(old: Plan, hot: tuple[str, ...]) -> Plan:
@@ -187,11 +186,15 @@ def _heirs(old: Plan, pages: Superpages, running: Sequence[str]) -> Owners:
     return np.array([number.get(name, GONE) for name in now], np.int64)
 
 
-def _problem(pages: Superpages, statistics: Statistics, current: Owners, team: Team, settings: TeamSettings) -> Problem:
+def _problem(
+    old: Plan, pages: Superpages, before: Statistics, running: Sequence[str], settings: TeamSettings
+) -> Problem:
+    statistics = project(before, old.cuts, pages)
     work = _work(statistics, len(pages.cuts))
     work += _UNKNOWN * work.mean() if work.any() else 1.0
-    rates = statistics.rate_table(team.running, len(pages.cuts))
-    links, communication_rates = None, np.full(len(team.running), URLS_PER_PAGE_TIME * float(rates.mean()))
+    # a piece is as fast as the whole was: dividing what was measured would only make it less certain
+    rates = before.rate_table(running, len(old.cuts))[:, _origins(old, pages)]
+    links, communication_rates = None, np.full(len(running), URLS_PER_PAGE_TIME * float(rates.mean()))
     if settings.partition == "links":
         sources, targets, counts = statistics.link_table()
         fetched = sum(figures.pages for figures in statistics.superpages.values())
@@ -199,16 +202,23 @@ def _problem(pages: Superpages, statistics: Statistics, current: Owners, team: T
         costs = np.ceil(counts * work.sum() / max(fetched, 1)).astype(np.int64)
         links = Links.between(len(pages.cuts), sources, targets, costs)
         if statistics.exchange:
-            communication_rates = statistics.exchange_rates(team.running)
+            communication_rates = statistics.exchange_rates(running)
     return Problem(
         weights=work,
-        k=len(team.running),
+        k=len(running),
         rates=rates,
         communication_rates=communication_rates,
         links=links,
-        current=current,
-        names=team.running,
+        names=running,
     )
+
+
+def _origins(old: Plan, pages: Superpages) -> Owners:
+    """The old superpage that most of each new one comes from."""
+    most = [(0.0, old.locate(cut)) for cut in pages.cuts]
+    for before, after, visits in pages.shares:
+        most[after] = max(most[after], (visits, before))
+    return np.array([before for _, before in most], np.int64)
 
 
 def _locality(problem: Problem, current: Owners, owners: Owners, statistics: Statistics) -> float:

@@ -58,7 +58,7 @@ class Process:
             space,
             name,
             crew.settings,
-            clock=crew.clock.now,
+            clock=crew.now,
             ghost=crew.raise_ghost,
             random=random.Random(name),
             expected=crew.expected,
@@ -208,6 +208,7 @@ class Crew:
     def __init__(self, settings: TeamSettings, speed: int = 0, finds: Finds = lambda _: [], expected: int = 1) -> None:
         self.settings, self.speed, self.finds, self.expected = settings, speed, finds, expected
         self.clock = TickingClock()
+        self.now: Callable[[], float] = self.clock.now
         self.board = MemoryBoard(self.clock)
         self.space = MemorySpace(self.board, "test")
         self.random = random.Random(5)
