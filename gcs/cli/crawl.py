@@ -37,6 +37,7 @@ from gcs.settings import Settings
     "--log", "log_level", type=click.Choice(events.LEVELS), default="warning", show_default=True, help="What is logged."
 )
 @click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
+@click.option("--recrawl", is_flag=True, help="Ask again for every page of DIR; what has not changed costs little.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def crawl(
     urls: tuple[str, ...],
@@ -47,6 +48,7 @@ def crawl(
     report: Path | None,
     log_level: str,
     log_json: bool,
+    recrawl: bool,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -57,6 +59,10 @@ def crawl(
     seeds = list(dict.fromkeys([*memory.seeds, *read_seeds(urls, seeds_file, settings.urls)]))
     if not seeds:
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
+    if recrawl and not memory.seeds:
+        raise UsageError(f"{output}: there is no crawl here to ask again; leave --recrawl out")
+    if recrawl and (gatherers > 1 or url):
+        raise UsageError("--recrawl is for one gatherer as yet: leave out -n and --space")
     settings = ask_contact(settings, seeds)
 
     if gatherers > 1 or url:
@@ -70,6 +76,7 @@ def crawl(
     def make() -> Gatherer:
         gatherer = assembly.gatherer(output, "g0", settings, seeds)
         memory.write(output, seeds, settings)  # not before: another crawl may be running here
+        gatherer.recrawl = output if recrawl else None
         return gatherer
 
     try:

@@ -23,9 +23,11 @@ class Traffic:
 
 @dataclass(slots=True)
 class Tally:
-    """Counters since the crawl began, resumed runs included."""
+    """Counters since the crawl (or its last recrawl) began, resumed runs included."""
 
     pages: int = 0
+    #: pages of these that were stored a second time
+    repeated: int = 0
     size_bytes: int = 0
     redirects: int = 0
     revisits: int = 0
@@ -44,6 +46,11 @@ class Tally:
     #: URLs that ended without a page, by kind ("timeout", "http-404", …)
     failures: dict[str, int] = field(default_factory=dict)
     traffic: Traffic = field(default_factory=Traffic)
+
+    def clear(self) -> None:
+        """Begin again at nothing."""
+        for counter in fields(Tally):
+            setattr(self, counter.name, getattr(Tally(), counter.name))
 
     def fail(self, kind: str) -> None:
         """One URL ended without a page."""

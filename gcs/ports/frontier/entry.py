@@ -30,6 +30,9 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     #: validators of the copy that an earlier visit stored
     etag: str = ""
     last_modified: str = ""
+    #: that copy: digest of its payload, and when it was fetched (microseconds since the epoch)
+    copy_digest: str = ""
+    copy_at_us: int = 0
 
 
 encode = msgspec.msgpack.Encoder().encode

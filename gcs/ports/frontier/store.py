@@ -22,11 +22,14 @@ from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.ports.frontier.entry import Entry, Mark, decode, encode
 from gcs.ports.frontier.exchange import Exchange
 from gcs.ports.frontier.key import short
+from gcs.ports.frontier.resident import Resident
 
 #: address space reserved for the map; the file grows only as it fills
 MAP_BYTES = 1 << 40
 #: less free space than this is a full disk
 FULL_BYTES = 1 << 20
+#: commits after which the pages of the map are given back, and their size
+RELEASE_EVERY, PAGE_BYTES = 4, 4096
 #: priority and sequence at the end of a queue key: big-endian, so that bytes sort as numbers do
 ORDER = Struct(">IQ")
 DUE = Struct(">QQ")
@@ -39,7 +42,7 @@ class FrontierSettings:
     """How much of the frontier stays in memory, and how often it becomes durable."""
 
     #: URLs in memory, over all hosts (the paper's window of the queue)
-    window_urls: int = 20_000
+    window_urls: int = 10_000
     #: URLs of one host in the window
     host_window_urls: int = 100
     #: URLs judged lately, which answer most links without the disk
@@ -65,6 +68,8 @@ class Frontier:
             self.exchange = Exchange(self._env, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
             raise _store_error(directory, error) from error
+        self._resident = Resident(directory / "data.mdb")
+        self._commits = 0
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self._restore_taken()
@@ -96,11 +101,16 @@ class Frontier:
         return new
 
     def requeue(self, entries: Iterable[Entry]) -> int:
-        """Queue finished URLs again (a recrawl). Unknown ones become known; queued ones are left alone."""
+        """Queue finished URLs again (a recrawl); returns how many. Unknown ones become known.
+
+        The last entry of a URL counts: it takes the place of one that waits already, but not of one in flight.
+        """
         count = 0
         for entry in entries:
             key = _key(entry.url)
-            if (self._txn.get(key, db=self._urls) or b"")[:1] == QUEUED:
+            if (place := self._place(key)) is not None:
+                if self._txn.get(place, db=self._queue) is not None:
+                    self._txn.put(place, encode(entry), db=self._queue)
                 continue
             self._sequence += 1
             order = ORDER.pack(entry.priority, self._sequence)
@@ -138,13 +148,18 @@ class Frontier:
                 ok = cursor.delete() and bool(cursor.key())
         return entries
 
-    def finish(self, url: str, mark: Mark) -> None:
-        """The URL is dealt with: take it from wherever it lies and leave its mark."""
+    def finish(self, url: str, mark: Mark) -> Mark | None:
+        """The URL is dealt with: take it from wherever it lies and leave its mark. Returns the mark that it had."""
         key = _key(url)
         place = self._place(key)
-        if place is not None and not self._txn.delete(place, db=self._taken):
-            self._txn.delete(place, db=self._queue)
+        if place is None:
+            before = self.mark(url)
+        else:
+            before, delete = Mark.QUEUED, self._txn.delete
+            if not delete(place, db=self._taken) and not delete(place, db=self._queue):
+                self._forget_retries({place})  # a record is replayed that was made after the last commit
         self._txn.put(key, mark.value, db=self._urls)
+        return before
 
     def retry(self, entry: Entry, due_at: float) -> None:
         """Put a taken entry (with its tries counted up) aside until `due_at`, seconds since the epoch."""
@@ -214,9 +229,7 @@ class Frontier:
         for place in dropped_places:
             if not self._txn.delete(place, db=self._queue):
                 self._txn.delete(place, db=self._taken)
-        for due, packed in list(self._txn.cursor(self._later)):
-            if _split(packed)[0] in dropped_places:
-                self._txn.delete(due, db=self._later)
+        self._forget_retries(dropped_places)
         return len(keys)
 
     def put_back(self, urls: Iterable[str]) -> None:
@@ -252,6 +265,9 @@ class Frontier:
             raise _store_error(self._directory, error) from error
         finally:
             self._txn = self._env.begin(write=True)
+        self._commits += 1
+        if self._commits % RELEASE_EVERY == 0:
+            self._resident.release((self._env.info()["last_pgno"] + 1) * PAGE_BYTES)
 
     def close(self) -> None:
         """Drop what was not committed and release the directory."""
@@ -265,6 +281,11 @@ class Frontier:
         if value is None or value[:1] != QUEUED:
             return None
         return _host(key) + bytes(value[1:])
+
+    def _forget_retries(self, places: set[bytes]) -> None:
+        for due, packed in list(self._txn.cursor(self._later)):
+            if _split(packed)[0] in places:
+                self._txn.delete(due, db=self._later)
 
     def _restore_taken(self) -> None:
         with self._txn.cursor(self._taken) as cursor:

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 import msgspec
 
@@ -33,6 +34,7 @@ from gcs.ports.records.store import Store
 from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.reader import Reader, Reading
 from gcs.roles.gatherer.recorder import Recorder
+from gcs.roles.gatherer.revisits import revisits
 from gcs.roles.gatherer.robots import RobotsDesk
 from gcs.roles.gatherer.team import Team
 from gcs.settings import Settings
@@ -101,6 +103,8 @@ class Gatherer:
         self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
         self._recorder.on_done = self._dispatcher.open.discard
         self._recorder.on_record = self._recorded
+        #: where the records of the crawl are, if every page is to be asked for again
+        self.recrawl: Path | None = None
         self.team = parts.team
         if self.team:
             self.team.wake = self._wake
@@ -140,6 +144,8 @@ class Gatherer:
             self._watch = self._loop.create_task(self._see_to_leaving(self.team))
             self._watch.add_done_callback(self._watch_ended)
         self._replay()
+        if self.recrawl:
+            self._begin_again(self.recrawl)
         if seeds:
             self._queue([Entry(url) for url in self._admission.admit(seeds, 0)])
         await self._fetcher.open()
@@ -189,7 +195,7 @@ class Gatherer:
         known, queued = self._frontier.known(), self._frontier.queued()
         fraction = 1.0 if known and not queued else self._explored.fraction()
         busy = self.tally.busy_s / self.tally.seconds if self.tally.seconds else 0.0
-        pages, team = self.tally.pages, self.team
+        pages, team = self.tally.pages - self.tally.repeated, self.team
         return Share(
             self.name,
             self.tally,
@@ -416,6 +422,16 @@ class Gatherer:
             replayed += 1
         if replayed:
             events.info("replayed", records=replayed)
+
+    def _begin_again(self, directory: Path) -> None:
+        """Queue all that was ever recorded, and count from nothing; in one commit, so that it happens once."""
+        self.tally.clear()
+        self._before_s, self._before_cpu_s = 0.0, -_cpu_s()
+        self._explored = Explored()
+        queued = self._frontier.requeue(revisits(directory))
+        self._explored.known(queued)
+        events.info("recrawl", queued=queued)
+        self._checkpoint(self._clock())
 
     def _measure(self, now: float) -> None:
         self.tally.seconds = self._before_s + now - self._started_at

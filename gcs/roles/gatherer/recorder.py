@@ -14,6 +14,7 @@ from gcs.core.page import Failure, FailureKind, PageRecord, Response, Result
 from gcs.core.politeness import Politeness
 from gcs.core.tally import Tally
 from gcs.ports.frontier import Entry, Frontier, Mark
+from gcs.ports.records.digests import Original
 from gcs.ports.records.store import Store
 from gcs.roles.gatherer.reader import NOTHING, Reader, Reading, summary_of
 
@@ -80,7 +81,9 @@ class Recorder:
 
     def apply(self, record: PageRecord, hops: int = 0) -> None:
         """What a record means for the frontier, the same when it is made and when it is replayed."""
-        self._frontier.finish(record.url, Mark.FAILED if record.failure else Mark.DONE)
+        before = self._frontier.finish(record.url, Mark.FAILED if record.failure else Mark.DONE)
+        if before is Mark.DONE and record.is_page:
+            self._tally.repeated += 1
         if record.outlinks:
             redirect = 300 <= record.status < 400
             depth = record.depth if redirect else record.depth + 1
@@ -124,7 +127,9 @@ class Recorder:
             self._frontier.retry(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
     def _record(self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float) -> None:
-        record = self._store.page(_record_of(entry, response, reading, failure, self._name, now), response)
+        unchanged = response is not None and response.status == 304
+        copy_of = Original(entry.url, entry.copy_at_us / 1e6) if unchanged and entry.copy_at_us else None
+        record = self._store.page(_record_of(entry, response, reading, failure, self._name, now), response, copy_of)
         self.on_done(record.url)
         self.on_record(record, response.elapsed_s if response else 0.0)
         self.apply(record, entry.hops)
@@ -139,6 +144,7 @@ def _record_of(
     if response:
         status, size_bytes, now = response.status, len(response.body), response.started_at
         headers = {name.lower(): value for name, value in response.headers}
+    held = entry if status == 304 else Entry(entry.url)  # what a 304 confirms
     return PageRecord(
         url=entry.url,
         final_url=reading.final_url,
@@ -148,7 +154,7 @@ def _record_of(
         fetched_at=now,
         content_type=headers.get("content-type", ""),
         bytes=size_bytes,
-        digest="",
+        digest=held.copy_digest,
         language=document.language,
         title=document.title if shown else "",
         summary=summary_of(document) if shown else "",
@@ -157,8 +163,8 @@ def _record_of(
         gatherer=gatherer,
         helper="",
         simhash=document.simhash,
-        etag=headers.get("etag", ""),
-        last_modified=headers.get("last-modified", ""),
+        etag=headers.get("etag", held.etag),
+        last_modified=headers.get("last-modified", held.last_modified),
         warc_file="",
         warc_offset=0,
         warc_bytes=0,
