@@ -100,8 +100,11 @@ def payload_digest(body: bytes) -> str:
 
 
 def warc_date(at: float) -> str:
-    """2026-01-31T12:00:00.000000Z: always six digits, since readers take the fraction for microseconds."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    """2026-01-31T12:00:00.000000Z: always six digits, since readers take the fraction for microseconds.
+
+    Rounded as the summaries round it, so that a record found there names the same date.
+    """
+    return datetime.fromtimestamp(round(at * 1e6) / 1e6, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def record_id() -> str:

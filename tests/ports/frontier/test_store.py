@@ -167,3 +167,33 @@ def test_frontier_says_why_a_directory_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file"):
         Frontier(tmp_path / "file" / "frontier", QUICK)
+
+
+def test_frontier_requeues_by_the_last_entry_of_a_url(frontier: Frontier) -> None:
+    frontier.insert([Entry("http://a.example/")])
+    frontier.take("a.example", 1)
+    frontier.finish("http://a.example/", Mark.DONE)
+    older, newer = Entry("http://a.example/", etag='"1"'), Entry("http://a.example/", etag='"2"')
+    assert frontier.requeue([older, newer]) == 1
+    assert frontier.take("a.example", 5) == [newer]
+    assert frontier.requeue([older]) == 0, "one in flight is left alone"
+    assert frontier.take("a.example", 5) == []
+    assert frontier.queued() == 1
+
+
+def test_frontier_finishes_a_url_that_waits_for_a_retry(frontier: Frontier) -> None:
+    """As a replay does: the record was made after the commit that put the URL aside."""
+    frontier.insert([Entry("http://a.example/"), Entry("http://a.example/b")])
+    for entry in frontier.take("a.example", 2):
+        frontier.retry(entry, 10.0)
+    assert frontier.finish("http://a.example/", Mark.DONE) is Mark.QUEUED
+    assert frontier.queued() == 1
+    frontier.wake(11.0)
+    assert [entry.url for entry in frontier.take("a.example", 5)] == ["http://a.example/b"]
+
+
+def test_frontier_tells_the_mark_that_a_url_had(frontier: Frontier) -> None:
+    frontier.insert([Entry("http://a.example/")])
+    assert frontier.finish("http://a.example/", Mark.DONE) is Mark.QUEUED
+    assert frontier.finish("http://a.example/", Mark.DONE) is Mark.DONE
+    assert frontier.finish("http://unknown.example/", Mark.FAILED) is None

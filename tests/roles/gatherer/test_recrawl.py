@@ -1,0 +1,159 @@
+"""A recrawl: every page is asked for again with its validators; only what changed is stored anew."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gcs.cli import assembly
+from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.core.page import PageRecord
+from gcs.ports.fetch.fakeweb import FakeWeb
+from gcs.ports.records.reading import read_records
+from gcs.roles.gatherer import Gatherer, State
+from gcs.settings import load
+
+QUICK = {
+    "crawl.scope": "any",
+    "fetch.allow_private": True,
+    "politeness.delay_s": 0.0,
+    "politeness.retry_s": 0.05,
+    "politeness.overload_s": 0.05,
+    "summary.depth": "links",
+    "frontier.fsync": False,
+    "frontier.checkpoint_s": 0.1,
+    "traps.max_depth": 20,
+}
+SPEC = FakeWebSpec.plain(
+    hosts=4, pages=200, validators=True, changed_share=0.2, added_share=0.1, gone_share=0.1, robots=True
+)
+
+
+def make(directory: Path, web: FakeWeb, again: bool, **changes: Any) -> Gatherer:
+    settings = load(None, {}, QUICK | {key.replace("__", "."): value for key, value in changes.items()})
+    gatherer = assembly.gatherer(directory, "g0", settings, list(web.seeds))
+    gatherer.recrawl = directory if again else None
+    return gatherer
+
+
+def records(directory: Path) -> list[PageRecord]:
+    return list(read_records(directory))
+
+
+@pytest.mark.parametrize("engine", ["curl", "aiohttp"])
+async def test_recrawl_stores_what_changed_and_follows_new_links(tmp_path: Path, engine: str) -> None:
+    async with FakeWeb(SPEC) as web:
+        await make(tmp_path, web, again=False, fetch__engine=engine).run(list(web.seeds))
+        first = records(tmp_path)
+        sent_bytes = web.log.sent_bytes
+        before, old = survey(web.web), web.web
+        web.set_session(2)
+        web.reset()
+        gatherer = make(tmp_path, web, again=True, fetch__engine=engine)
+        assert await gatherer.run(list(web.seeds)) is State.DONE
+
+        second = records(tmp_path)[len(first) :]
+        truth = survey(web.web)
+        by_status = {status: {r.url for r in second if r.status == status} for status in (200, 304, 404, 410)}
+        unchanged = {url for url in before.pages & truth.pages if old.plan(url).etag == web.web.plan(url).etag}
+        assert by_status[304] == unchanged
+        assert by_status[200] == truth.pages - unchanged
+        assert truth.pages - before.pages <= by_status[200], "new pages were found through changed ones"
+        assert by_status[404] | by_status[410] == before.pages - truth.pages
+        assert all(by_status[status] for status in (200, 304)), "the web changes, and not all of it"
+        assert Counter(r.url for r in second).most_common(1)[0][1] == 1
+        assert web.log.sent_bytes < sent_bytes / 2, "what has not changed is not sent"
+
+        share = gatherer.final_share
+        assert share.tally.pages == share.unique == len(by_status[200])
+        assert share.tally.revisits == len(unchanged)
+        assert share.explored_fraction == 1.0
+
+
+async def test_recrawl_names_the_copy_that_a_304_confirms(tmp_path: Path) -> None:
+    """In the WARC, and again after a third visit: a revisit record never refers to a revisit record."""
+    async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=20, validators=True, changed_share=0.2)) as web:
+        await make(tmp_path, web, again=False).run(list(web.seeds))
+        web.set_session(2)
+        for _ in range(2):
+            await make(tmp_path, web, again=True).run(list(web.seeds))
+    responses: dict[tuple[str, str], str] = {}
+    revisits = []
+    for file in sorted((tmp_path / "warc").glob("*.warc.gz")):
+        with file.open("rb") as stream:
+            for record in ArchiveIterator(stream, check_digests="raise"):
+                record.content_stream().read()
+                head = record.rec_headers
+                if record.rec_type == "response":
+                    responses[head["WARC-Target-URI"], head["WARC-Date"]] = head["WARC-Payload-Digest"]
+                elif record.rec_type == "revisit" and record.http_headers.get_statuscode() == "304":
+                    revisits.append(head)
+    assert len(revisits) > 20
+    for head in revisits:
+        assert head["WARC-Profile"] == "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+        assert head["WARC-Refers-To-Target-URI"] == head["WARC-Target-URI"]
+        original = (head["WARC-Target-URI"], head["WARC-Refers-To-Date"])
+        assert responses[original] == head["WARC-Payload-Digest"]
+    latest = {record.url: record for record in records(tmp_path)}
+    assert {record.status for record in latest.values()} == {304}
+    assert all(record.digest and record.etag for record in latest.values())
+
+
+async def test_recrawl_that_was_killed_goes_on(tmp_path: Path) -> None:
+    async with FakeWeb(SPEC) as web:
+        await make(tmp_path, web, again=False).run(list(web.seeds))
+        count = len(records(tmp_path))
+        web.set_session(2)
+        web.reset()
+        gatherer = make(tmp_path, web, again=True, frontier__checkpoint_s=1e6, crawl__max_pages=10)
+        await gatherer.startup(list(web.seeds))
+        await gatherer._finished
+        await gatherer._fetcher.close()  # no shutdown: nothing was committed but the beginning
+        gatherer._store.close()
+        gatherer._frontier.close()
+        half = records(tmp_path)[count:]
+        assert 10 <= len(half) < len(survey(web.web).pages)
+        again = make(tmp_path, web, again=False)
+        assert await again.run(list(web.seeds)) is State.DONE
+        second = Counter(record.url for record in records(tmp_path)[count:])
+        assert survey(web.web).pages <= set(second)
+        assert set(second.values()) == {1}
+        assert again.final_share.tally.pages + again.final_share.tally.revisits == len(survey(web.web).pages)
+        assert again.final_share.unique == again.final_share.tally.pages
+
+
+async def test_recrawl_asks_without_validators_where_there_are_none(tmp_path: Path) -> None:
+    """Failures, redirects and pages whose server gives no validators: all are simply asked again."""
+    spec = FakeWebSpec(hosts=2, pages=30, validators=False, exhibits_every=1, slow_s=0.02, retry_after_s=0, traps=False)
+    async with FakeWeb(spec) as web:
+        await make(tmp_path, web, again=False).run(list(web.seeds))
+        first = Counter((r.url, r.status, r.failure) for r in records(tmp_path))
+        asked = set(web.log.hits)
+        web.reset()
+        gatherer = make(tmp_path, web, again=True)
+        await gatherer.run(list(web.seeds))
+        assert Counter((r.url, r.status, r.failure) for r in records(tmp_path)) == first + first
+        assert {url for url in asked if not url.endswith("/robots.txt")} <= set(web.log.hits)
+        assert web.log.header_values("if-none-match") == web.log.header_values("if-modified-since") == set()
+        assert web.log.forbidden == []
+        share = gatherer.final_share
+        assert (
+            share.tally.pages
+            == share.unique
+            == sum(200 <= status < 300 for _, status, _ in first)
+            - sum(record.source for record in records(tmp_path)) / 2
+        )
+
+
+async def test_a_page_stored_twice_in_one_session_is_overlap(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=10)) as web:
+        gatherer = make(tmp_path, web, again=False)
+        await gatherer.startup(list(web.seeds))
+        await gatherer._finished
+        page = next(record for record in records(tmp_path) if record.is_page)
+        gatherer.tally.pages += 1
+        gatherer._recorder.apply(page)  # as a fault would
+        await gatherer.shutdown()
+        assert (gatherer.final_share.tally.pages, gatherer.final_share.unique) == (11, 10)
