@@ -98,7 +98,10 @@ class Connection:
                 reply = await call()
             except Exception as error:
                 if not _passes(error):
-                    raise self._mapped(error) from error
+                    mapped = self._mapped(error)
+                    if mapped is None:
+                        raise
+                    raise mapped from error
                 now = asyncio.get_running_loop().time()
                 if begun is None:
                     begun = now
@@ -114,7 +117,8 @@ class Connection:
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # so that a team does not come back in step
             pause_s = min(2 * pause_s, LAST_PAUSE_S)
 
-    def _mapped(self, error: Exception) -> Exception:
+    def _mapped(self, error: Exception) -> SpaceError | None:
+        """Our error for one of redis-py or the system; None for a mistake in our own code."""
         import redis.exceptions as failures
 
         if isinstance(error, failures.OutOfMemoryError) or "OOM command not allowed" in str(
@@ -123,11 +127,11 @@ class Connection:
             return OutOfMemoryError(f"{self._address} is out of memory: raise its maxmemory")
         if isinstance(error, failures.ResponseError) and str(error).startswith("NOGROUP"):
             return NoGroupError(f"{self._address}: {error}")
-        if isinstance(error, failures.MovedError):
+        if isinstance(error, failures.MovedError) or str(error).startswith("MOVED"):
             return SpaceError(f"{self._address} is a node of a cluster: give it as redis+cluster://…")
         if isinstance(error, failures.RedisError | failures.RedisClusterException | OSError):
             return SpaceError(f"{self._address}: {error}")
-        return error
+        return None
 
 
 async def connect(address: Address, patience_s: float) -> Connection:

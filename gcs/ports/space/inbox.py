@@ -55,7 +55,7 @@ OUT, TAKE, ACK, HOLD, ASIDE = (Script(name) for name in ("out", "take", "ack", "
 class _Order:
     """What one take asks for."""
 
-    kinds: list[type[Tuple]]
+    kinds: tuple[type[Tuple], ...]
     place: str
     limit: int
     lease_ms: int
@@ -72,7 +72,8 @@ class Inboxes:
         #: (place, type) → where to go on with what an earlier run of me held; "" when that is over
         self._replay: defaultdict[tuple[str, type[Tuple]], str] = defaultdict(lambda: "-")
         self._replaying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._next_claim: defaultdict[str, float] = defaultdict(float)
+        #: (place, types) → when to look again for what lapsed
+        self._next_claim: defaultdict[tuple[str, tuple[type[Tuple], ...]], float] = defaultdict(float)
 
     async def put(
         self, kind: type[Tuple], items: Sequence[Tuple], to: str, numbered: Numbered | None, ttl_s: float | None
@@ -95,7 +96,7 @@ class Inboxes:
         """Take up to `limit` tuples of each type, waiting for the first one."""
         loop = asyncio.get_running_loop()
         deadline = None if timeout_s is None else loop.time() + timeout_s
-        kinds = list(dict.fromkeys(template.kind for template in wanted))
+        kinds = tuple(dict.fromkeys(template.kind for template in wanted))
         lease_s = self._settings.lease_s if lease_s is None else lease_s
         reach = max(limit, SIFTED) if any(template.patterns for template in wanted) else limit
         order = _Order(kinds, at, reach, milliseconds(lease_s))
@@ -104,7 +105,7 @@ class Inboxes:
             if got:
                 return got
         while True:
-            claim_in_s = self._next_claim[at] - loop.time()
+            claim_in_s = self._next_claim[at, kinds] - loop.time()
             if claim_in_s > 0:
                 left_s = BLOCK_S if deadline is None else deadline - loop.time()
                 rows = await self._fresh(order, max(0.0, min(BLOCK_S, left_s, claim_in_s)))
@@ -137,8 +138,7 @@ class Inboxes:
     async def release(self, taken: Sequence[Taken[Any]]) -> None:
         """Give back, as if it had not been delivered."""
         await self._hold(taken, RELEASED_MS, -1)
-        for each in taken:
-            self._next_claim[each.handle.place] = 0.0
+        self._next_claim.clear()  # my own next take finds them
 
     async def flows(self, kind: type[Tuple], at: str) -> dict[str, Flow]:
         """What each sender has put and what of it is committed."""
@@ -151,7 +151,9 @@ class Inboxes:
         """What lapsed, then new tuples."""
         more, rows = await self._run_take(order, "lapsed")
         if not more:
-            self._next_claim[order.place] = asyncio.get_running_loop().time() + min(CLAIM_S, order.lease_ms / 4000)
+            self._next_claim[order.place, order.kinds] = asyncio.get_running_loop().time() + min(
+                CLAIM_S, order.lease_ms / 4000
+            )
         return rows
 
     async def _own(self, order: _Order) -> list[Row]:
@@ -182,7 +184,8 @@ class Inboxes:
         head = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", order.limit, *block, "STREAMS")
         try:
             reply = await self._connection.command(*head, *streams)
-        except NoGroupError:
+        except NoGroupError:  # the script of a claim makes the stream and its group again
+            self._next_claim.pop((order.place, order.kinds), None)
             return []
         rows: list[Row] = []
         for stream, entries in reply or ():

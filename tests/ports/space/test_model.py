@@ -215,8 +215,8 @@ class ForgetfulMachine(MemoryMachine):
 
 TestModelInMemory = MemoryMachine.TestCase
 TestModelOfAForgetfulServer = ForgetfulMachine.TestCase
-TestModelOfAForgetfulServer.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
-TestModelInMemory.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestModelOfAForgetfulServer.settings = settings(max_examples=80, stateful_step_count=50, deadline=None)
+TestModelInMemory.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 
 
 def test_model_on_redis(embedded):
@@ -233,7 +233,7 @@ def test_model_on_redis(embedded):
 
     case = RedisMachine.TestCase()
     case.settings = settings(
-        max_examples=30,
+        max_examples=20,
         stateful_step_count=40,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
