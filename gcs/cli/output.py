@@ -44,7 +44,7 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
         click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
         return 130
     if report.state == "done" and not report.pages and not report.revisits:
-        click.echo(f"gcs: {why_nothing(report)}", err=True)
+        click.echo(f"gcs: {why_nothing(report)}; to try again: gcs crawl --recrawl -o {directory}", err=True)
         return 1
     return EXIT_CODES[report.state]
 

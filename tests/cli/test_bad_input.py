@@ -67,6 +67,7 @@ def stored(directory: Path) -> Counter[str]:
         ([OWN, "-c", "loose.toml"], "loose.toml: 'delay_s' stands outside a [section]; known sections: crawl, "),
         ([OWN, "-c", "key.toml"], "key.toml: unknown setting 'politness.delay_s'; did you mean 'politeness.delay_s'?"),
         ([OWN, "-c", "value.toml"], "value.toml: politeness.delay_s is 'long': give a number"),
+        ([OWN, "--recrawl"], "out: there is no crawl here to ask again; leave --recrawl out"),
         (["https://example.org/"], "public sites must be able to complain: give --contact you@example.org"),
     ],
 )
@@ -208,7 +209,8 @@ def test_crawl_names_the_flag_for_private_addresses(gcs: Run, tmp_path: Path, ho
     assert json.loads(done.out)["failures"] == {"forbidden-address": 1}
     assert done.err == (
         "gcs: not one page was fetched: 1 forbidden-address; "
-        "private, loopback and link-local addresses are crawled only with --allow-private\n"
+        "private, loopback and link-local addresses are crawled only with --allow-private; "
+        "to try again: gcs crawl --recrawl -o out\n"
     )
     assert hostile.log.requests == 0
     assert not stored(tmp_path / "out")
@@ -279,8 +281,8 @@ def test_crawl_of_a_hostile_web_stores_what_is_good(gcs: Run, tmp_path: Path, ho
     assert hostile.log.forbidden == []
 
 
-def test_crawl_that_failed_for_its_proxy_can_be_told_otherwise(gcs: Run, tmp_path: Path) -> None:
-    """The settings of an earlier run hold, and a flag changes them for good."""
+def test_crawl_that_failed_can_be_tried_again(gcs: Run, tmp_path: Path) -> None:
+    """As its message says; with a better proxy, or none."""
     with FakeWebProcess(FakeWebSpec.plain(hosts=1, pages=5)) as web:
         assert gcs("crawl", web.seeds[0], "-o", "out", "--proxy", "http://127.0.0.1:9", quick=True).code == 1
         again = gcs("crawl", "-o", "out", "--recrawl", "--proxy", "", "--json")
