@@ -4,9 +4,8 @@ Four plans can follow. `first_plan` begins a crawl. `make_plan` is the paper's r
 partition. `refreshed` changes the hot pages only. `recovered` gives away what a dead gatherer owned when its disk
 cannot be reached; it touches nothing else, so that hand-overs between the living go on under it.
 
-A superpage weighs what is left to do: its queued URLs, and a small share of the seen ones, so that parts of which
-much is known are spread although nothing of them is queued. Superpage Creation counts visits; where the queue is
-denser than the visits (late in a crawl), what is too heavy a piece of the queue is cut once more.
+Superpage Creation counts visits, but what is shared is what is left to do (`core.workload`). Where the queue is denser
+than the visits (late in a crawl), what is too heavy a piece of the work is cut once more.
 
 Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
 change hands with it, or still do from the plan before.
@@ -21,25 +20,18 @@ import numpy as np
 
 from gcs.core import ranges
 from gcs.core.evidence import Evidence
-from gcs.core.graph import Floats, Links
 from gcs.core.leaf import Leaf
 from gcs.core.partition import greedy, sticky
-from gcs.core.partition.problem import GONE, URLS_PER_PAGE_TIME, Owners, Problem
 from gcs.core.plan import ExchangeMode, Plan, diff
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
-from gcs.core.statistics import Statistics, project
-from gcs.core.superpages import NOBODY, Superpages, create, expand, inherit, threshold, weigh
+from gcs.core.statistics import project
+from gcs.core.superpages import Superpages, create, expand, threshold, weigh
 from gcs.core.team import TeamSettings
 from gcs.core.tree import Cuts, Tree
+from gcs.core.workload import heirs_of, locality, problem_of, spread, work_of
 
-#: what a URL that is seen and done weighs, of one that is queued
-SEEN_SHARE = 0.02
-#: and what a superpage weighs of which nothing is known, of an average one
-_UNKNOWN = 1e-3
 #: pieces heavier than so many times Δ are cut again
 _HEAVY = 2.0
-#: fetched pages per gatherer below which rates say nothing about locality
-_MEASURED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +74,12 @@ def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, hei
 def make_plan(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False) -> Draft:
     """The next plan: with as little to hand over as can be, or `fresh`, as if nobody owned anything."""
     pages = _superpages(old, evidence, len(team.running), settings)
-    current = _heirs(old, pages, team.running)
-    problem = replace(_problem(old, pages, evidence.statistics, team.running, settings), current=current)
+    current = heirs_of(old, pages, team.running)
+    problem = replace(problem_of(old, pages, evidence.statistics, team.running, settings), current=current)
     if fresh:
         owners = (greedy.partition_i if problem.links is None else greedy.partition_ii)(problem)
     else:
-        owners = sticky.partition(problem)
+        owners = sticky.partition(replace(problem, current=spread(problem, current, np.array(pages.weights))))
     plan = Plan(
         epoch=old.epoch + 1,
         gatherers=team.running,
@@ -99,7 +91,7 @@ def make_plan(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings,
     )
     plan = msgspec.structs.replace(plan, moves=tuple(diff(old, plan)))
     moved = float(problem.work[owners != current].sum() / problem.work.sum())
-    return Draft(plan, moved, _locality(problem, current, owners, evidence.statistics))
+    return Draft(plan, moved, locality(problem, current, owners, evidence.statistics))
 
 
 def refreshed(old: Plan, hot: tuple[str, ...]) -> Plan:
@@ -150,7 +142,7 @@ def _superpages(old: Plan, evidence: Evidence, gatherers: int, settings: TeamSet
     if not tree.visits:
         return Superpages(old.cuts, (0.0,) * len(old.cuts), ())
     pages = create(tree, threshold(tree.visits, gatherers, settings.delta), old.owners)
-    old_work, work = _work(statistics, len(old.cuts)), _work(project(statistics, old.cuts, pages), len(pages.cuts))
+    old_work, work = work_of(statistics, len(old.cuts)), work_of(project(statistics, old.cuts, pages), len(pages.cuts))
     share = float(work.sum()) / (gatherers * settings.delta)
     heavy = set(np.flatnonzero(work > max(_HEAVY * share, 1.0)).tolist())
     cuts = set(pages.cuts)
@@ -168,63 +160,3 @@ def _finer(leaf: Leaf, place: tuple[bytes, bytes], limit: float) -> list[bytes]:
     alone = Tree(tuple(sorted({FIRST_KEY, low, high} - {LAST_KEY})), Random(0))
     alone.put(alone.cuts.index(low), leaf)
     return [cut for cut in expand(alone, max(limit, 1.0)).cuts if low < cut < high]
-
-
-def _work(statistics: Statistics, superpages: int) -> Floats:
-    """What is left to do in each superpage."""
-    work = np.zeros(superpages)
-    for at, figures in statistics.superpages.items():
-        work[at] = max(figures.queued, 0) + SEEN_SHARE * max(figures.seen, 0)
-    return work
-
-
-def _heirs(old: Plan, pages: Superpages, running: Sequence[str]) -> Owners:
-    """Who of the running has most of each new superpage now, or GONE."""
-    number = {name: at for at, name in enumerate(running)}
-    heirs = zip(pages.cuts, inherit(pages, old.owners))
-    now = (old.gatherers[old.owners[old.locate(cut)] if heir == NOBODY else heir] for cut, heir in heirs)
-    return np.array([number.get(name, GONE) for name in now], np.int64)
-
-
-def _problem(
-    old: Plan, pages: Superpages, before: Statistics, running: Sequence[str], settings: TeamSettings
-) -> Problem:
-    statistics = project(before, old.cuts, pages)
-    work = _work(statistics, len(pages.cuts))
-    work += _UNKNOWN * work.mean() if work.any() else 1.0
-    # a piece is as fast as the whole was: dividing what was measured would only make it less certain
-    rates = before.rate_table(running, len(old.cuts))[:, _origins(old, pages)]
-    links, communication_rates = None, np.full(len(running), URLS_PER_PAGE_TIME * float(rates.mean()))
-    if settings.partition == "links":
-        sources, targets, counts = statistics.link_table()
-        fetched = sum(figures.pages for figures in statistics.superpages.values())
-        # counted on what was fetched; what is left to do will cross as often
-        costs = np.ceil(counts * work.sum() / max(fetched, 1)).astype(np.int64)
-        links = Links.between(len(pages.cuts), sources, targets, costs)
-        if statistics.exchange:
-            communication_rates = statistics.exchange_rates(running)
-    return Problem(
-        weights=work,
-        k=len(running),
-        rates=rates,
-        communication_rates=communication_rates,
-        links=links,
-        names=running,
-    )
-
-
-def _origins(old: Plan, pages: Superpages) -> Owners:
-    """The old superpage that most of each new one comes from."""
-    most = [(0.0, old.locate(cut)) for cut in pages.cuts]
-    for before, after, visits in pages.shares:
-        most[after] = max(most[after], (visits, before))
-    return np.array([before for _, before in most], np.int64)
-
-
-def _locality(problem: Problem, current: Owners, owners: Owners, statistics: Statistics) -> float:
-    """How many times longer all work together under the present owners than under others (Σ w_j / r_ij)."""
-    measured = sum(work.amount for row in statistics.rates.values() for work in row.values())
-    if measured < _MEASURED * problem.k or GONE in current:
-        return 1.0
-    times_s, superpages = problem.times_s(), np.arange(problem.m)
-    return float(times_s[superpages, current].sum() / times_s[superpages, owners].sum())

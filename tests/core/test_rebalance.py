@@ -138,6 +138,16 @@ def test_users_expansion_is_spread_although_nothing_is_known():
     assert sorted(plan.owners) == [0, 0, 1, 1]
 
 
+def test_nothing_moves_where_nothing_is_left_to_do():
+    old = Plan(1, ("g1", "g2"), (b"", GIANT[1500]), (0, 1))
+    replies = [reply(old, "g1", [], GIANT[:1500]), reply(old, "g2", [], GIANT[1500:])]
+    draft = make_plan(old, Team(("g1", "g2", "g3")), evidence(old, *replies), SETTINGS)
+    assert draft.plan.gatherers == ("g1", "g2", "g3")
+    assert draft.moved == 0
+    gone = make_plan(old, Team(("g1", "g3"), leavers=("g2",)), evidence(old, *replies), SETTINGS)
+    assert {move.loser for move in gone.plan.moves} == {"g2"}
+
+
 def test_links_keep_linked_superpages_together():
     """Two hosts per language, linked with one another; Partition II keeps the languages together."""
     hosts = {name: [sort_key(f"http://{name}.example/p{n}") for n in range(100)] for name in "abcd"}
