@@ -6,11 +6,13 @@ from pathlib import Path
 import click
 import msgspec
 
+from gcs.cli.memory import Memory
 from gcs.cli.output import summary
 from gcs.core import report
 from gcs.core.report import Report, Share
 from gcs.errors import UsageError
 from gcs.ports.frontier import glance
+from gcs.settings import Settings
 
 
 @click.command()
@@ -47,4 +49,5 @@ def read_status(directory: Path) -> Report:
             shares.append(msgspec.msgpack.decode(packed, type=Share))
         running |= seen.running
     state = "running" if running else "stopped" if any(share.queued for share in shares) else "done"
-    return report.build(directory.name, state, shares)
+    name = Memory.read(directory).settings.get("crawl.name", Settings().crawl.name)
+    return report.build(str(name), state, shares)

@@ -23,7 +23,9 @@ class Glance:
 def glance(directory: Path) -> Glance:
     """How the frontier in this directory stands."""
     try:
-        environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=9, lock=True)
+        # without a lock where none can be written: then nobody else writes either
+        locks = os.access(directory, os.W_OK)
+        environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=9, lock=locks)
     except lmdb.Error as error:
         raise StoreError(f"{directory}: the frontier cannot be read ({error})") from None
     with environment, environment.begin() as txn:
