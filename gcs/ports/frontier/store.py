@@ -9,6 +9,7 @@ Invariants
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -322,12 +323,15 @@ def _lock(directory: Path) -> IO[Any]:
         handle = (directory / "lock").open("w")
     except OSError as error:
         raise _store_error(directory, error) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        handle.close()
-        raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR") from None
-    return handle
+    for wait_s in (0.05, 0.2, None):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except BlockingIOError:
+            if wait_s:
+                time.sleep(wait_s)  # it may be a glance, which is over at once
+    handle.close()
+    raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
 
 
 def _open(directory: Path, fsync: bool) -> Any:
