@@ -1,9 +1,13 @@
-"""Sort keys as LMDB can hold them."""
+"""Keys as LMDB can hold them: of URLs, of hosts, and of places in the queue (host NUL "/" priority sequence)."""
+
+from struct import Struct
 
 import xxhash
 
 #: LMDB's own limit is 511 bytes; longer sort keys end in a hash of the whole
 MAX_KEY_BYTES = 480
+#: priority and sequence at the end of a place: big-endian, so that bytes sort as numbers do
+ORDER = Struct(">IQ")
 
 
 def short(key: bytes) -> bytes:
@@ -11,3 +15,14 @@ def short(key: bytes) -> bytes:
     if len(key) <= MAX_KEY_BYTES:
         return key
     return key[: MAX_KEY_BYTES - 18] + b"\x00#" + xxhash.xxh3_64_hexdigest(key).encode()
+
+
+def host_part(key: bytes) -> bytes:
+    """The host of a URL's key: how its places begin."""
+    return key[: key.index(b"\x00/") + 2]
+
+
+def split(packed: bytes) -> tuple[bytes, bytes]:
+    """The two halves of a value of the table `later`: the place in the queue, and the entry."""
+    cut = packed.index(b"\x00/") + 2 + ORDER.size
+    return bytes(packed[:cut]), bytes(packed[cut:])

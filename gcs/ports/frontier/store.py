@@ -10,7 +10,7 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
@@ -22,17 +22,18 @@ from gcs.core import sortkey
 from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.ports.frontier.entry import Entry, Mark, decode, encode
 from gcs.ports.frontier.exchange import Exchange
-from gcs.ports.frontier.key import short
+from gcs.ports.frontier.key import ORDER, host_part, short, split
+from gcs.ports.frontier.moving import Moving, Tables
 from gcs.ports.frontier.resident import Resident
 
 #: address space reserved for the map; the file grows only as it fills
 MAP_BYTES = 1 << 40
 #: less free space than this is a full disk
 FULL_BYTES = 1 << 20
-#: commits after which the pages of the map are given back, and their size
-RELEASE_EVERY, PAGE_BYTES = 4, 4096
-#: priority and sequence at the end of a queue key: big-endian, so that bytes sort as numbers do
-ORDER = Struct(">IQ")
+#: finished URLs after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
+RELEASE_EVERY, RELEASE_BYTES = 50, 16 << 20
+PAGE_BYTES = 4096
+#: when a retry is due and its sequence
 DUE = Struct(">QQ")
 
 QUEUED, DONE = Mark.QUEUED.value, Mark.DONE.value
@@ -67,10 +68,12 @@ class Frontier:
                 self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes")
             )
             self.exchange = Exchange(self._env, lambda: self._txn)
+            tables = Tables(self._urls, self._queue, self._taken, self._later, self._hosts)
+            self.moving = Moving(tables, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
             raise _store_error(directory, error) from error
         self._resident = Resident(directory / "data.mdb")
-        self._commits = 0
+        self._touched = 0
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self._restore_taken()
@@ -85,7 +88,7 @@ class Frontier:
         put, new, counts = self._txn.put, [], dict[bytes, int]()
         for entry in entries:
             key = _key(entry.url)
-            host = _host(key)
+            host = host_part(key)
             count = counts.get(host)
             if count is None:
                 count = counts[host] = int.from_bytes(self._txn.get(host, db=self._hosts) or b"", "big")
@@ -116,7 +119,7 @@ class Frontier:
             self._sequence += 1
             order = ORDER.pack(entry.priority, self._sequence)
             self._txn.put(key, QUEUED + order, db=self._urls)
-            self._txn.put(_host(key) + order, encode(entry), db=self._queue)
+            self._txn.put(host_part(key) + order, encode(entry), db=self._queue)
             count += 1
         return count
 
@@ -160,6 +163,12 @@ class Frontier:
             if not delete(place, db=self._taken) and not delete(place, db=self._queue):
                 self._forget_retries({place})  # a record is replayed that was made after the last commit
         self._txn.put(key, mark.value, db=self._urls)
+        self._touched += 1
+        if self._touched >= RELEASE_EVERY:
+            self._touched = 0
+            size_bytes = (self._env.info()["last_pgno"] + 1) * PAGE_BYTES
+            if size_bytes > RELEASE_BYTES:
+                self._resident.release(size_bytes)
         return before
 
     def retry(self, entry: Entry, due_at: float) -> None:
@@ -181,7 +190,7 @@ class Frontier:
                 due_ms, _ = DUE.unpack(cursor.key())
                 if due_ms > now * 1000:
                     return hosts, due_ms / 1000
-                place, entry = _split(cursor.value())
+                place, entry = split(cursor.value())
                 self._txn.put(place, entry, db=self._queue)
                 hosts.add(_host_name(place[: -ORDER.size]))
                 ok = cursor.delete() and bool(cursor.key())
@@ -212,26 +221,12 @@ class Frontier:
 
     def entries(self, low: bytes, high: bytes) -> Iterator[Entry]:
         """The entries that wait in [low, high), in key order."""
-        later = dict(_split(packed) for _, packed in self._txn.cursor(self._later))
+        later = dict(split(packed) for _, packed in self._txn.cursor(self._later))
         for key, mark in self.scan(low, high):
             if mark is Mark.QUEUED:
                 place = self._place(key) or b""
                 get = self._txn.get
                 yield decode(get(place, db=self._queue) or get(place, db=self._taken) or later[place])
-
-    def drop(self, low: bytes, high: bytes, keep: Container[str] = ()) -> int:
-        """Forget the range [low, high), its marks and whatever waits there, but for the URLs to keep."""
-        keys = [key for key, _ in self.scan(low, high)]
-        if keep:
-            keys = [key for key in keys if sortkey.url_of(key) not in keep]
-        dropped_places = {place for key in keys if (place := self._place(key)) is not None}
-        for key in keys:
-            self._txn.delete(key, db=self._urls)
-        for place in dropped_places:
-            if not self._txn.delete(place, db=self._queue):
-                self._txn.delete(place, db=self._taken)
-        self._forget_retries(dropped_places)
-        return len(keys)
 
     def put_back(self, urls: Iterable[str]) -> None:
         """Taken entries that were not requested go back to the queue, where they were."""
@@ -239,10 +234,6 @@ class Frontier:
             place = self._place(_key(url))
             if place is not None and (packed := self._txn.pop(place, db=self._taken)) is not None:
                 self._txn.put(place, packed, db=self._queue)
-
-    def adopt(self, url: str, mark: Mark) -> bool:
-        """Take over the mark of a URL that another gatherer finished; False if the URL is known here."""
-        return bool(self._txn.put(_key(url), mark.value, overwrite=False, db=self._urls))
 
     # -- notes -----------------------------------------------------------------------------------------
 
@@ -266,9 +257,6 @@ class Frontier:
             raise _store_error(self._directory, error) from error
         finally:
             self._txn = self._env.begin(write=True)
-        self._commits += 1
-        if self._commits % RELEASE_EVERY == 0:
-            self._resident.release((self._env.info()["last_pgno"] + 1) * PAGE_BYTES)
 
     def close(self) -> None:
         """Drop what was not committed and release the directory."""
@@ -281,11 +269,11 @@ class Frontier:
         value = self._txn.get(key, db=self._urls)
         if value is None or value[:1] != QUEUED:
             return None
-        return _host(key) + bytes(value[1:])
+        return host_part(key) + bytes(value[1:])
 
     def _forget_retries(self, places: set[bytes]) -> None:
         for due, packed in list(self._txn.cursor(self._later)):
-            if _split(packed)[0] in places:
+            if split(packed)[0] in places:
                 self._txn.delete(due, db=self._later)
 
     def _restore_taken(self) -> None:
@@ -299,22 +287,12 @@ def _key(url: str) -> bytes:
     return short(sortkey.sort_key(url))
 
 
-def _host(key: bytes) -> bytes:
-    return key[: key.index(b"\x00/") + 2]
-
-
 def _host_prefix(host: str) -> bytes:
     return sortkey.host_key(host) + b"\x00/"
 
 
 def _host_name(prefix: bytes) -> str:
     return sortkey.host_name(bytes(prefix[:-2]))
-
-
-def _split(packed: bytes) -> tuple[bytes, bytes]:
-    """The two halves of a value of `later`: the place in `queue`, and the entry."""
-    cut = packed.index(b"\x00/") + 2 + ORDER.size
-    return bytes(packed[:cut]), bytes(packed[cut:])
 
 
 def _lock(directory: Path) -> IO[Any]:
