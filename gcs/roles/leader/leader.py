@@ -5,6 +5,7 @@ leader that was stopped and comes back therefore publishes nothing, whatever it 
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from random import Random
 
@@ -24,12 +25,14 @@ from gcs.roles.leader.office import Office, Orders
 
 #: steps after which a candidate that does not lead compares the plan on the board with the one that it knows
 FOLLOW_STEPS = 10
+#: seconds that resigning may take when the process ends
+RESIGN_S = 1.0
 
 events = Events("leader")
 
 
 class Leader:
-    """One candidate. `run` until cancelled, then `resign`; or call `step` every beat."""
+    """One candidate. `run` until cancelled; or call `step` every beat, and `resign` at the end."""
 
     def __init__(
         self,
@@ -61,13 +64,19 @@ class Leader:
         return self._candidate.leading() is not None
 
     async def run(self) -> None:
-        """Step every beat, for ever. A whiteboard that cannot be reached is waited for."""
-        while True:
-            try:
-                await self.step()
-            except SpaceError as error:
-                events.warning("unreachable", reason=str(error))
-            await asyncio.sleep(self._settings.beat_s)
+        """Step every beat until cancelled; then resign. A whiteboard that cannot be reached is waited for."""
+        try:
+            while True:
+                try:
+                    await self.step()
+                except SpaceError as error:
+                    events.warning("unreachable", reason=str(error))
+                await asyncio.sleep(self._settings.beat_s)
+        finally:
+            # not worth more than a moment: without it, the lease ends by itself
+            with contextlib.suppress(SpaceError, TimeoutError):
+                async with asyncio.timeout(RESIGN_S):
+                    await self.resign()
 
     async def step(self) -> None:
         """Stand, follow, or lead."""

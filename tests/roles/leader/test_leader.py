@@ -1,5 +1,6 @@
 """The leader on a whiteboard in memory, with members that hold keys, and a clock that ticks by hand."""
 
+import asyncio
 import random
 from dataclasses import replace
 
@@ -10,7 +11,6 @@ from gcs.core.plan import Plan, diff
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
-from gcs.core.tree import WHOLE
 from gcs.core.tuples import Announcement, Control, CrawlState, Leader, Member, PlanPosted, RebalanceCall, Seeds
 from gcs.errors import SettingsError
 from gcs.ports.space import MemorySpace
@@ -241,6 +241,18 @@ async def test_paused_leader_that_comes_back_publishes_nothing():
     assert not old.leads or (await crew.space.read(template(Leader))).gatherer != "old"
 
 
+async def test_leader_that_is_cancelled_resigns():
+    crew = Crew(SETTINGS)
+    crew.start("g1")
+    leader = crew.processes["g1"].leader
+    running = asyncio.create_task(leader.run())
+    assert await crew.space.read(template(Leader), timeout_s=None) == Leader("g1", 1)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await crew.space.read(template(Leader)) is None
+
+
 async def test_leader_ends_the_crawl_when_all_is_done():
     crew = Crew(SETTINGS, speed=5, expected=3, finds=lambda key: [key + b"x"] if len(key) < 60 else [])
     await crew.space.out(Seeds([f"http://h{n}.example/" for n in range(10)]), to="seeds")
@@ -350,7 +362,3 @@ async def test_healthy_crawl_is_not_rebalanced_for_ever():
     assert await crew.state() is CrawlState.RUNNING or not any(crew.queued().values())
     late = [plan for plan in crew.plans[6:] if plan.moves]
     assert len(late) <= 4
-
-
-def test_initial_expansion_is_the_whole_web():
-    assert WHOLE == (FIRST_KEY,)
