@@ -40,7 +40,16 @@ def layer(name: str) -> str:
 
 def imports(name: str) -> Iterator[tuple[str, bool]]:
     """Modules of ours that a module imports, and whether inside a function."""
-    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+    tree = ast.parse(MODULES[name].read_text())
+    typing_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in typing_only:  # never imported: names for the type checker
+            continue
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name}: write absolute imports"
             targets = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module or ""]

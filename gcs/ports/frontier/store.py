@@ -30,8 +30,10 @@ from gcs.ports.frontier.resident import Resident
 MAP_BYTES = 1 << 40
 #: less free space than this is a full disk
 FULL_BYTES = 1 << 20
-#: finished URLs after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
-RELEASE_EVERY, RELEASE_BYTES = 50, 16 << 20
+#: changes after which a commit is due: each may hold a page of memory until then
+CHANGES_PER_COMMIT = 10_000
+#: look-ups after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
+RELEASE_EVERY, RELEASE_BYTES = 250, 16 << 20
 PAGE_BYTES = 4096
 #: when a retry is due and its sequence
 DUE = Struct(">QQ")
@@ -73,7 +75,7 @@ class Frontier:
         except lmdb.Error as error:  # new tables are written at once
             raise _store_error(directory, error) from error
         self._resident = Resident(directory / "data.mdb")
-        self._touched = 0
+        self._touched = self._changed = 0
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self._restore_taken()
@@ -100,6 +102,7 @@ class Frontier:
                 put(host + order, encode(entry), db=self._queue)
                 counts[host] = count + 1
                 new.append(entry)
+            self._touch(1)
         for host, count in counts.items():
             put(host, count.to_bytes(8, "big"), db=self._hosts)
         return new
@@ -163,12 +166,7 @@ class Frontier:
             if not delete(place, db=self._taken) and not delete(place, db=self._queue):
                 self._forget_retries({place})  # a record is replayed that was made after the last commit
         self._txn.put(key, mark.value, db=self._urls)
-        self._touched += 1
-        if self._touched >= RELEASE_EVERY:
-            self._touched = 0
-            size_bytes = (self._env.info()["last_pgno"] + 1) * PAGE_BYTES
-            if size_bytes > RELEASE_BYTES:
-                self._resident.release(size_bytes)
+        self._touch(2)
         return before
 
     def retry(self, entry: Entry, due_at: float) -> None:
@@ -257,12 +255,28 @@ class Frontier:
             raise _store_error(self._directory, error) from error
         finally:
             self._txn = self._env.begin(write=True)
+            self._changed = 0
 
     def close(self) -> None:
         """Drop what was not committed and release the directory."""
         self._txn.abort()
         self._env.close()
         self._lock.close()
+
+    @property
+    def wants_commit(self) -> bool:
+        """Whether so much has changed since the last commit that it takes memory."""
+        return self._changed > CHANGES_PER_COMMIT
+
+    def _touch(self, lookups: int) -> None:
+        """Give back the pages of the map, once in a while."""
+        self._changed += lookups
+        self._touched += lookups
+        if self._touched >= RELEASE_EVERY:
+            self._touched = 0
+            size_bytes = (self._env.info()["last_pgno"] + 1) * PAGE_BYTES
+            if size_bytes > RELEASE_BYTES:
+                self._resident.release(size_bytes)
 
     def _place(self, key: bytes) -> bytes | None:
         """Where a QUEUED key's entry lies: its key in queue, taken or (as a prefix) later."""

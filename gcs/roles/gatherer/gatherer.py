@@ -110,6 +110,7 @@ class Gatherer:
             self.team.wake = self._wake
             self.team.is_quiet = self._is_quiet
             self.team.figures = self._figures
+            self.team.look_back.admit = self._admission.wanted
         self._results: deque[Result] = deque()  # filled by the fetch engine; emptied by step
         self._texts_read: deque[tuple[Entry, Response, Reading]] = deque()  # filled by the text pool; emptied by step
         self._in_texts = 0
@@ -117,6 +118,7 @@ class Gatherer:
         self._ending: State | None = None
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
+        self._watch: asyncio.Task[None] | None = None
         self._started_at = self._checkpoint_at = clock()
         self._turn_at = self._started_at
         self._figures_at = (self._started_at, self.tally.pages, self.tally.busy_s)
@@ -128,8 +130,8 @@ class Gatherer:
 
     async def run(self, seeds: list[str]) -> State:
         """Crawl. Raises what ends it against its will, after everything stored is safe."""
-        await self.startup(seeds)
         try:
+            await self.startup(seeds)
             self.state = await self._finished
         finally:
             await self.shutdown()
@@ -141,6 +143,7 @@ class Gatherer:
         self._finished: asyncio.Future[State] = self._loop.create_future()
         if self.team:
             await self.team.startup(self.tally.traffic)
+            self._dispatcher.share_hosts(self.team.turns)
             self._watch = self._loop.create_task(self._see_to_leaving(self.team))
             self._watch.add_done_callback(self._watch_ended)
         self._replay()
@@ -160,10 +163,10 @@ class Gatherer:
         await self._fetcher.close()
         if self._texts:
             await self._texts.close()
-        if self.team:
+        if self._watch:
             self._watch.cancel()
         try:
-            if not self._finished.exception():
+            if self._finished.done() and not self._finished.cancelled() and not self._finished.exception():
                 self._checkpoint(self._clock())
                 self._store.finish()
                 self.final_share = self.share()
@@ -171,7 +174,7 @@ class Gatherer:
             self._store.close()
             self._frontier.close()
             if self.team:
-                await self.team.shutdown(leaves=True)
+                await self.team.shutdown()
 
     def leave(self) -> None:
         """Hand everything over to the others, then end."""
@@ -238,7 +241,7 @@ class Gatherer:
         for entry, why in self._dispatcher.dispatch(now, self._room()):
             self._recorder.give_up(entry, why, now)
         self._store.flush()
-        if now >= self._checkpoint_at + self._checkpoint_s:
+        if now >= self._checkpoint_at + self._checkpoint_s or self._frontier.wants_commit:
             self._checkpoint(now)
         if self._is_over():
             self._finished.set_result(self._ending or State.DONE)
@@ -277,7 +280,7 @@ class Gatherer:
         """Ends a leaver when nobody counts on it any more."""
         while True:
             await asyncio.sleep(self._settings.team.beat_s)
-            if team.leaving and (await team.is_alone() or (team.may_leave and await team.can_go())):
+            if team.leaving and await team.may_end():
                 self.stop(State.STOPPED)
                 return
 
