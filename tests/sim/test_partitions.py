@@ -86,6 +86,13 @@ def test_models_save_on_the_host_graph_of_the_uk(hosts):
     assert rows["site-hash"].exchanged_bytes > 1.7 * rows["metis-site"].exchanged_bytes
 
 
+def test_paper_rows_say_what_the_paper_says():
+    """Its site model exchanges 4.8 to 7.6 times less than site-hash."""
+    volume = {(row.k, row.scheme): row.exchanged_bytes for row in partitions.PAPER}
+    saved = [volume[k, "site-hash"] / volume[k, "metis-whole-site"] for k in range(8, 65, 8)]
+    assert (round(min(saved), 1), round(max(saved), 1)) == (4.8, 7.6)
+
+
 def test_models_count_what_a_session_exchanges():
     """Two sites of two pages: hashing pages apart, one link of ten bytes is told; the rows say so."""
     session = Session(

@@ -22,8 +22,9 @@ class Assignment:
         self.owners: Owners = np.full(m, GONE, np.int64)
         #: (m, k) w_j / r_ij
         self.cost_s = problem.times_s()
-        #: (k,) T_i
+        #: (k,) T_i, and the part of it that is work
         self.times_s: Floats = np.zeros(k)
+        self.work_s: Floats = np.zeros(k)
         self.link_s = problem.link_s()
         self.links = problem.links if heed_links else None
         #: (m, k) links between superpage j and what is in part i; (m,) their sum. None where links are not heeded
@@ -51,6 +52,7 @@ class Assignment:
         """Give a superpage that has no owner to a part."""
         self.owners[superpage] = part
         self.times_s[part] += self.cost_s[superpage, part]
+        self.work_s[part] += self.cost_s[superpage, part]
         if self.ties is not None:
             ties = self.ties[superpage]
             self.times_s += ties * self.link_s
@@ -64,12 +66,14 @@ class Assignment:
                 self.place(superpage, part)
             return
         self.owners[superpages] = parts
-        np.add.at(self.times_s, parts, self.cost_s[superpages, parts])
+        np.add.at(self.work_s, parts, self.cost_s[superpages, parts])
+        self.times_s = self.work_s.copy()
 
     def remove(self, superpage: int) -> None:
         """Take a superpage from its owner."""
         part = int(self.owners[superpage])
         self.times_s[part] -= self.cost_s[superpage, part]
+        self.work_s[part] -= self.cost_s[superpage, part]
         if self.ties is not None:
             ties = self.ties[superpage]
             self.times_s -= ties * self.link_s

@@ -2,11 +2,13 @@
 
 `lower_peak` takes from the slowest gatherer; each step lowers the larger of the two times it touches, so that the
 sorted list of times falls and the search ends. `cut_links` brings superpages to the parts they are linked with, while
-nobody gets slower than the tolerance allows; each step lowers the time that all spend on communication.
+nobody gets slower, or more work, than the tolerance allows; each step lowers the time all spend on communication.
 
-Invariant: after `cut_links` the peak is at most max(peak that `lower_peak` reaches, (1 + tolerance) · mean).
+Invariant: after `cut_links` no time is above (1 + tolerance) · mean, unless `lower_peak` cannot bring it there.
 It must not place what has no owner.
 """
+
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -39,12 +41,27 @@ def lower_peak(assignment: Assignment, enough_s: float = 0.0) -> None:
 
 def cut_links(assignment: Assignment, tolerance: float) -> None:
     """Save communication by moves and swaps, and lower the peak where it is above (1 + tolerance) · mean."""
-    bound_s = np.inf
     for _ in range(_PASSES):
-        bound_s = min(bound_s, (1 + tolerance) * assignment.mean_s())
-        lower_peak(assignment, enough_s=bound_s)
-        if not _pass(assignment, max(bound_s, float(assignment.times_s.max()))):
-            return
+        lower_peak(assignment, enough_s=(1 + tolerance) * assignment.mean_s())
+        if not _pass(assignment, _Bounds.of(assignment, tolerance)):
+            break
+    # the mean has fallen with the communication
+    lower_peak(assignment, enough_s=(1 + tolerance) * assignment.mean_s())
+
+
+class _Bounds(NamedTuple):
+    """How long a gatherer may be busy, and how long with work alone."""
+
+    time_s: float
+    work_s: float
+
+    @classmethod
+    def of(cls, assignment: Assignment, tolerance: float) -> Self:
+        """The tolerance, or what is reached already where that is worse."""
+        limits = [
+            max((1 + tolerance) * float(s.mean()), float(s.max())) for s in (assignment.times_s, assignment.work_s)
+        ]
+        return cls(*limits)
 
 
 def _move(assignment: Assignment, slowest: int, least_s: float) -> bool:
@@ -77,7 +94,7 @@ def _swap(assignment: Assignment, slowest: int, least_s: float) -> bool:
     return True
 
 
-def _pass(assignment: Assignment, bound_s: float) -> bool:
+def _pass(assignment: Assignment, bounds: _Bounds) -> bool:
     """Visit the superpages in the order of what a move of theirs would save; say whether it was worth another pass."""
     everyone = np.arange(len(assignment.owners))
     hopes_s = assignment.leaving_links_s(everyone) - assignment.entering_links_s(everyone).min(axis=1)
@@ -86,11 +103,11 @@ def _pass(assignment: Assignment, bound_s: float) -> bool:
     for superpage in np.argsort(-hopes_s, kind="stable").tolist():
         if hopes_s[superpage] <= least_s:
             break
-        saved_s += _settle(assignment, superpage, bound_s, least_s)
+        saved_s += _settle(assignment, superpage, bounds, least_s)
     return saved_s > _WORTH_IT * assignment.communication_s()
 
 
-def _settle(assignment: Assignment, superpage: int, bound_s: float, least_s: float) -> float:
+def _settle(assignment: Assignment, superpage: int, bounds: _Bounds, least_s: float) -> float:
     """Bring a superpage to the part where it saves most, or swap it into a full one; what was saved."""
     owner, one = int(assignment.owners[superpage]), np.array([superpage])
     saved_s: Floats = assignment.leaving_links_s(one)[0] - assignment.entering_links_s(one)[0]
@@ -98,25 +115,29 @@ def _settle(assignment: Assignment, superpage: int, bound_s: float, least_s: flo
     wish = int(saved_s.argmax())
     if saved_s[wish] <= least_s:
         return 0.0
-    fits = assignment.times_s + assignment.entering_s(one)[0] <= bound_s
-    if not fits[wish] and (saved := _make_room(assignment, superpage, wish, bound_s)) > least_s:
+    fits = assignment.times_s + assignment.entering_s(one)[0] <= bounds.time_s
+    fits &= assignment.work_s + assignment.cost_s[superpage] <= bounds.work_s
+    if not fits[wish] and (saved := _make_room(assignment, superpage, wish, bounds)) > least_s:
         return saved
     saved_s[~fits] = 0.0
     part = int(saved_s.argmax())
-    if saved_s[part] <= least_s or assignment.times_s[owner] - assignment.leaving_s(one)[0] > bound_s:
+    if saved_s[part] <= least_s or assignment.times_s[owner] - assignment.leaving_s(one)[0] > bounds.time_s:
         return 0.0
     assignment.move(superpage, part)
     return float(saved_s[part])
 
 
-def _make_room(assignment: Assignment, superpage: int, part: int, bound_s: float) -> float:
+def _make_room(assignment: Assignment, superpage: int, part: int, bounds: _Bounds) -> float:
     """Swap the superpage with the one of a full part with which it saves most; what was saved."""
     owner, offers = int(assignment.owners[superpage]), assignment.of(part)
     if not len(offers):
         return 0.0
     here_s, there_s, saved_s = (change[0] for change in _swap_changes(assignment, np.array([superpage]), offers))
-    saved_s[assignment.times_s[owner] + here_s > bound_s] = 0.0
-    saved_s[assignment.times_s[part] + there_s > bound_s] = 0.0
+    saved_s[assignment.times_s[owner] + here_s > bounds.time_s] = 0.0
+    saved_s[assignment.times_s[part] + there_s > bounds.time_s] = 0.0
+    cost_s = assignment.cost_s
+    saved_s[assignment.work_s[owner] + cost_s[offers, owner] - cost_s[superpage, owner] > bounds.work_s] = 0.0
+    saved_s[assignment.work_s[part] + cost_s[superpage, part] - cost_s[offers, part] > bounds.work_s] = 0.0
     best = int(saved_s.argmax())
     if saved_s[best] > 0:
         assignment.swap(superpage, int(offers[best]))

@@ -102,7 +102,7 @@ def test_partition_ii_cuts_crossing_links_at_the_same_bound(web, formula, k):
     first, second = partition_i(problem), partition_ii(problem)
     assert problem.links.crossing(second) < 0.5 * problem.links.crossing(first)
     for owners in (first, second):
-        assert imbalance(loads(problem.work, owners, k)) <= problem.tolerance + 0.01
+        assert imbalance(loads(problem.work, owners, k)) <= problem.tolerance + 1e-9
     assert imbalance(formula(problem, second)) <= problem.tolerance + 1e-9
 
 

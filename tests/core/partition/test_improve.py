@@ -59,6 +59,8 @@ def test_cut_links_saves_communication_within_the_bound(web, formula, seed, star
     times = formula(problem, assignment.owners)
     assert assignment.times_s == pytest.approx(times)
     assert times.max() <= max(levelled.times_s.max(), 1.1 * levelled.mean_s()) + 1e-9
+    work = np.bincount(assignment.owners, problem.work, 4)
+    assert assignment.work_s == pytest.approx(work)
     assert assignment.communication_s() <= levelled.communication_s() + 1e-9
 
 
