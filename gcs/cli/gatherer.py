@@ -1,11 +1,13 @@
 """`gcs gatherer`: one gatherer that joins a crawl. SIGTERM: hand over and leave. SIGINT: stop and keep the state."""
 
 import asyncio
+import dataclasses
 import os
 import random
 import signal
 import socket
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +30,9 @@ events = Events("gatherer")
 
 #: seconds to wait for the crawl to be there, and for a ghost of ours to let go of our directory
 CHARTER_S, LOCK_S = 60.0, 120.0
+#: deliveries of a tuple before it is set aside: a gatherer alone can take what is in its inbox, and nothing of that may
+#: be lost because it was killed again and again
+NEVER = 1 << 31
 
 
 @click.command()
@@ -59,7 +64,7 @@ async def _join(url: str, crawl: str, name: str, output: Path) -> int:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, _second_ends(mine.leave))
     loop.add_signal_handler(signal.SIGINT, _second_ends(mine.stop))
-    leader = asyncio.create_task(seat.lead(name))
+    leader = asyncio.create_task(seat.lead(mine))
     try:
         state = await mine.run([])
     finally:
@@ -81,31 +86,43 @@ class Seat:
     async def take(self, name: str, ghost: bool = False) -> Gatherer:
         """A gatherer of this name; waits for its directory, which a ghost of it may still be clearing."""
         give_up_at = time.monotonic() + (0.0 if ghost else LOCK_S)
+        settings = dataclasses.replace(self._settings.space, max_deliveries=NEVER)
         while True:
-            space = await open_space(self._url, crawl=self._crawl, name=name, settings=self._settings.space)
+            space = await open_space(self._url, crawl=self._crawl, name=name, settings=settings)
             try:
                 return assembly.gatherer(self._output, name, self._settings, self._charter.seeds, space, ghost)
             except UsageError:
                 await space.close()
                 if time.monotonic() > give_up_at:
                     raise
-                await asyncio.sleep(0.2)
+            except BaseException:
+                await space.close()
+                raise
+            await asyncio.sleep(0.2)
 
-    async def lead(self, name: str) -> None:
-        """Stand for leader, and lead when elected."""
-        space = await open_space(self._url, crawl=self._crawl, name=name, settings=self._settings.space)
-        try:
-            await Leader(
+    async def lead(self, mine: Gatherer) -> None:
+        """Stand for leader, and lead when elected. What goes wrong in it is no reason to stop crawling."""
+        team = mine.team
+        assert team is not None
+        while True:
+            space = await open_space(self._url, crawl=self._crawl, name=mine.name, settings=self._settings.space)
+            leader = Leader(
                 space,
-                name,
+                mine.name,
                 self._settings.team,
                 clock=time.monotonic,
                 ghost=self.raise_ghost,
                 random=random.Random(),
                 expected=self._charter.gatherers,
-            ).run()
-        finally:
-            await space.close()
+                known=lambda: team.known_plan,
+            )
+            try:
+                await leader.run()
+            except Exception as error:
+                events.error("leader-failed", error=repr(error), trace=traceback.format_exc())
+            finally:
+                await space.close()
+            await asyncio.sleep(self._settings.team.lease_s)
 
     async def raise_ghost(self, dead: str) -> bool:
         """Let a ghost hand over what the dead gatherer left, if its directory is here and nobody holds it."""

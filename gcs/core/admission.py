@@ -35,8 +35,12 @@ class Admission:
 
     def admit(self, urls: Iterable[str], depth: int) -> list[str]:
         """Those of the canonical URLs that the crawl wants and that were not judged lately."""
+        return self.wanted(self._recent.fresh(urls), depth)
+
+    def wanted(self, urls: Iterable[str], depth: int) -> list[str]:
+        """Those of the canonical URLs that the crawl wants."""
         admitted = []
-        for url in self._recent.fresh(urls):
+        for url in urls:
             reason = "" if self._scope.covers(url) else "out of scope"
             reason = reason or self._guard.refuses(url, depth)
             if reason:

@@ -71,7 +71,7 @@ class UrlBlock(Consumed, frozen=True, array_like=True):
 
 
 class Queued(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A URL that waited in the frontier of the range's former owner."""
+    """A URL that waited in the frontier of the range's former owner: the fields of its entry there."""
 
     url: str
     parent: str = ""
@@ -82,6 +82,8 @@ class Queued(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hops: int = 0
     etag: str = ""
     last_modified: str = ""
+    copy_digest: str = ""
+    copy_at_us: int = 0
 
 
 class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -101,24 +103,24 @@ class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class HandOver(Consumed, frozen=True, array_like=True):
     """A part of the range [low, high) that changes its owner with the plan of `epoch`.
 
-    written by: the gatherer that loses the range, when nothing of it is in flight any more (numbered)
-    taken by: the gatherer that wins it; it starts the range when it has all parts up to the last one
+    written by: the gatherer that loses the range, the last part when nothing of it is in flight any more (numbered);
+        and whoever receives a part of a range that is not, or no longer, its own
+    taken by: the gatherer that wins it; it starts the range when the last part has come
     lifetime: until the winner has committed it to its frontier
     """
 
     name = "handover"
     code = 2
+    version = 2
 
     epoch: int
     low: bytes
     high: bytes
-    #: 0, 1, 2…; parts may arrive in any order and more than once
-    part: int
-    #: the end mark: there is no part after this one
+    #: the end mark: there is no part after this one. Any part may come more than once
     last: bool
     queued: list[Queued] = []
-    #: URLs finished by the former owner, with their mark (one letter each, as in the frontier)
-    seen: list[tuple[str, str]] = []
+    #: URLs finished by the former owner: their keys as in the frontier (long ones end in a hash), and marks, one letter
+    seen: list[tuple[bytes, str]] = []
     hosts: list[HostState] = []
 
 

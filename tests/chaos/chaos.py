@@ -64,6 +64,8 @@ class Script:
     latency_s: float = 0.1
     connections: int = 4
     lease_s: float = 2.0
+    #: the events at which Redis is restarted
+    redis_at: tuple[int, ...] = (4, 9)
     warc: bool = True
 
     def settings(self) -> Settings:
@@ -198,7 +200,8 @@ class Chaos:
         verdict.bad_exits = {
             member.name: member.process.returncode
             for member in self._members
-            if not member.killed and member.process.returncode != 0
+            # who is told to go before it can listen is simply ended
+            if not member.killed and member.process.poll() not in ((0, -signal.SIGTERM) if member.leaving else (0,))
         }
         return verdict
 
@@ -207,7 +210,6 @@ class Chaos:
     async def _war(self, space: Space, web: FakeWebProcess) -> None:
         script = self._script
         await self._first_pages(web)
-        redis_at = [0.25 * script.pages, 0.6 * script.pages]
         begun = next_at = time.monotonic()
         while time.monotonic() - begun < script.seconds:
             await asyncio.sleep(0.02)
@@ -216,21 +218,21 @@ class Chaos:
                 continue
             next_at = time.monotonic() + script.every_s * self._random.uniform(0.5, 1.5)
             pages = _pages(web)
-            if redis_at and pages >= redis_at[0]:
-                redis_at.pop(0)
-                await self._restart_redis()
-                continue
-            if pages >= NEARLY * script.pages and not redis_at and set(KINDS) <= set(self.happened):
+            if pages >= NEARLY * script.pages and self._has_seen_all():
                 break
             if (await _state(space)) is CrawlState.DONE:
                 break
-            self._happen(pages)
+            if self.happened.total() + 1 in script.redis_at:
+                await self._restart_redis()
+            else:
+                self._happen(pages)
+
+    def _has_seen_all(self) -> bool:
+        return set(KINDS) <= set(self.happened) and self.happened.total() >= max(self._script.redis_at)
 
     async def _first_pages(self, web: FakeWebProcess) -> None:
-        give_up_at = time.monotonic() + 30
-        while not _pages(web):
-            assert time.monotonic() < give_up_at, "the crawl does not begin"
-            await asyncio.sleep(0.05)
+        await _until(lambda: _pages(web) > 0, EXIT_S)
+        assert _pages(web), "the crawl does not begin"
 
     def _happen(self, pages: int) -> None:
         if not self._deck:
@@ -259,7 +261,18 @@ class Chaos:
             name = self._random.choice(dead)
         else:
             name, self._names = f"g{self._names}", self._names + 1
-        command = [sys.executable, "-m", "gcs", "gatherer", "--space", self._server.url, "--crawl", "crawl"]
+        command = [
+            sys.executable,
+            "-X",
+            "faulthandler",
+            "-m",
+            "gcs",
+            "gatherer",
+            "--space",
+            self._server.url,
+            "--crawl",
+            "crawl",
+        ]
         command += ["--name", name, "-o", str(self._directory / "crawl"), "--log", "info"]
         with (self._directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
@@ -295,8 +308,7 @@ class Chaos:
         pid = self._server.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        while self._server.is_running:
-            await asyncio.sleep(0.005)
+        await _until(lambda: not self._server.is_running, EXIT_S)
         outage_s = self._random.uniform(0.0, 0.6)
         await asyncio.sleep(outage_s)
         self._server.revive()
@@ -309,13 +321,17 @@ class Chaos:
         if not any(member.is_working for member in self._members):
             self._join()
         give_up_at = time.monotonic() + PEACE_S + self._script.pages / 100
-        while (state := await _state(space)) is CrawlState.RUNNING and time.monotonic() < give_up_at:
+        state = CrawlState.RUNNING
+        while state is CrawlState.RUNNING and time.monotonic() < give_up_at:
             await asyncio.sleep(0.1)
+            state = await _state(space)
         self._say(f"{self._time()} {state} ({_pages(web)} pages)")
         if state is CrawlState.DONE:
-            give_up_at = time.monotonic() + EXIT_S
-            while any(member.is_alive for member in self._members) and time.monotonic() < give_up_at:
-                await asyncio.sleep(0.05)
+            await _until(lambda: not any(member.is_alive for member in self._members), EXIT_S)
+            for member in self._members:
+                if member.is_alive:
+                    member.process.send_signal(signal.SIGABRT)  # it says in its log where it hangs
+                    member.process.wait()
         else:
             for letter in [f"{m.name}: {await space.dead_letters(m.name)}" for m in self._members]:
                 self._say(letter[:200])
@@ -362,6 +378,12 @@ def _pages(web: FakeWebProcess) -> int:
     return sum(not url.endswith("/robots.txt") for url in web.log.hits)
 
 
+async def _until(holds: Callable[[], bool], seconds: float) -> None:
+    give_up_at = time.monotonic() + seconds
+    while not holds() and time.monotonic() < give_up_at:  # noqa: ASYNC110  (processes set no event)
+        await asyncio.sleep(0.02)
+
+
 async def _state(space: Space) -> CrawlState:
     control = await space.read(template(Control))
     return control.state if control else CrawlState.RUNNING
@@ -404,6 +426,7 @@ def main() -> int:
             seconds=options.seconds,
             latency_s=options.latency,
             lease_s=options.lease,
+            redis_at=(10, 30),
         )
         directory = (options.output or Path(tempfile.mkdtemp(prefix="gcs-chaos-"))) / str(seed)
         directory.mkdir(parents=True)

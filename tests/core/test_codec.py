@@ -36,7 +36,7 @@ def test_codec_is_compact():
 
 def test_codec_deflates_only_what_becomes_smaller():
     short, long = Seeds(["http://a/"]), Seeds(["http://a/"] * DEFLATE_BYTES)
-    noise = HandOver(1, b"", Random(1).randbytes(5000), 0, True)
+    noise = HandOver(1, b"", Random(1).randbytes(5000), True)
     assert encode(short)[1] == Seeds.version
     assert encode(long)[1] == Seeds.version | DEFLATED
     assert encode(noise)[1] == HandOver.version

@@ -4,6 +4,7 @@ The tables live in the frontier's file and transaction, so that a page's mark, t
 in which they leave become durable in one step.
 
 Invariant: a block stays in the outbox until `drop_block`; a held URL stays until `release` hands it to the frontier.
+Numbers of blocks are not used twice while the frontier is open: a late `drop_block` of one that is gone hits no other.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +21,7 @@ class Exchange:
     def __init__(self, environment: Any, txn: Callable[[], Any]) -> None:
         self._txn = txn
         self._sent, self._held, self._outbox = (environment.open_db(name) for name in (b"sent", b"held", b"outbox"))
+        self._last_block = 0
 
     def post(self, key: bytes) -> bool:
         """Note that a foreign URL is being posted; False if it was before (the c-hit table)."""
@@ -32,29 +34,31 @@ class Exchange:
             while ok and cursor.key() and cursor.key() < high:
                 ok = cursor.delete()
 
-    def hold(self, entries: Iterable[Entry]) -> None:
-        """Keep entries of a range that is not complete yet."""
+    def hold(self, entries: Iterable[Entry], instead: bool = False) -> None:
+        """Keep entries of a range that is not complete yet; with `instead`, in place of those that are held."""
         for entry in entries:
-            self._txn().put(short(sort_key(entry.url)), encode(entry), overwrite=False, db=self._held)
+            self._txn().put(short(sort_key(entry.url)), encode(entry), overwrite=instead, db=self._held)
 
     def held(self) -> int:
         """How many entries are held."""
         return int(self._txn().stat(self._held)["entries"])
 
-    def release(self, low: bytes, high: bytes) -> list[Entry]:
-        """Give out the held entries of a range that is complete."""
-        entries = []
+    def release(self, low: bytes, high: bytes, most: int) -> list[Entry]:
+        """Give out up to `most` held entries of a range that is complete."""
+        entries: list[Entry] = []
         with self._txn().cursor(self._held) as cursor:
             ok = cursor.set_range(low)
-            while ok and cursor.key() and cursor.key() < high:
+            while ok and len(entries) < most and cursor.key() and cursor.key() < high:
                 entries.append(decode(cursor.value()))
                 ok = cursor.delete()
         return entries
 
     def add_block(self, to: str, packed: bytes) -> int:
         """Keep an encoded tuple for a destination; returns its number."""
-        with self._txn().cursor(self._outbox) as cursor:
-            number = int.from_bytes(cursor.key(), "big") + 1 if cursor.last() else 1
+        if not self._last_block:
+            with self._txn().cursor(self._outbox) as cursor:
+                self._last_block = int.from_bytes(cursor.key(), "big") if cursor.last() else 0
+        number = self._last_block = self._last_block + 1
         self._txn().put(number.to_bytes(8, "big"), to.encode() + b"\x00" + packed, db=self._outbox)
         return number
 

@@ -31,9 +31,9 @@ MAP_BYTES = 1 << 40
 #: less free space than this is a full disk
 FULL_BYTES = 1 << 20
 #: changes after which a commit is due: each may hold a page of memory until then
-CHANGES_PER_COMMIT = 10_000
+CHANGES_PER_COMMIT = 4_000
 #: look-ups after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
-RELEASE_EVERY, RELEASE_BYTES = 250, 16 << 20
+RELEASE_EVERY, RELEASE_BYTES = 100, 12 << 20
 PAGE_BYTES = 4096
 #: when a retry is due and its sequence
 DUE = Struct(">QQ")
@@ -50,7 +50,7 @@ class FrontierSettings:
     #: URLs of one host in the window
     host_window_urls: int = 100
     #: URLs judged lately, which answer most links without the disk
-    recent_urls: int = 60_000
+    recent_urls: int = 40_000
     #: seconds between commits; a crash repeats at most what the record log does not hold
     checkpoint_s: float = 2.0
     #: fsync at each commit: a power cut, too, loses nothing that was committed

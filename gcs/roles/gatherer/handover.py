@@ -1,40 +1,71 @@
 """Hand-over: ranges that we lose go to their new owners, ranges that we win are started when they are complete.
 
-Losing a range takes two steps. At once: everything of it that is not in flight leaves the frontier, as numbered parts
-in the outbox, in the same transaction. When nothing of it is in flight any more: what these pages left (marks, retries)
-follows, with the end mark. A range that we win takes third parties' URLs only after its end mark, because one of them
-may be known to the loser; until then they are held.
+Losing a range takes two passes. First everything of it that is not in flight leaves the frontier, piece by piece and
+in key order, as numbered parts in the outbox; we fetch nothing meanwhile. When nothing of it is in flight any more,
+what these pages left (marks, retries) follows, with the end mark.
+
+A range that we win is awaited until its end mark. What arrives for it until then is held: its former owner may be
+fetching still, and may know a URL that a third party sends us. A range that the plan calls lost is not awaited; if its
+former owner turns up after all, it is told that the range is not its own any more, and hands over late: what it has
+fetched is then taken for fetched here, unless it is in flight.
 
 Invariant: at every commit a URL is in exactly one frontier or in a part on its way; a range has one owner that fetches.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 import msgspec
 
 from gcs.core import ranges
 from gcs.core.plan import Plan
 from gcs.core.ranges import Ranges
-from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key, url_of
+from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.core.tuples import HandOver, HostState, Queued
 from gcs.ports.frontier import Entry, Frontier, Mark
+from gcs.ports.frontier.key import short
 
-#: URLs in one part
-PART_URLS = 2_000
+#: URLs in one part, and parts made in one turn
+PART_URLS, TURN_PARTS = 2_000, 4
+#: held URLs that are let go in one turn
+RELEASE_URLS = 4_000
+EVERYTHING: Ranges = ((FIRST_KEY, LAST_KEY),)
 
 
 class Losing(msgspec.Struct, array_like=True):
-    """A range on its way to its winner: the first parts are out, pages in flight are waited for."""
+    """A range on its way to its winner."""
 
     low: bytes
     high: bytes
     winner: str
-    parts: int
+    #: what lies before it has left, but for what was in flight; None when that is true of all
+    at: bytes | None
+
+
+class Awaited(msgspec.Struct, array_like=True, frozen=True):
+    """A range that somebody hands over to us."""
+
+    low: bytes
+    high: bytes
+    #: end marks of older epochs are those of earlier hand-overs of the range, and come late
+    since: int
 
 
 class _State(msgspec.Struct, array_like=True):
-    losing: list[Losing]
-    awaited: tuple[tuple[bytes, bytes], ...]
+    losing: list[Losing] = []
+    awaited: list[Awaited] = []
+    begun: Ranges = ()
+
+
+@dataclass(slots=True)
+class Received:
+    """What a part brought: entries for our frontier, and what is for others."""
+
+    entries: list[Entry] = field(default_factory=list)
+    onward: list[tuple[str, HandOver]] = field(default_factory=list)
+    moved: int = 0
+    #: keys that wait here, though their former owner has dealt with them
+    dealt_with: dict[bytes, Mark] = field(default_factory=dict)
 
 
 class HandOvers:
@@ -43,111 +74,160 @@ class HandOvers:
     def __init__(self, me: str, frontier: Frontier) -> None:
         self._me = me
         self._frontier = frontier
-        self.losing: list[Losing] = []
+        self._state = _State()
+        #: ranges of ours whose hand-over is not complete
         self.awaited: Ranges = ()
 
     def encode(self) -> bytes:
         """What is changing hands, for the checkpoint."""
-        return msgspec.msgpack.encode(_State(self.losing, self.awaited))
+        return msgspec.msgpack.encode(self._state)
 
     def restore(self, packed: bytes | None) -> None:
         """Go on from a checkpoint: nothing is in flight, so whatever we were losing can be finished."""
         if packed:
-            state = msgspec.msgpack.decode(packed, type=_State)
-            self.losing, self.awaited = state.losing, state.awaited
+            self._set(msgspec.msgpack.decode(packed, type=_State))
 
     @property
     def is_settled(self) -> bool:
         """Nothing is changing hands."""
-        return not self.losing and not self.awaited
+        return not self._state.losing and not self._state.awaited
 
-    def adopt(self, old: Plan | None, new: Plan, open_urls: Container[str]) -> Iterator[tuple[str, HandOver]]:
-        """Begin what the new plan asks for; yields the first parts of what we lose, each with its destination."""
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the frontier still holds URLs that are no longer ours, and not in flight."""
+        return any(losing.at is not None for losing in self._state.losing)
+
+    def adopt(self, old: Plan | None, new: Plan) -> None:
+        """Begin what the new plan asks for."""
         had: Ranges = tuple(old.ranges_of(self._me)) if old else ()
         if old is None and self._frontier.known():
-            had = ((FIRST_KEY, LAST_KEY),)  # a crawl that one gatherer began alone
+            had = EVERYTHING  # a crawl that one gatherer began alone
         has = tuple(new.ranges_of(self._me))
         won = ranges.subtract(ranges.subtract(has, had), new.lost)
-        self.awaited = ranges.unite((*ranges.intersect(self.awaited, has), *won))
+        kept = ranges.subtract(has, new.lost)
+        awaited = [
+            Awaited(low, high, before.since)
+            for before in self._state.awaited
+            for low, high in ranges.intersect(kept, ((before.low, before.high),))
+        ]
+        awaited += [Awaited(low, high, old.epoch + 1 if old else 0) for low, high in won]
+        begun = ranges.intersect(self._state.begun, has)
+        if old is not None:
+            begun = ranges.unite((*begun, *ranges.intersect(has, new.lost)))
         for low, high in has:
             self._frontier.exchange.forget_posts(low, high)
+        self._set(_State(list(self._losses(had, new)), awaited, begun))
+
+    def progress(
+        self, epoch: int, most: int, open_urls: Iterable[str], host_states: Callable[[], list[HostState]]
+    ) -> Iterator[tuple[str, HandOver]]:
+        """Up to `most` parts of what we are losing, each with its destination."""
+        most = min(most, TURN_PARTS)
+        if not self._state.losing or most <= 0:
+            return
+        flying = frozenset(short(sort_key(url)) for url in open_urls)
+        for losing in self._state.losing:
+            while losing.at is not None and most > 0:
+                most -= 1
+                piece = self._frontier.moving.take_out(losing.at, losing.high, flying, PART_URLS)
+                losing.at = piece.next
+                if piece.entries or piece.marks:
+                    yield losing.winner, _part(epoch, losing, piece.entries, piece.marks)
+        ready = [losing for losing in self._state.losing if losing.at is None and not _any_in(flying, losing)]
+        hosts = host_states() if ready and most > 0 else []
+        for losing in ready[: max(most, 0)]:
+            piece = self._frontier.moving.take_out(losing.low, losing.high, (), PART_URLS)
+            theirs = [state for state in hosts if losing.low <= state.host + b"\x00/" < losing.high]
+            yield (
+                losing.winner,
+                _part(epoch, losing, piece.entries, piece.marks, last=piece.next is None, hosts=theirs),
+            )
+            if piece.next is None:
+                self._state.losing.remove(losing)
+
+    def receive(self, part: HandOver, plan: Plan) -> Received:
+        """Take in a part. What of it is not ours under the plan is to be sent on."""
+        got = Received()
+        others: dict[str, tuple[list[Queued], list[tuple[bytes, str]]]] = {}
+        marks: list[tuple[bytes, Mark]] = []
+        mine = not ranges.subtract(((part.low, part.high),), plan.ranges_of(self._me))
+        for queued in part.queued:
+            key = sort_key(queued.url)
+            if not mine and (owner := plan.owner_of(key)) != self._me:
+                others.setdefault(owner, ([], []))[0].append(queued)
+            elif ranges.contains(self.awaited, key):
+                self._frontier.exchange.hold([_entry(queued)], instead=True)
+                got.moved += 1
+            else:
+                got.entries.append(_entry(queued))
+        for key, letter in part.seen:
+            if not mine and (owner := plan.owner_of(key)) != self._me:
+                others.setdefault(owner, ([], []))[1].append((key, letter))
+            else:
+                marks.append((key, Mark(letter.encode())))
+        waiting = set(self._frontier.moving.put_in(marks))
+        got.dealt_with = {
+            key: mark for key, mark in marks if key in waiting and ranges.contains(self._state.begun, key)
+        }
+        got.moved += len(got.entries) + len(marks)
+        got.onward = [
+            (owner, HandOver(plan.epoch, part.low, part.high, False, *theirs)) for owner, theirs in others.items()
+        ]
+        if part.last:
+            self._complete(part)
+        return got
+
+    def released(self) -> list[Entry]:
+        """Some of the entries that were held for ranges which are complete, or not ours any more."""
+        exchange, entries = self._frontier.exchange, list[Entry]()
+        if exchange.held():
+            for low, high in ranges.subtract(EVERYTHING, self.awaited):
+                entries += exchange.release(low, high, RELEASE_URLS - len(entries))
+        return entries
+
+    def _losses(self, had: Ranges, new: Plan) -> Iterator[Losing]:
+        """What has to leave under the new plan: what was on its way before, perhaps elsewhere, and what we had."""
         for low, high, winner in new.ranges():
             if winner == self._me:
                 continue
+            for before in self._state.losing:
+                for part_low, part_high in ranges.intersect(((low, high),), ((before.low, before.high),)):
+                    at = before.at
+                    yield Losing(
+                        part_low, part_high, winner, max(at, part_low) if at is not None and at < part_high else None
+                    )
             for part_low, part_high in ranges.intersect(((low, high),), had):
-                losing = Losing(part_low, part_high, winner, 0)
-                yield from self._export(losing, new.epoch, open_urls)
-                self.losing.append(losing)
+                yield Losing(part_low, part_high, winner, part_low)
 
-    def progress(
-        self, epoch: int, open_urls: set[str], host_states: Callable[[], list[HostState]]
-    ) -> Iterator[tuple[str, HandOver]]:
-        """The last parts of the ranges of which nothing is in flight any more."""
-        if not self.losing:
-            return
-        flying, hosts = [sort_key(url) for url in open_urls], host_states()
-        for losing in list(self.losing):
-            if any(losing.low <= key < losing.high for key in flying):
-                continue
-            yield from self._export(losing, epoch, ())
-            theirs = [state for state in hosts if losing.low <= state.host + b"\x00/" < losing.high]
-            yield self._part(losing, epoch, [], [], last=True, hosts=theirs)
-            self.losing.remove(losing)
+    def _complete(self, part: HandOver) -> None:
+        left: list[Awaited] = []
+        for awaited in self._state.awaited:
+            taken = ((part.low, part.high),) if awaited.since <= part.epoch else ()
+            rest = ranges.subtract(((awaited.low, awaited.high),), taken)
+            left += [Awaited(low, high, awaited.since) for low, high in rest]
+        self._set(_State(self._state.losing, left, self._state.begun))
 
-    def receive(self, part: HandOver) -> tuple[list[Entry], list[Entry], int]:
-        """Take in a part: entries to queue, held entries that may be queued now, and how many URLs came."""
-        taken = 0
-        for url, mark in part.seen:
-            taken += self._frontier.adopt(url, Mark(mark.encode()))
-        entries = [Entry(*msgspec.structs.astuple(queued)) for queued in part.queued]
-        released: list[Entry] = []
-        if part.last:
-            self.awaited = ranges.subtract(self.awaited, ((part.low, part.high),))
-            released = self._frontier.exchange.release(part.low, part.high)
-        return entries, released, taken + len(entries)
+    def _set(self, state: _State) -> None:
+        self._state = state
+        self.awaited = ranges.unite((awaited.low, awaited.high) for awaited in state.awaited)
 
-    def _export(self, losing: Losing, epoch: int, keep: Container[str]) -> Iterator[tuple[str, HandOver]]:
-        """Move what is in the range, but for the URLs to keep, out of the frontier and into parts."""
-        queued: list[Queued] = []
-        seen: list[tuple[str, str]] = []
-        entries = {
-            entry.url: Queued(
-                entry.url,
-                entry.parent,
-                entry.depth,
-                entry.priority,
-                entry.tries,
-                entry.hops,
-                entry.etag,
-                entry.last_modified,
-            )
-            for entry in self._frontier.entries(losing.low, losing.high)
-        }
-        for key, mark in self._frontier.scan(losing.low, losing.high):
-            url = url_of(key)
-            if url in keep:
-                continue
-            if mark is Mark.QUEUED:
-                if url in entries:
-                    queued.append(entries[url])
-            else:
-                seen.append((url, mark.value.decode()))
-            if len(queued) + len(seen) >= PART_URLS:
-                yield self._part(losing, epoch, queued, seen)
-                queued, seen = [], []
-        if queued or seen:
-            yield self._part(losing, epoch, queued, seen)
-        self._frontier.drop(losing.low, losing.high, keep)
 
-    def _part(
-        self,
-        losing: Losing,
-        epoch: int,
-        queued: list[Queued],
-        seen: list[tuple[str, str]],
-        last: bool = False,
-        hosts: list[HostState] | None = None,
-    ) -> tuple[str, HandOver]:
-        part = HandOver(epoch, losing.low, losing.high, losing.parts, last, queued, seen, hosts or [])
-        losing.parts += 1
-        return losing.winner, part
+def _any_in(keys: Iterable[bytes], losing: Losing) -> bool:
+    return any(losing.low <= key < losing.high for key in keys)
+
+
+def _part(
+    epoch: int,
+    losing: Losing,
+    entries: list[Entry],
+    marks: list[tuple[bytes, Mark]],
+    last: bool = False,
+    hosts: list[HostState] | None = None,
+) -> HandOver:
+    queued = [Queued(*msgspec.structs.astuple(entry)) for entry in entries]
+    seen = [(key, mark.value.decode()) for key, mark in marks]
+    return HandOver(epoch, losing.low, losing.high, last, queued, seen, hosts or [])
+
+
+def _entry(queued: Queued) -> Entry:
+    return Entry(*msgspec.structs.astuple(queued))

@@ -33,7 +33,11 @@ from gcs.core.tuples import (
     Seeds,
     UrlBlock,
 )
+from gcs.errors import SpaceError
+from gcs.events import Events
 from gcs.ports.space.port import Numbered, Space, Taken
+
+events = Events("team")
 
 T = TypeVar("T", bound=Posted)
 
@@ -43,6 +47,8 @@ TAKE = 16
 SHIP = 16
 #: seconds to wait for an inbox that is full, or for a receipt of blocks that are sent but not committed
 RETRY_S = 0.2
+#: seconds for which it stays on the board that we have left for good, and that saying so may take
+GONE_S, LEAVE_S = 120.0, 5.0
 
 
 class Observer:
@@ -59,6 +65,7 @@ class Observer:
     ) -> None:
         self.space = space
         self._me = me
+        self._run = run
         self._sender = f"{me}/{run}"
         self._settings = settings
         self._clock = clock  # monotonic: leases are counted by it
@@ -68,6 +75,7 @@ class Observer:
         self._outboxes: dict[tuple[str, type[Consumed]], Outbox[tuple[int, Consumed]]] = {}
         self._ship_now = asyncio.Event()
         self._room = asyncio.Event()
+        self._seeds_wanted = asyncio.Event()
         self._acks: deque[Taken[Any]] = deque()
         self.arrived: deque[Taken[Any]] = deque()
         self.settled: deque[int] = deque()
@@ -105,10 +113,17 @@ class Observer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def leave(self) -> None:
-        """Tell the others that we are gone."""
-        await self._ack()
-        await self.space.take(template(Member, gatherer=self._me))
+    async def leave(self, gone: Member | None) -> None:
+        """Take our heartbeat from the board, so that nobody waits for its end; or say that we have left for good."""
+        try:
+            async with asyncio.timeout(LEAVE_S):
+                await self._ack()
+                if gone is None:
+                    await self.space.take(template(Member, gatherer=self._me, run=self._run))
+                else:
+                    await self.space.out(gone, ttl_s=GONE_S)
+        except (SpaceError, TimeoutError) as error:
+            events.warning("silent", gatherer=self._me, reason=str(error) or "the whiteboard does not answer")
 
     def may_fetch(self) -> bool:
         """Whether our membership holds by our own clock: others still count on us."""
@@ -135,13 +150,24 @@ class Observer:
         self._ship_now.set()
 
     def recall(self, keep: set[str]) -> list[tuple[int, Consumed]]:
-        """Take back the URL blocks for destinations that are no longer there."""
+        """Take back the blocks for destinations that are no longer there, also those that may be in their inboxes."""
         back: list[tuple[int, Consumed]] = []
         for (to, kind), box in list(self._outboxes.items()):
-            if kind is UrlBlock and to not in keep:
+            if to not in keep:
                 back += box.kept()
                 del self._outboxes[to, kind]
         return back
+
+    def kept(self, kind: type[Consumed]) -> int:
+        """How many blocks of a kind are not known to be committed by their receivers."""
+        return sum(len(box) for (_, of_kind), box in self._outboxes.items() if of_kind is kind)
+
+    def take_seeds(self, wanted: bool) -> None:
+        """Only who is in the plan takes seeds: a stranger that died with them would not be missed."""
+        if wanted:
+            self._seeds_wanted.set()
+        else:
+            self._seeds_wanted.clear()
 
     @property
     def is_idle(self) -> bool:
@@ -165,8 +191,12 @@ class Observer:
 
     async def _listen_for_seeds(self) -> None:
         while True:
-            taken = await self.space.take_many([template(Seeds)], at="seeds", limit=1, timeout_s=5.0)
-            await self._take_in(taken)
+            await self._seeds_wanted.wait()
+            taken = await self.space.take_many([template(Seeds)], at="seeds", limit=1, timeout_s=1.0)
+            if self._seeds_wanted.is_set():
+                await self._take_in(taken)
+            else:
+                await self.space.release(taken)
 
     async def _take_in(self, taken: list[Taken[Any]]) -> None:
         if taken:

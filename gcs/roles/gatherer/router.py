@@ -67,9 +67,10 @@ class Router:
         return ours
 
     def route(self, entries: Iterable[Entry]) -> list[Entry]:
-        """The entries that are ours to queue now; the others are on their way."""
+        """The entries that are ours to queue now; the others are on their way. Without a plan, all are ours."""
         plan = self.plan
-        assert plan is not None
+        if plan is None:
+            return list(entries)
         mine: list[Entry] = []
         cuts, owners, names, me = plan.cuts, plan.owners, plan.gatherers, self._me
         for entry in entries:
@@ -82,6 +83,23 @@ class Router:
             else:
                 mine.append(entry)
         return mine
+
+    def forward(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Those of the entries that others sent us which are ours to queue now; the rest goes to its owners.
+
+        Whatever we send on is news to its owner, hot or not: it is us who was told of it.
+        """
+        assert self.plan is not None
+        foreign: list[Link] = []
+        mine: list[Entry] = []
+        for entry in entries:
+            key = sort_key(entry.url)
+            if self.plan.owner_of(key) == self._me:
+                mine.append(entry)
+            elif self._exchange.post(key):
+                foreign.append(Link(entry.url, 1, entry.depth, entry.parent))
+        self.redirect(foreign)
+        return self.route(mine)
 
     def meet(self, outlinks: list[str]) -> None:
         """Count the links of a page that need not be posted (again); called before the fresh ones are routed."""

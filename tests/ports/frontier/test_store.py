@@ -11,14 +11,19 @@ from gcs.core import sortkey
 from gcs.core.urls import host
 from gcs.errors import StoreError, UsageError
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.ports.frontier.key import short
 
 QUICK = FrontierSettings(fsync=False)
 HOSTS = ("example.com", "www.example.com", "example.org", "127.0.0.1:8080", "a.b.example.com")
 URLS = [f"http://{name}/{path}" for name in HOSTS for path in ("", "a", "a/b", "a/b/?x=1", "b", "long/" + "x" * 600)]
 
 
+def key_of(url: str) -> bytes:
+    return short(sortkey.sort_key(url))
+
+
 class FrontierMachine(stateful.RuleBasedStateMachine):
-    """insert, take, finish, retry, wake, drop, commit and crash against plain dictionaries."""
+    """insert, take, finish, retry, wake, move, learn, commit and crash against plain dictionaries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,15 +84,37 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         self.later = {url: at for url, at in self.later.items() if url not in due}
         assert next_at == (min(self.later.values()) if self.later else None)
 
-    @stateful.rule(data=st.data())
-    def drop(self, data: st.DataObject) -> None:
-        low, high = sorted(data.draw(st.tuples(*[st.sampled_from(URLS)] * 2)), key=sortkey.sort_key)
-        low_key, high_key = sortkey.sort_key(low)[:400], sortkey.sort_key(high)[:400]
-        gone = {url for url in self.marks if low_key <= sortkey.sort_key(url) < high_key}
-        assert self.frontier.drop(low_key, high_key) == len(gone)
+    @stateful.rule(data=st.data(), most=st.integers(1, 6))
+    def move(self, data: st.DataObject, most: int) -> None:
+        """A range leaves piece by piece, but for some that are in flight; what was finished comes back at once."""
+        low, high = sorted(sortkey.sort_key(url)[:400] for url in data.draw(st.tuples(*[st.sampled_from(URLS)] * 2)))
+        keep = data.draw(st.sets(st.sampled_from(sorted(self.taken)))) if self.taken else set()
+        gone = {url for url in self.marks if low <= sortkey.sort_key(url) < high and url not in keep}
+        entries, marks, at = [], {}, low
+        while at is not None:
+            piece = self.frontier.moving.take_out(at, high, {key_of(url) for url in keep}, most)
+            assert len(piece.entries) + len(piece.marks) <= most
+            entries += [entry.url for entry in piece.entries]
+            marks |= dict(piece.marks)
+            at = piece.next
+        waiting = {url for url in gone if self.marks[url] is Mark.QUEUED}
+        assert sorted(entries) == sorted(waiting)
+        assert marks == {key_of(url): self.marks[url] for url in gone - waiting}
         for table in (self.marks, self.taken, self.later):
-            for url in gone:
+            for url in waiting:
                 table.pop(url, None)
+        assert self.frontier.moving.put_in(marks.items()) == []
+
+    @stateful.rule(url=st.sampled_from(URLS))
+    def learn(self, url: str) -> None:
+        """Somebody else has fetched a page."""
+        waits = self.marks.get(url) is Mark.QUEUED
+        assert self.frontier.moving.put_in([(key_of(url), Mark.DONE)]) == ([key_of(url)] if waits else [])
+        if waits:
+            self.frontier.moving.give_up(key_of(url), Mark.DONE)
+            for table in (self.marks, self.taken, self.later):
+                table.pop(url, None)
+        self.marks.setdefault(url, Mark.DONE)
 
     @stateful.rule()
     def commit(self) -> None:
@@ -147,6 +174,19 @@ def test_frontier_keeps_hosts_to_their_budget(frontier: Frontier) -> None:
     assert len(frontier.insert(entries[:8], host_limit=10)) == 8
     assert len(frontier.insert(entries[8:], host_limit=10)) == 2
     assert len(frontier.insert([Entry("http://other.example/")], host_limit=10)) == 1
+
+
+def test_frontier_moves_the_budget_of_a_host_with_its_urls(frontier: Frontier, tmp_path: Path) -> None:
+    entries = [Entry(f"http://trap.example/{number}") for number in range(50)]
+    frontier.insert(entries[:8], host_limit=10)
+    frontier.finish(entries[0].url, Mark.DONE)
+    piece = frontier.moving.take_out(b"", b"\xff", (), 100)
+    other = Frontier(tmp_path / "other", QUICK)
+    other.moving.put_in(piece.marks)
+    assert len(other.insert(piece.entries, host_limit=10)) == 7
+    assert len(other.insert(entries, host_limit=10)) == 2
+    assert len(frontier.insert(entries, host_limit=10)) == 10
+    other.close()
 
 
 def test_frontier_requeues_finished_urls_with_their_validators(frontier: Frontier) -> None:

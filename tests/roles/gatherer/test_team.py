@@ -60,7 +60,8 @@ class Team:
         await self.space.out(PlanPosted(self.epoch, 1, plan.encode()))
 
     async def members(self) -> dict[str, Member]:
-        return {member.gatherer: member for member in await self.space.scan(template(Member))}
+        everybody = await self.space.scan(template(Member))
+        return {member.gatherer: member for member in everybody if member.state != "gone"}
 
     async def until(self, condition: Any) -> None:
         async with asyncio.timeout(60):

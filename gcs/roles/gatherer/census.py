@@ -1,0 +1,109 @@
+"""The census: what a gatherer counts of its superpages, for the leader to plan by.
+
+Under a new plan everything is counted anew, from the frontier, a slice per turn: with millions of URLs it takes
+longer than a lease lasts. What happens to a URL meanwhile counts at once if its slice is done, and else with its slice.
+
+Invariant: when `is_complete`, every URL of ours is counted once, queued or not.
+"""
+
+from itertools import islice
+from random import Random
+
+from gcs.core import ranges, treecopy
+from gcs.core.page import PageRecord
+from gcs.core.plan import Plan
+from gcs.core.ranges import Ranges
+from gcs.core.sortkey import sort_key
+from gcs.core.statistics import Figures, Statistics
+from gcs.core.superpages import recut
+from gcs.core.tree import WHOLE, Tree
+from gcs.ports.frontier import Entry, Frontier, Mark
+
+#: URLs counted per turn
+SLICE_URLS = 5_000
+#: every so many pages, the links between superpages are counted
+LINKS_EVERY = 8
+
+
+class Census:
+    """The figures of one gatherer, by superpage."""
+
+    def __init__(self, me: str, frontier: Frontier, random: Random) -> None:
+        self._me, self._frontier, self._random = me, frontier, random
+        self._tree = Tree(WHOLE, random)
+        self._statistics = Statistics()
+        self._uncounted: Ranges = ()
+        self._visits = False
+        self._pages = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything is counted."""
+        return not self._uncounted
+
+    def resume(self, plan: Plan) -> None:
+        """Begin after a restart: the tree, too, comes from the frontier."""
+        self._tree, self._visits = Tree(plan.cuts, self._random), True
+        self._statistics, self._uncounted = Statistics(), tuple(plan.ranges_of(self._me))
+
+    def adopt(self, plan: Plan) -> None:
+        """Go over to a new plan; what was visited stays known where it is still ours."""
+        self._visits = self._visits and bool(self._uncounted)  # a tree that was not complete is begun anew
+        self._tree = Tree(plan.cuts, self._random) if self._visits else recut(self._tree, plan.cuts, self._random)
+        mine = {at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == self._me}
+        self._tree.keep(mine)
+        self._statistics, self._uncounted = Statistics(), tuple(plan.ranges_of(self._me))
+
+    def step(self) -> bool:
+        """Count a slice; says whether there is more to count."""
+        if not self._uncounted:
+            return False
+        (low, high), *rest = self._uncounted
+        last = low
+        for last, mark in islice(self._frontier.scan(low, high), SLICE_URLS):
+            figures = self._statistics.superpages.setdefault(self._tree.locate(last), Figures())
+            figures.seen += 1
+            figures.queued += mark is Mark.QUEUED
+            if self._visits:
+                self._tree.visit(last)
+        behind = last + b"\x00"
+        if next(self._frontier.scan(behind, high), None) is None:
+            self._uncounted = tuple(rest)
+        else:
+            self._uncounted = ((behind, high), *rest)
+        return bool(self._uncounted)
+
+    def queued(self, entries: list[Entry]) -> None:
+        """These are new in our frontier."""
+        for entry in entries:
+            key = sort_key(entry.url)
+            counted = not ranges.contains(self._uncounted, key)
+            if counted or not self._visits:
+                self._tree.visit(key)
+            if counted:
+                self._statistics.found(self._tree.locate(key))
+
+    def received(self, keys: list[bytes]) -> None:
+        """These were finished by the former owner of a range of ours."""
+        for key in keys:
+            counted = not ranges.contains(self._uncounted, key)
+            if counted or not self._visits:
+                self._tree.visit(key)
+            if counted:
+                self._statistics.superpages.setdefault(self._tree.locate(key), Figures()).seen += 1
+
+    def recorded(self, record: PageRecord, elapsed_s: float) -> None:
+        """A page of ours is done."""
+        self._pages += 1
+        key = sort_key(record.url)
+        at = self._tree.locate(key)
+        self._statistics.fetched(self._me, at, record.bytes, elapsed_s)
+        if ranges.contains(self._uncounted, key):
+            self._statistics.superpages[at].queued += 1  # its slice will find it done
+        if record.outlinks and self._pages % LINKS_EVERY == 0:
+            locate = self._tree.locate
+            self._statistics.linked(at, [locate(sort_key(url)) for url in record.outlinks])
+
+    def encode(self) -> tuple[bytes, bytes]:
+        """The copy of the tree, and the statistics."""
+        return treecopy.encode(self._tree), self._statistics.encode()
