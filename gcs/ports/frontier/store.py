@@ -50,7 +50,7 @@ class FrontierSettings:
     #: URLs of one host in the window
     host_window_urls: int = 100
     #: URLs judged lately, which answer most links without the disk
-    recent_urls: int = 40_000
+    recent_urls: int = 30_000
     #: seconds between commits; a crash repeats at most what the record log does not hold
     checkpoint_s: float = 2.0
     #: fsync at each commit: a power cut, too, loses nothing that was committed

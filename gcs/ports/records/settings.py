@@ -20,7 +20,7 @@ class StoreSettings:
     #: turn closed log files into summaries/*.parquet
     summaries: bool = True
     #: a log file is closed at this many page records …
-    log_records: int = 10_000
+    log_records: int = 5_000
     #: … or at this size
     log_bytes: int = 64 << 20
     #: keep a log file when its Parquet file is in place
