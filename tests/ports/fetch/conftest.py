@@ -85,7 +85,8 @@ class Site:
     async def close(self) -> None:
         self._server.close()
         for writer in self._writers:
-            writer.transport.abort()
+            with contextlib.suppress(AttributeError):  # of Python before 3.11.4, where a TLS transport has ended
+                writer.transport.abort()
         await asyncio.sleep(0)
 
 
