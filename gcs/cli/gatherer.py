@@ -22,6 +22,7 @@ from gcs.core.tuples import Charter
 from gcs.errors import GcsError, SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.space import SpaceSettings, open_space
+from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, State
 from gcs.roles.leader import Leader
 from gcs.settings import Settings
@@ -68,8 +69,7 @@ async def _join(url: str, crawl: str, name: str, output: Path) -> int:
     try:
         state = await mine.run([])
     finally:
-        leader.cancel()
-        await asyncio.gather(leader, return_exceptions=True)
+        await end([leader])
         await seat.end_ghosts()
     events.info("ended", gatherer=name, state=str(state))
     return 0 if state in (State.DONE, State.LIMIT, State.STOPPED) else 1
@@ -141,9 +141,7 @@ class Seat:
 
     async def end_ghosts(self) -> None:
         """Stop the ghosts; what they have not handed over stays on their disks for the next one."""
-        for task in self._ghosts.values():
-            task.cancel()
-        await asyncio.gather(*self._ghosts.values(), return_exceptions=True)
+        await end(self._ghosts.values())
 
 
 def _note_end(dead: str, task: "asyncio.Task[State]") -> None:

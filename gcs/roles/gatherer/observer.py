@@ -36,6 +36,7 @@ from gcs.core.tuples import (
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.port import Numbered, Space, Taken
+from gcs.ports.tasks import end
 
 events = Events("team")
 
@@ -109,9 +110,7 @@ class Observer:
 
     async def close(self) -> None:
         """Ack what was committed, and let go."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(self._tasks)
 
     async def leave(self, gone: Member | None) -> None:
         """Take our heartbeat from the board, so that nobody waits for its end; or say that we have left for good."""
