@@ -45,6 +45,10 @@ class Politeness:
     host_pages: int = 0
 
 
+#: how much later than decided a request may leave
+JITTER_S = 0.01
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """This gatherer's turn at a shared host: the index-th of count owners."""
@@ -105,15 +109,15 @@ def answered(pace: Pace, rules: Politeness, now: float, status: int = 0, retry_a
 def next_turn(earliest: float, delay_s: float, turn: Turn) -> float:
     """The first moment at or after `earliest` at which this owner of a shared host may start.
 
-    Time is cut into rounds of count slots, each 1.25 delays long; an owner starts only in the first fifth of its
-    own slot, so that two starts are at least one delay apart even if clocks differ by a little.
+    Time is cut into rounds of count slots, each a quarter longer than the delay; an owner starts only in the first
+    tenth of its own slot. So two starts are a delay apart even if clocks differ, or requests leave late, by a little.
     """
-    slot_s = 1.25 * delay_s
-    if slot_s <= 0:
+    if delay_s <= 0:
         return earliest
+    slot_s = 1.25 * delay_s + JITTER_S
     round_s = slot_s * turn.count
     begin = earliest - (earliest % round_s) + turn.index * slot_s
-    if earliest <= begin + 0.2 * slot_s:
+    if earliest <= begin + 0.1 * slot_s:
         return max(earliest, begin)
     return begin + round_s
 

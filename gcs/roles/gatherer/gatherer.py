@@ -238,7 +238,8 @@ class Gatherer:
         self._queue_links()
         self._check_limits(now)
         due_at = self._dispatcher.fill(now)
-        for entry, why in self._dispatcher.dispatch(now, self._room()):
+        # at a shared host milliseconds count: a turn may have taken some
+        for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
             self._recorder.give_up(entry, why, now)
         self._store.flush()
         if now >= self._checkpoint_at + self._checkpoint_s or self._frontier.wants_commit:
