@@ -27,7 +27,15 @@ from gcs.settings import Settings
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
     help="Directory of the crawl. Run again on it, the crawl resumes.",
 )  # fmt: skip
-@click.option("-n", "--gatherers", default=1, show_default=True, metavar="N", help="Gatherers, each a process.")
+@click.option(
+    "-n",
+    "--gatherers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Gatherers, each a process.",
+)
 @click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of the team. [one of its own]")
 @options.setting_options
 @click.option(
@@ -65,14 +73,6 @@ def crawl(
         raise UsageError("--recrawl is for one gatherer as yet: leave out -n and --space")
     settings = ask_contact(settings, seeds)
 
-    if gatherers > 1 or url:
-        memory.write(output, seeds, settings)
-        team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, and not needed alone
-        crew = team.Crew(output, settings, seeds, gatherers, url, log_level)
-        outcome = run_loop(team.run_crew(crew, progress=not as_json))
-        save_report(outcome.report, report or output / "report.json")
-        return finish(outcome, output, as_json)
-
     def make() -> Gatherer:
         gatherer = assembly.gatherer(output, "g0", settings, seeds)
         memory.write(output, seeds, settings)  # not before: another crawl may be running here
@@ -80,7 +80,13 @@ def crawl(
         return gatherer
 
     try:
-        outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)
+        if gatherers > 1 or url:
+            memory.write(output, seeds, settings)
+            team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
+            crew = team.Crew(output, settings, seeds, gatherers, url, log_level)
+            outcome = run_loop(team.run_crew(crew, progress=not as_json))
+        else:
+            outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)
     except DiskFullError as error:
         raise StoreError(f"{error}; free some space and run the same command again: nothing stored is lost") from None
     code = finish(outcome, output, as_json)

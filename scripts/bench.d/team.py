@@ -1,8 +1,8 @@
 """What collaboration costs: CPU-seconds per page of 4 gatherers (whiteboard and all processes included) against 1.
 
-On the synthetic web of ../shared/bench (40,000 pages, 50 hosts), links only, no WARC, in one run, the cheapest of `--reps`.
-All processes of a crawl share one core and the web's server has the other, as in `bench crawl`: two busy hardware threads
-of one core would slow each other down, and that is not what collaboration costs.
+On the synthetic web of ../shared/bench (40,000 pages, 50 hosts), links only, no WARC, in one run, the cheapest of
+`--reps`. All processes of a crawl share one core and the web's server has the other, as in `bench crawl`: two busy
+cores slow each other down, and that is not what collaboration costs.
 """
 
 import json
@@ -18,7 +18,19 @@ ROOT = Path(__file__).parents[2]
 BENCH = ROOT.parent / "shared" / "bench"
 HOME = Path(os.environ.get("BENCH_HOME") or Path(tempfile.gettempdir()) / "gcs-bench")
 WEB = HOME / "web" / "w40k"
-FLAGS = "--scope any --delay 0 --allow-private --summary links --no-warc --set store.summaries=false --json".split()
+FLAGS = [
+    "--scope",
+    "any",
+    "--delay",
+    "0",
+    "--allow-private",
+    "--summary",
+    "links",
+    "--no-warc",
+    "--set",
+    "store.summaries=false",
+    "--json",
+]
 
 
 def main() -> None:

@@ -380,7 +380,7 @@ def _pages(web: FakeWebProcess) -> int:
 
 async def _until(holds: Callable[[], bool], seconds: float) -> None:
     give_up_at = time.monotonic() + seconds
-    while not holds() and time.monotonic() < give_up_at:  # noqa: ASYNC110  (processes set no event)
+    while not holds() and time.monotonic() < give_up_at:
         await asyncio.sleep(0.02)
 
 

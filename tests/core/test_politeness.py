@@ -1,5 +1,7 @@
 """Politeness: delays, their growth and decay, and the turns at a shared host."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,7 +80,7 @@ def test_turns_keep_the_owners_of_a_host_one_delay_apart(count: int, delay: floa
     for moment in sorted(at):
         slots.setdefault(round(moment / (1.25 * delay + JITTER_S) - 0.05), []).append(moment)
     moments = [group[0] for _, group in sorted(slots.items())]  # one owner's own starts are spaced by its pace
-    assert all(later - earlier >= 1.1 * delay for earlier, later in zip(moments, moments[1:]))
+    assert all(later - earlier >= 1.1 * delay for earlier, later in pairwise(moments))
 
 
 @given(earliest=st.floats(0, 1e6), delay=st.floats(0.01, 60), count=st.integers(1, 16), data=st.data())

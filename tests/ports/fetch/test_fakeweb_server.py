@@ -113,7 +113,7 @@ async def test_server_endless_body_does_not_end(server: FakeWeb, client: aiohttp
 async def test_server_hanging_page_sends_nothing(server: FakeWeb, client: aiohttp.ClientSession) -> None:
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(get(client, server.seeds[0] + "hostile/hang.html"), 0.2)
-    while server.log.hosts[server.web.sites[0].address].in_flight:  # noqa: ASYNC110 (the client's end is noticed)
+    while server.log.hosts[server.web.sites[0].address].in_flight:
         await asyncio.sleep(0.01)
 
 

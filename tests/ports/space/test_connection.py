@@ -124,7 +124,7 @@ async def test_connection_over_tls(redis, certificate):
 async def until(true) -> None:
     """Wait for what another process does."""
     async with asyncio.timeout(60):
-        while not true():  # noqa: ASYNC110 (it cannot set an event of ours)
+        while not true():
             await asyncio.sleep(0.02)
 
 

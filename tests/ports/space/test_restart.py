@@ -88,7 +88,7 @@ async def disturb(
             tasks.create_task(traffic.receive())
             for _ in range(KILLS):
                 reached = traffic.outbox.last
-                while traffic.outbox.last < reached + 200:  # noqa: ASYNC110 (nobody could set an event at that point)
+                while traffic.outbox.last < reached + 200:
                     await asyncio.sleep(0.01)
                 os.kill(server.pid, signal.SIGKILL)
                 os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 (it is dead)
