@@ -27,6 +27,7 @@ WINDOW_BITS = -15
 
 _encode = msgspec.msgpack.Encoder().encode
 _compress, _decompress = isal_zlib.compress, isal_zlib.decompress
+_DAMAGED: type[Exception] = isal_zlib.error
 _headers = {kind: (bytes((kind.code, kind.version)), bytes((kind.code, kind.version | DEFLATED))) for kind in TUPLES}
 _decoders: dict[bytes, msgspec.msgpack.Decoder[Any]] = {
     header: msgspec.msgpack.Decoder(kind) for kind, headers in _headers.items() for header in headers
@@ -53,7 +54,7 @@ def decode(data: bytes) -> Tuple:
     body = memoryview(data)[2:]
     try:
         item: Tuple = decoder.decode(_decompress(body, WINDOW_BITS) if data[1] & DEFLATED else body)
-    except (msgspec.DecodeError, isal_zlib.error, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, _DAMAGED, UnicodeDecodeError) as error:
         raise CodecError(f"damaged {_names[data[0]]} tuple: {error}") from error
     return item
 

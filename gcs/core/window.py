@@ -93,8 +93,10 @@ class Window(Generic[T]):
             host.more = True
             if host.place is not Place.HELD:
                 host.place = Place.NOWHERE
-        for place in (self._ready, self._sleeping, self._ip_blocked, self.hungry):
-            place.clear()  # type: ignore[attr-defined]
+        self._ready.clear()
+        self._sleeping.clear()
+        self._ip_blocked.clear()
+        self.hungry.clear()
         self.waiting = 0
         return entries
 

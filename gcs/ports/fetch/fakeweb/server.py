@@ -60,7 +60,8 @@ class FakeWeb:
     def _connect(self) -> Connection:
         return Connection(self._service, self._connections)
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *error: object) -> None:
+        del error
         for _ in range(3):  # asyncio loses a connection that it has accepted and whose server is closed a moment later
             await asyncio.sleep(0)
         for server in self._servers:
