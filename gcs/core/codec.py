@@ -9,7 +9,7 @@ version, type or damage is a CodecError that says which: the whiteboard sets suc
 Invariant: decode(encode(t)) == t for every tuple.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from isal import isal_zlib
@@ -27,7 +27,7 @@ WINDOW_BITS = -15
 
 _encode = msgspec.msgpack.Encoder().encode
 _compress, _decompress = isal_zlib.compress, isal_zlib.decompress
-_DAMAGED: type[Exception] = isal_zlib.error
+_DAMAGED = cast("type[Exception]", isal_zlib.error)  # its stub takes the class for an instance
 _headers = {kind: (bytes((kind.code, kind.version)), bytes((kind.code, kind.version | DEFLATED))) for kind in TUPLES}
 _decoders: dict[bytes, msgspec.msgpack.Decoder[Any]] = {
     header: msgspec.msgpack.Decoder(kind) for kind, headers in _headers.items() for header in headers
