@@ -8,6 +8,7 @@ import dataclasses
 import difflib
 import inspect
 import math
+import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,10 @@ from gcs.ports.summarise.options import SummarySettings
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
 NOT_SETTINGS = frozenset({"GCS_SPACE"})
+#: what can be part of a file name and of a key of the whiteboard
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: what can stand in the comment of a User-Agent
+_CONTACT = re.compile(r"[\x20-\x27\x2a-\x7e]*")
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
@@ -58,6 +63,20 @@ class CrawlSettings:
     sitemaps: bool = True
     #: redirects in a row that are followed
     max_redirects: int = 10
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise SettingsError(f"crawl.name: {self.name!r} cannot be part of a file name: use letters, digits, . _ -")
+        if not _CONTACT.fullmatch(self.contact):
+            raise SettingsError(f"crawl.contact: {self.contact!r} cannot be sent in a header: use plain ASCII")
+        for option in ("include", "exclude"):
+            for pattern in getattr(self, option):
+                try:
+                    re.compile(pattern)
+                except re.error as error:
+                    raise SettingsError(
+                        f"crawl.{option}: {pattern!r} is not a regular expression ({error}): correct or escape it"
+                    ) from None
 
 
 @dataclass(frozen=True, slots=True)

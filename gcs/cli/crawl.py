@@ -81,9 +81,9 @@ def crawl(
 
     try:
         if gatherers > 1 or url:
-            memory.write(output, seeds, settings)
             team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
             crew = team.Crew(output, settings, seeds, gatherers, url, log_level)
+            memory.write(output, seeds, settings)
             outcome = run_loop(team.run_crew(crew, progress=not as_json))
         else:
             outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)

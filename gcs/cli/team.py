@@ -23,7 +23,9 @@ from gcs.core.template import template
 from gcs.core.tuples import Charter, Control, CrawlState, Member, Seeds
 from gcs.errors import GcsError
 from gcs.events import Events
+from gcs.ports.records.remote import Remote
 from gcs.ports.space import EmbeddedServer, Space, open_space
+from gcs.ports.space.address import parse
 from gcs.settings import Settings
 
 events = Events("team")
@@ -49,6 +51,10 @@ class Crew:
     def __init__(
         self, directory: Path, settings: Settings, seeds: list[str], count: int, url: str | None, log: str
     ) -> None:
+        if url:
+            parse(url)  # what is no address, or no store, is told before anything starts
+        if settings.store.url:
+            Remote(settings.store.url).filesystem()
         self._directory, self._settings, self._seeds, self._count = directory, settings, seeds, count
         self._log = log
         self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)

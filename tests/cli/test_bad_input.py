@@ -1,6 +1,7 @@
 """Whatever a user, a disk or a server does wrong ends in one clear line and the right exit code; nothing is lost."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -53,7 +54,7 @@ def stored(directory: Path) -> Counter[str]:
         ([OWN, "--proxy", "nonsense"], "'nonsense' is not a proxy"),
         ([OWN, "--store", "foo://x"], "cannot use foo://x as a store"),
         ([OWN, "--name", "a/b"], "'a/b' cannot be part of a file name"),
-        ([OWN, "--contact", "a\nb"], "is not a header value"),
+        ([OWN, "--contact", "a\nb"], r"crawl.contact: 'a\nb' cannot be sent in a header"),
         (
             [OWN, "--set", "politeness.deley=3"],
             "unknown setting 'politeness.deley'; did you mean 'politeness.delay_s'?",
@@ -67,6 +68,10 @@ def stored(directory: Path) -> Counter[str]:
         ([OWN, "-c", "loose.toml"], "loose.toml: 'delay_s' stands outside a [section]; known sections: crawl, "),
         ([OWN, "-c", "key.toml"], "key.toml: unknown setting 'politness.delay_s'; did you mean 'politeness.delay_s'?"),
         ([OWN, "-c", "value.toml"], "value.toml: politeness.delay_s is 'long': give a number"),
+        ([OWN, "-n", "0"], "Invalid value for '-n' / '--gatherers': 0 is not in the range x>=1"),
+        ([OWN, "-n", "2", "--store", "foo://x"], "cannot use foo://x as a store"),
+        ([OWN, "-n", "2", "--include", "("], "crawl.include: '(' is not a regular expression"),
+        ([OWN, "--space", "nonsense"], "--space 'nonsense://': the scheme is none of unix, redis, "),
         ([OWN, "--recrawl"], "out: there is no crawl here to ask again; leave --recrawl out"),
         (["https://example.org/"], "public sites must be able to complain: give --contact you@example.org"),
     ],
@@ -83,7 +88,7 @@ def test_crawl_refuses_what_it_cannot_use(call: Run, tmp_path: Path, arguments: 
     assert done.err.startswith("gcs: ")
     assert message in done.err
     assert len(done.err.splitlines()) == 1
-    assert not (tmp_path / "out" / "state" / "seeds.txt").exists()
+    assert not [*(tmp_path / "out").glob("state/*.*"), *(tmp_path / "out").glob("state/*/url")], "nothing is remembered"
 
 
 def test_an_unknown_command_is_a_usage_error(call: Run) -> None:
@@ -109,6 +114,14 @@ def test_crawl_into_a_file_says_so(gcs: Run, tmp_path: Path) -> None:
     assert done.code == 1
     assert done.err == "gcs: out/state/g0/frontier: cannot write here (Not a directory); choose another -o DIR\n"
     assert (tmp_path / "out").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_crawl_into_a_directory_of_somebody_else_says_so(gcs: Run, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir(0o555)
+    done = gcs("crawl", OWN, "-o", "out")
+    assert done.code == 1
+    assert done.err == "gcs: out/state/g0/frontier: cannot write here (Permission denied); choose another -o DIR\n"
 
 
 @pytest.fixture

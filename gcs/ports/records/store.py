@@ -70,7 +70,9 @@ class Store:
         for name in (gatherer, crawl):
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{name!r} cannot be part of a file name: use letters, digits, '.', '_' and '-'")
-        remote = Remote(settings.url) if settings.url else None  # first: a bad URL leaves no trace
+        remote = Remote(settings.url) if settings.url else None
+        if remote:
+            remote.filesystem()  # first: a bad URL leaves no trace
         layout = Layout(directory, gatherer, settings.url)
         layout.make()
         if digests is None and settings.warc_digests:
