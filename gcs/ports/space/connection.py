@@ -93,9 +93,14 @@ class Connection:
 
     async def _patiently(self, call: Callable[[], Awaitable[Any]]) -> Any:
         pause_s, begun = FIRST_PAUSE_S, None
+        task = asyncio.current_task()
+        assert task is not None
+        cancelled = task.cancelling()
         while True:
             try:
                 reply = await call()
+                if task.cancelling() > cancelled:  # redis-py writes with asyncio.wait_for, which can swallow that
+                    raise asyncio.CancelledError
             except Exception as error:
                 if not _passes(error):
                     mapped = self._mapped(error)

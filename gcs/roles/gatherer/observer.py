@@ -52,6 +52,16 @@ RETRY_S = 0.2
 GONE_S, LEAVE_S = 120.0, 5.0
 
 
+class _Lane:
+    """Blocks on their way to one inbox, numbered under a name that is never used again: numbers once used are spent."""
+
+    __slots__ = ("outbox", "sender")
+
+    def __init__(self, sender: str) -> None:
+        self.sender = sender
+        self.outbox: Outbox[tuple[int, Consumed]] = Outbox()
+
+
 class Observer:
     """One gatherer's hold of the whiteboard."""
 
@@ -67,13 +77,13 @@ class Observer:
         self.space = space
         self._me = me
         self._run = run
-        self._sender = f"{me}/{run}"
         self._settings = settings
         self._clock = clock  # monotonic: leases are counted by it
         self._wake = wake
         self._tenure: Tenure | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._outboxes: dict[tuple[str, type[Consumed]], Outbox[tuple[int, Consumed]]] = {}
+        self._lanes: dict[tuple[str, type[Consumed]], _Lane] = {}
+        self._lanes_opened = 0
         self._ship_now = asyncio.Event()
         self._room = asyncio.Event()
         self._seeds_wanted = asyncio.Event()
@@ -138,8 +148,11 @@ class Observer:
 
     def send(self, number: int, to: str, item: Consumed) -> None:
         """Ship a block that is durable in our outbox."""
-        box = self._outboxes.setdefault((to, type(item)), Outbox())
-        box.add((number, item))
+        lane = self._lanes.get((to, type(item)))
+        if lane is None:
+            self._lanes_opened += 1
+            lane = self._lanes[to, type(item)] = _Lane(f"{self._me}/{self._run}/{self._lanes_opened}")
+        lane.outbox.add((number, item))
         self.blocks_sent += 1
         self._ship_now.set()
 
@@ -151,15 +164,15 @@ class Observer:
     def recall(self, keep: set[str]) -> list[tuple[int, Consumed]]:
         """Take back the blocks for destinations that are no longer there, also those that may be in their inboxes."""
         back: list[tuple[int, Consumed]] = []
-        for (to, kind), box in list(self._outboxes.items()):
+        for (to, kind), lane in list(self._lanes.items()):
             if to not in keep:
-                back += box.kept()
-                del self._outboxes[to, kind]
+                back += lane.outbox.kept()
+                del self._lanes[to, kind]
         return back
 
     def kept(self, kind: type[Consumed]) -> int:
         """How many blocks of a kind are not known to be committed by their receivers."""
-        return sum(len(box) for (_, of_kind), box in self._outboxes.items() if of_kind is kind)
+        return sum(len(lane.outbox) for (_, of_kind), lane in self._lanes.items() if of_kind is kind)
 
     def take_seeds(self, wanted: bool) -> None:
         """Only who is in the plan takes seeds: a stranger that died with them would not be missed."""
@@ -171,7 +184,7 @@ class Observer:
     @property
     def is_idle(self) -> bool:
         """Nothing has arrived, nothing is to be acked or shipped."""
-        return not (self.arrived or self._acks or self.settled or any(self._outboxes.values()))
+        return not (self.arrived or self._acks or self.settled or any(lane.outbox for lane in self._lanes.values()))
 
     def took(self) -> Taken[Any]:
         """The next tuple that arrived."""
@@ -223,11 +236,12 @@ class Observer:
                 item, ttl_s = self.posts.popleft()
                 await self.space.out(item, ttl_s=ttl_s)
             waits = False
-            for (to, kind), box in list(self._outboxes.items()):
+            for (to, kind), lane in list(self._lanes.items()):
+                box = lane.outbox
                 if not len(box):
                     continue
                 parcel = box.shipment(SHIP)
-                numbered = Numbered(self._sender, parcel.base, parcel.first)
+                numbered = Numbered(lane.sender, parcel.base, parcel.first)
                 items = [item for _, item in parcel.blocks]
                 receipt = await self.space.out_many(kind, items, to=to, numbered=numbered)
                 for number, _ in box.settle(receipt.sent, receipt.committed):
