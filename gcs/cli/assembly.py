@@ -15,7 +15,7 @@ from gcs.ports.records.store import Store
 from gcs.ports.space.port import Space
 from gcs.ports.summarise import Options, Registry, TextPool
 from gcs.ports.summarise.malloc import keep_arena
-from gcs.roles.gatherer import Gatherer, Parts, Reader, Team
+from gcs.roles.gatherer import Gatherer, Parts, Reader
 from gcs.settings import Settings, with_user_agent
 
 #: engine → its class; loaded when it is chosen, because the other one is not needed then
@@ -40,7 +40,10 @@ def gatherer(
     except BaseException:
         frontier.close()
         raise
-    team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost) if space else None
+    team = None
+    if space:
+        Team = importlib.import_module("gcs.roles.gatherer.team").Team  # noqa: N806  slow to load, not needed alone
+        team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost)
     return Gatherer(
         name,
         settings,

@@ -10,7 +10,6 @@ Invariant: the time between the starts of two requests to a host is never below 
 """
 
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +133,8 @@ def retry_after_s(header: str, now: float) -> float:
     """The seconds that a Retry-After header asks for, as a number or as a date; 0 where it says nothing."""
     if header.strip().isdigit():
         return float(header)
+    from email.utils import parsedate_to_datetime  # slow to load, and seldom needed
+
     try:
         return max(parsedate_to_datetime(header).timestamp() - now, 0.0)
     except (ValueError, OverflowError):

@@ -7,6 +7,5 @@ Gatherer     startup → step* → shutdown: runs the two in turns and makes the
 
 from gcs.roles.gatherer.gatherer import Gatherer, Parts, State
 from gcs.roles.gatherer.reader import Reader
-from gcs.roles.gatherer.team import Team
 
-__all__ = ["Gatherer", "Parts", "Reader", "State", "Team"]
+__all__ = ["Gatherer", "Parts", "Reader", "State"]

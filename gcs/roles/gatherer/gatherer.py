@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,8 +37,10 @@ from gcs.roles.gatherer.reader import Reader, Reading
 from gcs.roles.gatherer.recorder import Recorder
 from gcs.roles.gatherer.revisits import revisits
 from gcs.roles.gatherer.robots import RobotsDesk
-from gcs.roles.gatherer.team import Team
 from gcs.settings import Settings
+
+if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
+    from gcs.roles.gatherer.team import Team
 
 events = Events("gatherer")
 
@@ -71,7 +74,7 @@ class Parts:
     reader: Reader
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
     #: membership in a team; None for a gatherer alone
-    team: Team | None = None
+    team: "Team | None" = None
 
 
 class Gatherer:
@@ -251,7 +254,7 @@ class Gatherer:
         else:
             self._sleep(now, due_at)
 
-    def _meet_team(self, team: Team, now: float) -> None:
+    def _meet_team(self, team: "Team", now: float) -> None:
         """Take in what the others sent, and obey the control tuple."""
         epoch = team.epoch
         entries = team.begin(
@@ -277,7 +280,7 @@ class Gatherer:
             elif control.state == "done":
                 self._ending = self._ending or State.DONE
 
-    async def _see_to_leaving(self, team: Team) -> None:
+    async def _see_to_leaving(self, team: "Team") -> None:
         """Ends a leaver when nobody counts on it any more."""
         while True:
             await asyncio.sleep(self._settings.team.beat_s)
