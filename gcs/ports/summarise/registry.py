@@ -14,11 +14,15 @@ import msgspec
 from gcs.core.page import Document
 from gcs.core.recognise import Format, recognise
 from gcs.errors import UsageError
-from gcs.ports.summarise import feed, html, maintext, sitemap, text
 from gcs.ports.summarise.charset import as_utf8
 from gcs.ports.summarise.expand import gunzip
+from gcs.ports.summarise.feed import summarise_feed
+from gcs.ports.summarise.html import summarise_links
+from gcs.ports.summarise.maintext import summarise_fast, summarise_full
 from gcs.ports.summarise.nesting import bounded
 from gcs.ports.summarise.options import DEFAULT, Depth, Options
+from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_url_list
+from gcs.ports.summarise.text import summarise_text
 
 log = logging.getLogger(__name__)
 
@@ -51,26 +55,26 @@ class Summariser:
 def _html(source: Source) -> Document:
     markup = bounded(as_utf8(source.content, source.content_type))
     if source.depth == "links":
-        return html.summarise_links(markup, source.options)
+        return summarise_links(markup, source.options)
     if source.depth == "fast":
-        return maintext.summarise_fast(markup, source.options)
-    return maintext.summarise_full(markup, source.url, source.options)
+        return summarise_fast(markup, source.options)
+    return summarise_full(markup, source.url, source.options)
 
 
 def _sitemap(source: Source) -> Document:
-    return sitemap.summarise_sitemap(source.content, source.content_type, source.options)
+    return summarise_sitemap(source.content, source.content_type, source.options)
 
 
 def _url_list(source: Source) -> Document:
-    return sitemap.summarise_url_list(source.content, source.content_type, source.options)
+    return summarise_url_list(source.content, source.content_type, source.options)
 
 
 def _feed(source: Source) -> Document:
-    return feed.summarise_feed(source.content, source.content_type, source.depth, source.options)
+    return summarise_feed(source.content, source.content_type, source.depth, source.options)
 
 
 def _text(source: Source) -> Document:
-    return text.summarise_text(source.content, source.content_type, source.depth, source.options)
+    return summarise_text(source.content, source.content_type, source.depth, source.options)
 
 
 BUILT_IN = (
