@@ -9,8 +9,6 @@ what the log knows more is replayed at the next startup.
 """
 
 import asyncio
-import os
-import resource
 import time
 from collections import deque
 from collections.abc import Callable
@@ -22,10 +20,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gcs.core.admission import Admission
-from gcs.core.estimate import Evidence, Explored
 from gcs.core.page import PageRecord, Response, Result
 from gcs.core.report import Share
-from gcs.core.tally import Tally
 from gcs.core.window import Window
 from gcs.events import Events
 from gcs.ports.fetch import Fetcher
@@ -33,6 +29,7 @@ from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.records.log import Position
 from gcs.ports.records.store import Store
 from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit, RobotsVisit
+from gcs.roles.gatherer.meter import Meter
 from gcs.roles.gatherer.reader import Reader, Reading
 from gcs.roles.gatherer.recorder import Recorder
 from gcs.roles.gatherer.revisits import revisits
@@ -50,8 +47,6 @@ RESULTS_PER_STEP = 64
 
 #: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window, and without
 BUSY_CHECKPOINT_S, IDLE_CHECKPOINT_S = 1.0, 0.2
-#: seconds over which the page rate is measured
-FIGURES_S = 5.0
 
 
 class State(StrEnum):
@@ -88,7 +83,8 @@ class Gatherer:
         self._admission, self._reader, self._texts = parts.admission, parts.reader, parts.reader.texts
         self._clock = clock
         self._fetcher = parts.make_fetcher(self._arrive)
-        self.tally = Tally.decode(self._frontier.note("tally"))
+        self._meter = Meter(name, self._frontier, clock())
+        self.tally = self._meter.tally
         self._resumes = self._frontier.known() > 0
         rules = settings.politeness
         self._recorder = Recorder(
@@ -122,12 +118,7 @@ class Gatherer:
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._watch: asyncio.Task[None] | None = None
-        self._started_at = self._checkpoint_at = clock()
-        self._turn_at = self._started_at
-        self._figures_at = (self._started_at, self.tally.pages, self.tally.busy_s)
-        evidence = self._frontier.note("explored")
-        self._explored = Explored(msgspec.msgpack.decode(evidence, type=Evidence) if evidence else None)
-        self._before_s, self._before_cpu_s = self.tally.seconds, self.tally.cpu_s - _cpu_s()
+        self._checkpoint_at = clock()
 
     # -- life ------------------------------------------------------------------------------------------
 
@@ -197,22 +188,8 @@ class Gatherer:
 
     def share(self) -> Share:
         """This gatherer's part of the report."""
-        self._measure(self._clock())
-        known, queued = self._frontier.known(), self._frontier.queued()
-        fraction = 1.0 if known and not queued else self._explored.fraction()
-        busy = self.tally.busy_s / self.tally.seconds if self.tally.seconds else 0.0
-        pages, team = self.tally.pages - self.tally.repeated, self.team
-        return Share(
-            self.name,
-            self.tally,
-            known,
-            queued,
-            pages,
-            fraction,
-            min(busy, 1.0),
-            team.superpages if team else 1,
-            team.epoch if team else 0,
-        )
+        team = self.team
+        return self._meter.share(self._clock(), team.superpages if team else 1, team.epoch if team else 0)
 
     # -- the turn --------------------------------------------------------------------------------------
 
@@ -228,9 +205,7 @@ class Gatherer:
             self._finished.set_exception(error)
 
     def _turn(self, now: float) -> None:
-        if self._fetcher.in_flight or self._in_texts or self._results:
-            self.tally.busy_s += now - self._turn_at
-        self._turn_at = now
+        self._meter.turn(now, bool(self._fetcher.in_flight or self._in_texts or self._results))
         if self.team:
             self._meet_team(self.team, now)
         for _ in range(min(len(self._results), RESULTS_PER_STEP)):
@@ -328,7 +303,7 @@ class Gatherer:
 
     def _recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A URL is dealt with: evidence for the explored fraction, and statistics for the team."""
-        self._explored.page(self._admission.in_scope(record.outlinks))
+        self._meter.explored.page(self._admission.in_scope(record.outlinks))
         if self.team:
             self.team.recorded(record, elapsed_s)
 
@@ -345,29 +320,11 @@ class Gatherer:
 
     def _figures(self) -> dict[str, float]:
         """What the others may know of us, with each heartbeat."""
-        now = self._clock()
-        share = self.share()
-        then, pages, busy_s = self._figures_at
-        span = max(now - then, 0.001)
-        if span >= FIGURES_S:
-            self._figures_at = (now, self.tally.pages, self.tally.busy_s)
-        return {
-            "queued": share.queued,
-            "known": share.known_urls,
-            "in_flight": self._fetcher.in_flight + self._in_texts,
-            "pages": self.tally.pages,
-            "bytes": self.tally.size_bytes,
-            "busy": round(min((self.tally.busy_s - busy_s) / span, 1.0), 3),
-            "pages_per_s": round((self.tally.pages - pages) / span, 2),
-            "explored": round(share.explored_fraction, 4),
-            "exchanged_urls": self.tally.traffic.exchanged_urls,
-            "suppressed_hot": self.tally.traffic.suppressed_hot,
-            "suppressed_cqueue": self.tally.traffic.suppressed_c_queue,
-        }
+        return self._meter.figures(self._clock(), self.share(), self._fetcher.in_flight + self._in_texts)
 
     def _check_limits(self, now: float) -> None:
         crawl = self._settings.crawl
-        over_time = crawl.max_seconds and now - self._started_at >= crawl.max_seconds
+        over_time = crawl.max_seconds and self._meter.running_s(now) >= crawl.max_seconds
         over_pages = crawl.max_pages and self.tally.pages >= crawl.max_pages
         if (over_time or over_pages) and self._ending is None:
             self._ending = State.LIMIT
@@ -395,7 +352,7 @@ class Gatherer:
     def _insert(self, entries: list[Entry]) -> None:
         new = self._frontier.insert(entries, self._settings.politeness.host_pages)
         self.tally.new_links += len(new)
-        self._explored.known(len(new))
+        self._meter.explored.known(len(new))
         self._dispatcher.queued(new)
         if self.team:
             self.team.queued(new)
@@ -407,11 +364,8 @@ class Gatherer:
         self._checkpoint_at = now
         self._queue_links()
         position = self._store.sync()
-        self._measure(now)
         self._frontier.set_note("position", msgspec.msgpack.encode(position))
-        self._frontier.set_note("tally", self.tally.encode())
-        self._frontier.set_note("explored", msgspec.msgpack.encode(self._explored.evidence))
-        self._frontier.set_note("share", msgspec.msgpack.encode(self.share()))
+        self._meter.note(self.share())
         if self.team:
             self.team.before_commit()
         self._frontier.commit()
@@ -432,18 +386,11 @@ class Gatherer:
 
     def _begin_again(self, directory: Path) -> None:
         """Queue all that was ever recorded, and count from nothing; in one commit, so that it happens once."""
-        self.tally.clear()
-        self._before_s, self._before_cpu_s = 0.0, -_cpu_s()
-        self._explored = Explored()
+        self._meter.begin_again()
         queued = self._frontier.requeue(revisits(directory))
-        self._explored.known(queued)
+        self._meter.explored.known(queued)
         events.info("recrawl", queued=queued)
         self._checkpoint(self._clock())
-
-    def _measure(self, now: float) -> None:
-        self.tally.seconds = self._before_s + now - self._started_at
-        self.tally.cpu_s = self._before_cpu_s + _cpu_s()
-        self.tally.peak_rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
     # -- when to turn ----------------------------------------------------------------------------------
 
@@ -475,8 +422,3 @@ class Gatherer:
             busy = self._dispatcher.has_plenty
             seconds = min(seconds, BUSY_CHECKPOINT_S if busy else IDLE_CHECKPOINT_S)
         return seconds
-
-
-def _cpu_s() -> float:
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
