@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -32,6 +33,8 @@ events = Events("team")
 
 #: seconds between two looks at the team
 LOOK_S = 0.25
+#: seconds for the gatherers to end when the crawl is given up
+END_S = 15.0
 #: starts of one gatherer within a minute before the crawl is given up
 STARTS_PER_MINUTE = 20
 
@@ -78,7 +81,7 @@ class Crew:
                 loop.add_signal_handler(number, self._interrupt)
             for index in range(self._count):
                 await self._start(f"g{index}")
-            state = await self._watch(show)
+            state = await self._tend(show)
         finally:
             await self._end()
         return Outcome(self._report(state), self.interrupted)
@@ -93,10 +96,22 @@ class Crew:
         child.process = process
         child.starts = [*child.starts[-STARTS_PER_MINUTE:], time.monotonic()]
 
+    async def _tend(self, show: Callable[[Share], None] | None) -> str:
+        """Watch over the team, and, apart from that, over the server: without it, watching the team has to wait."""
+        tasks: list[asyncio.Task[str]] = [asyncio.create_task(self._watch(show))]
+        if self._server:
+            tasks.append(asyncio.create_task(self._see_to_server(self._server)))
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            return done.pop().result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
     async def _watch(self, show: Callable[[Share], None] | None) -> str:
         while True:
             await asyncio.sleep(LOOK_S)
-            self._see_to_server()
             control = await self._space.read(template(Control))
             ending = control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING)
             if ending and all(child.process.returncode is not None for child in self._children.values()):
@@ -109,15 +124,18 @@ class Crew:
             if show:
                 show(_share(members))
 
-    def _see_to_server(self) -> None:
-        if self._server and not self._server.is_running:
-            events.warning("server-restarted")
-            self._server.start()
+    async def _see_to_server(self, server: EmbeddedServer) -> NoReturn:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            server.revive()
 
     async def _see_to_children(self) -> None:
-        for child in list(self._children.values()):
+        """Bring back who died. One that left on purpose stays away, unless it was the last: the crawl is not done."""
+        children = list(self._children.values())
+        for child in children:
             code = child.process.returncode
-            if code is None or code == 0:  # one that left on purpose is not brought back
+            is_last = child is children[0] and all(each.process.returncode == 0 for each in children)
+            if code is None or (code == 0 and not is_last):
                 continue
             recent = [at for at in child.starts if at > time.monotonic() - 60]
             if len(recent) >= STARTS_PER_MINUTE:
@@ -146,11 +164,17 @@ class Crew:
         self._task = asyncio.ensure_future(self._space.out(Control(CrawlState.STOPPING, "crew", "stopped")))
 
     async def _end(self) -> None:
-        for child in self._children.values():
-            if child.process.returncode is None:
-                child.process.terminate()
-        for child in self._children.values():
-            await child.process.wait()
+        left = [child.process for child in self._children.values() if child.process.returncode is None]
+        for process in left:
+            process.send_signal(signal.SIGINT)  # keep the state: there is nobody to hand over to
+        try:
+            async with asyncio.timeout(END_S):
+                await asyncio.gather(*(process.wait() for process in left))
+        except TimeoutError:
+            for process in left:
+                if process.returncode is None:
+                    process.kill()
+                    await process.wait()
         await self._space.close()
         if self._server:
             self._server.stop()
