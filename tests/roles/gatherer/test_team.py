@@ -71,7 +71,11 @@ class Team:
                 await asyncio.sleep(0.02)
 
     async def settled(self) -> None:
-        await self.until(lambda members: all(m.settled_epoch == self.epoch for m in members.values()))
+        await self.until(
+            lambda members: (
+                set(members) >= set(self.tasks) and all(m.settled_epoch == self.epoch for m in members.values())
+            )
+        )
 
     async def finish(self) -> None:
         """End when all have been passive for two beats in a row."""
@@ -194,6 +198,107 @@ async def test_team_finds_a_lost_range_again_through_links(tmp_path: Path) -> No
         await team.plan({b"": "a"}, lost=((border, LAST_KEY),))
         await team.finish()
         assert set(team.pages()) == survey(team.web.web).pages
+
+
+async def test_team_trusts_a_gatherer_that_comes_back_under_its_name(tmp_path: Path) -> None:
+    """What is sent to it in its second life is not taken for what it had in its first."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=300, latency_s=0.01), fetch__connections=4) as team:
+        team.join("a", "b")
+        shared = {b"": "a", hosts(team)[3]: "b"}
+        await team.plan(shared, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.until(lambda _: len(team.web.log.hits) > 60)
+        for _ in range(2):
+            team.gatherers["b"].leave()
+            await team.plan({b"": "a"})
+            assert await team.tasks.pop("b") is State.STOPPED
+            team.join("b")
+            await team.plan(shared)
+            await team.settled()
+        await team.finish()
+        team.check()
+
+
+async def test_team_keeps_a_leaver_until_the_plan_is_without_it(tmp_path: Path) -> None:
+    """Also one that owns nothing: as long as it is in the plan, it would be missed."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=20)) as team:
+        team.join("a", "b")
+        plan = Plan(1, ("a", "b"), (b"",), (0,), lost=ALL)
+        await team.space.out(PlanPosted(1, 1, plan.encode()))
+        await team.until(lambda members: all(m.settled_epoch == 1 for m in members.values()) and len(members) == 2)
+        team.gatherers["b"].leave()
+        await team.until(lambda members: members["b"].state == "leaving" and members["b"].passive)
+        beat = (await team.members())["b"].beat
+        await team.until(lambda members: members["b"].beat > beat + 4)
+        team.epoch = 1
+        await team.plan({b"": "a"})
+        assert await team.tasks.pop("b") is State.STOPPED
+        [gone] = await team.space.scan(template(Member, gatherer="b"))
+        assert gone.state == "gone"
+
+
+async def test_team_goes_on_when_a_loser_dies_in_the_middle_of_a_hand_over(tmp_path: Path) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=200, latency_s=0.05), fetch__connections=4) as team:
+        team.join("a", "b")
+        await team.plan({b"": "a"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        for _ in range(3):
+            before = len(team.web.log.hits)
+            await team.until(lambda _, before=before: len(team.web.log.hits) > before + 25)
+            await team.plan({b"": "b", hosts(team)[3]: "a"} if team.epoch % 2 else {b"": "a", hosts(team)[3]: "b"})
+            await team.until(
+                lambda _: any(g.team and not g.team._hand_overs.is_settled for g in team.gatherers.values())
+            )
+            for name in ("a", "b"):
+                await die(team, name)
+                team.join(name)
+            await team.settled()
+        await team.finish()
+        stored = team.pages()
+        assert len(stored) == len(set(stored))
+        assert set(stored) == survey(team.web.web).pages
+
+
+async def test_team_says_settled_only_when_that_is_durable(tmp_path: Path) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=20)) as team:
+        team.join("a", "b")
+        await team.plan({b"": "a"}, lost=ALL)
+        await team.settled()
+        winner = team.gatherers["b"]
+        checkpoint, winner._checkpoint = winner._checkpoint, lambda _: None  # type: ignore[method-assign]
+        await team.plan({b"": "b"})
+        await team.until(lambda _: winner.team and winner.team.epoch == 2 and winner.team._hand_overs.is_settled)
+        beat = (await team.members())["b"].beat
+        await team.until(lambda members: members["b"].beat > beat + 2)
+        assert (await team.members())["b"].settled_epoch < 2
+        winner._checkpoint = checkpoint  # type: ignore[method-assign]
+        await team.settled()
+
+
+async def test_team_gives_seeds_only_to_those_whom_it_would_miss(tmp_path: Path) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=3, pages=30)) as team:
+        team.join("a", "stranger")
+        await team.plan({b"": "a"}, lost=ALL)
+        await team.settled()
+        assert team.gatherers["stranger"].team
+        for _ in range(5):
+            await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.finish()
+        team.check()
+        received = {name: gatherer.team._blocks_received for name, gatherer in team.gatherers.items() if gatherer.team}
+        assert received == {"a": 5, "stranger": 0}
+
+
+async def test_team_follows_the_board_when_it_shows_another_plan_of_our_epoch(tmp_path: Path) -> None:
+    """The whiteboard forgot a plan of which only we knew, and somebody else made another one."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=20)) as team:
+        team.join("a", "b")
+        await team.plan({b"": "a"}, lost=ALL)
+        await team.settled()
+        team.epoch = 0
+        await team.plan({b"": "b"}, lost=ALL)
+        await team.until(lambda members: members["b"].figures["superpages"] == 1 and members["b"].settled_epoch)
+        await team.until(lambda members: members["a"].figures["superpages"] == 0)
 
 
 async def die(team: Team, name: str) -> None:
