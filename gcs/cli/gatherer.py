@@ -31,8 +31,7 @@ events = Events("gatherer")
 
 #: seconds to wait for the crawl to be there, and for a ghost of ours to let go of our directory
 CHARTER_S, LOCK_S = 60.0, 120.0
-#: deliveries of a tuple before it is set aside: a gatherer alone can take what is in its inbox, and nothing of that may
-#: be lost because it was killed again and again
+#: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
 
 
@@ -86,7 +85,7 @@ class Seat:
     async def take(self, name: str, ghost: bool = False) -> Gatherer:
         """A gatherer of this name; waits for its directory, which a ghost of it may still be clearing."""
         give_up_at = time.monotonic() + (0.0 if ghost else LOCK_S)
-        settings = dataclasses.replace(self._settings.space, max_deliveries=NEVER)
+        settings = tenacious(self._settings.space)
         while True:
             space = await open_space(self._url, crawl=self._crawl, name=name, settings=settings)
             try:
@@ -142,6 +141,11 @@ class Seat:
     async def end_ghosts(self) -> None:
         """Stop the ghosts; what they have not handed over stays on their disks for the next one."""
         await end(self._ghosts.values())
+
+
+def tenacious(settings: SpaceSettings) -> SpaceSettings:
+    """For who takes from its own inbox: nobody else can, and nothing there may be lost because it was killed often."""
+    return dataclasses.replace(settings, max_deliveries=NEVER)
 
 
 def _note_end(dead: str, task: "asyncio.Task[State]") -> None:

@@ -55,6 +55,20 @@ async def test_connection_waits_for_a_server_that_is_not_there_yet(redis, caplog
     assert caplog.messages.count("space.reached") == 1
 
 
+async def test_connection_ends_a_wait_that_is_cancelled_at_any_moment(redis):
+    """Also while a command is being written: redis-py waits for that in a way that can swallow the cancellation."""
+    server = redis()
+    for steps in range(40):
+        space = await open_space(server.url, crawl="c", name="g")
+        waiting = asyncio.create_task(space.read(SEEDS, at="seeds", timeout_s=None))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting], timeout=10)
+        assert waiting.cancelled(), f"after {steps} steps"
+        await space.close()
+
+
 async def test_connection_gives_up_after_its_patience():
     with pytest.raises(SpaceError, match=r"did not answer for 0\.3 s .*is it running\?"):
         await open_space(f"redis://127.0.0.1:{free_port()}", crawl="c", name="g", settings=IMPATIENT)

@@ -1,0 +1,59 @@
+"""Every URL is counted once, whatever happens to it while the count is going on."""
+
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gcs.core.plan import Plan
+from gcs.core.sortkey import LAST_KEY, sort_key
+from gcs.core.statistics import Statistics
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.roles.gatherer import census as module
+from gcs.roles.gatherer.census import Census
+
+from .pages import record
+
+CUT = sort_key("http://a.example/5")
+OWN = Plan(1, ("a", "b"), (b"", CUT), (0, 0))
+
+
+def url(number: int) -> str:
+    return f"http://a.example/{number}"
+
+
+@pytest.mark.parametrize("resumes", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, resumes: bool) -> None:
+    monkeypatch.setattr(module, "SLICE_URLS", 3)
+    chance = random.Random(seed)
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    census = Census("a", frontier, random.Random(0))
+    if not resumes:
+        census.adopt(OWN)
+        while census.step():
+            pass
+    census.queued(frontier.insert([Entry(url(number)) for number in range(0, 900, 17)]))
+    (census.resume if resumes else census.adopt)(OWN)
+    assert not census.is_complete
+    numbers = chance.sample(range(1000), 1000)
+    while census.step():
+        census.queued(frontier.insert([Entry(url(number)) for number in numbers[:4]]))
+        done = numbers.pop(0)
+        frontier.finish(url(done), Mark.DONE)
+        census.recorded(msgspec.structs.replace(record(done), outlinks=[]), 0.1)
+        key = sort_key(f"http://a.example/got/{done}")
+        frontier.moving.put_in([(key, Mark.DONE)])
+        census.received([key])
+    assert census.is_complete
+    tree, packed = census.encode()
+    figures = Statistics.decode(packed).superpages
+    marks = list(frontier.scan(b"", LAST_KEY))
+    for at, (low, high) in enumerate(((b"", CUT), (CUT, LAST_KEY))):
+        here = [mark for key, mark in marks if low <= key < high]
+        assert figures[at].seen == len(here)
+        assert figures[at].queued == here.count(Mark.QUEUED)
+    assert census._tree.visits == len(marks)
+    assert tree
+    frontier.close()

@@ -1,0 +1,69 @@
+"""Which links leave, and that none is kept back of which its owner has not heard."""
+
+from pathlib import Path
+
+import pytest
+
+from gcs.core.plan import Plan
+from gcs.core.sortkey import sort_key
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.roles.gatherer.router import Router
+
+MINE, THEIRS, OTHER = "http://a.example/", "http://b.example/", "http://b.example/other"
+CUT = sort_key(THEIRS)
+
+
+@pytest.fixture
+def router(tmp_path: Path):
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    yield Router("a", frontier.exchange, 100, 1000)
+    frontier.close()
+
+
+def plan(epoch: int = 1, hot: tuple[str, ...] = (), owners: tuple[int, ...] = (0, 1)) -> Plan:
+    return Plan(epoch, ("a", "b", "c"), (b"", CUT), owners, hot_pages=hot)
+
+
+def posted(router: Router) -> list[tuple[str, list[str]]]:
+    return [(to, [link.url for link in block.links]) for to, block in router.close_blocks()]
+
+
+def test_router_keeps_everything_before_the_first_plan(router: Router) -> None:
+    """A crawl that one began alone is replayed before its team has a plan."""
+    entries = [Entry(MINE), Entry(THEIRS)]
+    assert router.route(entries) == entries
+
+
+def test_router_posts_a_foreign_url_once(router: Router) -> None:
+    router.adopt(plan())
+    assert router.route([Entry(MINE), Entry(THEIRS), Entry(THEIRS)]) == [Entry(MINE)]
+    assert posted(router) == [("b", [THEIRS])]
+    router.route([Entry(THEIRS)])
+    assert posted(router) == []
+
+
+def test_router_never_posts_hot_pages_but_sends_on_those_that_came(router: Router) -> None:
+    """Whoever told us of it counts on us: its owner may not have heard of it from anybody else."""
+    router.adopt(plan(hot=(THEIRS,)))
+    router.route([Entry(THEIRS)])
+    assert posted(router) == []
+    assert router.forward([Entry(MINE), Entry(THEIRS), Entry(OTHER)]) == [Entry(MINE)]
+    assert posted(router) == [("b", [THEIRS, OTHER])]
+    router.forward([Entry(OTHER)])
+    assert posted(router) == []
+
+
+def test_router_gives_what_waits_to_the_owners_of_a_new_plan(router: Router) -> None:
+    router.adopt(plan())
+    router.route([Entry(THEIRS, "http://p/", 2, 2), Entry(OTHER)])
+    assert router.adopt(plan(2, hot=(THEIRS,), owners=(0, 2))) == []
+    assert posted(router) == [("c", [THEIRS, OTHER])]
+
+
+def test_router_holds_urls_of_ranges_that_are_not_complete(router: Router) -> None:
+    router.adopt(plan())
+    router.awaited = ((b"", CUT),)
+    assert router.route([Entry(MINE)]) == []
+    assert router.forward([Entry(MINE)]) == []
+    router.awaited = ()
+    assert router.forward([Entry(MINE)]) == [Entry(MINE)]
