@@ -60,7 +60,7 @@ async def test_connection_ends_a_wait_that_is_cancelled_at_any_moment(redis):
     server = redis()
     for steps in range(40):
         space = await open_space(server.url, crawl="c", name="g")
-        waiting = asyncio.create_task(space.read(SEEDS, at="seeds", timeout_s=None))
+        waiting = asyncio.create_task(space.read(SEEDS, at="seeds", timeout_s=0.1))
         for _ in range(steps):
             await asyncio.sleep(0)
         waiting.cancel()
