@@ -9,7 +9,6 @@ import difflib
 import inspect
 import math
 import re
-import tomllib
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from gcs.errors import SettingsError
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.settings import StoreSettings
-from gcs.ports.space.port import SpaceSettings
+from gcs.ports.space.settings import SpaceSettings
 from gcs.ports.summarise.options import SummarySettings
 
 ENVIRONMENT_PREFIX = "GCS_"
@@ -165,6 +164,8 @@ def documentation() -> Iterator[tuple[str, object, str]]:
 
 
 def _from_file(file: Path) -> dict[str, object]:
+    import tomllib  # most crawls need no file
+
     try:
         tree = tomllib.loads(file.read_text())
     except OSError as error:

@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit, 130 interrupted (state kept, resumable).
 """
 
+import gc
 import importlib
 import sys
 
@@ -39,7 +40,9 @@ class Commands(click.Group):
         """Load one command."""
         if name not in COMMANDS:
             return None
+        gc.disable()  # loading makes many objects and no garbage
         command: click.Command = getattr(importlib.import_module(COMMANDS[name][0]), name)
+        gc.enable()
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:

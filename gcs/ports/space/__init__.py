@@ -39,9 +39,9 @@ if TYPE_CHECKING:
         Pile,
         Receipt,
         Space,
-        SpaceSettings,
         Taken,
     )
+    from gcs.ports.space.settings import SpaceSettings
 
 __all__ = [
     "BOARD",
@@ -80,7 +80,7 @@ _HOMES = {
     "Pile": "port",
     "Receipt": "port",
     "Space": "port",
-    "SpaceSettings": "port",
+    "SpaceSettings": "settings",
     "Taken": "port",
     "TickingClock": "clock",
     "address_of": "embedded",

@@ -25,7 +25,8 @@ from gcs.errors import CodecError
 from gcs.events import Events
 from gcs.ports.space.connection import Connection, NoGroupError, OutOfMemoryError, Script
 from gcs.ports.space.keys import GROUP, Keys, PileKeys, checked
-from gcs.ports.space.port import Flow, Handle, Numbered, Receipt, SpaceSettings, Taken
+from gcs.ports.space.port import Flow, Handle, Numbered, Receipt, Taken
+from gcs.ports.space.settings import SpaceSettings
 
 T = TypeVar("T")
 

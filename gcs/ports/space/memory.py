@@ -29,10 +29,10 @@ from gcs.ports.space.port import (
     Numbered,
     Pile,
     Receipt,
-    SpaceSettings,
     Taken,
     check_place,
 )
+from gcs.ports.space.settings import SpaceSettings
 
 T = TypeVar("T", bound=Tuple)
 C = TypeVar("C", bound=Consumed)

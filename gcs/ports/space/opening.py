@@ -6,7 +6,8 @@ Invariant: whoever calls this gets a `Space`, and never learns which kind of ser
 from gcs.ports.space.address import parse
 from gcs.ports.space.connection import connect
 from gcs.ports.space.keys import crawl_of
-from gcs.ports.space.port import Space, SpaceSettings
+from gcs.ports.space.port import Space
+from gcs.ports.space.settings import SpaceSettings
 from gcs.ports.space.streams import RedisSpace
 
 
