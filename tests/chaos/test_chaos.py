@@ -1,0 +1,22 @@
+"""The short form of the chaos test; `scripts/chaos` is the long one. Leases are real time, so it takes half a minute."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from .chaos import JOIN, KILL, KINDS, LEAVE, REDIS, STOP, Chaos, Script
+
+SHORT = Script(pages=1_000, gatherers=3, most=5, every_s=0.8, seconds=16.0)
+
+
+@pytest.mark.parametrize("seed", [20261116])
+def test_chaos_loses_no_page_and_stores_none_twice(tmp_path: Path, seed: int) -> None:
+    said: list[str] = []
+    verdict = Chaos(tmp_path, replace(SHORT, seed=seed), said.append).run()
+    print("\n".join(said))
+    assert verdict.troubles == []
+    assert verdict.pages == SHORT.pages
+    assert set(verdict.happened) == set(KINDS)
+    assert verdict.happened[REDIS] == 2
+    assert min(verdict.happened[kind] for kind in (KILL, STOP, LEAVE, JOIN)) >= 1
