@@ -1,4 +1,4 @@
-"""The short form of the chaos test; `scripts/chaos` is the long one. Leases are real time, so it takes half a minute."""
+"""The short form of the chaos test; `scripts/chaos` is the long one. Leases are real time: it takes half a minute."""
 
 from dataclasses import replace
 from pathlib import Path
