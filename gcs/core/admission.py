@@ -23,6 +23,11 @@ class Admission:
         #: links refused, by reason
         self.refused: dict[str, int] = {}
 
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """All seeds of the crawl."""
+        return self._scope.seeds
+
     def widen(self, seeds: tuple[str, ...]) -> None:
         """More seeds: what was out of scope may be in it now."""
         if set(seeds) != set(self._scope.seeds):

@@ -110,6 +110,7 @@ class Gatherer:
             self.team.is_quiet = self._is_quiet
             self.team.figures = self._figures
             self.team.look_back.admit = self._admission.wanted
+            self.team.look_back.seeds = lambda: self._admission.seeds
         self._results: deque[Result] = deque()  # filled by the fetch engine; emptied by step
         self._texts_read: deque[tuple[Entry, Response, Reading]] = deque()  # filled by the text pool; emptied by step
         self._in_texts = 0

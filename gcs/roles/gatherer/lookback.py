@@ -1,12 +1,13 @@
 """Looking back: when a range was lost with its owner's disk, the links into it are found again in what we have stored.
 
-Records of gatherers that are in the plan are theirs to look through; those of others, which have left, are everybody's
-who can read them. It begins anew after a restart, and finding a link twice does no harm.
+Seeds are links, too: nobody else may point to them. Records of gatherers that are in the plan are theirs to look
+through; those of others, which have left, are everybody's who can read them. It begins anew after a restart, and
+finding a link twice does no harm.
 
 Invariant: until it is done, the ranges to look for stand in the frontier's notes.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 import msgspec
 
@@ -29,7 +30,8 @@ class LookBack:
         packed = frontier.note(NOTE)
         self._lost: Ranges = msgspec.msgpack.decode(packed, type=tuple[Range, ...]) if packed else ()
         self._rest: Iterator[PageRecord] | None = None
-        #: which of the links of a page, at that depth, belong to the crawl; set by the gatherer
+        #: all seeds ever given, and which links of a page at that depth belong to the crawl; set by the gatherer
+        self.seeds: Callable[[], Iterable[str]] = tuple
         self.admit: Callable[[list[str], int], list[str]] = lambda urls, _: urls
 
     @property
@@ -46,9 +48,10 @@ class LookBack:
         """Look through some records; returns the links found."""
         if not self._lost:
             return []
+        found: list[Entry] = []
         if self._rest is None:
             self._rest = self._records()
-        found: list[Entry] = []
+            found += [Entry(url) for url in self.seeds() if ranges.contains(self._lost, sort_key(url))]
         for _ in range(SLICE_RECORDS):
             record = next(self._rest, None)
             if record is None:

@@ -50,8 +50,10 @@ def test_look_back_reads_its_own_records_and_those_of_gatherers_that_have_left(t
     look_back = looking(frontier, [record(0), record(1, "b"), record(2, "gone"), record(3, status=301)])
     look_back.begin(((b"", LAST_KEY),))
     look_back.admit = lambda urls, depth: [url for url in urls if "kept" not in url and depth]
+    look_back.seeds = lambda: ["http://seed.example/"]
     found = look_back.step(("a", "b"))
     assert [(entry.url, entry.depth) for entry in found] == [
+        ("http://seed.example/", 0),
         ("http://lost.example/0", 4),
         ("http://lost.example/2", 4),
         ("http://lost.example/3", 3),
