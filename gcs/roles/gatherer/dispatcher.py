@@ -68,6 +68,7 @@ class Dispatcher:
         self._tally = tally
         #: URLs that were requested and have no record yet; emptied by the recorder
         self.open: set[str] = set()
+        self._robots_hops: dict[str, tuple[str, int]] = {}  # where the robots.txt of an origin was moved to
         self._cursor = ""  # hosts behind it have not been offered to the window in this round
         self._hosts_on_disk = True
 
@@ -145,7 +146,8 @@ class Dispatcher:
             if robots is None:
                 self._window.give_back(host, entry)
                 host.held = True
-                self._request(host, Request(f"{origin}/robots.txt", tag=RobotsVisit(host, origin, 0), once=True), now)
+                url, hops = self._robots_hops.pop(origin, (f"{origin}/robots.txt", 0))
+                self._request(host, Request(url, tag=RobotsVisit(host, origin, hops), once=True), now)
             elif robots.allows(entry.url):
                 host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
                 tag = PageVisit(host, entry)
@@ -180,8 +182,7 @@ class Dispatcher:
         host, robots = visit.host, None
         host.held = False
         if type(result) is Response and target and visit.hops < MAX_HOPS:
-            host.held = True
-            self._request(host, Request(target, tag=RobotsVisit(host, visit.origin, visit.hops + 1)), now)
+            self._robots_hops[visit.origin] = target, visit.hops + 1  # asked for when the delay is over
         elif type(result) is Response and result.status < 500 and result.status != 429:
             robots = self._desk.answered(visit.origin, result.status, result.content, now)
             host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
