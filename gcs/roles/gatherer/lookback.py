@@ -1,8 +1,9 @@
-"""Looking back: when a range was lost with its owner's disk, the links into it are found again in what we have stored.
+"""Looking back: when a range was lost with its owner's disk, what we have stored tells a part of what it held.
 
-Seeds are links, too: nobody else may point to them. Records of gatherers that are in the plan are theirs to look
+First the pages of the range that are stored here, from when it was ours: they need not be fetched again. Then the links
+into it, and the seeds in it, to which nobody may point. Records of gatherers that are in the plan are theirs to look
 through; those of others, which have left, are everybody's who can read them. It begins anew after a restart, and
-finding a link twice does no harm.
+finding something twice does no harm.
 
 Invariant: until it is done, the ranges to look for stand in the frontier's notes.
 """
@@ -15,7 +16,8 @@ from gcs.core import ranges
 from gcs.core.page import PageRecord
 from gcs.core.ranges import Range, Ranges
 from gcs.core.sortkey import sort_key
-from gcs.ports.frontier import Entry, Frontier
+from gcs.ports.frontier import Entry, Frontier, Mark
+from gcs.ports.frontier.key import short
 
 #: records that are looked through per turn
 SLICE_RECORDS = 200
@@ -29,7 +31,7 @@ class LookBack:
         self._me, self._frontier, self._records = me, frontier, records
         packed = frontier.note(NOTE)
         self._lost: Ranges = msgspec.msgpack.decode(packed, type=tuple[Range, ...]) if packed else ()
-        self._rest: Iterator[PageRecord] | None = None
+        self._rest: Iterator[tuple[PageRecord, bool]] | None = None
         #: all seeds ever given, and which links of a page at that depth belong to the crawl; set by the gatherer
         self.seeds: Callable[[], Iterable[str]] = tuple
         self.admit: Callable[[list[str], int], list[str]] = lambda urls, _: urls
@@ -44,23 +46,33 @@ class LookBack:
         self._set(ranges.unite((*self._lost, *lost)))
         self._rest = None
 
-    def step(self, team: Container[str]) -> list[Entry]:
-        """Look through some records; returns the links found."""
+    def step(self, team: Container[str]) -> tuple[list[Entry], list[tuple[bytes, Mark]]]:
+        """Look through some records; returns the links and the marks found."""
+        links: list[Entry] = []
+        marks: list[tuple[bytes, Mark]] = []
         if not self._lost:
-            return []
-        found: list[Entry] = []
+            return links, marks
         if self._rest is None:
-            self._rest = self._records()
-            found += [Entry(url) for url in self.seeds() if ranges.contains(self._lost, sort_key(url))]
+            self._rest = self._twice()
         for _ in range(SLICE_RECORDS):
-            record = next(self._rest, None)
+            record, second = next(self._rest, (None, True))
             if record is None:
+                links += [Entry(url) for url in self.seeds() if ranges.contains(self._lost, sort_key(url))]
                 self._set(())
                 self._rest = None
                 break
-            if record.gatherer == self._me or record.gatherer not in team:
-                found += self._links(record)
-        return found
+            if record.gatherer != self._me and record.gatherer in team:
+                continue
+            if second:
+                links += self._links(record)
+            elif ranges.contains(self._lost, key := short(sort_key(record.url))):
+                marks.append((key, Mark.FAILED if record.failure else Mark.DONE))
+        return links, marks
+
+    def _twice(self) -> Iterator[tuple[PageRecord, bool]]:
+        for second in (False, True):
+            for record in self._records():
+                yield record, second
 
     def _links(self, record: PageRecord) -> Iterator[Entry]:
         into = [url for url in record.outlinks if ranges.contains(self._lost, sort_key(url))]

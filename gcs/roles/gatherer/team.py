@@ -194,7 +194,12 @@ class Team:
         self._hand_over(plan, open_urls, put_back, host_states)
         released = self._hand_overs.released()
         new += self._router.forward(released)
-        new += self._router.route(self.look_back.step(plan.gatherers))
+        links, marks = self.look_back.step(plan.gatherers)
+        if marks:
+            seen = [(key, mark.value.decode()) for key, mark in marks]
+            found = HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [], seen)
+            new += self._accept(found, plan, open_urls, put_back)
+        new += self._router.route(links)
         if self._census.step() or released or not self.look_back.is_done:
             self.wake()
         return new

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gcs.core.page import PageRecord
 from gcs.core.sortkey import LAST_KEY, sort_key
-from gcs.ports.frontier import Frontier, FrontierSettings
+from gcs.ports.frontier import Frontier, FrontierSettings, Mark
 from gcs.roles.gatherer.lookback import SLICE_RECORDS, LookBack
 
 from .pages import record
@@ -24,10 +24,9 @@ def test_look_back_finds_links_into_lost_ranges_in_slices_and_after_a_crash(tmp_
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     records = [record(number) for number in range(2 * SLICE_RECORDS + 1)]
     look_back = looking(frontier, records)
-    assert look_back.step(("a",)) == []
+    assert look_back.step(("a",)) == ([], [])
     look_back.begin(LOST)
-    found = look_back.step(("a",))
-    assert len(found) == SLICE_RECORDS
+    look_back.step(("a",))
     assert not look_back.is_done
     frontier.commit()
     frontier.close()
@@ -35,7 +34,10 @@ def test_look_back_finds_links_into_lost_ranges_in_slices_and_after_a_crash(tmp_
     look_back = looking(frontier, records)
     found = []
     while not look_back.is_done:
-        found += look_back.step(("a",))
+        links, marks = look_back.step(("a",))
+        assert len(links) <= SLICE_RECORDS
+        assert marks == []
+        found += links
     assert {entry.url for entry in found} == {f"http://lost.example/{number}" for number in range(len(records))}
     assert {(entry.depth, entry.parent[:17]) for entry in found} == {(4, "http://a.example/")}
     frontier.commit()
@@ -51,11 +53,24 @@ def test_look_back_reads_its_own_records_and_those_of_gatherers_that_have_left(t
     look_back.begin(((b"", LAST_KEY),))
     look_back.admit = lambda urls, depth: [url for url in urls if "kept" not in url and depth]
     look_back.seeds = lambda: ["http://seed.example/"]
-    found = look_back.step(("a", "b"))
-    assert [(entry.url, entry.depth) for entry in found] == [
-        ("http://seed.example/", 0),
+    links, marks = look_back.step(("a", "b"))
+    assert [(entry.url, entry.depth) for entry in links] == [
         ("http://lost.example/0", 4),
         ("http://lost.example/2", 4),
         ("http://lost.example/3", 3),
+        ("http://seed.example/", 0),
     ]
+    assert marks == [(sort_key(f"http://a.example/{number}"), Mark.DONE) for number in (0, 2, 3)]
+    frontier.close()
+
+
+def test_look_back_tells_what_is_stored_before_the_links_that_lead_there(tmp_path: Path) -> None:
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    records = [record(number) for number in range(SLICE_RECORDS + 1)]
+    look_back = looking(frontier, records)
+    look_back.begin(((b"", LAST_KEY),))
+    links, marks = look_back.step(("a",))
+    assert (len(links), len(marks)) == (0, SLICE_RECORDS)
+    links, marks = look_back.step(("a",))
+    assert (len(links), len(marks)) == (2 * (SLICE_RECORDS - 1), 1)
     frontier.close()
