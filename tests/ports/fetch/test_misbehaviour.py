@@ -212,9 +212,9 @@ async def test_slow_but_steady_answer_is_a_response(serve, ask) -> None:
         await conversation.send(HEAD + b"Content-Length: 200\r\n\r\n")
         for _ in range(20):
             await conversation.send(b"x" * 10)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.06)
 
-    result = await ask((await serve(steady)).url, slow_s=0.1, slow_bytes_per_s=10, first_byte_timeout_s=0.2)
+    result = await ask((await serve(steady)).url, slow_s=0.5, slow_bytes_per_s=2, first_byte_timeout_s=2.0)
     assert not isinstance(result, Failure), result
     assert result.body == b"x" * 200
 
