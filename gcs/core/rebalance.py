@@ -100,17 +100,18 @@ def refreshed(old: Plan, hot: tuple[str, ...]) -> Plan:
 
 
 def recovered(old: Plan, running: Sequence[str], dead: Collection[str], *, committed: bool) -> Plan:
-    """The same plan without the dead: what they owned, or had to hand over, is lost and begun anew by others.
+    """The same plan without the dead: what they owned, or had to hand over, is lost and begun anew by those who run.
 
+    Who is dead and runs has lost its disk: it begins anew with the others.
     `committed`: all that the old plan moves is handed over. If not, what the living owe one another stays due.
     """
     due = () if committed else old.moves
     lost = [(low, high) for low, high, owner in old.ranges() if owner in dead]
     lost += [(move.low, move.high) for move in due if move.loser in dead]
     lost += [] if committed else old.lost
-    gatherers = tuple(sorted({*running, *old.gatherers} - set(dead)))
+    gatherers = tuple(sorted({*old.gatherers} - set(dead) | {*running}))
     owners = [old.gatherers[owner] for owner in old.owners]
-    held = {name: owners.count(name) for name in running}
+    held = {name: 0 if name in dead else owners.count(name) for name in running}
     for at, owner in enumerate(owners):
         if owner in dead:
             owners[at] = min(held, key=lambda name: (held[name], name))

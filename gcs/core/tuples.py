@@ -229,8 +229,9 @@ class Member(Posted, frozen=True, array_like=True):
     #: epoch of the plan by which it routes, and of the last one whose hand-overs it has finished
     epoch: int = 0
     settled_epoch: int = 0
-    #: running, paused, leaving (it hands over, then goes), ghost (so does another process in its name), or gone:
-    #: it has handed over everything and counts no longer; posted as the last one, so that it is not taken for dead
+    #: running, paused, leaving (it hands over, then goes), ghost (so does another process in its name), blank (the plan
+    #: counts on what was on its disk, and that is gone), or gone: it has handed over everything and counts no longer;
+    #: posted as the last one, so that it is not taken for dead
     state: str = "running"
     #: nothing queued, in flight, in the c-queues, taken or kept: it will not act unless a tuple arrives
     passive: bool = False

@@ -40,7 +40,7 @@ from gcs.settings import Settings, load
 
 KILL, STOP, LEAVE, JOIN, REDIS = KINDS = ("kill", "stop", "leave", "join", "redis")
 #: what is drawn from, shuffled, until the crawl is nearly done; Redis has its own times
-DECK = (KILL, KILL, KILL, STOP, STOP, LEAVE, LEAVE, JOIN, JOIN, JOIN)
+DECK = (KILL, KILL, STOP, STOP, LEAVE, JOIN, JOIN, JOIN)
 #: share of the pages after which there is peace
 NEARLY = 0.9
 #: seconds from then on in which the crawl has to end, and its processes after it

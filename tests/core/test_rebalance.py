@@ -255,6 +255,18 @@ def test_recovered_plan_also_gives_up_what_the_dead_had_still_to_hand_over():
     assert new.leavers == ("g5",)
 
 
+def test_recovered_plan_lets_one_that_lost_its_disk_begin_anew():
+    old = Plan(5, ("g1", "g2"), (b"", b"b", b"c", b"d"), (0, 1, 1, 1))
+    new = recovered(old, ("g1", "g2"), {"g2"}, committed=True)
+    assert new.gatherers == ("g1", "g2")
+    assert new.lost == ((b"b", LAST_KEY),)
+    assert new.owner_of(b"") == "g1"
+    assert "g2" in {new.owner_of(b"b"), new.owner_of(b"c"), new.owner_of(b"d")}
+    alone = recovered(Plan(5, ("g2",), (b"",), (0,)), ("g2",), {"g2"}, committed=True)
+    assert alone.lost == ((FIRST_KEY, LAST_KEY),)
+    assert alone.ranges_of("g2") == [(FIRST_KEY, LAST_KEY)]
+
+
 def test_recovered_plan_keeps_a_leaver_that_still_owns_something():
     old = Plan(5, ("g1", "g2", "g3"), (b"", b"b", b"c"), (0, 1, 2))
     new = recovered(old, ("g1",), {"g2"}, committed=True)  # g3 is leaving

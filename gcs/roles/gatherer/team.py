@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from gcs.core import codec
+from gcs.core import codec, ranges
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
 from gcs.core.politeness import Turn
@@ -83,6 +83,7 @@ class Team:
         self._settled_epoch = 0  # as of the last commit
         self._blocks_received = 0
         self._has_left = False
+        self._is_blank = False
         self.turns: dict[str, Turn] = {}
         self.received_hosts: list[HostState] = []  # filled by begin; emptied by the gatherer
         self.leaving = ghost
@@ -96,6 +97,10 @@ class Team:
         self._router.traffic = traffic
         packed = self._frontier.note("plan")
         plan = Plan.decode(packed) if packed else None
+        if not packed:
+            self._is_blank = self._misses(await self.observer.space.read(template(PlanPosted)))
+            if self._is_blank:
+                events.warning("blank", gatherer=self.me)
         if packed and plan:
             await self._restore_plan(PlanPosted(plan.epoch, 0, packed))
             self._plan_posted = packed
@@ -299,7 +304,18 @@ class Team:
 
     def _is_news(self, posted: PlanPosted) -> bool:
         """Whether to go over to this plan. Two of one epoch: the whiteboard forgot ours before another saw it."""
+        if self._is_blank and self._misses(posted):
+            return False  # the leader has to see first that we do not have what is ours
         return posted.epoch > self.epoch or (posted.epoch == self.epoch and posted.plan != self._plan_posted)
+
+    def _misses(self, posted: PlanPosted | None) -> bool:
+        """Whether a plan counts on what was on our disk, of which we know nothing."""
+        if posted is None:
+            return False
+        plan = Plan.decode(posted.plan)
+        due = [] if posted.committed else [(move.low, move.high) for move in plan.moves if move.winner == self.me]
+        begun = () if posted.committed else plan.lost
+        return bool(ranges.subtract(plan.ranges_of(self.me), ranges.unite((*due, *begun))))
 
     def _adopt(self, posted: PlanPosted) -> list[Entry]:
         old, plan = self._router.plan, Plan.decode(posted.plan)
@@ -313,7 +329,7 @@ class Team:
             self._note_losses(old, plan)
         self._census.adopt(plan)
         self._begin_turns(plan)
-        self._plan_posted = posted.plan
+        self._plan_posted, self._is_blank = posted.plan, False
         self._frontier.set_note("plan", posted.plan)
         events.info("adopted", gatherer=self.me, epoch=plan.epoch, superpages=self.superpages)
         return self.route(ours)
@@ -399,6 +415,12 @@ class Team:
             if self.me in owners:
                 self.turns[host_name(host)] = Turn(owners.index(self.me), len(owners))
 
+    @property
+    def _state(self) -> str:
+        if self._is_blank:
+            return "blank"
+        return "ghost" if self._ghost else "leaving" if self.leaving else "running"
+
     def _member(self) -> Member:
         self._beats += 1
         return Member(
@@ -406,7 +428,7 @@ class Team:
             run=self.run,
             epoch=self.epoch,
             settled_epoch=self._settled_epoch if self._is_settled else 0,
-            state="ghost" if self._ghost else "leaving" if self.leaving else "running",
+            state=self._state,
             passive=self.is_passive,
             blocks_sent=self.observer.blocks_sent,
             blocks_received=self._blocks_received,

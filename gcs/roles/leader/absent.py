@@ -3,6 +3,7 @@
     missing      no heartbeat for a lease  →  a ghost is asked for: a process that opens its directory and, in its
                  name, hands everything over; asked again every few beats. It may also come back by itself
     given up     after `recover_s` of that: a plan without it, which calls its ranges lost
+    blank        it is there again, under its name, but without its disk: its ranges are lost at once
 
 filled and emptied by: each step, from the board. Nothing else is decided while somebody is missing.
 """
@@ -13,7 +14,7 @@ from gcs.core.rebalance import recovered
 from gcs.core.team import TeamSettings
 from gcs.errors import GcsError
 from gcs.events import Events
-from gcs.roles.leader.board import Board, View
+from gcs.roles.leader.board import BLANK, Board, View
 
 #: asks for a gatherer to be run as a ghost by this process; False if its directory cannot be reached or is in use
 Ghost = Callable[[str], Awaitable[bool]]
@@ -47,10 +48,11 @@ class Absent:
         for name in missing:
             if view.now >= self._retry[name]:
                 await self._raise(name, view)
+        blank = _blank(view)
         overdue = [name for name in missing if view.now - self._since[name] >= self._settings.recover_s]
-        if overdue and view.active:
-            await self._give_up(overdue, view)
-        return bool(missing)
+        if (overdue or blank) and (view.active or blank):
+            await self._give_up([*overdue, *blank], [*view.active, *blank], view)
+        return bool(missing or blank)
 
     def has_left(self, name: str, view: View) -> bool:
         """Whether a leaver has gone in good order: it has said so, or its ghosts find nothing to do."""
@@ -74,9 +76,9 @@ class Absent:
             events.info("missing", gatherer=name)
         self._retry[name] = now + (self._settings.lease_s if raised else RETRY_BEATS * self._settings.beat_s)
 
-    async def _give_up(self, dead: list[str], view: View) -> None:
+    async def _give_up(self, dead: list[str], heirs: list[str], view: View) -> None:
         assert view.plan is not None and view.posted is not None
-        plan = recovered(view.plan, view.active, dead, committed=view.posted.committed)
+        plan = recovered(view.plan, heirs, dead, committed=view.posted.committed)
         plan = await self._board.publish(plan, view)
         events.warning("lost", epoch=plan.epoch, gatherers=",".join(dead), ranges=len(plan.lost))
 
@@ -85,6 +87,12 @@ def _missing(view: View) -> list[str]:
     """Who owes the plan something and is not there."""
     assert view.plan is not None
     return [name for name in (*view.plan.gatherers, *_leavers(view)) if name not in view.members]
+
+
+def _blank(view: View) -> list[str]:
+    """Who is in the plan, and is there, but has forgotten what it had."""
+    assert view.plan is not None
+    return [name for name in view.plan.gatherers if name in view.members and view.members[name].state == BLANK]
 
 
 def _leavers(view: View) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ from gcs.ports.space.port import Holds, Space
 SEEDS, LEADER = "seeds", "leader"
 #: states of members that crawl, and of those that hand over what they own, to go
 ACTIVE, LEAVING, GONE = frozenset({"running", "paused"}), frozenset({"leaving", "ghost"}), "gone"
+#: state of a member that the plan counts on, but whose disk is not the one it had
+BLANK = "blank"
 
 
 class DeposedError(GcsError):

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gcs.cli import assembly
@@ -299,6 +300,34 @@ async def test_team_follows_the_board_when_it_shows_another_plan_of_our_epoch(tm
         await team.plan({b"": "b"}, lost=ALL)
         await team.until(lambda members: members["b"].figures["superpages"] == 1 and members["b"].settled_epoch)
         await team.until(lambda members: members["a"].figures["superpages"] == 0)
+
+
+async def test_team_is_told_by_a_gatherer_that_comes_back_without_its_disk(tmp_path: Path) -> None:
+    """It would wait for ever for ranges that nobody will hand over, or crawl them as if they were empty."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=150, latency_s=0.01), fetch__connections=4) as team:
+        team.join("a", "b")
+        border = hosts(team)[4]
+        owners = {b"": "a", border: "b"}
+        await team.plan(owners, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.settled()
+        await team.until(lambda _: len(team.web.log.hits) > 60)
+        [posted] = await team.space.scan(template(PlanPosted))
+        await team.space.out(msgspec.structs.replace(posted, committed=True))
+        await die(team, "b")
+        (tmp_path / "state" / "b").rename(tmp_path / "gone")
+        for file in (tmp_path / "summaries").glob("b-*"):
+            file.unlink()
+        team.join("b")
+        await team.until(lambda members: members.get("b") and members["b"].state == "blank")
+        beat = (await team.members())["b"].beat
+        await team.until(lambda members: members["b"].beat > beat + 2)
+        assert (await team.members())["b"].epoch == 0
+        await team.plan(owners, lost=((border, LAST_KEY),))
+        await team.finish()
+        stored = team.pages()
+        assert len(stored) == len(set(stored))
+        assert set(stored) == survey(team.web.web).pages
 
 
 async def die(team: Team, name: str) -> None:

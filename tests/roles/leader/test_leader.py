@@ -147,6 +147,20 @@ async def test_leader_raises_a_ghost_for_a_dead_member():
     assert crew.imbalance() <= 0.15
 
 
+async def test_leader_gives_up_at_once_what_was_on_a_disk_that_is_gone():
+    """A member of the plan is back under its name, with an empty disk: waiting for it would not help."""
+    crew = await giant(*FIVE)
+    await crew.pass_time(10)
+    before = await crew.plan()
+    crew.reachable = False
+    crew.kill("g4")
+    await crew.space.out(Member("g4", "another run", state="blank"), ttl_s=60)
+    await crew.pass_time(2)
+    plan = next(plan for plan in crew.plans if plan.epoch > before.epoch)
+    assert plan.lost == tuple(before.ranges_of("g4"))
+    assert set(plan.gatherers) == set(FIVE)
+
+
 async def test_leader_gives_a_dead_member_up_only_after_a_while():
     crew = await giant(*FIVE)
     await crew.pass_time(10)
