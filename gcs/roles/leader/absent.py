@@ -21,8 +21,6 @@ Ghost = Callable[[str], Awaitable[bool]]
 
 #: beats between two tries to raise a ghost
 RETRY_BEATS = 4
-#: ghosts of one leaver after which it counts as gone although nobody has seen it say so
-ENOUGH_GHOSTS = 3
 
 events = Events("leader")
 
@@ -37,40 +35,35 @@ class Absent:
         #: since when each one is missing, and when a ghost is asked for next
         self._since: dict[str, float] = {}
         self._retry: dict[str, float] = {}
-        #: (epoch, name) of the ghosts that I raised, one for each time
-        self._raised: list[tuple[int, str]] = []
+        #: those of them for whom I have raised a ghost
+        self._raised: set[str] = set()
 
     async def step(self, view: View) -> bool:
         """Do what can be done; says whether somebody is missing."""
-        missing = [name for name in _missing(view) if not self.has_left(name, view)]
+        missing = _missing(view)
         self._since = {name: self._since.get(name, view.now) for name in missing}
         self._retry = {name: self._retry.get(name, view.now) for name in missing}
+        self._raised.intersection_update(missing)
         for name in missing:
             if view.now >= self._retry[name]:
-                await self._raise(name, view)
+                await self._raise(name, view.now)
         blank = _blank(view)
         overdue = [name for name in missing if view.now - self._since[name] >= self._settings.recover_s]
         if (overdue or blank) and (view.active or blank):
             await self._give_up([*overdue, *blank], [*view.active, *blank], view)
         return bool(missing or blank)
 
-    def has_left(self, name: str, view: View) -> bool:
-        """Whether a leaver has gone in good order: it has said so, or its ghosts find nothing to do."""
-        if name not in _leavers(view) or name in view.members:
-            return False
-        return name in view.gone or self._raised.count((view.epoch, name)) >= ENOUGH_GHOSTS
-
-    async def _raise(self, name: str, view: View) -> None:
-        now = view.now
+    async def _raise(self, name: str, now: float) -> None:
         try:
             raised = await self._ghost(name)
         except GcsError as error:
             events.warning("ghost_failed", gatherer=name, reason=str(error))
             raised = False
-        if raised:
-            # it has its own lease to show up, and begins to be missing anew
+        if raised and name not in self._raised:
+            # it has time of its own to show up; but if ghosts come to nothing again and again, that is no delay
             self._since[name] = now
-            self._raised.append((view.epoch, name))
+            self._raised.add(name)
+        if raised:
             events.info("ghost", gatherer=name)
         elif self._since[name] == now:
             events.info("missing", gatherer=name)
@@ -84,9 +77,10 @@ class Absent:
 
 
 def _missing(view: View) -> list[str]:
-    """Who owes the plan something and is not there."""
+    """Who owes the plan something and is not there. A leaver may go, when it has said that it owes nothing any more."""
     assert view.plan is not None
-    return [name for name in (*view.plan.gatherers, *_leavers(view)) if name not in view.members]
+    leavers = [name for name in _leavers(view) if name not in view.gone]
+    return [name for name in (*view.plan.gatherers, *leavers) if name not in view.members]
 
 
 def _blank(view: View) -> list[str]:

@@ -103,7 +103,7 @@ class Office:
         assert plan is not None and posted is not None
         if posted.committed:
             return True
-        left = [name for name in plan.leavers if self._absent.has_left(name, view)]
+        left = view.gone.intersection(plan.leavers)
         if all(name in left or _is_settled(view, name) for name in (*plan.gatherers, *plan.leavers)):
             await self._board.commit(posted)
             events.info("committed", epoch=plan.epoch)

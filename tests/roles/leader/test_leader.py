@@ -147,6 +147,27 @@ async def test_leader_raises_a_ghost_for_a_dead_member():
     assert crew.imbalance() <= 0.15
 
 
+async def test_leader_gives_up_a_dead_member_whose_ghosts_come_to_nothing():
+    """Its disk is there, but cannot be read: every ghost dies as it starts."""
+    crew = await giant(*FIVE)
+    await crew.pass_time(10)
+    before = await crew.plan()
+
+    async def stillborn(name: str) -> bool:
+        crew.ghosts.append(name)
+        return True
+
+    crew.raise_ghost = stillborn
+    for process in crew.processes.values():
+        process.leader._orders = replace(process.leader._orders, ghost=stillborn)
+        process.leader._office = None
+    crew.kill("g4")
+    await crew.pass_time(SETTINGS.recover_s + SETTINGS.lease_s + 3)
+    plan = next(plan for plan in crew.plans if plan.epoch > before.epoch)
+    assert len(crew.ghosts) > 2
+    assert plan.lost == tuple(before.ranges_of("g4"))
+
+
 async def test_leader_gives_up_at_once_what_was_on_a_disk_that_is_gone():
     """A member of the plan is back under its name, with an empty disk: waiting for it would not help."""
     crew = await giant(*FIVE)
