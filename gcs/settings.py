@@ -19,11 +19,13 @@ from typing import Any, Literal
 import msgspec
 
 from gcs import __version__
+from gcs.core.helpers import HelperSettings
 from gcs.core.politeness import Politeness
 from gcs.core.team import TeamSettings
 from gcs.core.traps import Guard
 from gcs.core.urls import Rules
 from gcs.errors import SettingsError
+from gcs.ports.desk import Terms
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.settings import StoreSettings
@@ -90,6 +92,7 @@ class Settings:
     summary: SummarySettings = field(default_factory=SummarySettings)
     frontier: FrontierSettings = field(default_factory=FrontierSettings)
     team: TeamSettings = field(default_factory=TeamSettings)
+    helpers: HelperSettings = field(default_factory=HelperSettings)
     space: SpaceSettings = field(default_factory=SpaceSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
 
@@ -137,6 +140,14 @@ def with_user_agent(settings: Settings) -> Settings:
     contact = f" (+{settings.crawl.contact})" if settings.crawl.contact else ""
     fetch = dataclasses.replace(settings.fetch, user_agent=f"gcs/{__version__}{contact}")
     return dataclasses.replace(settings, fetch=fetch)
+
+
+def terms(settings: Settings) -> Terms:
+    """What a helper has to know of a crawl; without what is of one machine only, or secret."""
+    settings = with_user_agent(settings)
+    fetch = dataclasses.replace(settings.fetch, proxy=None, ca_file=None)
+    heed, lease_s = settings.politeness.nofollow, settings.helpers.lease_s
+    return Terms(settings.crawl.name, fetch, settings.urls, settings.summary, heed, lease_s)
 
 
 def types() -> dict[str, Any]:

@@ -17,8 +17,6 @@ from typing import ClassVar
 
 import msgspec
 
-from gcs.core.page import PageRecord
-
 
 class Tuple(msgspec.Struct, frozen=True, array_like=True):
     """What all tuples have in common."""
@@ -127,80 +125,134 @@ class HandOver(Consumed, frozen=True, array_like=True):
 # -- helpers -----------------------------------------------------------------------------------------------
 
 
-class Errand(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One URL that a helper may fetch now."""
+class Means(StrEnum):
+    """By which means an errand is to be done."""
 
-    url: str
-    parent: str = ""
-    depth: int = 0
-    etag: str = ""
-    last_modified: str = ""
-    #: only a helper with a browser shall take it
-    render: bool = False
+    PLAIN = "plain"  # one HTTP GET
+    BROWSER = "browser"  # a page that is written by its scripts: load it in a browser
 
 
 class UrlTS(Consumed, frozen=True, array_like=True):
-    """The paper's URLTS: URLs that a gatherer's politeness has released and that it lets others fetch.
+    """The paper's URLTS: an errand. One URL that a gatherer's politeness has released, for somebody else to fetch now.
 
-    written by: a gatherer
-    taken by: any helper of the pool whose inbox it is, under a short lease; what a vanished one held returns
-    lifetime: until the helper has put the summaries, or its expiry (the gatherer then fetches by itself)
+    The gatherer asks the host nothing more until the summary is there, or until nobody can be at it any more: an errand
+    can be taken, and its lease renewed, until it expires; who holds it starts and ends within its lease.
+
+    written by: a gatherer, into the inbox of its pool (`core.helpers.pool`), with a lifetime
+    taken by: a helper of that pool (or the gateway for one), under a short lease; what a vanished one held returns.
+        And by its own gatherer, which calls it back
+    lifetime: until its summary is put, or its expiry; the gatherer then fetches by itself
     """
 
     name = "urlts"
     code = 3
+    version = 2
 
     gatherer: str
-    #: the gatherer's number for this errand list
+    #: of the gatherer: an errand of an earlier run of it counts no longer
+    run: str
+    #: the gatherer's number for this errand; with gatherer and run it is unique
     number: int
-    errands: list[Errand]
-
-
-class Finding(msgspec.Struct, frozen=True, array_like=True):
-    """What a helper brings back for one URL: a record, or the reason why there is none."""
-
     url: str
-    record: PageRecord | None = None
-    failure: str = ""
-    #: request head, status line, headers and body for the WARC, where the gatherer asks for them
-    request_head: bytes = b""
-    response_head: bytes = b""
-    body: bytes = b""
-    ip: str = ""
-    elapsed_s: float = 0.0
+    #: seconds that whoever takes it holds it, from the moment at which it began to take
+    lease_s: float
+    epoch: int = 0
+    place: str = ""
+    means: Means = Means.PLAIN
+    #: validators of the copy that the gatherer holds; with them the server may answer 304
+    etag: str = ""
+    last_modified: str = ""
+    #: not to be sent twice, even where the server hangs up: its host is owed a delay
+    once: bool = False
+    #: the summary shall bring request head and body, for the WARC
+    payload: bool = False
+
+    @property
+    def id(self) -> str:
+        """By which a summary is matched with its errand."""
+        return f"{self.gatherer}/{self.run}/{self.number}"
 
 
 class SummaryTS(Consumed, frozen=True, array_like=True):
-    """The paper's SummaryTS: the summaries of one errand list. Late and double ones are harmless.
+    """The paper's SummaryTS: what became of one errand. A late or a double one is harmless.
 
-    written by: a helper (or the gateway in its name)
-    taken by: the gatherer whose errands they were, which goes on as if it had fetched the pages
-    lifetime: until the gatherer has stored the records
+    written by: a helper, or the gateway in its name (links canonical, sizes checked)
+    taken by: the gatherer whose errand it was, from its own inbox; it goes on as if it had fetched the page
+    lifetime: until the gatherer has taken it; if it dies then, it fetches the page again
     """
 
     name = "summaryts"
     code = 4
+    version = 2
 
-    helper: str
+    #: of the errand, word for word
+    gatherer: str
+    run: str
     number: int
-    findings: list[Finding]
+    url: str
+    #: who was there
+    helper: str
+    #: of the answer, whatever it was; 0 if there was none
+    status: int = 0
+    #: without a status: a `FailureKind`, or "" for "I have not tried: fetch it yourself"
+    failure: str = ""
+    message: str = ""
+    reason: str = ""
+    http_version: str = "1.1"
+    #: as sent, in order
+    headers: list[tuple[str, str]] = []
+    ip: str = ""
+    #: seconds since the epoch, by the helper's clock
+    started_at: float = 0.0
+    elapsed_s: float = 0.0
+    #: of the body as sent, and its digest: "sha1:BASE32"
+    size_bytes: int = 0
+    digest: str = ""
+    #: where the content belongs (rel=canonical, or the URL itself); canonical, as are the outlinks
+    final_url: str = ""
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    text: str = ""
+    simhash: int = 0
+    outlinks: list[str] = []
+    #: the page asks not to be indexed
+    noindex: bool = False
+    #: a list of links made for crawlers (a sitemap), and no page
+    source: bool = False
+    #: for the WARC, where the errand asks for them; without a request head there is no payload
+    request_head: bytes = b""
+    body: bytes = b""
+
+    @property
+    def id(self) -> str:
+        """Of its errand."""
+        return f"{self.gatherer}/{self.run}/{self.number}"
 
 
 class HelperBeat(Posted, frozen=True, array_like=True):
     """A helper is at work.
 
-    written by: a helper (or the gateway), every few seconds
-    taken by: nobody; read by gatherers (mean help in their rate) and the station
+    written by: a helper (or the gateway for one), every second or so
+    taken by: the helper when it ends; read by gatherers, who lend as much as the helpers of their pool can hold, and
+        by the station
     lifetime: a few beats
     """
 
     name = "helper"
     code = 5
+    version = 2
 
     helper: str
-    pool: str
+    place: str = ""
+    means: Means = Means.PLAIN
+    #: errands that it does at once; 0 while it rests
+    connections: int = 1
     pages: int = 0
+    bytes: int = 0
     pages_per_s: float = 0.0
+    #: seconds since the epoch at which it began
+    since: float = 0.0
 
     @property
     def key(self) -> str:
