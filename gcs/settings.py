@@ -34,7 +34,15 @@ from gcs.ports.summarise.options import SummarySettings
 
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
-NOT_SETTINGS = frozenset({"GCS_SPACE"})
+NOT_SETTINGS = frozenset(
+    {
+        "GCS_SPACE",
+        "GCS_STATION_LISTEN",
+        "GCS_STATION_VIEW_TOKEN",
+        "GCS_STATION_CONTROL_TOKEN",
+        "GCS_STATION_HELPER_TOKEN",
+    }
+)
 #: what can be part of a file name and of a key of the whiteboard
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 #: what can stand in the comment of a User-Agent

@@ -23,6 +23,8 @@ COMMANDS = {
     "stop": ("gcs.cli.control", "Stop a running crawl; its state is kept."),
     "rebalance": ("gcs.cli.control", "Ask the leader of a running crawl to share the work anew."),
     "seed": ("gcs.cli.control", "Add seeds to a running crawl."),
+    "station": ("gcs.cli.station", "Serve the page from which a crawl is watched and run, its API and its metrics."),
+    "token": ("gcs.cli.token", "Make, list and revoke tokens of the station."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
     "settings": ("gcs.cli.settings", "List every setting with its default."),
     "space": ("gcs.cli.space", "Look at the whiteboard."),

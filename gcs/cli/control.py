@@ -30,8 +30,8 @@ def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[Space], Awaitable[None]]) -> None:
-    """Do something at the whiteboard of a crawl."""
+async def locate(output: Path, url: str | None, crawl: str | None) -> tuple[str, str]:
+    """The whiteboard and the name of a crawl."""
     place = url or address_of(output / "state" / "space")
     if place is None:
         raise UsageError(f"{output}: no team is crawling here; give the DIR of a running gcs crawl -n, or --space")
@@ -40,6 +40,12 @@ async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[
         if len(names) != 1:
             raise UsageError(f"{place} has the crawls {', '.join(names) or '(none)'}: choose with --crawl NAME")
         crawl = names[0]
+    return place, crawl
+
+
+async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[Space], Awaitable[None]]) -> None:
+    """Do something at the whiteboard of a crawl."""
+    place, crawl = await locate(output, url, crawl)
     space = await open_space(place, crawl=crawl, name="user", settings=SpaceSettings(patience_s=5.0))
     try:
         await do(space)

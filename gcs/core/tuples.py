@@ -476,6 +476,34 @@ class RobotsNote(Posted, frozen=True, array_like=True):
         return self.origin
 
 
+# -- the station -------------------------------------------------------------------------------------------
+
+
+class Access(Posted, frozen=True, array_like=True):
+    """A token of the station, as far as it is kept: its hash, and what it is for (`core.access`).
+
+    written by: `gcs token create`
+    taken by: `gcs token revoke`; read by the station
+    lifetime: until it is revoked or expires
+    """
+
+    name = "access"
+    code = 30
+
+    #: for people: the first digits of the hash
+    id: str
+    role: str
+    digest: bytes
+    label: str = ""
+    #: seconds since the epoch; it never expires if 0
+    created_at: float = 0.0
+    expires_at: float = 0.0
+
+    @property
+    def key(self) -> str:
+        return self.id
+
+
 #: every type that may stand on the whiteboard
 TUPLES: tuple[type[Tuple], ...] = (
     UrlBlock,
@@ -493,5 +521,6 @@ TUPLES: tuple[type[Tuple], ...] = (
     Seeds,
     RobotsNote,
     Charter,
+    Access,
 )
 BY_NAME: dict[str, type[Tuple]] = {kind.name: kind for kind in TUPLES}

@@ -1,0 +1,81 @@
+"""`gcs token`: the tokens of the station. The whiteboard keeps their hashes; a token itself is shown once."""
+
+import asyncio
+import secrets
+import time
+from pathlib import Path
+
+import click
+import msgspec
+
+from gcs.cli.control import at_crawl, visit
+from gcs.core.access import SECRET_BYTES, Role, entry, new_token
+from gcs.core.template import template
+from gcs.core.tuples import Access
+from gcs.errors import UsageError
+from gcs.ports.space import Space
+
+DAY_S = 86_400.0
+
+
+@click.group()
+def token() -> None:
+    """Make, list and revoke tokens of the station."""
+
+
+@token.command()
+@click.argument("role", type=click.Choice([str(role) for role in Role]))
+@click.option("--label", default="", help="Who it is for.")
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), metavar="N", help="How long it is good. [for ever]"
+)
+@at_crawl
+def create(role: str, label: str, days: float | None, output: Path, url: str | None, crawl: str | None) -> None:
+    """Make a token and print it: view may look, control may act too, helper may help and nothing else."""
+    made, now = new_token(secrets.token_bytes(SECRET_BYTES)), time.time()
+    key = entry(made, Role(role), label=label, created_at=now, expires_at=now + days * DAY_S if days else 0.0)
+
+    async def do(space: Space) -> None:
+        await space.out(key, ttl_s=days * DAY_S if days else None)
+
+    asyncio.run(visit(output, url, crawl, do))
+    click.echo(made)
+
+
+@token.command("list")
+@at_crawl
+@click.option("--json", "as_json", is_flag=True, help="For a program.")
+def list_tokens(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
+    """List the tokens: id, role, age and label; never the tokens themselves."""
+
+    async def do(space: Space) -> None:
+        keys = sorted(await space.scan(template(Access)), key=lambda key: key.created_at)
+        if as_json:
+            shown = [
+                {name: getattr(key, name) for name in ("id", "role", "label", "created_at", "expires_at")}
+                for key in keys
+            ]
+            click.echo(msgspec.json.encode(shown))
+            return
+        for key in keys:
+            until = f"until {_day(key.expires_at)}" if key.expires_at else "for ever"
+            click.echo(f"{key.id}  {key.role:<8} made {_day(key.created_at)}, good {until}  {key.label}")
+
+    asyncio.run(visit(output, url, crawl, do))
+
+
+@token.command()
+@click.argument("id")
+@at_crawl
+def revoke(id: str, output: Path, url: str | None, crawl: str | None) -> None:
+    """Let a token open nothing any more; running stations know within a second."""
+
+    async def do(space: Space) -> None:
+        if not await space.remove(template(Access, id=id)):
+            raise UsageError(f"there is no token {id}: gcs token list shows them")
+
+    asyncio.run(visit(output, url, crawl, do))
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

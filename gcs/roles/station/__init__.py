@@ -1,0 +1,9 @@
+"""The station: page, API, live events and metrics of a crawl, over HTTP; and the door for helpers.
+
+whiteboard ─► lookout ─► (values) ─► api, events, metrics ─► page
+page ─► doorman (host, origin, token) ─► control ─► whiteboard
+"""
+
+from gcs.roles.station.station import Address, Station
+
+__all__ = ["Address", "Station"]

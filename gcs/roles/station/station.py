@@ -1,0 +1,82 @@
+"""The station: the paper's embedded HTTP server (§2), from which a crawl is watched and run. startup → … → shutdown."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from gcs.core.tuples import Access
+from gcs.errors import UsageError
+from gcs.events import Events
+from gcs.ports.space.port import Space
+from gcs.ports.tasks import end
+from gcs.roles.station.app import make_app
+from gcs.roles.station.doorman import Doorman
+from gcs.roles.station.lookout import Board, Lookout
+
+#: seconds that requests under way get at the end
+END_S = 2.0
+
+events = Events("station")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    host: str = "127.0.0.1"
+    port: int = 8642
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """From HOST:PORT, [IPV6]:PORT or :PORT; port 0 takes any that is free."""
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 65535:
+            raise UsageError(f"--listen {text}: write HOST:PORT, such as 127.0.0.1:8642")
+        return cls(host.strip("[]") or "0.0.0.0", int(port))  # noqa: S104  asked for
+
+    @property
+    def url(self) -> str:
+        """For a browser on this machine."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/"
+
+
+class Station:
+    """One station, at one whiteboard."""
+
+    def __init__(
+        self, space: Space, address: Address, *, keys: Iterable[Access] = (), names: Sequence[str] = ()
+    ) -> None:
+        self._wanted = address
+        self._doorman = Doorman(address.host, keys=keys, names=names)
+        self._lookout = Lookout(space)
+        self._lookout.listen(self._see)
+        self._runner = web.AppRunner(make_app(self._doorman, self._lookout), access_log=None, shutdown_timeout=END_S)
+        self._task: asyncio.Task[None] | None = None
+        self.address = address
+
+    async def startup(self) -> None:
+        """Look once, then listen."""
+        await self._lookout.look()
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._wanted.host, self._wanted.port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise UsageError(
+                f"--listen {self._wanted.host}:{self._wanted.port}: {error.strerror or error}; choose another address"
+            ) from None
+        self.address = Address(self._wanted.host, self._runner.addresses[0][1])
+        self._task = asyncio.create_task(self._lookout.run())
+        events.info("listening", url=self.address.url)
+
+    async def shutdown(self) -> None:
+        """Let requests under way end, and close."""
+        if self._task:
+            await end([self._task])
+        await self._runner.cleanup()
+
+    def _see(self, board: Board) -> None:
+        self._doorman.update(board.keys)
