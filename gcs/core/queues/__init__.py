@@ -1,0 +1,31 @@
+"""The priority queues of a frontier (Marin et al.): many keys in, the best R out, never one at a time.
+
+    queue = make_queue("quickheap")
+    queue.insert_many(keys, ids)          # numpy arrays: float64 keys, higher is better; uint64 ids below 2**62
+    keys, ids = queue.extract_top(8000)   # the best, best first; ties by the smaller id; fewer if there are fewer
+
+| name       | from   | cost of a batch                | good for                                              |
+|------------|--------|--------------------------------|-------------------------------------------------------|
+| quickheap  | Marin  | amortised, the least of all    | the default; on disk, few and sequential block accesses |
+| tournament | Marin  | logarithmic in the worst case  | even steps; T trees on T threads                      |
+| heap       | folk   | 2 lg n comparisons a key       | a yardstick                                           |
+
+Invariant: every queue gives out the same pairs in the same order for the same calls. A pair that was inserted twice
+comes out twice: who changes a priority inserts the id again and drops the stale pair when it comes out.
+"""
+
+from gcs.core.queues.contract import Counts, Ids, Keys, Queue
+from gcs.core.queues.entries import MAX_ID
+from gcs.core.queues.heap import BinaryHeap
+from gcs.errors import UsageError
+
+__all__ = ["MAX_ID", "QUEUES", "Counts", "Ids", "Keys", "Queue", "make_queue"]
+
+QUEUES = ("quickheap", "tournament", "heap")
+
+
+def make_queue(name: str, counts: Counts | None = None) -> Queue:
+    """An empty queue in memory; `counts`, if given, counts what it does."""
+    if name not in QUEUES:
+        raise UsageError(f"no queue is called {name!r}; there are {', '.join(QUEUES)}")
+    return BinaryHeap(counts)  # the other two follow: same contract, same answers

@@ -1,0 +1,37 @@
+"""What a queue of the frontier can do, and what it can count of what it does."""
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: priorities: higher is better; not NaN
+Keys: TypeAlias = NDArray[np.float64]
+#: whose priorities they are: below 2**62
+Ids: TypeAlias = NDArray[np.uint64]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What queues did, for whoever wants to know: comparisons of keys, blocks read from storage and written to it."""
+
+    comparisons: int = 0
+    block_reads: int = 0
+    block_writes: int = 0
+
+
+class Queue(Protocol):
+    """A priority queue of (key, id) pairs, in batches. filled by: insert_many; emptied by: extract_top.
+
+    Order: key descending, then id ascending. One thread at a time; several queues may work at once on several threads.
+    """
+
+    def insert_many(self, keys: Keys, ids: Ids) -> None:
+        """Take the pairs in."""
+
+    def extract_top(self, count: int) -> tuple[Keys, Ids]:
+        """Give out the best `count` pairs, best first; all of them if there are fewer."""
+
+    def __len__(self) -> int:
+        """How many pairs wait."""

@@ -1,0 +1,66 @@
+"""Every queue against a sorted list: the same calls give the same pairs in the same order."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gcs.core.queues import MAX_ID, QUEUES, Counts, make_queue
+from gcs.errors import UsageError
+
+#: few keys and ids, so that ties and twins are common; and the edges of what can be ordered
+KEYS = st.one_of(st.integers(-3, 3).map(float), st.sampled_from([0.0, -0.0, float("inf"), float("-inf"), 5e-324]))
+IDS = st.one_of(st.integers(0, 9), st.sampled_from([MAX_ID - 1, 1 << 52, 1 << 53]))
+BATCH = st.lists(st.tuples(KEYS, IDS), max_size=60)
+CALLS = st.lists(st.one_of(BATCH, st.integers(0, 90)), max_size=25)
+
+
+def insert(queue, pairs):
+    queue.insert_many(np.array([key for key, _ in pairs], float), np.array([id_ for _, id_ in pairs], np.uint64))
+
+
+def extract(queue, count):
+    keys, ids = queue.extract_top(count)
+    assert keys.dtype == np.float64 and ids.dtype == np.uint64
+    return list(zip(keys.tolist(), ids.tolist()))
+
+
+@pytest.mark.parametrize("name", QUEUES)
+@settings(deadline=None)
+@given(calls=CALLS)
+def test_queue_gives_what_a_sorted_list_gives(name, calls):
+    queue, model = make_queue(name), []
+    for call in calls:
+        if isinstance(call, int):
+            best, model = model[:call], model[call:]
+            assert extract(queue, call) == best
+        else:
+            insert(queue, call)
+            model = sorted(model + call, key=lambda pair: (-pair[0], pair[1]))
+        assert len(queue) == len(model)
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_queue_refuses_what_has_no_order(name):
+    queue = make_queue(name)
+    with pytest.raises(UsageError, match="NaN"):
+        insert(queue, [(float("nan"), 1)])
+    with pytest.raises(UsageError, match="too large"):
+        insert(queue, [(1.0, MAX_ID)])
+    with pytest.raises(UsageError, match="one length"):
+        queue.insert_many(np.zeros(2), np.zeros(3, np.uint64))
+    assert len(queue) == 0
+
+
+def test_unknown_queue_is_named():
+    with pytest.raises(UsageError, match="no queue is called 'stack'"):
+        make_queue("stack")
+
+
+def test_heap_counts_its_comparisons():
+    counts = Counts()
+    heap = make_queue("heap", counts)
+    insert(heap, [(3.0, 1), (2.0, 2), (1.0, 3)])  # each is compared with its parent, and stays
+    assert counts.comparisons == 2
+    extract(heap, 1)  # the last sinks from the root: one child is left, and is better
+    assert counts.comparisons == 3
