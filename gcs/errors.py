@@ -20,6 +20,10 @@ class SettingsError(UsageError):
     """A settings file, environment variable or flag holds an unknown key or a value of the wrong kind."""
 
 
+class OrderError(GcsError):
+    """The user's own score for the order of the crawl failed."""
+
+
 class StoreError(GcsError):
     """The crawl directory or the record store cannot be read or written."""
 

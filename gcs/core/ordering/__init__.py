@@ -1,0 +1,23 @@
+"""In which order a crawl goes through its frontier (papers.md M6, S7), and how far it may go without a word (M7).
+
+`orders` are the orders, `rank` makes sortable numbers of importances, `ledger` keeps account of OPIC's cash, and
+`superstep` predicts from the graph of the last session how many pages a gatherer may fetch between two exchanges.
+"""
+
+from gcs.core.ordering.ledger import Ledger
+from gcs.core.ordering.orders import BFS, ORDERS, Found, Ordering, Scored, listed, redirected
+from gcs.core.ordering.rank import BEHIND, rank, ranks
+
+__all__ = [
+    "BEHIND",
+    "BFS",
+    "ORDERS",
+    "Found",
+    "Ledger",
+    "Ordering",
+    "Scored",
+    "listed",
+    "rank",
+    "ranks",
+    "redirected",
+]
