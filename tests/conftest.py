@@ -3,6 +3,10 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("machines are noisy", deadline=None)
+settings.load_profile("machines are noisy")
 
 SHARED = Path(__file__).parents[2] / "shared"
 
