@@ -65,6 +65,10 @@ class FailureKind(StrEnum):
     PROXY = "proxy"
 
 
+#: failures that another try would only repeat
+FINAL = frozenset({FailureKind.TOO_LARGE, FailureKind.FORBIDDEN_ADDRESS, FailureKind.ENCODING})
+
+
 class Failure(msgspec.Struct, frozen=True):
     """A request that brought no HTTP answer."""
 

@@ -95,18 +95,15 @@ class Plan(msgspec.Struct, frozen=True):
         """The ranges that a gatherer owns, neighbours joined."""
         return [(low, high) for low, high, owner in self.ranges() if owner == gatherer]
 
-    def shared_hosts(self) -> dict[bytes, int]:
-        """Hosts whose pages have several owners (as in `sortkey.host_of`), with the number of owners.
-
-        Each of them keeps that many times the host's delay, so that the host sees one delay without a message.
-        """
-        shared: dict[bytes, int] = {}
+    def shared_hosts(self) -> dict[bytes, tuple[str, ...]]:
+        """Hosts whose pages have several owners (as in `sortkey.host_of`), with these, in the order of their turns."""
+        shared: dict[bytes, tuple[str, ...]] = {}
         for host in {host_of(cut) for cut in self.cuts if b"\x00/" in cut}:
             first = bisect_right(self.cuts, host + _PAGES) - 1
             last = bisect_left(self.cuts, host + _PAGES_END)
-            owners = len(set(self.owners[first:last]))
-            if owners > 1:
-                shared[host] = owners
+            owners = {self.gatherers[owner] for owner in self.owners[first:last]}
+            if len(owners) > 1:
+                shared[host] = tuple(sorted(owners))
         return shared
 
     def encode(self) -> bytes:

@@ -1,11 +1,16 @@
 """The gatherer: takes URLs from its frontier, fetches them politely, reads them, stores them, queues their links.
 
 Dispatcher   frontier ─► window ─► robots.txt ─► fetch engine
-Recorder     answers ─► Reader ─► record log ─► marks and links
-Gatherer     startup → step* → shutdown: runs the two in turns and makes their work durable
+Answers      fetch engine ─► Reader (and text pool) ─► Recorder
+Recorder     readings ─► record log ─► marks and links
+Intake       links ─► frontier, or the team
+Checkpoints  all of it made durable, and taken up again
+Gatherer     startup → step* → shutdown: runs them in turns, as the Pulse calls
+Team         the others: plans, foreign links, hand-over (Observer, Mail, Router, HandOvers, Census, LookBack)
 """
 
-from gcs.roles.gatherer.gatherer import Gatherer, Parts, State
+from gcs.roles.gatherer.gatherer import Gatherer
+from gcs.roles.gatherer.parts import Parts, State
 from gcs.roles.gatherer.reader import Reader
 
 __all__ = ["Gatherer", "Parts", "Reader", "State"]

@@ -9,18 +9,17 @@ from collections.abc import Mapping
 import msgspec
 
 from gcs.core import politeness
-from gcs.core.page import Failure, FailureKind, Request, Response, Result
+from gcs.core.page import FINAL, Failure, FailureKind, Request, Response, Result
 from gcs.core.politeness import Turn
 from gcs.core.robots import Robots
 from gcs.core.sortkey import host_key, host_name
 from gcs.core.tally import Tally
-from gcs.core.tuples import HostState
+from gcs.core.tuples import HostState, RobotsNote
 from gcs.core.urls import host as host_of
 from gcs.core.urls import origin as origin_of
 from gcs.core.window import Host, Window
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
-from gcs.roles.gatherer.recorder import FINAL
 from gcs.roles.gatherer.robots import MAX_HOPS, RobotsDesk
 
 #: failures that are no matter of the robots.txt: its host, or all of the web, is out of reach
@@ -123,6 +122,11 @@ class Dispatcher:
         pace.adaptive_s = max(pace.adaptive_s, state.adaptive_s)
         if state.robots:
             self._desk.take_over(state.robots)
+
+    def robots_told(self, note: RobotsNote, now: float) -> None:
+        """Another owner of a shared host has fetched its robots.txt."""
+        if self._desk.rules(note.origin, now) is None:
+            self._desk.answered(note.origin, note.status, note.body, note.fetched_at)
 
     def fill(self, now: float) -> float | None:
         """Feed hungry hosts from the frontier; returns when the next retry is due."""

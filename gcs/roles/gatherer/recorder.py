@@ -9,41 +9,22 @@ from collections.abc import Callable
 import msgspec
 
 from gcs.core import politeness
-from gcs.core.admission import Admission
-from gcs.core.page import Failure, FailureKind, PageRecord, Response, Result
+from gcs.core.page import FINAL, Failure, PageRecord, Response, Result
 from gcs.core.politeness import Politeness
 from gcs.core.tally import Tally
-from gcs.ports.frontier import Entry, Frontier, Mark
+from gcs.ports.frontier import Entry, Mark
 from gcs.ports.records.digests import Original
-from gcs.ports.records.store import Store
-from gcs.roles.gatherer.reader import NOTHING, Reader, Reading, summary_of
-
-#: failures that another try would only repeat
-FINAL = frozenset({FailureKind.TOO_LARGE, FailureKind.FORBIDDEN_ADDRESS, FailureKind.ENCODING})
+from gcs.roles.gatherer.parts import Parts
+from gcs.roles.gatherer.reader import NOTHING, Reading, summary_of
 
 
 class Recorder:
     """Turns answers into records, marks and links."""
 
-    def __init__(
-        self,
-        name: str,
-        rules: Politeness,
-        max_redirects: int,
-        frontier: Frontier,
-        store: Store,
-        reader: Reader,
-        admission: Admission,
-        tally: Tally,
-    ) -> None:
-        self._name = name
-        self._rules = rules
-        self._max_redirects = max_redirects
-        self._frontier = frontier
-        self._store = store
-        self._reader = reader
-        self._admission = admission
-        self._tally = tally
+    def __init__(self, name: str, rules: Politeness, max_redirects: int, parts: Parts, tally: Tally) -> None:
+        self._name, self._rules, self._max_redirects, self._tally = name, rules, max_redirects, tally
+        self._frontier, self._store = parts.frontier, parts.store
+        self._reader, self._admission = parts.reader, parts.admission
         self.links: list[Entry] = []  # filled by apply; emptied by the gatherer's turn
         #: told of every URL that is dealt with for now (recorded, or put aside for a retry)
         self.on_done: Callable[[str], None] = lambda _: None

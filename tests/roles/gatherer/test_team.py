@@ -248,7 +248,7 @@ async def test_team_goes_on_when_a_loser_dies_in_the_middle_of_a_hand_over(tmp_p
             await team.until(lambda _, before=before: len(team.web.log.hits) > before + 25)
             await team.plan({b"": "b", hosts(team)[3]: "a"} if team.epoch % 2 else {b"": "a", hosts(team)[3]: "b"})
             await team.until(
-                lambda _: any(g.team and not g.team._hand_overs.is_settled for g in team.gatherers.values())
+                lambda _: any(g.team and not g.team._holdings._hand_overs.is_settled for g in team.gatherers.values())
             )
             for name in ("a", "b"):
                 await die(team, name)
@@ -266,13 +266,16 @@ async def test_team_says_settled_only_when_that_is_durable(tmp_path: Path) -> No
         await team.plan({b"": "a"}, lost=ALL)
         await team.settled()
         winner = team.gatherers["b"]
-        checkpoint, winner._checkpoint = winner._checkpoint, lambda _: None  # type: ignore[method-assign]
+        checkpoints = winner._checkpoints
+        make, checkpoints.make = checkpoints.make, lambda _: None  # type: ignore[method-assign]
         await team.plan({b"": "b"})
-        await team.until(lambda _: winner.team and winner.team.epoch == 2 and winner.team._hand_overs.is_settled)
+        await team.until(
+            lambda _: winner.team and winner.team.epoch == 2 and winner.team._holdings._hand_overs.is_settled
+        )
         beat = (await team.members())["b"].beat
         await team.until(lambda members: members["b"].beat > beat + 2)
         assert (await team.members())["b"].settled_epoch < 2
-        winner._checkpoint = checkpoint  # type: ignore[method-assign]
+        checkpoints.make = make  # type: ignore[method-assign]
         await team.settled()
 
 
@@ -286,7 +289,7 @@ async def test_team_gives_seeds_only_to_those_whom_it_would_miss(tmp_path: Path)
             await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
         await team.finish()
         team.check()
-        received = {name: gatherer.team._blocks_received for name, gatherer in team.gatherers.items() if gatherer.team}
+        received = {name: gatherer.team._mail.received for name, gatherer in team.gatherers.items() if gatherer.team}
         assert received == {"a": 5, "stranger": 0}
 
 
@@ -335,5 +338,5 @@ async def die(team: Team, name: str) -> None:
     gatherer = team.gatherers.pop(name)
     task = team.tasks.pop(name)
     gatherer._finished.cancel()
-    gatherer._checkpoint = lambda _: None  # type: ignore[method-assign]
+    gatherer._checkpoints.make = lambda _: None  # type: ignore[method-assign]
     await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,93 @@
+"""Answers: from the fetch engine, through the reader (and the text pool), to the recorder.
+
+    fetch engine ─► results ─► robots.txt ─► dispatcher
+                          └──► page ─► read ─► (texts) ─► recorder
+                          └──► no page ──────────────────► recorder
+
+Invariant: every answer is counted in `under_way` from its arrival until the recorder has it, so that nobody takes a
+gatherer for idle whose pages are being read.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from gcs.core.page import Response, Result
+from gcs.core.robots import Robots
+from gcs.ports.frontier import Entry
+from gcs.ports.records.store import Store
+from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit, RobotsVisit
+from gcs.roles.gatherer.reader import Reader, Reading
+from gcs.roles.gatherer.recorder import Recorder
+
+#: answers taken in per turn, so that sockets are served in between
+RESULTS_PER_STEP = 64
+
+
+class Answers:
+    """The answers of one gatherer that have no record yet."""
+
+    def __init__(self, reader: Reader, recorder: Recorder, store: Store, wake: Callable[[], None]) -> None:
+        self._reader, self._texts = reader, reader.texts
+        self._recorder, self._store, self._wake = recorder, store, wake
+        self._results: deque[Result] = deque()  # filled by the fetch engine; emptied by take_in
+        self._read: deque[tuple[Entry, Response, Reading]] = deque()  # filled by the text pool; emptied by take_in
+        #: pages whose text is being read elsewhere
+        self.in_texts = 0
+        #: told of every robots.txt that was had
+        self.on_robots: Callable[[RobotsVisit, Response, Robots, float], None] = lambda *_: None
+
+    @property
+    def waiting(self) -> int:
+        """Answers that nobody has looked at."""
+        return len(self._results)
+
+    @property
+    def under_way(self) -> int:
+        """Answers that have no record yet."""
+        return len(self._results) + self.in_texts
+
+    def arrive(self, result: Result) -> None:
+        """The fetch engine's sink."""
+        self._results.append(result)
+        self._wake()
+
+    def take_in(self, dispatcher: Dispatcher, now: float) -> None:
+        """Read and record some of what has arrived."""
+        for _ in range(min(len(self._results), RESULTS_PER_STEP)):
+            result = self._results.popleft()
+            tag = result.request.tag
+            if type(tag) is PageVisit:
+                retry_after_s = dispatcher.page_ended(tag, result, now)
+                if type(result) is Response and 200 <= result.status < 300:
+                    self._page(tag.entry, result)
+                else:
+                    self._recorder.without_page(tag.entry, result, now, retry_after_s)
+            elif type(tag) is RobotsVisit:
+                self._robots(tag, result, dispatcher, now)
+        while self._read:
+            self.in_texts -= 1
+            self._recorder.page(*self._read.popleft())
+
+    def _robots(self, visit: RobotsVisit, result: Result, dispatcher: Dispatcher, now: float) -> None:
+        target = None
+        if type(result) is Response:
+            self._store.fetched(result)
+            target = self._reader.redirect_target(result) if 300 <= result.status < 400 else None
+        robots = dispatcher.robots_answered(visit, result, target, now)
+        if robots and type(result) is Response:
+            self.on_robots(visit, result, robots, now)
+
+    def _page(self, entry: Entry, response: Response) -> None:
+        reading = self._reader.read(response)
+        if self._texts is None or reading.document.source:
+            self._recorder.page(entry, response, reading)
+            return
+        self.in_texts += 1
+        task = asyncio.ensure_future(self._reader.read_text(response, reading))
+        task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
+
+    def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Future[Reading]") -> None:
+        if not done.cancelled():
+            self._read.append((entry, response, done.result()))
+            self._wake()

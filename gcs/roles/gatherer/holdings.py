@@ -1,0 +1,148 @@
+"""The holdings: which ranges of the key space are ours, what changes hands, and what we know of it.
+
+A plan, a block, a part of a range: each has an effect on our frontier, and something to be sent on. Here is what; when
+it happens and when it becomes durable is the team's matter.
+
+    router       ours or another's?            hand_overs   ranges on their way
+    census       counts, for the leader        look_back    what lost ranges held
+
+Invariant: whatever arrives ends in the frontier, held, or in the outbox.
+"""
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+from gcs.core.page import PageRecord
+from gcs.core.plan import Plan
+from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
+from gcs.core.tuples import HandOver, Seeds, UrlBlock
+from gcs.ports.frontier import Entry, Frontier
+from gcs.ports.frontier.key import short
+from gcs.roles.gatherer.census import Census
+from gcs.roles.gatherer.handover import EVERYTHING, HandOvers
+from gcs.roles.gatherer.home import Home
+from gcs.roles.gatherer.lookback import LookBack
+from gcs.roles.gatherer.mail import Mail
+from gcs.roles.gatherer.router import Router
+
+#: foreign URLs met lately that are kept in memory
+RECENT_URLS = 60_000
+NOTE = "hand-overs"
+
+
+class Holdings:
+    """The ranges of one gatherer."""
+
+    def __init__(
+        self, me: str, frontier: Frontier, mail: Mail, block_urls: int, records: Callable[[], Iterator[PageRecord]]
+    ) -> None:
+        self._me, self._frontier, self._mail = me, frontier, mail
+        self.router = Router(me, frontier.exchange, block_urls, RECENT_URLS)
+        self.census = Census(me, frontier, Random(me))
+        self._hand_overs = HandOvers(me, frontier)
+        self._look_back = LookBack(me, frontier, records)
+        self._home: Home
+
+    def restore(self, home: Home, plan: Plan | None) -> None:
+        """Go on as the last commit left it."""
+        self._home = home
+        self.router.traffic = home.traffic
+        self._look_back.admit, self._look_back.seeds = home.admission.wanted, lambda: home.admission.seeds
+        if plan:
+            self.router.adopt(plan)
+            self.census.resume(plan)
+        self._hand_overs.restore(self._frontier.note(NOTE))
+        self.router.awaited = self._hand_overs.awaited
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the frontier still holds URLs that are no longer ours, and not in flight."""
+        return self._hand_overs.is_leaving
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing is changing hands, and nothing is looked for."""
+        return self._hand_overs.is_settled and self._look_back.is_done
+
+    def adopt(self, old: Plan | None, plan: Plan) -> list[Entry]:
+        """Go over to a plan; returns what was on its way to others and is ours now."""
+        self._home.dispatcher.put_back()
+        ours = self.router.adopt(plan)
+        self._hand_overs.adopt(old, plan)
+        self.router.awaited = self._hand_overs.awaited
+        self._mail.recall(plan.gatherers)
+        if old is not None:
+            self._note_losses(old, plan)
+        self.census.adopt(plan)
+        return self.router.route(ours)
+
+    def accept(self, item: Any, plan: Plan) -> list[Entry]:
+        """What a tuple brings for our frontier; the rest of it is sent on."""
+        if isinstance(item, Seeds):
+            return self.router.forward([Entry(url) for url in item.urls])
+        if isinstance(item, UrlBlock):
+            self._home.traffic.received_urls += len(item.links)
+            return self.router.forward([Entry(link.url, link.parent, link.depth, link.depth) for link in item.links])
+        assert isinstance(item, HandOver)
+        got = self._hand_overs.receive(item, plan)
+        self.router.awaited = self._hand_overs.awaited
+        self._home.traffic.moved_urls += got.moved
+        self.census.received([key for key, _ in item.seen])
+        self._mail.send(got.onward)
+        dispatcher = self._home.dispatcher
+        for host in item.hosts:
+            dispatcher.take_over(host)
+        if got.dealt_with:
+            dispatcher.put_back()
+            flying = {short(sort_key(url)) for url in dispatcher.open}
+            for key, mark in got.dealt_with.items():
+                if key not in flying:
+                    self._frontier.moving.give_up(key, mark)
+        return got.entries
+
+    def accept_back(self, item: Any, plan: Plan) -> list[Entry]:
+        """A block or part of ours that did not reach its destination: to whom it belongs now."""
+        if isinstance(item, UrlBlock):
+            return self.router.route(self.router.redirect(item.links))
+        return self.accept(item, plan)
+
+    def step(self, plan: Plan, now: float) -> list[Entry]:
+        """Some of what takes many turns: hand over, let go what was held, count, look back."""
+        self._hand_over(plan, now)
+        released = self._hand_overs.released()
+        new = self.router.forward(released)
+        links, marks = self._look_back.step(plan.gatherers)
+        if marks:
+            seen = [(key, mark.value.decode()) for key, mark in marks]
+            new += self.accept(HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [], seen), plan)
+        new += self.router.route(links)
+        if self.census.step() or released or not self._look_back.is_done:
+            self._home.wake()
+        return new
+
+    def before_commit(self) -> None:
+        """Put what leaves into the outbox, so that the commit holds it."""
+        if self.router.has_waiting:
+            self._mail.send(self.router.close_blocks())
+        self._frontier.set_note(NOTE, self._hand_overs.encode())
+
+    def _hand_over(self, plan: Plan, now: float) -> None:
+        dispatcher, room = self._home.dispatcher, self._mail.room_for_parts
+        was_leaving = self._hand_overs.is_leaving
+        parts = self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now))
+        self._mail.send(parts)
+        if self._hand_overs.is_leaving and room > 0:
+            self._home.wake()
+        elif was_leaving and not self._hand_overs.is_leaving:
+            dispatcher.put_back()  # the window was filled while some of the frontier was no longer ours
+
+    def _note_losses(self, old: Plan, plan: Plan) -> None:
+        """What owners were told that are gone with their disks is to be told again."""
+        lost = plan.lost
+        if self._me in old.gatherers and self._me not in (*plan.gatherers, *plan.leavers):
+            lost = EVERYTHING  # we were given up: who knows what else was, meanwhile
+        for low, high in lost if self._me in old.gatherers else EVERYTHING:
+            self._frontier.exchange.forget_posts(low, high)
+        if lost:
+            self._look_back.begin(lost)

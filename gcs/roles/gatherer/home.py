@@ -1,0 +1,24 @@
+"""Home: the gatherer, as its team's side sees it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcs.core.admission import Admission
+from gcs.core.tally import Traffic
+from gcs.roles.gatherer.dispatcher import Dispatcher
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What the team's side asks of the gatherer that it belongs to."""
+
+    dispatcher: Dispatcher
+    admission: Admission
+    #: counted by the team's side, reported by the gatherer
+    traffic: Traffic
+    #: ask for a turn
+    wake: Callable[[], None]
+    #: whether nothing is queued, in flight or being read
+    is_quiet: Callable[[], bool]
+    #: what the others may know of us
+    figures: Callable[[], dict[str, float]]

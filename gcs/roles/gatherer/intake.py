@@ -1,0 +1,41 @@
+"""The intake: links that belong to the crawl, into our frontier or on their way to their owners.
+
+    recorder.links ─► queue ─► (team: ours?) ─► insert ─► frontier ─► window, statistics
+
+Invariant: whatever is new in the frontier is offered to the window and counted, once.
+"""
+
+from gcs.ports.frontier import Entry, Frontier
+from gcs.roles.gatherer.dispatcher import Dispatcher
+from gcs.roles.gatherer.meter import Meter
+from gcs.roles.gatherer.parts import Parts
+from gcs.roles.gatherer.recorder import Recorder
+
+
+class Intake:
+    """Where one gatherer takes URLs in."""
+
+    def __init__(self, parts: Parts, recorder: Recorder, dispatcher: Dispatcher, meter: Meter, host_pages: int) -> None:
+        self._frontier: Frontier = parts.frontier
+        self._team = parts.team
+        self._recorder, self._dispatcher, self._meter = recorder, dispatcher, meter
+        self._host_pages = host_pages
+
+    def links(self) -> None:
+        """Take in what the records of this turn linked to."""
+        links, self._recorder.links = self._recorder.links, []
+        if links:
+            self.queue(links)
+
+    def queue(self, entries: list[Entry]) -> None:
+        """Links that were admitted: ours into the frontier, the others' on their way."""
+        self.insert(self._team.route(entries) if self._team else entries)
+
+    def insert(self, entries: list[Entry]) -> None:
+        """Entries that are ours."""
+        new = self._frontier.insert(entries, self._host_pages)
+        self._meter.tally.new_links += len(new)
+        self._meter.explored.known(len(new))
+        self._dispatcher.queued(new)
+        if self._team:
+            self._team.queued(new)

@@ -1,0 +1,39 @@
+"""The parts that a gatherer is put together from, and the states in which it may stand."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gcs.core.admission import Admission
+from gcs.core.page import Result
+from gcs.ports.fetch import Fetcher
+from gcs.ports.frontier import Frontier
+from gcs.ports.records.store import Store
+from gcs.roles.gatherer.reader import Reader
+
+if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
+    from gcs.roles.gatherer.team import Team
+
+
+class State(StrEnum):
+    """How a crawl stands or ended, as the report says it."""
+
+    RUNNING = "running"
+    DONE = "done"
+    LIMIT = "limit"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The concrete parts that a gatherer works with. Made by the CLI, closed by the gatherer."""
+
+    frontier: Frontier
+    store: Store
+    admission: Admission
+    reader: Reader
+    make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
+    #: membership in a team; None for a gatherer alone
+    team: "Team | None" = None
