@@ -26,6 +26,7 @@ COMMANDS = {
     "station": ("gcs.cli.station", "Serve the page from which a crawl is watched and run, its API and its metrics."),
     "token": ("gcs.cli.token", "Make, list and revoke tokens of the station."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
+    "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),
     "settings": ("gcs.cli.settings", "List every setting with its default."),
     "space": ("gcs.cli.space", "Look at the whiteboard."),
 }

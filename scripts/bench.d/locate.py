@@ -18,7 +18,7 @@ from random import Random
 from gcs.core.plan import Plan
 from gcs.core.sortkey import sort_key
 from gcs.core.tree import Tree
-from gcs.sim.graph import load
+from gcs.sim.folder import load
 
 ROUNDS, PAGES, LINKS = 7, 1000, 44
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from gcs.sim.exploration import explore
-from gcs.sim.graph import load
+from gcs.sim.folder import load
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 

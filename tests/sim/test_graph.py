@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gcs.errors import UsageError
-from gcs.sim.graph import from_links, load
+from gcs.sim.folder import load
+from gcs.sim.graph import from_links
 
 
 def folder(path, **files):
@@ -34,7 +35,7 @@ def test_load_reads_links_urls_and_pages(tmp_path):
 
 def test_load_needs_no_urls(tmp_path):
     graph = load(folder(tmp_path, edges=EDGES))
-    assert graph.pages == 3 and not graph.urls and graph.sites is None
+    assert graph.pages == 3 and not graph.urls and len(graph.sites) == 3
 
 
 def test_load_adds_upstream_links_once(tmp_path):

@@ -8,7 +8,8 @@ import pytest
 from gcs.core.graph import Session
 from gcs.errors import UsageError
 from gcs.sim import partitions
-from gcs.sim.graph import WebGraph, from_links, load
+from gcs.sim.folder import load
+from gcs.sim.graph import WebGraph, from_links
 
 
 @pytest.fixture(scope="module")

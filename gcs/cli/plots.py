@@ -1,0 +1,58 @@
+"""Charts drawn with matplotlib, an optional extra: the only place that knows of it."""
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gcs.sim.studies import Chart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: what every picture has: fonts stay text in SVG (small files), and a file is the same for the same rows
+_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "gcs", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
+_WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 3.6
+
+
+def available() -> bool:
+    """Whether pictures can be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def draw(charts: Sequence[Chart], name: str, forms: Sequence[str]) -> dict[str, bytes]:
+    """The charts side by side in one picture, in each form: file name → content. Nothing where matplotlib is absent."""
+    if not charts or not available():
+        return {}
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure((_WIDTH_INCHES * len(charts), _HEIGHT_INCHES), layout="constrained")
+        for axes, chart in zip(figure.subplots(1, len(charts), squeeze=False)[0], charts):
+            _chart(axes, chart)
+        return {f"{name}.{form}": _saved(figure, form) for form in forms}
+
+
+def _chart(axes: "Axes", chart: Chart) -> None:
+    for line in chart.lines:
+        style: dict[str, Any] = (
+            {"linestyle": "--", "marker": "o", "color": "black"} if line.from_paper else {"marker": "."}
+        )
+        axes.plot(line.xs, line.ys, label=line.label, linewidth=1.2, markersize=4, **style)
+    axes.set(title=chart.title, xlabel=chart.x, ylabel=chart.y)
+    if chart.log_x:
+        axes.set_xscale("log", base=2 if max(max(line.xs) for line in chart.lines) <= 1024 else 10)
+        axes.xaxis.set_major_formatter("{x:g}")
+    if chart.log_y:
+        axes.set_yscale("log")
+    axes.legend(fontsize=7)
+
+
+def _saved(figure: object, form: str) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format=form, dpi=110, metadata={"Date": None} if form == "svg" else None)  # type: ignore[attr-defined]
+    return file.getvalue()

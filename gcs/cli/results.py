@@ -1,0 +1,136 @@
+"""What a study leaves: a table (CSV), pictures (PNG and SVG), and a text that lays the paper's figures beside ours.
+
+Results are remembered under the hash of the graph, of the wish and of the code that made them, so that a page can be
+written again in no time and never from the rows of an older program.
+"""
+
+import csv
+import io
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import xxhash
+
+import gcs
+from gcs.cli.memory import write_whole
+from gcs.cli.plots import draw
+from gcs.sim.graph import WebGraph
+from gcs.sim.studies import Row, Study, Tick, Wish
+
+_ADVICE = "choose another -o DIR or --cache DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The rows of a study on a graph, and how long they took when they were made."""
+
+    study: Study
+    graph: WebGraph
+    rows: Sequence[Row]
+    seconds: float
+
+    def json(self) -> dict[str, Any]:
+        """As other tools read it."""
+        return {
+            "study": self.study.name,
+            "graph": self.graph.name,
+            "rows": msgspec.to_builtins(self.rows),
+            "paper": [_given(row) for row in self.study.paper],
+            "findings": msgspec.to_builtins(self.study.findings(self.rows)),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def result(study: Study, graph: WebGraph, wish: Wish, tick: Tick, memory: Path | None) -> Result:
+    """Run a study, or remember how it went."""
+    file = memory / f"{study.name}-{_key(study, graph, wish)}.json" if memory and graph.digest else None
+    if file and file.exists():
+        seconds, rows = msgspec.json.decode(file.read_bytes(), type=tuple[float, list[dict[str, Any]]])
+        return Result(study, graph, msgspec.convert(rows, list[study.row]), seconds)  # type: ignore[name-defined]
+    started = time.perf_counter()
+    found = study.run(graph, wish, tick)
+    done = Result(study, graph, found, time.perf_counter() - started)
+    if file:
+        write_whole(file, msgspec.json.encode((done.seconds, found)), _ADVICE)
+    return done
+
+
+def _key(study: Study, graph: WebGraph, wish: Wish) -> str:
+    return xxhash.xxh3_128_hexdigest(msgspec.json.encode([study.name, graph.digest, wish, _code()]))
+
+
+@cache
+def _code() -> str:
+    """Hash of the code that decides what comes out."""
+    digest = xxhash.xxh3_128()
+    package = Path(gcs.__file__).parent
+    for room in ("core", "sim"):
+        for file in sorted((package / room).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def table(rows: Sequence[Row]) -> str:
+    """CSV with a header."""
+    if not rows:
+        return ""
+    text = io.StringIO()
+    names = [field.name for field in fields(rows[0])]
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_shown(getattr(row, name)) for name in names] for row in rows)
+    return text.getvalue()
+
+
+def write(done: Result, folder: Path, pictures: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """The table, the text and the pictures of a study; which files that were."""
+    name = done.study.name
+    drawn = draw(done.study.charts(done.rows), name, pictures)
+    files = {f"{name}.csv": table(done.rows).encode(), **drawn}
+    shown = next((file for file in drawn if file.endswith("svg")), next(iter(drawn), None))
+    files[f"{name}.md"] = text(done, shown, level=1).encode()
+    for file, data in files.items():
+        write_whole(folder / file, data, _ADVICE)
+    return [folder / file for file in files]
+
+
+def text(done: Result, picture: str | None = None, level: int = 2) -> str:
+    """What the paper says, what came out here, and why where they differ."""
+    graph, study = done.graph, done.study
+    parts = [
+        f"{'#' * level} {study.title}",
+        study.about,
+        f"Graph: {graph.name} ({graph.pages:,} pages, {graph.links:,} links). Took {done.seconds:,.1f} s.",
+    ]
+    if picture:
+        parts.append(f"![{study.title}]({picture})")
+    lines = ["| claim | paper | here | agrees |", "|---|---|---|---|"]
+    for found in study.findings(done.rows):
+        why = f" ({found.why})" if found.why else ""
+        lines.append(f"| {found.claim} | {found.paper} | {found.ours}{why} | {'yes' if found.agrees else 'no'} |")
+    return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
+
+
+def page(results: Sequence[Result], command: str) -> str:
+    """All studies on one page, with their pictures."""
+    parts = [
+        "# Studies",
+        f"The papers' experiments on web graphs, made by `{command}`. For each claim: what the paper found, what "
+        "came out here, and why where they differ.",
+        *(text(done, f"{done.study.name}.svg") for done in results),
+    ]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _given(row: Row) -> dict[str, Any]:
+    """A row of the paper's: only what the paper says."""
+    return {name: value for name, value in msgspec.to_builtins(row).items() if value is not None}
+
+
+def _shown(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value

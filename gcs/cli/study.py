@@ -1,0 +1,173 @@
+"""`gcs study`: the papers' experiments on a web graph of your own."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from gcs.cli import plots
+from gcs.cli.memory import write_whole
+from gcs.cli.results import Result, page, result, table, write
+from gcs.errors import UsageError
+from gcs.ports.records import reading
+from gcs.sim.folder import from_crawl, load
+from gcs.sim.graph import WebGraph
+from gcs.sim.studies import STUDIES, Study, Tick, Wish
+
+ALL = "all"
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """Whole numbers above 0, apart by commas."""
+
+    name = "N,…"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """What the user typed, as numbers."""
+        try:
+            numbers = tuple(int(part) for part in str(value).split(","))
+        except ValueError:
+            numbers = (0,)
+        if min(numbers) < 1:
+            self.fail(f"{value!r} is not a list of whole numbers above 0, like 8,16,64", param, ctx)
+        return numbers
+
+
+@click.command()
+@click.argument("name", type=click.Choice([*STUDIES, ALL]), metavar="NAME")
+@click.option(
+    "--graph", "place", required=True, metavar="FOLDER", help="A folder with edges.txt.gz, or that of a crawl."
+)
+@click.option("-k", "ks", type=Numbers(), multiple=True, help="Numbers of gatherers, in place of the paper's.")
+@click.option("--runs", type=click.IntRange(1), default=None, help="Repetitions that are averaged. [the study's own]")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of all random choices.")
+@click.option("--upstream", is_flag=True, help="Read the links of edges_upstream.txt.gz too.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Where table, pictures and text go."
+)
+@click.option(
+    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where graphs and results are remembered."
+)
+@click.option("--fresh", is_flag=True, help="Forget what this study gave last time.")
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON object.")
+def study(
+    name: str,
+    place: str,
+    ks: tuple[tuple[int, ...], ...],
+    runs: int | None,
+    seed: int,
+    upstream: bool,
+    output: Path | None,
+    cache: Path | None,
+    fresh: bool,
+    as_json: bool,
+) -> int:
+    """Repeat an experiment of the papers on a web graph.
+
+    \b
+    NAME is one of the studies, or all:
+    {names}
+
+    A table (CSV), pictures (PNG and SVG; they need the extra gcs-crawler[studies]) and a text are written to DIR
+    [studies/GRAPH, and nothing with --json].
+    """
+    memory = cache or _cache()
+    graph = _graph(place, upstream, memory / "graphs")
+    wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed)
+    chosen = list(STUDIES.values()) if name == ALL else [STUDIES[name]]
+    done = list(_run(chosen, graph, wish, None if fresh else memory / "results"))
+    folder = output or (None if as_json else Path("studies") / graph.name)
+    if folder:
+        files = [file for one in done for file in write(one, folder)]
+        if name == ALL:
+            write_whole(
+                folder / "README.md", page(done, f"gcs study all --graph {place}").encode(), "choose another -o DIR"
+            )
+    if as_json:
+        click.echo(msgspec.json.encode(done[0].json() if name != ALL else _together(done)))
+        return 0
+    for one in done:
+        _print(one)
+    if folder:
+        click.echo("written: " + ", ".join(str(file) for file in files))
+    if not plots.available():
+        click.echo("no pictures: matplotlib is not installed (pip install 'gcs-crawler[studies]')", err=True)
+    return 0
+
+
+study.help = (study.help or "").replace("{names}", "\n".join(f"{one.name:18} {one.title}" for one in STUDIES.values()))
+
+
+def _graph(place: str, upstream: bool, cache: Path) -> WebGraph:
+    folder = Path(place)
+    if (folder / "edges.txt.gz").exists():
+        return load(folder, upstream, cache)
+    if (folder / "state").is_dir() or (folder / "summaries").is_dir() or reading.is_url(place):
+        rows = reading.rows(place, ["url", "bytes", "outlinks"])
+        return from_crawl(folder.name, ((url, size or 0, links or ()) for url, size, links in rows))
+    raise UsageError(f"{place}: neither a graph (a folder with edges.txt.gz) nor the directory of a crawl")
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcs"
+
+
+def _run(studies: Sequence[Study], graph: WebGraph, wish: Wish, memory: Path | None) -> Iterator[Result]:
+    for one in studies:
+        with _bar(one.name) as tick:
+            try:
+                yield result(one, graph, wish, tick, memory)
+            except UsageError as error:
+                if len(studies) == 1:
+                    raise
+                click.echo(f"{one.name}: left out, {error}", err=True)
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Tick]:
+    """A progress bar where somebody watches."""
+    if not sys.stderr.isatty():
+        yield lambda _share, _what: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[what]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(name, total=1.0, what="")
+        yield lambda share, what: bars.update(task, completed=share, what=what)
+
+
+def _together(done: Sequence[Result]) -> dict[str, object]:
+    """All studies as one object: a row is a study."""
+    return {
+        "study": ALL,
+        "graph": done[0].graph.name if done else "",
+        "rows": [one.json() for one in done],
+        "paper": [],
+        "seconds": round(sum(one.seconds for one in done), 3),
+    }
+
+
+def _print(done: Result) -> None:
+    click.secho(done.study.title, bold=True)
+    lines = [line.split(",") for line in table(done.rows).splitlines()[:40]]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    for line in lines:
+        click.echo("  ".join(cell.rjust(width) for cell, width in zip(line, widths)))
+    if len(done.rows) >= 40:
+        click.echo(f"… {len(done.rows):,} rows in all")
+    for found in done.study.findings(done.rows):
+        mark = click.style("agrees", fg="green") if found.agrees else click.style("differs", fg="yellow")
+        click.echo(f"- {found.claim}: paper {found.paper}; here {found.ours} [{mark}]")
+        if found.why:
+            click.echo(f"  {found.why}")

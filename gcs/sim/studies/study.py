@@ -1,0 +1,101 @@
+"""What a study is: an experiment of a paper, run on a web graph, and laid beside what the paper found.
+
+Invariant: a study is pure. It takes a graph and a wish and returns rows; charts and findings are made from rows alone,
+so that remembered rows give the same page as fresh ones. It must not draw, print or write: that is for the command.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from gcs.sim.graph import WebGraph
+
+#: a frozen dataclass of numbers and words: one line of the table
+Row = Any
+#: told how much of the work is done (0 … 1), and what is being done
+Tick = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user may choose. What is empty or 0 is left to the study."""
+
+    #: numbers of gatherers
+    ks: tuple[int, ...] = ()
+    #: repetitions with other random choices, which are averaged
+    runs: int = 0
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a chart; dashed and with dots where it is the paper's."""
+
+    label: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    from_paper: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture of some rows."""
+
+    title: str
+    x: str
+    y: str
+    lines: Sequence[Line]
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that the paper says, what came out here, and why they differ where they do."""
+
+    claim: str
+    paper: str
+    ours: str
+    agrees: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """An experiment: how it is run, and how its rows are read."""
+
+    name: str
+    title: str
+    #: which figure or table of which paper, and how the experiment is set up here
+    about: str
+    #: the dataclass of its rows
+    row: type
+    run: Callable[[WebGraph, Wish, Tick], Sequence[Row]]
+    charts: Callable[[Sequence[Row]], Sequence[Chart]]
+    findings: Callable[[Sequence[Row]], Sequence[Finding]]
+    #: what the paper gives in figures, in rows with the same names
+    paper: Sequence[Row] = ()
+
+
+def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> list[Line]:
+    """A line for each value of one field, in the order in which the values come up."""
+    values = dict.fromkeys(getattr(row, by) for row in rows)
+    return [
+        Line(
+            label.format(value),
+            [getattr(row, x) for row in rows if getattr(row, by) == value],
+            [getattr(row, y) for row in rows if getattr(row, by) == value],
+        )
+        for value in values
+    ]
+
+
+def falls(values: Sequence[float], slack: float = 0.0) -> bool:
+    """Whether no value is above the one before it (by more than the slack), and the last below the first."""
+    return all(b <= a + slack for a, b in pairwise(values)) and values[-1] < values[0]
+
+
+def rises(values: Sequence[float], slack: float = 0.0) -> bool:
+    """Whether no value is below the one before it (by more than the slack), and the last above the first."""
+    return falls([-value for value in values], slack)

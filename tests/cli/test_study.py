@@ -1,0 +1,64 @@
+"""`gcs study` as a user meets it: files, JSON, remembered results, graphs of all kinds, wrong wishes."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "tiny"
+    place.mkdir()
+    links = [(page, (page + step) % 40) for page in range(40) for step in (1, 7)]
+    text = "".join(f"{a} {b}\n" for a, b in sorted(links))
+    (place / "edges.txt.gz").write_bytes(gzip.compress(b"# forty pages\n" + text.encode()))
+    urls = "".join(f"http://h{page // 5}.example/{page}\n" for page in range(40))
+    (place / "urls.txt.gz").write_bytes(gzip.compress(urls.encode()))
+    return place
+
+
+def gcs(*words, cwd=None):
+    command = [sys.executable, "-m", "gcs", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=100)
+
+
+def test_study_writes_table_pictures_and_text(folder, tmp_path):
+    done = gcs(
+        "study", "cho-coverage", "--graph", folder, "-k", "1,2,4", "--cache", tmp_path / "c", "-o", tmp_path / "o"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "coverage falls as gatherers are added" in done.stdout
+    table = (tmp_path / "o/cho-coverage.csv").read_text().splitlines()
+    assert table[0].startswith("n,coverage") and [line.split(",")[0] for line in table[1:]] == ["1", "2", "4"]
+    assert (tmp_path / "o/cho-coverage.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "o/cho-coverage.svg").read_text()
+    assert "![" in (tmp_path / "o/cho-coverage.md").read_text()
+
+
+def test_json_is_remembered_and_the_same(folder, tmp_path):
+    words = ["study", "cho-coverage", "--graph", folder, "-k", "1", "-k", "4", "--cache", tmp_path / "c", "--json"]
+    first, second = gcs(*words, cwd=tmp_path), gcs(*words, cwd=tmp_path)
+    found = json.loads(first.stdout)
+    assert {"study", "graph", "rows", "paper", "seconds"} <= found.keys()
+    assert (found["study"], found["graph"]) == ("cho-coverage", "tiny")
+    assert [row["n"] for row in found["rows"]] == [1, 4] and found["paper"][0]["coverage"] == 0.9
+    assert json.loads(second.stdout) == found  # with the seconds of the first
+    assert not (tmp_path / "studies").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["cho-coverage"], "--graph"),
+        (["cho-covrage", "--graph", "."], "cho-coverage"),
+        (["cho-coverage", "--graph", "/nowhere"], "edges.txt.gz"),
+        (["cho-coverage", "--graph", ".", "-k", "two"], "whole numbers"),
+        (["cho-coverage", "--graph", ".", "-k", "0"], "whole numbers"),
+    ],
+)
+def test_wrong_wishes_are_explained(words, says):
+    done = gcs("study", *words)
+    assert done.returncode == 2 and says in done.stderr and len(done.stderr.splitlines()) == 1
