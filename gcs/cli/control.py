@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
-from gcs.cli.seeds import read_seeds
-from gcs.core.template import template
-from gcs.core.tuples import Charter, Control, CrawlState, RebalanceCall, Seeds, Tuple
-from gcs.errors import SpaceError, UsageError
-from gcs.ports.space import Holds, Space, SpaceSettings, address_of, crawls_at, open_space
-from gcs.settings import Settings
+from gcs.core.tuples import CrawlState
+from gcs.errors import UsageError
+from gcs.ports.space import Space, SpaceSettings, address_of, crawls_at, open_space, orders
 
 
 def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +39,7 @@ async def locate(output: Path, url: str | None, crawl: str | None) -> tuple[str,
     return place, crawl
 
 
-async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[Space], Awaitable[None]]) -> None:
+async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[Space], Awaitable[object]]) -> None:
     """Do something at the whiteboard of a crawl."""
     place, crawl = await locate(output, url, crawl)
     space = await open_space(place, crawl=crawl, name="user", settings=SpaceSettings(patience_s=5.0))
@@ -53,41 +49,36 @@ async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[
         await space.close()
 
 
-def _put(item: Tuple, output: Path, url: str | None, crawl: str | None, to: str = "") -> None:
-    async def do(space: Space) -> None:
-        if await space.read(template(Charter)) is None:
-            raise SpaceError("there is no such crawl at this whiteboard")
-        await space.out(item, to=to)
-
-    asyncio.run(visit(output, url, crawl, do))
+def _give(output: Path, url: str | None, crawl: str | None, order: Callable[[Space], Awaitable[object]]) -> None:
+    asyncio.run(visit(output, url, crawl, order))
 
 
 @click.command()
 @at_crawl
 def pause(output: Path, url: str | None, crawl: str | None) -> None:
     """Let a running crawl start nothing more until it is resumed."""
-    _put(Control(CrawlState.PAUSED, "user"), output, url, crawl)
+    _give(output, url, crawl, lambda space: orders.order(space, CrawlState.PAUSED, "user"))
 
 
 @click.command()
 @at_crawl
 def resume(output: Path, url: str | None, crawl: str | None) -> None:
     """Let a paused crawl go on."""
-    _put(Control(CrawlState.RUNNING, "user"), output, url, crawl)
+    _give(output, url, crawl, lambda space: orders.order(space, CrawlState.RUNNING, "user"))
 
 
 @click.command()
 @at_crawl
 def stop(output: Path, url: str | None, crawl: str | None) -> None:
     """Stop a running crawl; its state is kept."""
-    _put(Control(CrawlState.STOPPING, "user", "stopped"), output, url, crawl)
+    _give(output, url, crawl, lambda space: orders.order(space, CrawlState.STOPPING, "user"))
 
 
 @click.command()
 @at_crawl
 def rebalance(output: Path, url: str | None, crawl: str | None) -> None:
     """Ask the leader of a running crawl to share the work anew."""
-    _put(RebalanceCall("user", "asked by a user"), output, url, crawl, to="leader")
+    _give(output, url, crawl, lambda space: orders.call_rebalance(space, "user"))
 
 
 @click.command()
@@ -95,15 +86,4 @@ def rebalance(output: Path, url: str | None, crawl: str | None) -> None:
 @at_crawl
 def seed(urls: tuple[str, ...], output: Path, url: str | None, crawl: str | None) -> None:
     """Add seeds to a running crawl."""
-
-    async def do(space: Space) -> None:
-        charter = await space.read(template(Charter))
-        if charter is None:
-            raise SpaceError("there is no such crawl at this whiteboard")
-        settings = msgspec.json.decode(charter.settings, type=Settings)
-        seeds = read_seeds(urls, None, settings.urls)
-        everything = list(dict.fromkeys([*charter.seeds, *seeds]))
-        await space.out(Charter(charter.settings, everything, charter.gatherers), given=Holds(charter))
-        await space.out(Seeds(seeds), to="seeds")
-
-    asyncio.run(visit(output, url, crawl, do))
+    _give(output, url, crawl, lambda space: orders.add_seeds(space, urls))

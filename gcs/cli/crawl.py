@@ -14,7 +14,8 @@ from gcs.cli.loop import run_loop
 from gcs.cli.memory import Memory
 from gcs.cli.output import finish, save_report
 from gcs.cli.run import run_crawl
-from gcs.cli.seeds import is_own, read_seeds
+from gcs.cli.seeds import read_seeds
+from gcs.core.seeds import is_own
 from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.roles.gatherer import Gatherer
 from gcs.settings import Settings

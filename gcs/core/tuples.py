@@ -504,6 +504,116 @@ class Access(Posted, frozen=True, array_like=True):
         return self.id
 
 
+class Glance(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A page that was stored lately, for people."""
+
+    url: str
+    title: str
+    summary: str
+    status: int
+    bytes: int
+    #: seconds since the epoch
+    fetched_at: float
+    elapsed_s: float
+    depth: int
+    outlinks: int
+    language: str = ""
+    helper: str = ""
+
+
+class Trouble(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The URLs of one host that ended without a page."""
+
+    host: str
+    failed: int
+    #: of the last one
+    kind: str
+    url: str
+    at: float
+
+
+class Patch(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One superpage of a gatherer: its beginning, what is known and queued there, and where that lies."""
+
+    low: bytes
+    seen: int
+    queued: int
+    pages: int
+    #: (sort key, URLs) in key order: a sample that stands for all
+    points: list[tuple[bytes, float]] = []
+
+
+class Bulletin(Posted, frozen=True, array_like=True):
+    """What a gatherer shows of its work to people, and to nobody else. Bounded, whatever the crawl does.
+
+    written by: each gatherer, every few seconds
+    taken by: nobody; read by the station
+    lifetime: half a minute
+    """
+
+    name = "bulletin"
+    code = 31
+
+    gatherer: str
+    #: of the plan under which `patches` were counted
+    epoch: int
+    #: its `core.report.Share`, encoded
+    share: bytes
+    #: the explored fraction by its own evidence, with bounds
+    explored: tuple[float, float, float]
+    #: URLs sent to each of the others, by this run
+    sent: dict[str, int] = {}
+    #: the newest last
+    recent: list[Glance] = []
+    #: those with the most failures
+    troubles: list[Trouble] = []
+    patches: list[Patch] = []
+
+    @property
+    def key(self) -> str:
+        return self.gatherer
+
+
+class Moved(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What goes from one gatherer to another with a plan."""
+
+    loser: str
+    winner: str
+    ranges: int
+    #: the nodes of the URL tree that hold the first few of the ranges, for people
+    places: list[str] = []
+
+
+class PlanNote(Posted, frozen=True, array_like=True):
+    """Why and when a plan was made, and what it moves: the history of the crawl's rebalances. The last ones are kept.
+
+    written by: the leader, beside the plan, and again when all is handed over
+    taken by: nobody; read by the station
+    lifetime: until as many plans later
+    """
+
+    name = "plannote"
+    code = 32
+
+    epoch: int
+    #: seconds since the epoch
+    at: float
+    reason: str
+    superpages: int
+    gatherers: list[str]
+    #: share of the remaining work that changes hands
+    moved: float = 0.0
+    moves: list[Moved] = []
+    #: ranges that nobody can hand over
+    lost: int = 0
+    #: 0 until all is handed over
+    committed_at: float = 0.0
+
+    @property
+    def key(self) -> str:
+        return str(self.epoch % 100)
+
+
 #: every type that may stand on the whiteboard
 TUPLES: tuple[type[Tuple], ...] = (
     UrlBlock,
@@ -522,5 +632,7 @@ TUPLES: tuple[type[Tuple], ...] = (
     RobotsNote,
     Charter,
     Access,
+    Bulletin,
+    PlanNote,
 )
 BY_NAME: dict[str, type[Tuple]] = {kind.name: kind for kind in TUPLES}

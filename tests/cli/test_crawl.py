@@ -9,8 +9,9 @@ import pytest
 
 from gcs import __version__
 from gcs.cli.memory import Memory
-from gcs.cli.seeds import is_own, read_seeds
+from gcs.cli.seeds import read_seeds
 from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.core.seeds import is_own
 from gcs.core.urls import DEFAULT
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records

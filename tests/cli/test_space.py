@@ -94,7 +94,7 @@ def test_space_rm_asks_first(gcs, url):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("peek", "nonsense"), "there is no tuple type 'nonsense'; there are announce,"),
+        (("peek", "nonsense"), "there is no tuple type 'nonsense'; there are access,"),
         (("peek", "member", "--where", "epoch"), "write FIELD=VALUE"),
         (("peek", "member", "--where", "trem=1"), "a member tuple has no field 'trem'"),
         (("peek", "member", "g1"), "member tuples are on the board"),

@@ -10,6 +10,7 @@ from itertools import islice
 from random import Random
 
 from gcs.core import ranges, treecopy
+from gcs.core.leaf import thin
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
 from gcs.core.ranges import Ranges
@@ -17,6 +18,7 @@ from gcs.core.sortkey import sort_key
 from gcs.core.statistics import Figures, Statistics
 from gcs.core.superpages import recut
 from gcs.core.tree import WHOLE, Tree
+from gcs.core.tuples import Patch
 from gcs.ports.frontier import Entry, Frontier, Mark
 
 #: URLs counted per turn
@@ -103,6 +105,18 @@ class Census:
         if record.outlinks and self._pages % LINKS_EVERY == 0:
             locate = self._tree.locate
             self._statistics.linked(at, [locate(sort_key(url)) for url in record.outlinks])
+
+    def patches(self, most: int) -> list[Patch]:
+        """Our superpages for people, with at most so many points in all (and one for each superpage)."""
+        visits = max(self._tree.visits, 1)
+        patches = []
+        for at, leaf in self._tree.leaves():
+            low = self._tree.range_of(at)[0]
+            figures = self._statistics.superpages.get(at, Figures())
+            seen = figures.seen if self.is_complete else max(figures.seen, leaf.visits)
+            points = thin(leaf.points(low), max(most * leaf.visits // visits, 1))
+            patches.append(Patch(low, seen, figures.queued, figures.pages, points))
+        return patches
 
     def encode(self) -> tuple[bytes, bytes]:
         """The copy of the tree, and the statistics."""

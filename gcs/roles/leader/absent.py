@@ -72,7 +72,7 @@ class Absent:
     async def _give_up(self, dead: list[str], heirs: list[str], view: View) -> None:
         assert view.plan is not None and view.posted is not None
         plan = recovered(view.plan, heirs, dead, committed=view.posted.committed)
-        plan = await self._board.publish(plan, view)
+        plan = await self._board.publish(plan, view, f"lost {', '.join(sorted(dead))}")
         events.warning("lost", epoch=plan.epoch, gatherers=",".join(dead), ranges=len(plan.lost))
 
 

@@ -4,14 +4,16 @@ Invariant: seeds are counted before the heartbeats are read (`core.termination` 
 fenced by the Leader tuple of this term.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 
+from gcs.core.notes import note_of
 from gcs.core.plan import Plan
 from gcs.core.template import template
-from gcs.core.tuples import Control, CrawlState, Leader, Member, PlanPosted, Posted, Seeds
+from gcs.core.tuples import Control, CrawlState, Leader, Member, PlanNote, PlanPosted, Posted, Seeds
 from gcs.errors import GcsError
 from gcs.ports.space.port import Holds, Space
 
@@ -106,16 +108,20 @@ class Board:
         if receipt.refused:
             raise DeposedError(f"{self.leader.gatherer} leads no more: its {item.name} was refused")
 
-    async def publish(self, plan: Plan, view: View) -> Plan:
-        """Let everyone route by this plan, under an epoch above all that anyone has seen."""
+    async def publish(self, plan: Plan, view: View, reason: str, moved: float = 0.0) -> Plan:
+        """Let everyone route by this plan, under an epoch above all that anyone has seen; `moved` of the work moves."""
         highest = max([view.epoch, *(member.epoch for member in view.members.values())])
         plan = msgspec.structs.replace(plan, epoch=await self.space.ticket("epoch", highest))
         await self._post_plan(PlanPosted(plan.epoch, self.leader.term, plan.encode()))
+        await self.post(note_of(plan, at=time.time(), reason=reason, moved=moved))
         return plan
 
     async def commit(self, posted: PlanPosted) -> None:
         """Let everyone know that all of the plan is handed over."""
         await self._post_plan(msgspec.structs.replace(posted, term=self.leader.term, committed=True))
+        note = await self.space.read(template(PlanNote, epoch=posted.epoch))
+        if note is not None:
+            await self.post(msgspec.structs.replace(note, committed_at=time.time()))
 
     async def restore(self, posted: PlanPosted) -> None:
         """Put back a plan that the whiteboard has forgotten."""

@@ -94,7 +94,7 @@ class Office:
         known = {name: view.members[name].figures.get("known", 0.0) for name in active}
         heir = max(active, key=lambda name: known[name])
         plan = first_plan(active, self._orders.initial, self._orders.settings, heir if known[heir] else None)
-        plan = await self._board.publish(plan, view)
+        plan = await self._board.publish(plan, view, "first")
         events.info("planned", epoch=plan.epoch, superpages=len(plan.cuts), moved=0, reason="first")
 
     async def _is_committed(self, view: View) -> bool:

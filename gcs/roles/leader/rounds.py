@@ -118,8 +118,8 @@ class Rounds:
         elif _is_news(view.plan.hot_pages, hot):
             plan = refreshed(view.plan, hot)
         if plan is not None:
-            plan = await self._board.publish(plan, view)
-            moved = round(draft.moved, 3)
+            moved = round(draft.moved, 3) if plan is draft.plan else 0.0
+            plan = await self._board.publish(plan, view, why or SURVEY, moved)
             events.info("planned", epoch=plan.epoch, superpages=len(plan.cuts), moved=moved, reason=why or SURVEY)
         else:
             events.debug("kept", epoch=view.epoch, reason=why)

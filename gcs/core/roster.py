@@ -1,0 +1,78 @@
+"""The roster: the members of a team and how they do, as the whiteboard shows them. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from gcs.core.plan import Plan
+from gcs.core.tuples import Control, Leader, Member, PlanPosted
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One member."""
+
+    gatherer: str
+    state: str
+    leads: bool
+    superpages: int
+    queued: int
+    in_flight: int
+    pages: int
+    pages_per_s: float
+    busy: float
+    #: blocks that wait in its inbox, and blocks of its own that others have not committed yet
+    inbox: int
+    outbox: int
+    epoch: int
+    settled: bool
+
+
+class Roster(msgspec.Struct, frozen=True):
+    """The team."""
+
+    crawl_state: str
+    epoch: int
+    superpages: int
+    committed: bool
+    members: list[Row]
+
+
+def rows(members: Iterable[Member], leader: Leader | None, waiting: Mapping[str, int]) -> list[Row]:
+    """The members in the order of their names; `waiting` are the blocks in each inbox."""
+    return [_row(member, leader, waiting) for member in sorted(members, key=lambda member: member.gatherer)]
+
+
+def roster(
+    members: Iterable[Member],
+    posted: PlanPosted | None,
+    leader: Leader | None,
+    control: Control | None,
+    waiting: Mapping[str, int],
+) -> Roster:
+    """The team."""
+    return Roster(
+        crawl_state=str(control.state) if control else "",
+        epoch=posted.epoch if posted else 0,
+        superpages=len(Plan.decode(posted.plan).cuts) if posted else 0,
+        committed=bool(posted and posted.committed),
+        members=rows(members, leader, waiting),
+    )
+
+
+def _row(member: Member, leader: Leader | None, waiting: Mapping[str, int]) -> Row:
+    figures = member.figures
+    return Row(
+        gatherer=member.gatherer,
+        state=member.state,
+        leads=leader is not None and leader.gatherer == member.gatherer,
+        superpages=int(figures.get("superpages", 0)),
+        queued=int(figures.get("queued", 0)),
+        in_flight=int(figures.get("in_flight", 0)),
+        pages=int(figures.get("pages", 0)),
+        pages_per_s=figures.get("pages_per_s", 0.0),
+        busy=figures.get("busy", 0.0),
+        inbox=waiting.get(member.gatherer, 0),
+        outbox=int(figures.get("outbox", 0)),
+        epoch=member.epoch,
+        settled=member.settled_epoch == member.epoch,
+    )

@@ -1,0 +1,66 @@
+"""Orders to a running crawl: what `gcs pause …` and the station put on its whiteboard.
+
+Invariant: an order is put only where a crawl is. Seeds are in the charter (they define the scope) before they are sent.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gcs.core.seeds import seed_url
+from gcs.core.template import template
+from gcs.core.tuples import Charter, Control, CrawlState, RebalanceCall, Seeds
+from gcs.core.urls import Rules
+from gcs.errors import SpaceError, UsageError
+from gcs.ports.space.port import Holds, Space
+
+#: times that a charter is written anew because somebody else has just changed it
+TRIES = 10
+#: characters of a bad seed that its error shows
+SHOWN = 100
+
+
+class _Rules(msgspec.Struct):
+    """The part of the settings that says how URLs are spelled."""
+
+    urls: Rules = Rules()
+
+
+async def order(space: Space, state: CrawlState, by: str) -> None:
+    """Let the crawl pause, go on or stop."""
+    await _charter(space)
+    await space.out(Control(state, by, "stopped" if state is CrawlState.STOPPING else ""))
+
+
+async def call_rebalance(space: Space, by: str) -> None:
+    """Ask the leader to share the work anew."""
+    await _charter(space)
+    await space.out(RebalanceCall(by, "asked by a user"), to="leader")
+
+
+async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
+    """Add seeds, as people write them; returns them as canonical URLs."""
+    for _ in range(TRIES):
+        charter = await _charter(space)
+        rules = msgspec.json.decode(charter.settings, type=_Rules).urls
+        seeds = list(dict.fromkeys(_seed(text, rules) for text in texts))
+        everything = list(dict.fromkeys([*charter.seeds, *seeds]))
+        receipt = await space.out(Charter(charter.settings, everything, charter.gatherers), given=Holds(charter))
+        if not receipt.refused:
+            await space.out(Seeds(seeds), to="seeds")
+            return seeds
+    raise SpaceError("the seeds of this crawl are being changed by others all the time: try again")
+
+
+def _seed(text: str, rules: Rules) -> str:
+    url = seed_url(text, rules)
+    if url is None:
+        raise UsageError(f"{text[:SHOWN]!r} is not an http or https URL")
+    return url
+
+
+async def _charter(space: Space) -> Charter:
+    charter = await space.read(template(Charter))
+    if charter is None:
+        raise SpaceError("there is no such crawl at this whiteboard")
+    return charter

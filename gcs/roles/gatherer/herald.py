@@ -1,0 +1,93 @@
+"""The herald: tells people what a gatherer does, by a Bulletin on the board every few seconds.
+
+Nothing in the crawl depends on it. What it keeps is bounded: a dozen pages, some hosts with failures, a sample of the
+URL tree. Cost: a microsecond a page, and a few milliseconds a bulletin.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from gcs.core.estimate import Estimate
+from gcs.core.page import PageRecord
+from gcs.core.report import Share
+from gcs.core.tuples import Bulletin, Glance, Patch, Trouble
+from gcs.core.urls import host
+
+#: seconds between two bulletins, and between two samples of the tree; and for which a bulletin hangs
+BULLETIN_S, TREE_S, BULLETIN_TTL_S = 2.0, 8.0, 30.0
+#: pages and hosts that a bulletin shows, hosts that are kept, points of the tree
+PAGES, TROUBLES, HOSTS, POINTS = 12, 25, 500, 400
+#: characters of a text that are shown
+TITLE_CHARACTERS, SUMMARY_CHARACTERS, URL_CHARACTERS = 120, 240, 500
+
+
+class Herald:
+    """filled by: recorded, sent; emptied by: nobody, it forgets by itself."""
+
+    def __init__(self, me: str) -> None:
+        self._me = me
+        self._recent: deque[Glance] = deque(maxlen=PAGES)
+        self._troubles: dict[str, Trouble] = {}
+        self._sent: dict[str, int] = {}
+        self._patches: list[Patch] = []
+        self._due_at = self._tree_due_at = 0.0
+
+    def recorded(self, record: PageRecord, elapsed_s: float) -> None:
+        """A URL is dealt with."""
+        if record.failure:
+            self._trouble(record)
+        elif record.is_page:
+            self._recent.append(
+                Glance(
+                    url=record.url[:URL_CHARACTERS],
+                    title=record.title[:TITLE_CHARACTERS],
+                    summary=record.summary[:SUMMARY_CHARACTERS],
+                    status=record.status,
+                    bytes=record.bytes,
+                    fetched_at=record.fetched_at,
+                    elapsed_s=round(elapsed_s, 4),
+                    depth=record.depth,
+                    outlinks=len(record.outlinks),
+                    language=record.language,
+                    helper=record.helper,
+                )
+            )
+
+    def sent(self, to: str, urls: int) -> None:
+        """Foreign URLs leave for their owner."""
+        self._sent[to] = self._sent.get(to, 0) + urls
+
+    def adopted(self) -> None:
+        """Superpages have changed: the tree is shown anew soon."""
+        self._patches, self._tree_due_at = [], 0.0
+
+    def bulletin(
+        self, now: float, epoch: int, share: Share, explored: Estimate, patches: Callable[[int], list[Patch]]
+    ) -> Bulletin | None:
+        """The bulletin, if it is time for one; `patches` samples the tree in at most so many points."""
+        if now < self._due_at:
+            return None
+        self._due_at = now + BULLETIN_S
+        if now >= self._tree_due_at:
+            self._tree_due_at, self._patches = now + TREE_S, patches(POINTS)
+        worst = sorted(self._troubles.values(), key=lambda trouble: (-trouble.failed, trouble.host))[:TROUBLES]
+        return Bulletin(
+            gatherer=self._me,
+            epoch=epoch,
+            share=msgspec.msgpack.encode(share),
+            explored=(explored.fraction, explored.low, explored.high),
+            sent=dict(self._sent),
+            recent=list(self._recent),
+            troubles=worst,
+            patches=self._patches,
+        )
+
+    def _trouble(self, record: PageRecord) -> None:
+        name = host(record.url)
+        before = self._troubles.pop(name, None)
+        failed = before.failed + 1 if before else 1
+        self._troubles[name] = Trouble(name, failed, record.failure, record.url[:URL_CHARACTERS], record.fetched_at)
+        if len(self._troubles) > HOSTS:  # the one with the fewest goes, of these the one that is oldest
+            del self._troubles[min(self._troubles, key=lambda each: self._troubles[each].failed)]
