@@ -16,6 +16,7 @@ from gcs.errors import GcsError
 COMMANDS = {
     "demo": ("gcs.cli.demo", "Crawl a small web that ships with GCS, and print the report."),
     "crawl": ("gcs.cli.crawl", "Crawl from seeds on this machine; run again on the same DIR to resume."),
+    "plan": ("gcs.cli.plan", "Plan the next session from the last one; says what each choice would cost."),
     "gatherer": ("gcs.cli.gatherer", "Join a crawl with this machine; SIGTERM hands over and leaves."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
     "pause": ("gcs.cli.control", "Let a running crawl start nothing more until it is resumed."),

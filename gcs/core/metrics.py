@@ -14,6 +14,8 @@ from gcs.core.graph import Floats, Ids, Ints, Numbers, Session
 
 #: links looked at in one go: bounds the memory that a graph of any size takes
 _CHUNK = 1 << 22
+#: pairs of a sender and a page that are noted in one go
+_PAIRS = 1 << 28
 
 
 def overlap(downloads: int, unique: int) -> float:
@@ -88,6 +90,25 @@ def exchange(session: Session, owner_of_page: Ints, k: int) -> Exchange:
         urls += np.bincount(pairs, minlength=k * k)
         volume += np.bincount(pairs, session.url_bytes[targets[crossing]], k * k).astype(np.int64)
     return Exchange(urls.reshape(k, k), volume.reshape(k, k))
+
+
+def posted(session: Session, owner_of_page: Ints, k: int) -> Exchange:
+    """What the gatherers post when each names a page to its owner once, however many links lead there (T15)."""
+    owners, pages = owner_of_page.astype(np.int32), session.pages
+    urls, volume = np.zeros((k, k), np.int64), np.zeros((k, k), np.int64)
+    senders = max(_PAIRS // max(pages, 1), 1)
+    for first in range(0, k, senders):
+        named = np.zeros((min(senders, k - first), pages), np.bool_)
+        for start in range(0, len(session.sources), _CHUNK):
+            targets = session.targets[start : start + _CHUNK]
+            here = owners[session.sources[start : start + _CHUNK]]
+            crossing = (here != owners[targets]) & (here >= first) & (here < first + senders)
+            named[here[crossing] - first, targets[crossing]] = True
+        for sender, row in enumerate(named, first):
+            told = np.flatnonzero(row)
+            urls[sender] = np.bincount(owners[told], minlength=k)
+            volume[sender] = np.bincount(owners[told], session.url_bytes[told], k).astype(np.int64)
+    return Exchange(urls, volume)
 
 
 def moved_weight(weights: Numbers, before: Ints, after: Ints) -> float:

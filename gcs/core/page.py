@@ -145,6 +145,15 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True):
     failure: str = ""
     #: a list of links made for crawlers (a sitemap), and no page
     source: bool = False
+    #: number of the session in which it was asked for
+    session: int = 1
+    #: against the copy of the session before: new, changed, same or gone; "" where there is nothing to compare
+    change: str = ""
+    #: sessions that have asked for it, and how many of these have found it changed
+    visits: int = 1
+    changes: int = 0
+    #: when the copy that it confirms was fetched (microseconds since the epoch); 0 where it holds its own
+    held_at_us: int = 0
 
     @property
     def is_page(self) -> bool:

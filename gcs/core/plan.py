@@ -13,6 +13,8 @@ from enum import StrEnum
 
 import msgspec
 
+from gcs.core.bloom import Bloom
+from gcs.core.ground import Ground
 from gcs.core.packed import pack, unpack
 from gcs.core.sortkey import LAST_KEY, host_of, sort_key
 from gcs.core.tree import Cuts, is_expansion
@@ -28,6 +30,7 @@ class ExchangeMode(StrEnum):
     FIREWALL = "firewall"  # it is dropped
     CROSS_OVER = "cross-over"  # whoever found it fetches it when its own queue is empty
     EXCHANGE = "exchange"  # it is sent to its owner
+    INDEPENDENT = "independent"  # whoever found it fetches it like its own
 
 
 class Move(msgspec.Struct, frozen=True):
@@ -40,7 +43,10 @@ class Move(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The plan of one epoch. Superpage i is [cuts[i], cuts[i + 1]) and belongs to gatherers[owners[i]]."""
+    """The plan of one epoch. Superpage i is [cuts[i], cuts[i + 1]) and belongs to gatherers[owners[i]].
+
+    Cuts, and all other ranges of a plan, are places on its ground.
+    """
 
     epoch: int
     gatherers: tuple[str, ...]
@@ -55,6 +61,13 @@ class Plan(msgspec.Struct, frozen=True):
     moves: tuple[Move, ...] = ()
     #: gatherers that this plan relieves of everything; they go when they have handed it over
     leavers: tuple[str, ...] = ()
+    ground: Ground = Ground.TREE
+    #: what the last session knew, where everything else belongs to whoever finds it (C5); empty: all goes by the cuts
+    listed: Bloom = Bloom()
+    #: whether it is hosts that are listed, not pages
+    lists_hosts: bool = False
+    #: number of the session for which it was made
+    session: int = 1
 
     def __post_init__(self) -> None:
         if not is_expansion(self.cuts) or len(self.owners) != len(self.cuts):
@@ -66,21 +79,33 @@ class Plan(msgspec.Struct, frozen=True):
 
     def locate(self, key: bytes) -> int:
         """The superpage of a key."""
-        return bisect_right(self.cuts, key) - 1
+        return bisect_right(self.cuts, self.ground.place(key)) - 1
 
     def locate_many(self, keys: Iterable[bytes]) -> list[int]:
         """The superpages of many keys."""
         cuts = self.cuts
-        return [bisect_right(cuts, key) - 1 for key in keys]
+        places = keys if self.ground is Ground.TREE else map(self.ground.place, keys)
+        return [bisect_right(cuts, place) - 1 for place in places]
 
     def locate_urls(self, urls: Iterable[str]) -> list[int]:
         """The superpages of canonical URLs, such as all links of a page."""
-        cuts = self.cuts
-        return [bisect_right(cuts, sort_key(url)) - 1 for url in urls]
+        return self.locate_many(map(sort_key, urls))
 
     def owner_of(self, key: bytes) -> str:
         """The gatherer that crawls the page with this key."""
-        return self.gatherers[self.owners[bisect_right(self.cuts, key) - 1]]
+        return self.gatherers[self.owners[bisect_right(self.cuts, self.ground.place(key)) - 1]]
+
+    def is_finders(self, key: bytes) -> bool:
+        """Whether the page with this key belongs to whoever finds it."""
+        if self.mode is ExchangeMode.INDEPENDENT:
+            return True
+        return bool(self.listed) and (host_of(key) if self.lists_hosts else key) not in self.listed
+
+    @property
+    def shares_all_hosts(self) -> bool:
+        """Whether any gatherer may ask any host."""
+        kept_apart = self.mode in (ExchangeMode.EXCHANGE, ExchangeMode.FIREWALL) and not self.listed
+        return self.ground is Ground.URL_HASH or not kept_apart
 
     def ranges(self) -> Iterator[tuple[bytes, bytes, str]]:
         """The key space as (low, high, owner), neighbours of one owner as one range."""
@@ -96,8 +121,13 @@ class Plan(msgspec.Struct, frozen=True):
         return [(low, high) for low, high, owner in self.ranges() if owner == gatherer]
 
     def shared_hosts(self) -> dict[bytes, tuple[str, ...]]:
-        """Hosts whose pages have several owners (as in `sortkey.host_of`), with these, in the order of their turns."""
+        """Hosts whose pages have several owners (as in `sortkey.host_of`), with these, in the order of their turns.
+
+        Where the plan `shares_all_hosts`, all hosts are shared by all, and not all of them stand here.
+        """
         shared: dict[bytes, tuple[str, ...]] = {}
+        if self.ground is not Ground.TREE:
+            return shared
         for host in {host_of(cut) for cut in self.cuts if b"\x00/" in cut}:
             first = bisect_right(self.cuts, host + _PAGES) - 1
             last = bisect_left(self.cuts, host + _PAGES_END)

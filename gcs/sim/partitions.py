@@ -7,21 +7,18 @@ joins or leaves.
 Invariant: the partitions are those of `core.partition`, the figures those of `core.metrics`; nothing is decided here.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from random import Random
 
 import numpy as np
 
 from gcs.core.canon import canonical
-from gcs.core.graph import Ints, Links, Model, Session, page_model, site_model, superpage_model
+from gcs.core.crawled import Crawled, Visits, superpages
+from gcs.core.crawled import crawled as in_key_order
+from gcs.core.graph import Links, Model, Session, page_model, site_model, superpage_model
 from gcs.core.metrics import exchange, imbalance, least_moved, loads, moved_weight
 from gcs.core.partition import GONE, Problem, partition
-from gcs.core.partition.hashing import host
 from gcs.core.sortkey import sort_key
-from gcs.core.superpages import create, recut, threshold
-from gcs.core.tree import WHOLE, Tree
 from gcs.errors import UsageError
 from gcs.sim.graph import WebGraph
 
@@ -37,29 +34,14 @@ SCHEMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Crawled:
-    """A graph as a crawl would have left it: a session, and the sort key of each page in its order."""
-
-    session: Session
-    keys: Sequence[bytes]
-
-
 def crawled(graph: WebGraph) -> Crawled:
     """Put the pages of a graph in key order. A page of unknown size counts one byte, so that both weights agree."""
     if not graph.urls:
         raise UsageError(f"{graph.name}: sites and keys come from URLs, and this graph has no urls.txt.gz")
-    found = [sort_key(canonical(url) or url) for url in graph.urls]
-    order = np.array(sorted(range(len(found)), key=found.__getitem__), np.int64)
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    keys = [found[page] for page in order.tolist()]
-    hosts = [host(key) for key in keys]
-    begins = [name != before for name, before in zip(hosts, [None, *hosts])]
-    url_bytes = np.array([len(url) for url in graph.urls], np.int64)[order]
-    page_bytes = np.ones(len(keys), np.int64) if graph.sizes_bytes is None else graph.sizes_bytes[order]
-    sources, targets = place[graph.sources()], place[graph.targets]
-    return Crawled(Session(sources, targets, url_bytes, page_bytes, np.cumsum(begins) - 1), keys)
+    keys = [sort_key(canonical(url) or url) for url in graph.urls]
+    url_bytes = np.array([len(url) for url in graph.urls], np.int64)
+    page_bytes = np.ones(len(keys), np.int64) if graph.sizes_bytes is None else graph.sizes_bytes
+    return in_key_order(Visits(keys, page_bytes, url_bytes), graph.sources(), graph.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,21 +140,6 @@ def crossing(
             cut = links.crossing(owners)
             share = cut / max(len(session.sources), 1)
             yield CrossingRow(k, name, count, cut, share, imbalance(loads(work, owners, k)))
-
-
-def superpages(keys: Sequence[bytes], k: int, delta: float = 20, seed: int = 1) -> Ints:
-    """The superpage of each page after two rounds of Superpage Creation, the pages being found in random order."""
-    chance = Random(seed)
-    order = chance.sample(range(len(keys)), len(keys))
-    tree = Tree(WHOLE, Random(seed))
-    for found in (order[: len(order) // 2], order[len(order) // 2 :]):
-        for page in found:
-            tree.visit(keys[page])
-        made = create(tree, threshold(tree.visits, k, delta))
-        tree = recut(tree, made.cuts, Random(seed))
-    begins = np.zeros(len(keys) + 1, np.int64)
-    begins[[bisect_left(keys, cut) for cut in made.cuts]] = 1  # an empty superpage begins where the next one does
-    return np.cumsum(begins[:-1]) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,117 @@
+"""`gcs plan`: plans the next session from the graph of the last one, and says what each choice would cost."""
+
+import time
+from pathlib import Path
+
+import click
+import msgspec
+
+from gcs.cli import sessions
+from gcs.core.blueprint import MODELS, Wish, draw
+from gcs.core.crawled import Crawled
+from gcs.core.forecast import Forecast, forecast
+from gcs.core.team import TeamSettings
+from gcs.ports.records.graph import read_graph
+
+#: models that are compared, besides the chosen one
+COMPARED = ("superpages", "metis-site", "metis-page", "site-hash", "url-hash")
+#: links from which on metis-page takes minutes and gigabytes, and is compared only when asked for
+MANY_LINKS = 5_000_000
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """What --json prints."""
+
+    session: int
+    pages: int
+    hosts: int
+    links: int
+    model: str
+    file: str
+    seconds: float
+    choices: list[Forecast]
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path), default=Path("crawl"), metavar="[DIR]")
+@click.option("-k", "parts", type=click.IntRange(min=1), required=True, metavar="K", help="Gatherers to plan for.")
+@click.option("--model", type=click.Choice(MODELS), default="metis-site", show_default=True, help="Who crawls what.")
+@click.option("--compare", metavar="A,B", help="Models in the table; none for none. [all that are quick]")
+@click.option("--tolerance", type=float, default=0.05, show_default=True, help="Imbalance that a part may have.")
+@click.option(
+    "--hot-pages", type=click.IntRange(min=0), default=TeamSettings().hot_pages, show_default=True, metavar="N",
+    help="Most linked pages that everybody is told of, so that nobody posts them.",
+)  # fmt: skip
+@click.option(
+    "--unlisted", type=click.Choice(["tree", "finder"]), default="tree", show_default=True,
+    help="Pages (metis-page) or hosts that are new: to the owner of their neighbours, or to whoever finds them.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where the plan goes. [DIR, for --next]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def plan(
+    directory: Path,
+    parts: int,
+    model: str,
+    compare: str | None,
+    tolerance: float,
+    hot_pages: int,
+    unlisted: str,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Plan the next session of the crawl in DIR; gcs crawl --next -n K takes the plan."""
+    started_at = time.monotonic()
+    data = read_graph(directory)
+    wish = Wish(model, parts, tolerance, hot_pages, unlisted == "finder")
+    blueprint = draw(data, wish)
+    number = sessions.current(directory) + 1
+    file = output or sessions.plan_file(directory, number)
+    sessions.write_blueprint(file, blueprint)
+    others = [Wish(other, parts, tolerance, hot_pages) for other in _compared(compare, data) if other != model]
+    choices = [forecast(data, blueprint), *(forecast(data, draw(data, other)) for other in others)]
+    session = data.session
+    seconds = round(time.monotonic() - started_at, 2)
+    planned = Planned(number, session.pages, data.hosts, len(session.sources), model, str(file), seconds, choices)
+    click.echo(msgspec.json.encode(planned) if as_json else _table(planned))
+
+
+def _compared(names: str | None, data: Crawled) -> list[str]:
+    if names is None:
+        many = len(data.session.sources) > MANY_LINKS
+        return [name for name in COMPARED if not (many and name == "metis-page")]
+    return [] if names == "none" else [name.strip() for name in names.split(",")]
+
+
+def _table(planned: Planned) -> str:
+    head = ("", "superpages", "imbalance: pages", "bytes", "URLs exchanged", "KB", "URLs/page", "shared hosts")
+    rows = [
+        (
+            ("* " if row.model == planned.model else "  ") + row.model,
+            f"{row.superpages:,}",
+            f"{row.imbalance_pages:.1%}",
+            f"{row.imbalance_bytes:.1%}",
+            f"{row.exchanged_urls:,}",
+            f"{row.exchanged_bytes / 1000:,.1f}",
+            f"{row.urls_per_page:.3f}",
+            f"{row.shared_hosts:,}",
+        )
+        for row in planned.choices
+    ]
+    widths = [max(map(len, column)) for column in zip(head, *rows)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(line, widths))
+        )
+        for line in (head, *rows)
+    ]
+    k = planned.choices[0].parts
+    return "\n".join(
+        [
+            f"{planned.pages:,} pages of {planned.hosts:,} hosts, {planned.links:,} links; "
+            f"session {planned.session} for {k} gatherers ({planned.seconds:.1f} s)",
+            *lines,
+            f"* is the plan, in {planned.file}; gcs crawl --next -n {k} takes it",
+        ]
+    )

@@ -1,0 +1,61 @@
+from pathlib import Path
+
+import pytest
+
+from gcs.core.sortkey import url_of
+from gcs.errors import UsageError
+from gcs.ports.records import graph
+from gcs.ports.records.settings import StoreSettings
+from gcs.ports.records.store import Store
+
+from .pages import record
+
+A, B, C, GONE = (f"http://example.com/{name}" for name in ("a", "b", "c", "gone"))
+
+
+def store(directory: Path, gatherer: str, *records: dict[str, object]) -> None:
+    with Store.open(directory, StoreSettings(log_records=2), gatherer) as records_store:
+        for changes in records:
+            records_store.page(record(**changes))
+            records_store.flush()
+        records_store.sync()
+
+
+def links(place: Path) -> set[tuple[str, str]]:
+    data = graph.read_graph(place)
+    urls = [url_of(key) for key in data.keys]
+    pairs = zip(data.session.sources.tolist(), data.session.targets.tolist())
+    return {(urls[source], urls[target]) for source, target in pairs}
+
+
+def test_graph_is_what_the_last_session_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is what its last answer with a body said; a 304 changes nothing; who stored it does not matter."""
+    monkeypatch.setattr(graph, "_BATCH_LINKS", 2)
+    store(
+        tmp_path,
+        "g1",
+        {"url": A, "bytes": 10, "outlinks": [B, C, B, "http://elsewhere.example/"], "session": 1},
+        {"url": B, "bytes": 20, "outlinks": [A], "session": 1},
+        {"url": GONE, "bytes": 5, "outlinks": [A], "session": 1},
+        {"url": A, "bytes": 0, "outlinks": [], "session": 2, "status": 304},
+        {"url": GONE, "bytes": 0, "outlinks": [], "session": 2, "status": 404, "failure": "http-404"},
+    )
+    store(
+        tmp_path,
+        "g0",
+        {"url": B, "bytes": 21, "outlinks": [C, GONE], "session": 2},
+        {"url": C, "bytes": 30, "outlinks": [], "session": 2},
+    )
+    assert links(tmp_path) == {(A, B), (A, C), (B, C), (B, GONE)}
+    data = graph.read_graph(tmp_path)
+    assert [url_of(key) for key in data.keys] == [A, B, C, GONE]
+    assert data.session.page_bytes.tolist() == [10, 21, 30, 0]
+    assert data.session.url_bytes.tolist() == [len(url) for url in (A, B, C, GONE)]
+    assert len(data.session.sources) == 4 and data.hosts == 1
+    assert [url_of(data.keys[page]) for page in data.most_linked(2)] == [C, B]
+
+
+def test_graph_of_nothing_says_what_to_do(tmp_path: Path) -> None:
+    store(tmp_path, "g0")
+    with pytest.raises(UsageError, match="crawl first"):
+        graph.read_graph(tmp_path)
