@@ -1,0 +1,183 @@
+"""Quarantine: what is believed of a stranger, and when it is cut off."""
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcs.core.likeness import Look
+from gcs.core.trust import Quarantine, TrustSettings, Verdict
+from gcs.errors import SettingsError
+
+SETTINGS = TrustSettings(share=0.1, probation=3, lot_pages=20, lot_s=3.0, check_s=60.0, lies=2)
+
+
+def page(url: str) -> Look:
+    return Look(frozenset({f"sha1:{url}"}), frozenset({f"{url}/1", f"{url}/2"}), url)
+
+
+def lie(url: str) -> Look:
+    return Look(frozenset({f"sha1:{url}"}), frozenset({"http://evil.test/"}), url)
+
+
+class Trial:
+    """A helper that brings pages, and a gatherer that looks at what is drawn; every page leaves once."""
+
+    def __init__(self, settings: TrustSettings = SETTINGS, seed: int = 1) -> None:
+        self.quarantine: Quarantine[str] = Quarantine(settings, Random(seed))
+        self.now = 0.0
+        self.brought = 0
+        self.believed: list[str] = []
+        self.refused: list[str] = []
+        self.fetched: list[str] = []
+        self.caught = 0
+        self.cut_off = False
+
+    def bring(self, pages: int, tell: Callable[[str], Look] = page, see: Callable[[str], Look | None] = page) -> None:
+        for _ in range(pages):
+            if self.cut_off:
+                return
+            self.brought += 1
+            url = f"http://a.test/{self.brought}"
+            self.quarantine.hold("anna", url, tell(url), url, self.now)
+            self.tick(see)
+
+    def tick(self, see: Callable[[str], Look | None] = page) -> None:
+        drawn, verdicts = self.quarantine.tick(self.now)
+        for verdict in verdicts:
+            self._take(verdict)
+        for url in drawn:
+            self.fetched.append(url)
+            while self.quarantine.is_drawn(url):
+                verdict = self.quarantine.looked(url, see(url))
+                self._take(verdict)
+                if not verdict.again:
+                    break
+
+    def _take(self, verdict: Verdict[str]) -> None:
+        self.believed += verdict.believed
+        self.refused += verdict.refused
+        self.caught += bool(verdict.lie)
+        self.cut_off |= verdict.cut_off
+
+    def end(self, see: Callable[[str], Look | None] = page) -> None:
+        self.now += SETTINGS.lot_s
+        self.tick(see)
+
+
+def test_honest_helper_is_believed_but_for_what_is_drawn() -> None:
+    trial = Trial()
+    trial.bring(203)
+    trial.end()
+    assert len(trial.fetched) == 3 + 20  # the probation, then two of each twenty
+    assert len(trial.believed) == 180
+    assert not trial.refused and not trial.caught
+
+
+def test_helper_that_always_lies_has_nothing_believed() -> None:
+    trial = Trial()
+    trial.bring(100, tell=lie)
+    assert trial.cut_off and trial.caught == SETTINGS.lies
+    assert not trial.believed
+    assert trial.brought == 6
+
+
+def test_helper_that_turns_liar_loses_the_lot() -> None:
+    trial = Trial()
+    trial.bring(63)
+    believed = len(trial.believed)
+    trial.bring(100, tell=lie)
+    assert trial.cut_off
+    assert len(trial.believed) == believed
+    assert len(trial.refused) == 18  # of the first false lot; then it is on probation again, and all are fetched
+
+
+@given(st.integers(0, 2**32), st.sampled_from([0.05, 0.2, 0.5]), st.integers(0, 50))
+def test_every_page_leaves_once(seed: int, lying: float, last: int) -> None:
+    """As believed, refused or fetched; no lie is believed from a lot in which one was drawn."""
+    trial, chance = Trial(seed=seed), Random(seed)
+    trial.bring(50 + last, tell=lambda url: lie(url) if chance.random() < lying else page(url))
+    trial.end()
+    left = trial.quarantine.clear()
+    assert not len(trial.quarantine)
+    everything = [*trial.believed, *trial.refused, *trial.fetched, *left]
+    assert sorted(everything) == sorted(f"http://a.test/{n + 1}" for n in range(trial.brought))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+@pytest.mark.parametrize("lying", [0.02, 0.2])
+def test_lies_that_are_believed_stay_under_the_bound(share: float, lying: float) -> None:
+    """On average over helpers that behave well through the probation, and then lie now and then."""
+    settings = TrustSettings(share=share, probation=3, lies=2)
+    believed = 0
+    for seed in range(60):
+        trial, chance = Trial(settings, seed), Random(seed)
+        trial.bring(3)
+        lies: set[str] = set()
+
+        def tell(url: str, chance: Random = chance, lies: set[str] = lies) -> Look:
+            if chance.random() < lying:
+                lies.add(url)
+                return lie(url)
+            return page(url)
+
+        trial.bring(3000, tell=tell)
+        assert trial.cut_off
+        believed += len(lies.intersection(trial.believed))
+    assert believed / 60 <= settings.lies * (1 - share) / share
+
+
+def test_all_are_looked_at_where_the_share_is_one() -> None:
+    trial = Trial(TrustSettings(share=1.0))
+    trial.bring(40)
+    assert not trial.believed and len(trial.fetched) == 40 - len(trial.quarantine)
+
+
+def test_page_that_changes_from_look_to_look_accuses_nobody() -> None:
+    """But its lot is not believed."""
+    looks = iter(range(1000))
+
+    def see(url: str) -> Look:
+        return Look(frozenset({f"sha1:{next(looks)}"}), frozenset({f"{url}/{next(looks)}"}), str(next(looks)))
+
+    trial = Trial()
+    trial.bring(30, tell=page, see=see)
+    assert not trial.caught and not trial.cut_off and not trial.believed
+    assert trial.quarantine.evidence["anna"].unsure
+
+
+def test_page_that_is_not_there_is_a_lie() -> None:
+    trial = Trial()
+    trial.bring(30, see=lambda _: None)
+    assert trial.cut_off and not trial.believed
+
+
+def test_lot_is_closed_by_age_and_given_up_when_nobody_looks() -> None:
+    trial = Trial()
+    trial.bring(2)
+    assert trial.quarantine.next_at() == SETTINGS.lot_s
+    drawn, _ = trial.quarantine.tick(SETTINGS.lot_s)
+    assert len(drawn) == 2
+    assert trial.quarantine.next_at() == SETTINGS.lot_s + SETTINGS.check_s
+    _, verdicts = trial.quarantine.tick(SETTINGS.lot_s + SETTINGS.check_s)
+    assert [verdict.believed for verdict in verdicts] == [()]
+    assert not trial.quarantine.is_drawn(drawn[0]) and trial.quarantine.next_at() is None
+
+
+def test_look_that_failed_says_nothing() -> None:
+    trial = Trial()
+    trial.bring(3)
+    for number in range(20):
+        trial.quarantine.hold("anna", f"u{number}", page("u"), f"u{number}", 0.0)
+    drawn, _ = trial.quarantine.tick(0.0)
+    verdict = trial.quarantine.unseen(drawn[0])
+    assert len(verdict.refused) == 18 and not verdict.lie
+    assert trial.quarantine.evidence["anna"].false == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 1.5])
+def test_share_must_be_one(share: float) -> None:
+    with pytest.raises(SettingsError, match=r"trust\.share"):
+        TrustSettings(share=share)
