@@ -29,11 +29,27 @@ def token() -> None:
 @click.option(
     "--days", type=click.FloatRange(min=0, min_open=True), metavar="N", help="How long it is good. [for ever]"
 )
+@click.option("--place", default="", help="Of a helper: it helps the gatherers of this place.")
+@click.option(
+    "--trusted", is_flag=True, help="Of a helper: it is ours; what it brings is stored without a second look."
+)
 @at_crawl
-def create(role: str, label: str, days: float | None, output: Path, url: str | None, crawl: str | None) -> None:
+def create(
+    role: str,
+    label: str,
+    days: float | None,
+    place: str,
+    trusted: bool,
+    output: Path,
+    url: str | None,
+    crawl: str | None,
+) -> None:
     """Make a token and print it: view may look, control may act too, helper may help and nothing else."""
+    if role != Role.HELPER and (place or trusted):
+        raise UsageError("--place and --trusted are for tokens of the role helper")
     made, now = new_token(secrets.token_bytes(SECRET_BYTES)), time.time()
-    key = entry(made, Role(role), label=label, created_at=now, expires_at=now + days * DAY_S if days else 0.0)
+    until = now + days * DAY_S if days else 0.0
+    key = entry(made, Role(role), label=label, created_at=now, expires_at=until, place=place, trusted=trusted)
 
     async def do(space: Space) -> None:
         await space.out(key, ttl_s=days * DAY_S if days else None)
@@ -51,15 +67,13 @@ def list_tokens(output: Path, url: str | None, crawl: str | None, as_json: bool)
     async def do(space: Space) -> None:
         keys = sorted(await space.scan(template(Access)), key=lambda key: key.created_at)
         if as_json:
-            shown = [
-                {name: getattr(key, name) for name in ("id", "role", "label", "created_at", "expires_at")}
-                for key in keys
-            ]
+            shown = [{name: getattr(key, name) for name in key.__struct_fields__ if name != "digest"} for key in keys]
             click.echo(msgspec.json.encode(shown))
             return
         for key in keys:
             until = f"until {_day(key.expires_at)}" if key.expires_at else "for ever"
-            click.echo(f"{key.id}  {key.role:<8} made {_day(key.created_at)}, good {until}  {key.label}")
+            more = f"{' at ' + key.place if key.place else ''}{', trusted' if key.trusted else ''}"
+            click.echo(f"{key.id}  {key.role:<8} made {_day(key.created_at)}, good {until}  {key.label}{more}")
 
     asyncio.run(visit(output, url, crawl, do))
 

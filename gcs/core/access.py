@@ -52,10 +52,19 @@ def digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
-def entry(token: str, role: Role, *, label: str = "", created_at: float = 0.0, expires_at: float = 0.0) -> Access:
+def entry(
+    token: str,
+    role: Role,
+    *,
+    label: str = "",
+    created_at: float = 0.0,
+    expires_at: float = 0.0,
+    place: str = "",
+    trusted: bool = False,
+) -> Access:
     """The entry by which a token is known again. Its id is the beginning of the hash, for people."""
     kept = digest(token)
-    return Access(kept.hex()[:8], str(role), kept, label, created_at, expires_at)
+    return Access(kept.hex()[:8], str(role), kept, label, created_at, expires_at, place, trusted)
 
 
 def holder(token: str, entries: Iterable[Access], now: float) -> Access | None:
@@ -65,6 +74,17 @@ def holder(token: str, entries: Iterable[Access], now: float) -> Access | None:
         if hmac.compare_digest(given, each.digest) and (not each.expires_at or now < each.expires_at):
             found = each
     return found
+
+
+def helper_name(kept: Access) -> str:
+    """By which the crawl knows the helper that holds this token: LABEL@ID, in letters that can stand in a key."""
+    label = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in kept.label.lower())
+    return f"{label[:40].strip('-') or 'helper'}@{kept.id}"
+
+
+def token_id(helper: str) -> str:
+    """The id of the token that a helper of this name holds."""
+    return helper.rpartition("@")[2]
 
 
 def allowed(kept: Access) -> frozenset[Role]:

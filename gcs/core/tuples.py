@@ -223,6 +223,8 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
     #: for the WARC, where the errand asks for them; without a request head there is no payload
     request_head: bytes = b""
     body: bytes = b""
+    #: the helper is one of ours; if not, its gatherer believes it only after a look of its own (`core.trust`)
+    trusted: bool = True
 
     @property
     def id(self) -> str:
@@ -483,7 +485,7 @@ class Access(Posted, frozen=True, array_like=True):
     """A token of the station, as far as it is kept: its hash, and what it is for (`core.access`).
 
     written by: `gcs token create`
-    taken by: `gcs token revoke`; read by the station
+    taken by: `gcs token revoke`, and whoever catches its holder lying; read by the station
     lifetime: until it is revoked or expires
     """
 
@@ -498,10 +500,36 @@ class Access(Posted, frozen=True, array_like=True):
     #: seconds since the epoch; it never expires if 0
     created_at: float = 0.0
     expires_at: float = 0.0
+    #: of a helper: where its machine stands, and whether it is one of ours
+    place: str = ""
+    trusted: bool = False
 
     @property
     def key(self) -> str:
         return self.id
+
+
+class CutOff(Posted, frozen=True, array_like=True):
+    """A helper has lied, or has asked for what no honest one asks for: nothing is taken from it any more.
+
+    written by: the gatherer that caught it (and takes its Access away), or the gateway
+    taken by: nobody; read by gateways and gatherers, and by people
+    lifetime: the crawl's
+    """
+
+    name = "cutoff"
+    code = 31
+
+    #: as it stands in records and logs
+    helper: str
+    reason: str
+    by: str
+    #: seconds since the epoch
+    at: float = 0.0
+
+    @property
+    def key(self) -> str:
+        return self.helper
 
 
 class Glance(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -632,6 +660,7 @@ TUPLES: tuple[type[Tuple], ...] = (
     RobotsNote,
     Charter,
     Access,
+    CutOff,
     Bulletin,
     PlanNote,
 )
