@@ -18,6 +18,7 @@ COMMANDS = {
     "crawl": ("gcs.cli.crawl", "Crawl from seeds on this machine; run again on the same DIR to resume."),
     "plan": ("gcs.cli.plan", "Plan the next session from the last one; says what each choice would cost."),
     "gatherer": ("gcs.cli.gatherer", "Join a crawl with this machine; SIGTERM hands over and leaves."),
+    "helper": ("gcs.cli.helper", "Lend this machine to a crawl; it keeps nothing on disk."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
     "pause": ("gcs.cli.control", "Let a running crawl start nothing more until it is resumed."),
     "resume": ("gcs.cli.control", "Let a paused crawl go on."),
@@ -32,6 +33,9 @@ COMMANDS = {
     "space": ("gcs.cli.space", "Look at the whiteboard."),
 }
 
+#: commands that write nothing to any disk, not even compiled modules
+TRACELESS = frozenset({"helper"})
+
 
 class Commands(click.Group):
     """A click group that imports a command's module when the command is used."""
@@ -44,6 +48,7 @@ class Commands(click.Group):
         """Load one command."""
         if name not in COMMANDS:
             return None
+        sys.dont_write_bytecode |= name in TRACELESS
         gc.disable()  # loading makes many objects and no garbage
         command: click.Command = getattr(importlib.import_module(COMMANDS[name][0]), name)
         gc.enable()

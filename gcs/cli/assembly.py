@@ -1,25 +1,19 @@
 """Assembly: puts the concrete parts of a gatherer together. The only place that names them."""
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 
+from gcs.cli.parts import make_fetcher, make_reader
 from gcs.core.admission import Admission
-from gcs.core.page import Result
 from gcs.core.recent import Recent
 from gcs.core.scope import Scope
-from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier
 from gcs.ports.records.reading import read_records
 from gcs.ports.records.store import Store
 from gcs.ports.space.port import Space
-from gcs.ports.summarise import Options, Registry, TextPool
 from gcs.ports.summarise.malloc import keep_arena
-from gcs.roles.gatherer import Gatherer, Parts, Reader
+from gcs.roles.gatherer import Gatherer, Parts
 from gcs.settings import Settings, with_user_agent
-
-#: engine → its class; loaded when it is chosen, because the other one is not needed then
-ENGINES = {"curl": ("gcs.ports.fetch.curl", "CurlFetcher"), "aiohttp": ("gcs.ports.fetch.aio", "AioFetcher")}
 
 
 def gatherer(
@@ -51,22 +45,10 @@ def gatherer(
             frontier=frontier,
             store=store,
             admission=Admission(scope, settings.traps, Recent(settings.frontier.recent_urls)),
-            reader=_reader(settings),
-            make_fetcher=lambda sink: _fetcher(settings, sink),
+            reader=make_reader(
+                settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
+            ),
+            make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
             team=team,
         ),
     )
-
-
-def _reader(settings: Settings) -> Reader:
-    summary = settings.summary
-    options = Options(agent=settings.fetch.robots_token, images=summary.images, max_links=summary.max_links)
-    texts = TextPool(summary.workers, options=options) if summary.depth == "full" else None
-    registry = Registry.with_plugins()
-    return Reader(settings.urls, registry, options, summary.depth, settings.politeness.nofollow, texts)
-
-
-def _fetcher(settings: Settings, sink: Callable[[Result], None]) -> Fetcher:
-    module, name = ENGINES[settings.fetch.engine]
-    engine: Callable[..., Fetcher] = getattr(importlib.import_module(module), name)
-    return engine(settings.fetch, sink)

@@ -56,8 +56,8 @@ class Desk(Protocol):
         """These were not begun: let somebody else have them now."""
         ...
 
-    async def beat(self, beat: HelperBeat) -> None:
-        """I am here; gatherers lend as much as it says."""
+    async def beat(self, beat: HelperBeat) -> bool:
+        """I am here, and gatherers may lend as much as it says. Says whether the crawl goes on."""
         ...
 
     async def close(self) -> None:

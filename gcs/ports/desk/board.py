@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from gcs.core.helpers import pool
 from gcs.core.template import template
-from gcs.core.tuples import HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.ports.desk import Terms
 from gcs.ports.space.port import Space, Taken
 
@@ -61,9 +61,11 @@ class BoardDesk:
         held = [taken for errand in errands if (taken := self._held.pop(errand.id, None))]
         await self._space.release(held)
 
-    async def beat(self, beat: HelperBeat) -> None:
-        """On the board."""
+    async def beat(self, beat: HelperBeat) -> bool:
+        """On the board, where it also says how the crawl is."""
         await self._space.out(beat, ttl_s=BEAT_TTL_S)
+        control = await self._space.read(template(Control))
+        return control is None or control.state not in (CrawlState.DONE, CrawlState.STOPPING)
 
     async def close(self) -> None:
         """Take our beat from the board, and let go of it."""

@@ -9,8 +9,8 @@ Gatherer     startup → step* → shutdown: runs them in turns, as the Pulse ca
 Team         the others: plans, foreign links, hand-over (Observer, Mail, Router, HandOvers, Census, LookBack)
 """
 
+from gcs.ports.reader import Reader
 from gcs.roles.gatherer.gatherer import Gatherer
 from gcs.roles.gatherer.parts import Parts, State
-from gcs.roles.gatherer.reader import Reader
 
 __all__ = ["Gatherer", "Parts", "Reader", "State"]

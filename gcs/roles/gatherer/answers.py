@@ -15,9 +15,9 @@ from collections.abc import Callable
 from gcs.core.page import Response, Result
 from gcs.core.robots import Robots
 from gcs.ports.frontier import Entry
+from gcs.ports.reader import Reader, Reading
 from gcs.ports.records.store import Store
 from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit, RobotsVisit
-from gcs.roles.gatherer.reader import Reader, Reading
 from gcs.roles.gatherer.recorder import Recorder
 
 #: answers taken in per turn, so that sockets are served in between

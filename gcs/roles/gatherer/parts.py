@@ -9,8 +9,8 @@ from gcs.core.admission import Admission
 from gcs.core.page import Result
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier
+from gcs.ports.reader import Reader
 from gcs.ports.records.store import Store
-from gcs.roles.gatherer.reader import Reader
 
 if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
     from gcs.roles.gatherer.team import Team

@@ -13,9 +13,9 @@ from gcs.core.page import FINAL, Failure, PageRecord, Response, Result
 from gcs.core.politeness import Politeness
 from gcs.core.tally import Tally
 from gcs.ports.frontier import Entry, Mark
+from gcs.ports.reader import NOTHING, Reading, summary_of
 from gcs.ports.records.digests import Original
 from gcs.roles.gatherer.parts import Parts
-from gcs.roles.gatherer.reader import NOTHING, Reading, summary_of
 
 
 class Recorder:

@@ -1,4 +1,4 @@
-"""The reader: what a response means. Recogniser, summariser and link joiner of the paper's gatherer in one place.
+"""The reader: what a response means. Recogniser, summariser and link joiner in one place, for gatherers and helpers.
 
 Response in, Reading out: the document, its canonical out-links, and what its robots directives allow. It decides
 nothing about the crawl and keeps nothing but the joiner's memo.
@@ -29,7 +29,7 @@ NOTHING = Document(hrefs=[])
 
 
 class Reader:
-    """Reads responses for one gatherer."""
+    """Reads responses for one gatherer or helper."""
 
     def __init__(
         self, urls: Rules, registry: Registry, options: Options, depth: Depth, heed: bool, texts: TextPool | None = None

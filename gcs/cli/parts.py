@@ -1,0 +1,27 @@
+"""Parts that gatherers and helpers have in common, made from settings: how to fetch, and how to read."""
+
+import importlib
+from collections.abc import Callable
+
+from gcs.core.page import Result
+from gcs.core.urls import Rules
+from gcs.ports.fetch import Fetcher, FetchSettings
+from gcs.ports.reader import Reader
+from gcs.ports.summarise import Options, Registry, SummarySettings, TextPool
+
+#: engine → its class; loaded when it is chosen, because the other one is not needed then
+ENGINES = {"curl": ("gcs.ports.fetch.curl", "CurlFetcher"), "aiohttp": ("gcs.ports.fetch.aio", "AioFetcher")}
+
+
+def make_reader(summary: SummarySettings, urls: Rules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
+    """Reads pages; the full text in processes of its own, where the caller cannot wait for it."""
+    options = Options(agent=robots_token, images=summary.images, max_links=summary.max_links)
+    texts = TextPool(summary.workers, options=options) if in_processes and summary.depth == "full" else None
+    return Reader(urls, Registry.with_plugins(), options, summary.depth, heed, texts)
+
+
+def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
+    """The engine that the settings name."""
+    module, name = ENGINES[settings.engine]
+    engine: Callable[..., Fetcher] = getattr(importlib.import_module(module), name)
+    return engine(settings, sink)
