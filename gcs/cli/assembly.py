@@ -17,11 +17,18 @@ from gcs.settings import Settings, with_user_agent
 
 
 def gatherer(
-    directory: Path, name: str, settings: Settings, seeds: list[str], space: Space | None = None, ghost: bool = False
+    directory: Path,
+    name: str,
+    settings: Settings,
+    seeds: list[str],
+    space: Space | None = None,
+    ghost: bool = False,
+    place: str = "",
 ) -> Gatherer:
     """A gatherer that works in this directory: alone, or with others at a whiteboard. Needs a running event loop.
 
-    A ghost hands over what a dead gatherer of that name left behind, and fetches nothing.
+    A ghost hands over what a dead gatherer of that name left behind, and fetches nothing. The place says which helpers
+    work for it.
     """
     keep_arena()
     settings = with_user_agent(settings)
@@ -34,10 +41,13 @@ def gatherer(
     except BaseException:
         frontier.close()
         raise
-    team = None
+    team = lending = None
     if space:
         Team = importlib.import_module("gcs.roles.gatherer.team").Team  # noqa: N806  slow to load, not needed alone
-        team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost)
+        team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place)
+        if settings.helpers.lend:
+            Lending = importlib.import_module("gcs.roles.gatherer.lending").Lending  # noqa: N806
+            lending = Lending(space, name, place, settings.helpers, settings.store.warc)
     return Gatherer(
         name,
         settings,
@@ -50,5 +60,6 @@ def gatherer(
             ),
             make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
             team=team,
+            lending=lending,
         ),
     )

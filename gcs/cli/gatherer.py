@@ -43,23 +43,24 @@ NEVER = 1 << 31
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
     help="Our disk. On a shared file system, the others can recover what is on it.",
 )  # fmt: skip
+@click.option("--place", default="", help="Where we stand: helpers of the same place work for us.")
 @click.option(
     "--log", "log_level", type=click.Choice(logging.LEVELS), default="info", show_default=True, help="What is logged."
 )
 @click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
-def gatherer(url: str, crawl: str, name: str, output: Path, log_level: str, log_json: bool) -> int:
+def gatherer(url: str, crawl: str, name: str, output: Path, place: str, log_level: str, log_json: bool) -> int:
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
     logging.set_up(log_level, log_json)
-    return run_loop(_join(url, crawl, name, output))
+    return run_loop(_join(url, crawl, name, output, place))
 
 
-async def _join(url: str, crawl: str, name: str, output: Path) -> int:
+async def _join(url: str, crawl: str, name: str, output: Path, place: str) -> int:
     space = await open_space(url, crawl=crawl, name=name, settings=SpaceSettings())
     charter = await space.read(template(Charter), timeout_s=CHARTER_S)
     await space.close()
     if charter is None:
         raise SpaceError(f"there is no crawl '{crawl}' at {url}: start it with gcs crawl --space, or look at the name")
-    seat = Seat(url, crawl, output, msgspec.json.decode(charter.settings, type=Settings), charter)
+    seat = Seat(url, crawl, output, msgspec.json.decode(charter.settings, type=Settings), charter, place)
     mine = await seat.take(name)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, _second_ends(mine.leave))
@@ -77,8 +78,8 @@ async def _join(url: str, crawl: str, name: str, output: Path) -> int:
 class Seat:
     """A place at the whiteboard from which gatherers (and ghosts of dead ones) are run."""
 
-    def __init__(self, url: str, crawl: str, output: Path, settings: Settings, charter: Charter) -> None:
-        self._url, self._crawl, self._output = url, crawl, output
+    def __init__(self, url: str, crawl: str, output: Path, settings: Settings, charter: Charter, place: str) -> None:
+        self._url, self._crawl, self._output, self._place = url, crawl, output, place
         self._settings, self._charter = settings, charter
         self._ghosts: dict[str, asyncio.Task[State]] = {}
 
@@ -89,7 +90,8 @@ class Seat:
         while True:
             space = await open_space(self._url, crawl=self._crawl, name=name, settings=settings)
             try:
-                return assembly.gatherer(self._output, name, self._settings, self._charter.seeds, space, ghost)
+                seeds = self._charter.seeds
+                return assembly.gatherer(self._output, name, self._settings, seeds, space, ghost, self._place)
             except UsageError:
                 await space.close()
                 if time.monotonic() > give_up_at:

@@ -62,7 +62,7 @@ def helper(
     logging.set_up(log_level, log_json)
     limits = Limits(connections, rate, cpu / 100, int(max_mb * 1_000_000))
     loan = Loan(url, crawl, place, limits, allow_private)
-    shift = shifts.parse(hours, days) if hours or days else None
+    shift = shifts.parse(hours or shifts.WHOLE_DAY, days) if hours or days else None
     return run_loop(_lend(loan, shift))
 
 

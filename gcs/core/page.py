@@ -42,6 +42,15 @@ class Response(msgspec.Struct, frozen=True):
     #: seconds since the epoch at which the request began
     started_at: float
     elapsed_s: float
+    #: who fetched it, where that was a helper
+    helper: str = ""
+    #: size and digest of a body that stayed with the helper: `body` and `content` are empty then
+    absent: tuple[int, str] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the body as sent."""
+        return self.absent[0] if self.absent else len(self.body)
 
     def header(self, name: str) -> str | None:
         """The first header of that name (lower case), or None."""
@@ -63,6 +72,7 @@ class FailureKind(StrEnum):
     ENCODING = "encoding"  # the content coding is damaged or unknown
     FORBIDDEN_ADDRESS = "forbidden-address"  # private, loopback or link-local (SSRF guard)
     PROXY = "proxy"
+    NOT_TRIED = "not-tried"  # a helper was asked to and did not: ask the server ourselves
 
 
 #: failures that another try would only repeat

@@ -94,7 +94,7 @@ def build(crawl: str, state: str, shares: Sequence[Share]) -> Report:
         state=state,
         epoch=epoch,
         gatherers=len(shares),
-        helpers=0,
+        helpers=len(tally.helped),
         pages=tally.pages,
         unique=unique,
         overlap=(tally.pages - unique) / unique if unique else 0.0,

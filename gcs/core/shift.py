@@ -9,66 +9,68 @@ it ends at most a day later.
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 
 from gcs.errors import UsageError
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 ALL_DAYS = frozenset(range(7))
-_HOURS = re.compile(r"(\d{1,2}:\d{2})-(\d{1,2}:\d{2})")
+WHOLE_DAY = "00:00-00:00"
+_HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """Hours of some days of the week; Monday is 0. Equal hours mean a whole day."""
+    """Hours of some days of the week; Monday is 0. If it ends when it begins, it lasts a whole day."""
 
-    begin: time
-    end: time
+    #: since midnight
+    begin_min: int
+    end_min: int
     days: frozenset[int] = ALL_DAYS
+
+    @property
+    def minutes(self) -> int:
+        """How long it lasts."""
+        return (self.end_min - self.begin_min) % 1440 or 1440
 
     def ends_at(self, now: datetime) -> datetime | None:
         """When the shift that is on ends; None if none is on."""
-        for day in (now.date(), now.date() - _DAY):
-            begins, ends = self._of(day)
-            if day.weekday() in self.days and begins <= now < ends:
-                return ends
+        for begin in (self._begin_on(now), self._begin_on(now - _DAY)):
+            end = begin + timedelta(minutes=self.minutes)
+            if begin.weekday() in self.days and begin <= now < end:
+                return end
         return None
 
     def next_begin(self, now: datetime) -> datetime:
         """The next moment, now or later, at which it begins."""
-        days = (now.date() + ahead * _DAY for ahead in range(8))
-        begins = (self._of(day)[0] for day in days if day.weekday() in self.days)
-        return next(at for at in begins if at >= now)
+        begins = (self._begin_on(now + ahead * _DAY) for ahead in range(8))
+        return next(begin for begin in begins if begin >= now and begin.weekday() in self.days)
 
     def __str__(self) -> str:
-        days = "" if self.days == ALL_DAYS else " " + ",".join(DAYS[day] for day in sorted(self.days))
-        return f"{self.begin:%H:%M}-{self.end:%H:%M}{days}"
+        hours = "-".join(f"{minutes // 60:02}:{minutes % 60:02}" for minutes in (self.begin_min, self.end_min))
+        return hours if self.days == ALL_DAYS else f"{hours} {','.join(DAYS[day] for day in sorted(self.days))}"
 
-    def _of(self, day: date) -> tuple[datetime, datetime]:
-        """Begin and end of the shift that begins on this day."""
-        begins, ends = datetime.combine(day, self.begin), datetime.combine(day, self.end)
-        return begins, ends if ends > begins else ends + _DAY
+    def _begin_on(self, day: datetime) -> datetime:
+        midnight = day.replace(hour=0, minute=0, second=0, microsecond=0)
+        return midnight + timedelta(minutes=self.begin_min)
 
 
 def parse(hours: str, days: str = "") -> Shift:
     """A shift as a person writes it: "22:00-06:00"; days as "mon-fri", "sat,sun", or none for every day."""
     match = _HOURS.fullmatch(hours.strip())
-    try:
-        begin, end = (time.fromisoformat(part.zfill(5)) for part in match.groups()) if match else (None, None)
-    except ValueError:
-        begin = end = None
-    if begin is None or end is None:
+    if match is None:
         raise UsageError(f"{hours!r} is no shift: write begin and end as in 22:00-06:00")
-    return Shift(begin, end, _days(days))
+    from_hour, from_minute, to_hour, to_minute = map(int, match.groups())
+    return Shift(60 * from_hour + from_minute, 60 * to_hour + to_minute, _days(days))
 
 
 def _days(text: str) -> frozenset[int]:
     found: set[int] = set()
     for part in filter(None, (part.strip().lower() for part in text.split(","))):
-        first, _, last = part.partition("-")
-        if first[:3] not in DAYS or (last or first)[:3] not in DAYS:
+        first, dash, last = part.partition("-")
+        if first not in DAYS or (dash and last not in DAYS):
             raise UsageError(f"{part!r} is no day: write mon, tue … sun, with commas, or ranges as in mon-fri")
-        low, high = DAYS.index(first[:3]), DAYS.index((last or first)[:3])
+        low, high = DAYS.index(first), DAYS.index(last or first)
         found |= {day % 7 for day in range(low, high + 1 if high >= low else high + 8)}
     return frozenset(found) or ALL_DAYS

@@ -45,6 +45,8 @@ class Tally:
     peak_rss_mb: float = 0.0
     #: URLs that ended without a page, by kind ("timeout", "http-404", …)
     failures: dict[str, int] = field(default_factory=dict)
+    #: URLs that helpers have dealt with, by helper
+    helped: dict[str, int] = field(default_factory=dict)
     traffic: Traffic = field(default_factory=Traffic)
 
     def clear(self) -> None:
@@ -58,11 +60,12 @@ class Tally:
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
     def __add__(self, other: Self) -> "Tally":
-        total = replace(self, failures=dict(self.failures))
+        total = replace(self, failures=dict(self.failures), helped=dict(self.helped))
         for counter in fields(Tally):
-            if counter.name == "failures":
-                for kind, count in other.failures.items():
-                    total.failures[kind] = total.failures.get(kind, 0) + count
+            if counter.name in ("failures", "helped"):
+                counts = getattr(total, counter.name)
+                for key, count in getattr(other, counter.name).items():
+                    counts[key] = counts.get(key, 0) + count
             elif counter.name == "peak_rss_mb":
                 total.peak_rss_mb = max(self.peak_rss_mb, other.peak_rss_mb)
             else:

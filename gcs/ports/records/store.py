@@ -90,9 +90,13 @@ class Store:
     def page(self, record: PageRecord, response: Response | None = None, copy_of: Original | None = None) -> PageRecord:
         """Take in a page, or a URL that ended without one; the record with digest and WARC place filled in.
 
-        `copy_of` names the stored copy that a 304 confirms, where that is known; its digest is `record.digest`.
+        `copy_of` names the stored copy that a 304 confirms, where that is known; its digest is `record.digest`. A
+        response whose body is not here goes into no WARC.
         """
-        if response is not None:
+        if response is not None and response.absent is not None:
+            if response.status != HTTPStatus.NOT_MODIFIED:
+                record = structs.replace(record, digest=response.absent[1])
+        elif response is not None:
             digest = record.digest if response.status == HTTPStatus.NOT_MODIFIED else warc.payload_digest(response.body)
             if self._settings.warc:
                 exchange = self._warcs.prepare(response, digest, copy_of)
@@ -111,7 +115,7 @@ class Store:
 
     def fetched(self, response: Response) -> None:
         """Archive an exchange that is no page: robots.txt, a sitemap, a hop that is tried again."""
-        if self._settings.warc:
+        if self._settings.warc and response.absent is None:
             exchange = self._warcs.prepare(response, warc.payload_digest(response.body))
             self._log.fetched(Fetched(response.request.url, *exchange.place))
             self._warcs.append(exchange)

@@ -2,7 +2,7 @@
 
     fetch engine ─► results ─► robots.txt ─► dispatcher
                           └──► page ─► read ─► (texts) ─► recorder
-                          └──► no page ──────────────────► recorder
+                          └──► no page, or read by a helper ► recorder
 
 Invariant: every answer is counted in `under_way` from its arrival until the recorder has it, so that nobody takes a
 gatherer for idle whose pages are being read.
@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from gcs.core.page import Response, Result
+from gcs.core.page import Failure, FailureKind, Response, Result
 from gcs.core.robots import Robots
 from gcs.ports.frontier import Entry
 from gcs.ports.reader import Reader, Reading
@@ -58,9 +58,12 @@ class Answers:
             result = self._results.popleft()
             tag = result.request.tag
             if type(tag) is PageVisit:
+                if type(result) is Failure and result.kind is FailureKind.NOT_TRIED:
+                    dispatcher.brought_back(tag, now)
+                    continue
                 retry_after_s = dispatcher.page_ended(tag, result, now)
                 if type(result) is Response and 200 <= result.status < 300:
-                    self._page(tag.entry, result)
+                    self._page(tag, result)
                 else:
                     self._recorder.without_page(tag.entry, result, now, retry_after_s)
             elif type(tag) is RobotsVisit:
@@ -78,9 +81,9 @@ class Answers:
         if robots and type(result) is Response:
             self.on_robots(visit, result, robots, now)
 
-    def _page(self, entry: Entry, response: Response) -> None:
-        reading = self._reader.read(response)
-        if self._texts is None or reading.document.source:
+    def _page(self, visit: PageVisit, response: Response) -> None:
+        entry, reading = visit.entry, visit.reading or self._reader.read(response)
+        if visit.reading or self._texts is None or reading.document.source:
             self._recorder.page(entry, response, reading)
             return
         self.in_texts += 1

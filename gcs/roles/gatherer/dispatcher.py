@@ -4,7 +4,7 @@ Invariant: a page is requested only when its host's politeness and its origin's 
 that was started is reported back once, by `page_ended` or `robots_answered`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -20,6 +20,7 @@ from gcs.core.urls import origin as origin_of
 from gcs.core.window import Host, Window
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.ports.reader import Reading
 from gcs.roles.gatherer.robots import MAX_HOPS, RobotsDesk
 
 #: failures that are no matter of the robots.txt: its host, or all of the web, is out of reach
@@ -37,6 +38,8 @@ class PageVisit(msgspec.Struct, frozen=True):
 
     host: Host[Entry]
     entry: Entry
+    #: what a helper has read in the page
+    reading: Reading | None = None
 
 
 class RobotsVisit(msgspec.Struct, frozen=True):
@@ -123,6 +126,12 @@ class Dispatcher:
         if state.robots:
             self._desk.take_over(state.robots)
 
+    def rest(self, urls: Iterable[str], until: float) -> None:
+        """Somebody may be at the hosts of these URLs until then."""
+        for host in {host_of(url) for url in urls}:
+            pace = self._window.host(host).pace
+            pace.next_at = max(pace.next_at, until)
+
     def robots_told(self, note: RobotsNote, now: float) -> None:
         """Another owner of a shared host has fetched its robots.txt."""
         if self._desk.rules(note.origin, now) is None:
@@ -176,6 +185,13 @@ class Dispatcher:
             retry_after_s = politeness.retry_after_s(result.header("retry-after") or "", now)
         self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
         return retry_after_s
+
+    def brought_back(self, visit: PageVisit, now: float) -> None:
+        """Nobody has tried the URL: it is queued again, and its host is owed a delay as if somebody had."""
+        self.open.discard(visit.entry.url)
+        self._frontier.put_back((visit.entry.url,))
+        self._window.ended(visit.host, now)
+        self._offer(visit.host.name)
 
     def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:
         """An answer for a robots.txt, `target` where it is a redirect. Returns the rules once they are known.

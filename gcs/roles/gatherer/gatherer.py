@@ -22,6 +22,7 @@ from gcs.ports.frontier import Entry
 from gcs.roles.gatherer.answers import Answers
 from gcs.roles.gatherer.checkpoints import Checkpoints
 from gcs.roles.gatherer.dispatcher import Dispatcher, RobotsVisit
+from gcs.roles.gatherer.hands import Hands
 from gcs.roles.gatherer.home import Home
 from gcs.roles.gatherer.intake import Intake
 from gcs.roles.gatherer.meter import Meter
@@ -52,7 +53,8 @@ class Gatherer:
         rules = settings.politeness
         self._recorder = Recorder(name, rules, settings.crawl.max_redirects, parts, self.tally)
         self._answers = Answers(parts.reader, self._recorder, parts.store, self._pulse.wake)
-        self._fetcher = parts.make_fetcher(self._answers.arrive)
+        self._lending = parts.lending
+        self._fetcher = Hands(parts.make_fetcher(self._answers.arrive), self._lending)
         desk = RobotsDesk(rules, settings.fetch.robots_token, self._frontier.note, self._frontier.set_note)
         window: Window[Entry] = Window(rules, clock() if self._resumes else 0.0)
         self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
@@ -96,6 +98,9 @@ class Gatherer:
         if seeds:
             self._intake.queue([Entry(url) for url in self._admission.admit(seeds, 0)])
         await self._fetcher.open()
+        if self._lending:
+            lent = await self._lending.open(self._answers.arrive, self._pulse.wake)
+            self._dispatcher.rest(lent, self._clock() + self._settings.helpers.lease_s)
         if self._resumes:
             events.info("resumed", pages=self.tally.pages, queued=self._frontier.queued())
         self._pulse.wake()
@@ -144,7 +149,8 @@ class Gatherer:
 
     def figures(self) -> dict[str, float]:
         """What the team may know of us, with each heartbeat."""
-        return self._meter.figures(self._clock(), self.share(), self._fetcher.in_flight + self._answers.in_texts)
+        figures = self._meter.figures(self._clock(), self.share(), self._fetcher.in_flight + self._answers.in_texts)
+        return figures | (self._lending.figures() if self._lending else {})
 
     def is_quiet(self) -> bool:
         """Nothing is queued, in flight or being read."""
@@ -169,6 +175,8 @@ class Gatherer:
         self._answers.take_in(self._dispatcher, now)
         self._intake.links()
         self._check_limits(now)
+        if self._lending:
+            self._lending.turn(self.team.epoch if self.team else 0, is_wanted_back=not self._may_start)
         due_at = self._dispatcher.fill(now)
         # at a shared host milliseconds count: a turn may have taken some
         for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
@@ -211,7 +219,7 @@ class Gatherer:
         """A URL is dealt with: evidence for the explored fraction, and statistics for the team."""
         self._meter.explored.page(self._admission.in_scope(record.outlinks))
         if self.team:
-            self.team.recorded(record, elapsed_s)
+            self.team.recorded(record, 0.0 if record.helper else elapsed_s)  # help makes us faster, by as much
 
     def _robots_known(self, visit: RobotsVisit, response: Response, robots: Robots, now: float) -> None:
         if self.team:
@@ -232,14 +240,19 @@ class Gatherer:
         if (over_time or over_pages) and self._ending is None:
             self._ending = State.LIMIT
 
+    @property
+    def _may_start(self) -> bool:
+        return not (self._ending or self._paused or (self.team and not self.team.may_fetch()))
+
     def _room(self) -> int:
         """How many requests may be started now."""
-        if self._ending or self._paused or (self.team and not self.team.may_fetch()):
+        if not self._may_start:
             return 0
-        in_flight = self._fetcher.in_flight
-        room = self._settings.fetch.connections - in_flight
+        own = self._fetcher.own_in_flight
+        room = self._settings.fetch.connections - own
         if self._texts:
-            room = min(room, self._texts.free - in_flight)
+            room = min(room, self._texts.free - own)
+        room = self._fetcher.allot(room)
         if limit := self._settings.crawl.max_pages:
-            room = min(room, limit - self.tally.pages - in_flight - self._answers.in_texts)
+            room = min(room, limit - self.tally.pages - self._fetcher.in_flight - self._answers.in_texts)
         return room

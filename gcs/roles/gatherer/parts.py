@@ -13,6 +13,7 @@ from gcs.ports.reader import Reader
 from gcs.ports.records.store import Store
 
 if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
+    from gcs.roles.gatherer.lending import Lending
     from gcs.roles.gatherer.team import Team
 
 
@@ -37,3 +38,5 @@ class Parts:
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
     #: membership in a team; None for a gatherer alone
     team: "Team | None" = None
+    #: the helpers' side of it
+    lending: "Lending | None" = None

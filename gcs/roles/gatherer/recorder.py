@@ -52,7 +52,7 @@ class Recorder:
         """A page that was read."""
         if not reading.document.source:
             self._tally.pages += 1
-            self._tally.size_bytes += len(response.body)
+            self._tally.size_bytes += response.size_bytes
         self._record(entry, response, reading, "", response.started_at)
 
     def give_up(self, entry: Entry, kind: str, now: float, response: Response | None = None) -> None:
@@ -63,6 +63,8 @@ class Recorder:
     def apply(self, record: PageRecord, hops: int = 0) -> None:
         """What a record means for the frontier, the same when it is made and when it is replayed."""
         before = self._frontier.finish(record.url, Mark.FAILED if record.failure else Mark.DONE)
+        if record.helper:
+            self._tally.helped[record.helper] = self._tally.helped.get(record.helper, 0) + 1
         if before is Mark.DONE and record.is_page:
             self._tally.repeated += 1
         if record.outlinks:
@@ -123,7 +125,7 @@ def _record_of(
     document, shown = reading.document, not reading.noindex
     status, size_bytes, headers = 0, 0, {}
     if response:
-        status, size_bytes, now = response.status, len(response.body), response.started_at
+        status, size_bytes, now = response.status, response.size_bytes, response.started_at
         headers = {name.lower(): value for name, value in response.headers}
     held = entry if status == 304 else Entry(entry.url)  # what a 304 confirms
     return PageRecord(
@@ -142,7 +144,7 @@ def _record_of(
         text=document.text if shown else "",
         outlinks=reading.outlinks,
         gatherer=gatherer,
-        helper="",
+        helper=response.helper if response else "",
         simhash=document.simhash,
         etag=headers.get("etag", held.etag),
         last_modified=headers.get("last-modified", held.last_modified),

@@ -51,8 +51,9 @@ class Team:
         frontier: Frontier,
         records: Callable[[], Iterator[PageRecord]],
         ghost: bool = False,
+        place: str = "",
     ) -> None:
-        self.me = me
+        self.me, self._place = me, place
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
         self._settings, self._frontier, self._ghost = settings, frontier, ghost
         self.observer = Observer(space, me, self._run, settings, time.monotonic, lambda: self._home.wake())
@@ -87,7 +88,7 @@ class Team:
     async def shutdown(self) -> None:
         """Stop listening, and let the others see that we are not there; or that we have left for good."""
         await self.observer.close()
-        gone = Member(self.me, self._run, "", self.epoch, self.epoch, "gone", True)
+        gone = Member(self.me, self._run, self._place, self.epoch, self.epoch, "gone", True)
         await self.observer.leave(gone if self._has_left else None)
         await self.observer.space.close()
 
@@ -249,6 +250,7 @@ class Team:
         return Member(
             gatherer=self.me,
             run=self._run,
+            place=self._place,
             epoch=self.epoch,
             settled_epoch=self._settled_epoch if self._holdings.is_settled else 0,
             state=self._state,

@@ -4,7 +4,7 @@ Only what a server said counts. Where there was no answer, it may be our network
 asked to fetch it by itself, and judges by what it finds.
 """
 
-from gcs.core.page import FailureKind, Response, Result
+from gcs.core.page import Failure, FailureKind, Result
 from gcs.core.tuples import SummaryTS, UrlTS
 from gcs.ports.reader import Reader
 from gcs.ports.records.warc import payload_digest
@@ -20,7 +20,7 @@ def unfetched(errand: UrlTS, helper: str, why: str = "") -> SummaryTS:
 
 def summary_of(errand: UrlTS, helper: str, result: Result, reader: Reader) -> SummaryTS:
     """What became of an errand."""
-    if type(result) is not Response:
+    if isinstance(result, Failure):
         if result.kind not in OF_THE_PAGE:
             return unfetched(errand, helper, f"{result.kind}: {result.message}")
         return SummaryTS(
