@@ -30,6 +30,7 @@ COMMANDS = {
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
     "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),
     "settings": ("gcs.cli.settings", "List every setting with its default."),
+    "kube": ("gcs.cli.kube", "Make secrets and scale helpers from inside of a Kubernetes cluster; see k8s/."),
     "space": ("gcs.cli.space", "Look at the whiteboard."),
 }
 

@@ -31,11 +31,11 @@ from gcs.settings import Settings
 @click.option(
     "-n",
     "--gatherers",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=0),
     default=1,
     show_default=True,
     metavar="N",
-    help="Gatherers, each a process.",
+    help="Gatherers, each a process; with --space 0 will do: the team is elsewhere, and we start it and wait.",
 )
 @click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of the team. [one of its own]")
 @options.setting_options
@@ -72,6 +72,8 @@ def crawl(
         raise UsageError(f"{output}: there is no crawl here to ask again; leave --recrawl out")
     if recrawl and (gatherers > 1 or url):
         raise UsageError("--recrawl is for one gatherer as yet: leave out -n and --space")
+    if not gatherers and not url:
+        raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = ask_contact(settings, seeds)
 
     def make() -> Gatherer:

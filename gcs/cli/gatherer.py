@@ -1,15 +1,18 @@
 """`gcs gatherer`: one gatherer that joins a crawl. SIGTERM: hand over and leave. SIGINT: stop and keep the state."""
 
 import asyncio
+import contextlib
 import dataclasses
+import math
 import os
 import random
 import signal
 import socket
 import time
 import traceback
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import click
 import msgspec
@@ -18,10 +21,10 @@ from gcs import events as logging
 from gcs.cli import assembly
 from gcs.cli.loop import run_loop
 from gcs.core.template import template
-from gcs.core.tuples import Charter
+from gcs.core.tuples import Charter, Control, CrawlState
 from gcs.errors import GcsError, SpaceError, UsageError
 from gcs.events import Events
-from gcs.ports.space import SpaceSettings, open_space
+from gcs.ports.space import Space, SpaceSettings, open_space
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, State
 from gcs.roles.leader import Leader
@@ -31,6 +34,8 @@ events = Events("gatherer")
 
 #: seconds to wait for the crawl to be there, and for a ghost of ours to let go of our directory
 CHARTER_S, LOCK_S = 60.0, 120.0
+#: seconds between two looks for a crawl to begin, and between two signs of life
+ATTEND_S, ALIVE_S = 0.5, 10.0
 #: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
 
@@ -44,43 +49,126 @@ NEVER = 1 << 31
     help="Our disk. On a shared file system, the others can recover what is on it.",
 )  # fmt: skip
 @click.option("--place", default="", help="Where we stand: helpers of the same place work for us.")
+@click.option("--stay", is_flag=True, help="Wait for a crawl to begin, and after its end for the next one.")
 @click.option(
     "--log", "log_level", type=click.Choice(logging.LEVELS), default="info", show_default=True, help="What is logged."
 )
 @click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
-def gatherer(url: str, crawl: str, name: str, output: Path, place: str, log_level: str, log_json: bool) -> int:
+def gatherer(
+    url: str, crawl: str, name: str, output: Path, place: str, stay: bool, log_level: str, log_json: bool
+) -> int:
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
     logging.set_up(log_level, log_json)
-    return run_loop(_join(url, crawl, name, output, place))
+    return run_loop(_attend(Post(url, crawl, name, output, place), stay))
 
 
-async def _join(url: str, crawl: str, name: str, output: Path, place: str) -> int:
-    space = await open_space(url, crawl=crawl, name=name, settings=SpaceSettings())
-    charter = await space.read(template(Charter), timeout_s=CHARTER_S)
-    await space.close()
-    if charter is None:
-        raise SpaceError(f"there is no crawl '{crawl}' at {url}: start it with gcs crawl --space, or look at the name")
-    seat = Seat(url, crawl, output, msgspec.json.decode(charter.settings, type=Settings), charter, place)
-    mine = await seat.take(name)
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, _second_ends(mine.leave))
-    loop.add_signal_handler(signal.SIGINT, _second_ends(mine.stop))
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What a gatherer is told: where the whiteboard is, which crawl, its name, its disk, where it stands."""
+
+    url: str
+    crawl: str
+    name: str
+    output: Path
+    place: str
+
+    async def space(self, settings: SpaceSettings, name: str = "") -> Space:
+        """Go to the whiteboard, in our own name or another's."""
+        return await open_space(self.url, crawl=self.crawl, name=name or self.name, settings=settings)
+
+
+async def _attend(post: Post, stay: bool) -> int:
+    """Work for a crawl, or for one after the other under this name until a signal says that it is enough."""
+    signals = Signals()
+    alive = asyncio.create_task(_show_life(post.output / "state" / "alive"))
+    code = 0
+    try:
+        while charter := await _begins(post, signals, stay):
+            code = await _join(Seat(post, charter), signals)
+            if not stay:
+                return code
+    finally:
+        await end([alive])
+    return code
+
+
+async def _begins(post: Post, signals: "Signals", stay: bool) -> Charter | None:
+    """Wait until the crawl is there (who stays: and runs); None if a signal came first."""
+    space = await post.space(SpaceSettings())
+    give_up_at = time.monotonic() + (math.inf if stay else CHARTER_S)
+    try:
+        while not signals.came.is_set():
+            charter, control = await space.read(template(Charter)), await space.read(template(Control))
+            if charter and (not stay or (control and control.state in (CrawlState.RUNNING, CrawlState.PAUSED))):
+                return charter
+            if time.monotonic() > give_up_at:
+                raise SpaceError(
+                    f"there is no crawl '{post.crawl}' at {post.url}: start it with gcs crawl --space,"
+                    " or look at the name"
+                )
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(signals.came.wait(), ATTEND_S)
+    finally:
+        await space.close()
+    return None
+
+
+async def _show_life(file: Path) -> NoReturn:
+    """Touch a file while the event loop turns: what a probe can look at."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        file.touch()
+        await asyncio.sleep(ALIVE_S)
+
+
+async def _join(seat: "Seat", signals: "Signals") -> int:
+    mine = await seat.take(seat.name)
+    signals.go_to(mine)
     leader = asyncio.create_task(seat.lead(mine))
     try:
         state = await mine.run([])
     finally:
+        signals.go_to(None)
         await end([leader])
         await seat.end_ghosts()
-    events.info("ended", gatherer=name, state=str(state))
+    events.info("ended", gatherer=seat.name, state=str(state))
     return 0 if state in (State.DONE, State.LIMIT, State.STOPPED) else 1
+
+
+class Signals:
+    """SIGTERM: hand over and leave. SIGINT: stop and keep the state. The second signal ends the process."""
+
+    def __init__(self) -> None:
+        self.came = asyncio.Event()
+        self._gatherer: Gatherer | None = None
+        self._last = 0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._handle, number)
+
+    def go_to(self, gatherer: Gatherer | None) -> None:
+        """Whom the signals mean; one that has come is told to it."""
+        self._gatherer = gatherer
+        if gatherer is not None and self.came.is_set():
+            self._tell(gatherer)
+
+    def _handle(self, number: int) -> None:
+        if self.came.is_set():
+            os._exit(130)
+        self.came.set()
+        self._last = number
+        if self._gatherer is not None:
+            self._tell(self._gatherer)
+
+    def _tell(self, gatherer: Gatherer) -> None:
+        (gatherer.leave if self._last == signal.SIGTERM else gatherer.stop)()
 
 
 class Seat:
     """A place at the whiteboard from which gatherers (and ghosts of dead ones) are run."""
 
-    def __init__(self, url: str, crawl: str, output: Path, settings: Settings, charter: Charter, place: str) -> None:
-        self._url, self._crawl, self._output, self._place = url, crawl, output, place
-        self._settings, self._charter = settings, charter
+    def __init__(self, post: Post, charter: Charter) -> None:
+        self._post, self._charter, self.name = post, charter, post.name
+        self._settings = msgspec.json.decode(charter.settings, type=Settings)
         self._ghosts: dict[str, asyncio.Task[State]] = {}
 
     async def take(self, name: str, ghost: bool = False) -> Gatherer:
@@ -88,10 +176,10 @@ class Seat:
         give_up_at = time.monotonic() + (0.0 if ghost else LOCK_S)
         settings = tenacious(self._settings.space)
         while True:
-            space = await open_space(self._url, crawl=self._crawl, name=name, settings=settings)
+            space = await self._post.space(settings, name)
             try:
                 seeds = self._charter.seeds
-                return assembly.gatherer(self._output, name, self._settings, seeds, space, ghost, self._place)
+                return assembly.gatherer(self._post.output, name, self._settings, seeds, space, ghost, self._post.place)
             except UsageError:
                 await space.close()
                 if time.monotonic() > give_up_at:
@@ -106,7 +194,7 @@ class Seat:
         team = mine.team
         assert team is not None
         while True:
-            space = await open_space(self._url, crawl=self._crawl, name=mine.name, settings=self._settings.space)
+            space = await self._post.space(self._settings.space)
             leader = Leader(
                 space,
                 mine.name,
@@ -130,7 +218,7 @@ class Seat:
         running = self._ghosts.get(dead)
         if running is not None and not running.done():
             return True
-        if not (self._output / "state" / dead / "frontier").is_dir():
+        if not (self._post.output / "state" / dead / "frontier").is_dir():
             return False
         try:
             ghost = await self.take(dead, ghost=True)
@@ -153,17 +241,3 @@ def tenacious(settings: SpaceSettings) -> SpaceSettings:
 def _note_end(dead: str, task: "asyncio.Task[State]") -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         events.warning("ghost-failed", gatherer=dead, error=error)
-
-
-def _second_ends(first: Callable[[], None]) -> Callable[[], None]:
-    """A signal handler: the first signal asks, the second one ends the process."""
-    calls = 0
-
-    def handle() -> None:
-        nonlocal calls
-        calls += 1
-        if calls > 1:
-            os._exit(130)
-        first()
-
-    return handle

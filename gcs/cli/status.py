@@ -39,15 +39,16 @@ def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -
 
 def read_status(directory: Path) -> Report:
     """The report as it would be now."""
-    frontiers = sorted(directory.glob("state/*/frontier/data.mdb"))
-    if not frontiers:
+    shares, running = read_shares(directory)
+    if not shares and not running:
         raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")
-    shares, running = [], False
-    for file in frontiers:
-        seen = glance(file.parent)
-        if packed := seen.notes.get("share"):
-            shares.append(msgspec.msgpack.decode(packed, type=Share))
-        running |= seen.running
     state = "running" if running else "stopped" if any(share.queued for share in shares) else "done"
     name = Memory.read(directory).settings.get("crawl.name", Settings().crawl.name)
     return report.build(str(name), state, shares)
+
+
+def read_shares(directory: Path) -> tuple[list[Share], bool]:
+    """What each gatherer whose disk is here has done, and whether one of them runs."""
+    seen = [glance(file.parent) for file in sorted(directory.glob("state/*/frontier/data.mdb"))]
+    packed = [each.notes["share"] for each in seen if "share" in each.notes]
+    return [msgspec.msgpack.decode(each, type=Share) for each in packed], any(each.running for each in seen)

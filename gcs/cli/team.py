@@ -17,11 +17,12 @@ import msgspec
 
 from gcs.cli.progress import Progress
 from gcs.cli.run import Outcome
-from gcs.cli.status import read_status
+from gcs.cli.status import read_shares
+from gcs.core import report
 from gcs.core.report import Report, Share
 from gcs.core.tally import Tally
 from gcs.core.template import template
-from gcs.core.tuples import Charter, Control, CrawlState, Member, Seeds
+from gcs.core.tuples import Account, Charter, Control, CrawlState, Member, Seeds
 from gcs.errors import GcsError
 from gcs.events import Events
 from gcs.ports.records.remote import Remote
@@ -81,10 +82,10 @@ class Crew:
                 loop.add_signal_handler(number, self._interrupt)
             for index in range(self._count):
                 await self._start(f"g{index}")
-            state = await self._tend(show)
+            figures = await self._report(await self._tend(show))
         finally:
             await self._end()
-        return Outcome(self._report(state), self.interrupted)
+        return Outcome(figures, self.interrupted)
 
     async def _start(self, name: str) -> None:
         command = [sys.executable, "-m", "gcs", "gatherer", "--space", self._url, "--crawl", self._settings.crawl.name]
@@ -113,16 +114,22 @@ class Crew:
         while True:
             await asyncio.sleep(LOOK_S)
             control = await self._space.read(template(Control))
-            ending = control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING)
-            if ending and all(child.process.returncode is not None for child in self._children.values()):
-                assert control is not None
-                return "done" if control.state is CrawlState.DONE else control.reason or "stopped"
-            if not ending:
-                await self._see_to_children()
             members = await self._space.scan(template(Member))
+            if control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING):
+                if self._have_ended(members):
+                    return "done" if control.state is CrawlState.DONE else control.reason or "stopped"
+            elif self.interrupted and not self._count:
+                return "running"
+            else:
+                await self._see_to_children()
             await self._see_to_limits(members)
             if show:
                 show(_share(members))
+
+    def _have_ended(self, members: list[Member]) -> bool:
+        """Whether our gatherers have ended, and those on other machines too; who is dead is gone with its lease."""
+        ours = all(child.process.returncode is not None for child in self._children.values())
+        return ours and all(member.state == "gone" for member in members)
 
     async def _see_to_server(self, server: EmbeddedServer) -> NoReturn:
         while True:
@@ -160,6 +167,9 @@ class Crew:
                     child.process.kill()
             return
         self.interrupted = True
+        if not self._count:
+            print("\nthe crawl goes on without us; to stop it: gcs stop", file=sys.stderr)
+            return
         print("\nending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
         self._task = asyncio.ensure_future(self._space.out(Control(CrawlState.STOPPING, "crew", "stopped")))
 
@@ -179,13 +189,17 @@ class Crew:
         if self._server:
             self._server.stop()
 
-    def _report(self, state: str) -> Report:
-        return msgspec.structs.replace(read_status(self._directory), crawl=self._settings.crawl.name, state=state)
+    async def _report(self, state: str) -> Report:
+        """The whole team's: ours from their disks, the others' as they gave account of themselves."""
+        shares = {share.id: share for share in read_shares(self._directory)[0]}
+        for account in await self._space.scan(template(Account)):
+            shares.setdefault(account.gatherer, msgspec.msgpack.decode(account.share, type=Share))
+        return report.build(self._settings.crawl.name, state, [shares[name] for name in sorted(shares)])
 
 
 async def open_crawl(space: Space, settings: Settings, seeds: list[str], gatherers: int) -> None:
     """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected."""
-    await space.out(Charter(msgspec.json.encode(settings), seeds, gatherers))
+    await space.out(Charter(msgspec.json.encode(settings), seeds, max(1, gatherers)))
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await space.out(Seeds(seeds), to="seeds")
 

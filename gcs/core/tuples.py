@@ -456,6 +456,26 @@ class Charter(Posted, frozen=True, array_like=True):
     gatherers: int = 1
 
 
+class Account(Posted, frozen=True, array_like=True):
+    """What a gatherer has done in this crawl, in all its runs: its part of the report, for who has not got its disk.
+
+    written by: each gatherer when it ends
+    taken by: nobody; read by `gcs crawl`
+    lifetime: the crawl's
+    """
+
+    name = "account"
+    code = 20
+
+    gatherer: str
+    #: its `core.report.Share`, encoded
+    share: bytes
+
+    @property
+    def key(self) -> str:
+        return self.gatherer
+
+
 class RobotsNote(Posted, frozen=True, array_like=True):
     """The robots.txt of a host that several gatherers share, fetched once.
 
@@ -659,6 +679,7 @@ TUPLES: tuple[type[Tuple], ...] = (
     Seeds,
     RobotsNote,
     Charter,
+    Account,
     Access,
     CutOff,
     Bulletin,

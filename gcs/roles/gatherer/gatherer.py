@@ -122,7 +122,7 @@ class Gatherer:
             self._store.close()
             self._frontier.close()
             if self.team:
-                await self.team.shutdown()
+                await self.team.shutdown(self.final_share)
 
     def leave(self) -> None:
         """Hand everything over to the others, then end."""

@@ -21,6 +21,7 @@ from gcs.core.outbox import Outbox
 from gcs.core.team import TeamSettings
 from gcs.core.template import Template, template
 from gcs.core.tuples import (
+    Account,
     Announcement,
     Charter,
     Consumed,
@@ -122,11 +123,13 @@ class Observer:
         """Ack what was committed, and let go."""
         await end(self._tasks)
 
-    async def leave(self, gone: Member | None) -> None:
+    async def leave(self, account: Account | None, gone: Member | None) -> None:
         """Take our heartbeat from the board, so that nobody waits for its end; or say that we have left for good."""
         try:
             async with asyncio.timeout(LEAVE_S):
                 await self._ack()
+                if account is not None:
+                    await self.space.out(account)
                 if gone is None:
                     await self.space.take(template(Member, gatherer=self._me, run=self._run))
                 else:

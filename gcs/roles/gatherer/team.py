@@ -17,12 +17,15 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
 from gcs.core.politeness import Turn
+from gcs.core.report import Share
 from gcs.core.sortkey import host_name
 from gcs.core.team import TeamSettings
-from gcs.core.tuples import Announcement, Member, PlanPosted, RobotsNote
+from gcs.core.tuples import Account, Announcement, Member, PlanPosted, RobotsNote
 from gcs.core.tuples import Statistics as StatisticsPosted
 from gcs.events import Events
 from gcs.ports.frontier import Entry, Frontier
@@ -85,11 +88,12 @@ class Team:
         self._mail.restore(plan.gatherers if plan else None)
         self.observer.start(self._member)
 
-    async def shutdown(self) -> None:
-        """Stop listening, and let the others see that we are not there; or that we have left for good."""
+    async def shutdown(self, share: Share | None) -> None:
+        """Stop listening, account for what we did, and let the others see that we are not there, or left for good."""
         await self.observer.close()
         gone = Member(self.me, self._run, self._place, self.epoch, self.epoch, "gone", True)
-        await self.observer.leave(gone if self._has_left else None)
+        account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
+        await self.observer.leave(account, gone if self._has_left else None)
         await self.observer.space.close()
 
     async def relieved(self) -> None:

@@ -1,0 +1,214 @@
+"""A node without a cluster: runs the containers of built manifests as processes, with what Kubernetes would give them.
+
+A pod's processes get exactly the command, the arguments and the environment of the manifest. What the kubelet does is
+done with Linux' own means: names of Services stand in /etc/hosts, volumes are mounted where the manifest says, the
+rest of the file system is read-only where it says so (a mount namespace for each pod), and all share a network of
+their own (a network namespace), so that the ports are free. Root only.
+
+Invariant: whatever happens, namespaces and processes are gone after `close`.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gcs.core.fakeweb import FakeWebSpec, RequestLog, Web
+
+from .manifests import Manifest, named, pod_of
+
+READ = (
+    "import sys, urllib.request as r; url, *token = sys.argv[1:];"
+    "request = r.Request(url, headers={'authorization': 'Bearer ' + token[0]} if token else {});"
+    "sys.stdout.buffer.write(r.urlopen(request, timeout=20).read())"
+)
+#: a root of its own over ours, with the volumes of $1 (lines of "source target") and the hosts of $3, read-only if $2
+#: says so; then it becomes the command
+MOUNT = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs pod /mnt
+mkdir /mnt/upper /mnt/work /mnt/root
+mount -t overlay pod -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
+for part in dev proc sys; do mount --rbind "/$part" "/mnt/root/$part"; done
+mkdir -p /mnt/root/etc && cp "$3" /mnt/root/etc/hosts
+while read -r source target; do mkdir -p "/mnt/root$target"; mount --bind "$source" "/mnt/root$target"; done < "$1"
+if [ "$2" = ro ]; then mount -o remount,ro /mnt/root; fi
+exec chroot /mnt/root "${@:4}"
+"""
+
+
+def why_not() -> str:
+    """Why this cannot be done here; "" if it can."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return "mount and network namespaces need Linux and root"
+    for program in ("ip", "unshare", "redis-server", "kubectl"):
+        if not shutil.which(program):
+            return f"the program {program} is not installed"
+    allowed = subprocess.run(["unshare", "--net", "--mount", "mount", "--make-rprivate", "/"], capture_output=True)
+    return "namespaces are not allowed here" if allowed.returncode else ""
+
+
+class Node:
+    """One node, one overlay."""
+
+    def __init__(self, directory: Path, target: str) -> None:
+        self._directory, self._target = directory, target
+        self._space = f"gcs{os.getpid()}k"
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.secrets: dict[str, dict[str, str]] = {}
+        (directory / "hosts").write_text("127.0.0.1 localhost redis station\n")
+        _ip("netns", "add", self._space)
+        _ip("netns", "exec", self._space, "ip", "link", "set", "lo", "up")
+
+    # -- pods ------------------------------------------------------------------------------------------
+
+    def start(self, kind: str, name: str, pod: str, more: dict[str, str] | None = None, *words: str) -> None:
+        """Start the only container of a workload as the pod `pod`; `more` is the environment that an overlay adds."""
+        template = pod_of(named(self._target, kind, name))
+        assert template is not None
+        [container] = template["spec"]["containers"]
+        environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        if "PYTHONPATH" in os.environ:
+            environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
+        own = {each["name"]: self._value(each, pod) for each in container.get("env", [])} | (more or {})
+        command = [_expand(word, own) for word in [*container["command"], *container.get("args", [])]]
+        tight = container["securityContext"]["readOnlyRootFilesystem"]
+        mounts = self._directory / f"{pod}.mounts"
+        mounts.write_text(
+            "".join(
+                f"{self._volume(mount, pod, template)} {mount['mountPath']}\n"
+                for mount in container.get("volumeMounts", [])
+            )
+        )
+        wrapped = ["unshare", "--mount", "bash", "-c", MOUNT, "pod", str(mounts), "ro" if tight else "rw"]
+        self._run(pod, [*wrapped, str(self._directory / "hosts"), *command, *words], environment | own)
+
+    def _value(self, variable: Manifest, pod: str) -> str:
+        if "value" in variable:
+            return str(variable["value"])
+        source = variable["valueFrom"]
+        if "fieldRef" in source:
+            return {"metadata.name": pod, "metadata.namespace": "gcs"}[source["fieldRef"]["fieldPath"]]
+        reference = source["secretKeyRef"]
+        return self.secrets[reference["name"]][reference["key"]]
+
+    def _volume(self, mount: Manifest, pod: str, template: Manifest) -> Path:
+        """A directory for a volume: it stays when the pod goes and comes again, as a claim does."""
+        place = self._directory / "volumes" / pod / mount["name"]
+        place.mkdir(parents=True, exist_ok=True)
+        for volume in template["spec"].get("volumes", []):
+            if volume["name"] == mount["name"] and "configMap" in volume:
+                for name, text in named(self._target, "ConfigMap", volume["configMap"]["name"])["data"].items():
+                    (place / name).write_text(text)
+        return place
+
+    def probe(self, kind: str, name: str, pod: str, which: str) -> bool:
+        """Ask a pod's probe."""
+        template = pod_of(named(self._target, kind, name))
+        assert template is not None
+        [container] = template["spec"]["containers"]
+        if "httpGet" in container[which]:
+            port = {each["name"]: each["containerPort"] for each in container["ports"]}[
+                container[which]["httpGet"]["port"]
+            ]
+            words = [sys.executable, "-c", READ, f"http://127.0.0.1:{port}{container[which]['httpGet']['path']}"]
+        else:
+            words = ["nsenter", "-t", str(self._processes[pod].pid), "-m", *container[which]["exec"]["command"]]
+        own = {each["name"]: self._value(each, pod) for each in container.get("env", [])}
+        inside = ["ip", "netns", "exec", self._space, *words]
+        return subprocess.run(inside, env=os.environ | own, capture_output=True, timeout=30).returncode == 0
+
+    def wait(self, pod: str, timeout_s: float) -> int:
+        """Wait for a pod to end; its exit code."""
+        return self._processes[pod].wait(timeout_s)
+
+    def runs(self, pod: str) -> bool:
+        """Whether a pod's process is there."""
+        return self._processes[pod].poll() is None
+
+    def terminate(self, pod: str, grace_s: float) -> int:
+        """As Kubernetes ends a pod: SIGTERM, and after the grace period (which must not end here) SIGKILL."""
+        self._processes[pod].send_signal(signal.SIGTERM)
+        return self._processes[pod].wait(grace_s)
+
+    def output(self, pod: str) -> str:
+        """What a pod has printed."""
+        return (self._directory / f"{pod}.out").read_text()
+
+    def messages(self, pod: str) -> str:
+        """What a pod has logged."""
+        return (self._directory / f"{pod}.err").read_text()
+
+    def disk(self, pod: str, volume: str = "data") -> Path:
+        """A pod's volume."""
+        return self._directory / "volumes" / pod / volume
+
+    # -- the web ---------------------------------------------------------------------------------------
+
+    def serve(self, spec: FakeWebSpec, port: int = 8080) -> Web:
+        """A fake web on this node."""
+        words = [
+            sys.executable,
+            "-m",
+            "gcs.ports.fetch.fakeweb",
+            "--spec",
+            json.dumps(asdict(spec)),
+            "--port",
+            str(port),
+        ]
+        process = self._run("web", words, dict(os.environ), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout
+        self._control_port = json.loads(process.stdout.readline())["control_port"]
+        return Web(spec, port)
+
+    def requests(self) -> RequestLog:
+        """What was asked of the web."""
+        where = f"http://127.0.0.1:{self._control_port}/__log"
+        words = ["ip", "netns", "exec", self._space, sys.executable, "-c", READ, where]
+        return msgspec.json.decode(subprocess.run(words, check=True, capture_output=True).stdout, type=RequestLog)
+
+    def fetch(self, url: str, token: str) -> bytes:
+        """GET something of the station."""
+        words = ["ip", "netns", "exec", self._space, sys.executable, "-c", READ, url, token]
+        return subprocess.run(words, check=True, capture_output=True, timeout=30).stdout
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End everything."""
+        for process in self._processes.values():
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe:
+                    pipe.close()
+        _ip("netns", "del", self._space)
+
+    def _run(self, name: str, words: list[str], environment: dict[str, str], **pipes: Any) -> subprocess.Popen[bytes]:
+        with (self._directory / f"{name}.out").open("ab") as out, (self._directory / f"{name}.err").open("ab") as err:
+            process = subprocess.Popen(
+                ["ip", "netns", "exec", self._space, *words],
+                env=environment,
+                **({"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err} | pipes),
+            )
+        self._processes[name] = process
+        return process
+
+
+def _expand(word: str, environment: dict[str, str]) -> str:
+    """$(NAME), as the kubelet expands it."""
+    for name, value in environment.items():
+        word = word.replace(f"$({name})", value)
+    return word
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)

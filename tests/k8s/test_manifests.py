@@ -1,0 +1,207 @@
+"""What every object in k8s/ must be: valid, tight, and with all that it refers to."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import kubernetes_validate
+import pytest
+
+from .manifests import TARGETS, Manifest, build, named, pod_of, secrets_of, workloads
+
+#: the oldest Kubernetes that we promise, and a new one
+VERSIONS = ("1.27", "1.33")
+#: kinds of operators, whose schemas are not Kubernetes' own
+CUSTOM = {"ScaledObject", "ServiceMonitor", "PrometheusRule"}
+
+every_target = pytest.mark.parametrize("target", TARGETS)
+
+
+@every_target
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_object_passes_strict_schema_validation(target: str, version: str) -> None:
+    items = [item for item in build(target) if item["kind"] not in CUSTOM]
+    assert len(items) > 20
+    for item in items:
+        kubernetes_validate.validate(item, version, strict=True)
+
+
+@every_target
+def test_pods_are_tight(target: str) -> None:
+    """Non-root, no way to more rights, nothing writable but volumes, no API token unless an account is named."""
+    for name, pod in workloads(target):
+        spec = pod["spec"]
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        assert spec["securityContext"]["runAsUser"] > 0, name
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert "serviceAccountName" in spec or spec["automountServiceAccountToken"] is False, name
+        for key in ("hostNetwork", "hostPID", "hostIPC"):
+            assert not spec.get(key), name
+        assert not [volume for volume in spec.get("volumes", []) if "hostPath" in volume], name
+        for container in spec["containers"]:
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False, name
+            assert context["readOnlyRootFilesystem"] is True, name
+            assert context["capabilities"] == {"drop": ["ALL"]}, name
+            assert re.fullmatch(r"[a-z-]+:\d[\w.-]*", container["image"]), f"{name}: no fixed version of its image"
+
+
+@every_target
+def test_containers_say_what_they_need(target: str) -> None:
+    for name, pod in workloads(target):
+        for container in pod["spec"]["containers"]:
+            assert {"cpu", "memory"} <= container["resources"]["requests"].keys(), name
+            assert "memory" in container["resources"]["limits"], name
+            if name.startswith(("StatefulSet", "Deployment")):
+                assert {"livenessProbe", "readinessProbe"} <= container.keys(), name
+
+
+@every_target
+def test_selectors_select(target: str) -> None:
+    """Each workload selects its own pods; each Service, budget and network policy selects somebody's."""
+    pods = [pod["metadata"]["labels"] for _, pod in workloads(target)]
+    for item in build(target):
+        name, spec = f"{item['kind']}/{item['metadata']['name']}", item.get("spec", {})
+        if item["kind"] in ("StatefulSet", "Deployment"):
+            labels = pod_of(item)["metadata"]["labels"]  # type: ignore[index]
+            assert _selects(spec["selector"], labels), name
+            assert sum(_selects(spec["selector"], each) for each in pods) == 1, f"{name} selects the pods of others"
+        elif item["kind"] == "Service":
+            assert any(_selects({"matchLabels": spec["selector"]}, labels) for labels in pods), name
+        elif item["kind"] == "PodDisruptionBudget":
+            assert any(_selects(spec["selector"], labels) for labels in pods), name
+        elif item["kind"] == "NetworkPolicy":
+            assert any(_selects(spec["podSelector"], labels) for labels in pods), name
+            for peer in [peer for rule in spec.get("egress", []) for peer in rule.get("to", [])]:
+                if "podSelector" in peer:
+                    assert any(_selects(peer["podSelector"], labels) for labels in pods), name
+            for peer in [peer for rule in spec.get("ingress", []) for peer in rule.get("from", [])]:
+                assert any(_selects(peer["podSelector"], labels) for labels in pods), name
+        elif item["kind"] == "ServiceMonitor":
+            services = [each["metadata"]["labels"] for each in build(target) if each["kind"] == "Service"]
+            assert sum(_selects(spec["selector"], labels) for labels in services) == 1, name
+
+
+@every_target
+def test_references_resolve(target: str) -> None:
+    """Secrets, ConfigMaps, volumes, accounts, port names, $(VARIABLES), and the targets of roles and scalers."""
+    items = build(target)
+    secrets = secrets_of(target)
+    maps = {item["metadata"]["name"]: set(item["data"]) for item in items if item["kind"] == "ConfigMap"}
+    accounts = {item["metadata"]["name"] for item in items if item["kind"] == "ServiceAccount"}
+    deployments = {item["metadata"]["name"] for item in items if item["kind"] == "Deployment"}
+    for item in items:
+        name = f"{item['kind']}/{item['metadata']['name']}"
+        for reference in _find(item, "secretKeyRef"):
+            assert reference["key"] in secrets[reference["name"]], f"{name}: {reference}"
+        for reference in _find(item, "secretRef"):
+            assert reference.get("optional") or reference["name"] in secrets, f"{name}: {reference}"
+        for reference in _find(item, "credentials"):
+            assert reference["key"] in secrets[reference["name"]], f"{name}: {reference}"
+        for reference in _find(item, "configMap"):
+            assert reference["name"] in maps, f"{name}: {reference}"
+        if item["kind"] == "RoleBinding":
+            named(target, "Role", item["roleRef"]["name"])
+            assert {subject["name"] for subject in item["subjects"]} <= accounts, name
+            assert {subject["namespace"] for subject in item["subjects"]} == {item["metadata"]["namespace"]}, name
+        if item["kind"] == "Role":
+            assert set(item["rules"][0].get("resourceNames", [])) <= deployments, name
+        if item["kind"] == "ScaledObject":
+            assert item["spec"]["scaleTargetRef"]["name"] in deployments, name
+    for name, pod in workloads(target):
+        spec = pod["spec"]
+        assert spec.get("serviceAccountName") is None or spec["serviceAccountName"] in accounts, name
+        claims = [
+            item["spec"].get("volumeClaimTemplates", [])
+            for item in items
+            if name.endswith(f"/{item['metadata']['name']}") and item["kind"] == "StatefulSet"
+        ]
+        volumes = {volume["name"] for volume in spec.get("volumes", [])} | {
+            c["metadata"]["name"] for each in claims for c in each
+        }
+        for container in spec["containers"]:
+            mounts = {mount["name"] for mount in container.get("volumeMounts", [])}
+            assert mounts <= volumes, name
+            ports = {port["name"] for port in container.get("ports", [])}
+            for probe in _find(container, "httpGet"):
+                assert probe["port"] in ports, name
+            known = {variable["name"] for variable in container.get("env", [])}
+            for word in [*container.get("command", []), *container.get("args", [])]:
+                assert set(re.findall(r"\$\((\w+)\)", word)) <= known, f"{name}: {word}"
+                assert set(re.findall(r"\$(\w+)", word)) <= known, f"{name}: {word}"
+    for item in items:
+        if item["kind"] == "Service":
+            _check_ports(item, [pod for _, pod in workloads(target)])
+
+
+@every_target
+def test_no_secret_stands_in_a_file(target: str) -> None:
+    assert not [item for item in build(target) if item["kind"] == "Secret"]
+    for name, pod in workloads(target):
+        for container in pod["spec"]["containers"]:
+            for variable in container.get("env", []):
+                if re.search("PASSWORD|TOKEN|SECRET|GCS_SPACE", variable["name"]):
+                    assert "value" not in variable, f"{name}: {variable['name']}"
+
+
+def test_helpers_reach_only_the_gateway_and_the_web() -> None:
+    """Of the policies that let helpers out: names, the station, and public addresses."""
+    helper = named(".", "Deployment", "helper")["spec"]["template"]["metadata"]["labels"]
+    policies = [item for item in build(".") if item["kind"] == "NetworkPolicy"]
+    out = {
+        item["metadata"]["name"]: item["spec"].get("egress", [])
+        for item in policies
+        if _selects(item["spec"]["podSelector"], helper) and "Egress" in item["spec"]["policyTypes"]
+    }
+    assert out.keys() == {"nothing", "names", "gateway", "web"}
+    assert out["nothing"] == []
+    assert out["gateway"][0]["to"][0]["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "station"
+    assert "10.0.0.0/8" in out["web"][0]["to"][0]["ipBlock"]["except"]
+    redis = next(item for item in policies if item["metadata"]["name"] == "redis")
+    assert not any(_selects(peer["podSelector"], helper) for peer in redis["spec"]["ingress"][0]["from"])
+
+
+def test_overlays_differ_as_they_say() -> None:
+    assert named("overlays/dev", "StatefulSet", "gatherer")["spec"]["replicas"] == 1
+    assert named("overlays/prod", "StatefulSet", "gatherer")["spec"]["replicas"] == 8
+    assert not [item for item in build("overlays/prod") if item["metadata"]["name"] == "redis"]
+    assert not [item for item in build("overlays/keda") if item["kind"] == "CronJob"]
+
+
+def test_handover_has_time(target: str = ".") -> None:
+    """A gatherer is given longer to hand over than its lease, and a helper longer than it needs to return its URLs."""
+    assert named(target, "StatefulSet", "gatherer")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= 60
+    assert named(target, "Deployment", "helper")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= 10
+
+
+def _selects(selector: Manifest, labels: dict[str, str]) -> bool:
+    """A label selector, as the API server reads it."""
+    for key, value in selector.get("matchLabels", {}).items():
+        if labels.get(key) != value:
+            return False
+    for rule in selector.get("matchExpressions", []):
+        assert rule["operator"] == "In"
+        if labels.get(rule["key"]) not in rule["values"]:
+            return False
+    return True
+
+
+def _find(value: Any, key: str) -> Iterator[Manifest]:
+    """Every mapping under `key`, at any depth."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == key and isinstance(inner, dict):
+                yield inner
+            yield from _find(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _find(inner, key)
+
+
+def _check_ports(service: Manifest, pods: list[Manifest]) -> None:
+    """A Service's target ports are ports of the pods that it selects."""
+    for pod in pods:
+        if _selects({"matchLabels": service["spec"]["selector"]}, pod["metadata"]["labels"]):
+            names = {port["name"] for container in pod["spec"]["containers"] for port in container.get("ports", [])}
+            wanted = {port["targetPort"] for port in service["spec"].get("ports", [])}
+            assert wanted <= names, service["metadata"]["name"]

@@ -1,0 +1,104 @@
+"""What the manifests start, started: Redis, gatherers, station, helpers and the crawl job, to a finished crawl."""
+
+import http.server
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gcs import cli
+from gcs.core.fakeweb import FakeWebSpec, Web, survey
+from gcs.ports.records.reading import read_records
+
+from ..ports.kube_api import new_api, serving
+from .manifests import named
+from .node import Node, why_not
+
+#: what a user's overlay would add to the crawl job: seeds, and settings for a web on loopback
+QUICK = {
+    "GCS_CRAWL_SCOPE": "any",
+    "GCS_FETCH_ALLOW_PRIVATE": "true",
+    "GCS_POLITENESS_DELAY_S": "0",
+    "GCS_FETCH_CONNECTIONS": "4",
+    "GCS_TEAM_TRIGGER": "",
+    "GCS_TEAM_BEAT_S": "0.2",
+}
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    if reason := why_not():
+        pytest.skip(reason)
+    node = Node(tmp_path, ".")
+    try:
+        node.secrets = make_secrets()
+        yield node
+    finally:
+        node.close()
+
+
+def make_secrets() -> dict[str, dict[str, str]]:
+    """Run the arguments of the secrets job against an API server."""
+    [container] = named(".", "Job", "secrets")["spec"]["template"]["spec"]["containers"]
+    kept = new_api()
+    kept.token = ""
+    with serving(http.server.HTTPServer(("127.0.0.1", 0), kept)) as server:
+        words = ["kube", "--api", f"http://127.0.0.1:{server.server_address[1]}", "secrets", *container["args"]]
+        cli.gcs.main(words, standalone_mode=False)
+    return kept.secrets
+
+
+def wait_until(true: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    """Poll; fails when it takes too long."""
+    give_up_at = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < give_up_at, "it did not happen"
+        time.sleep(0.1)
+
+
+def gatherer(node: Node, number: int) -> str:
+    """Start a pod of the StatefulSet."""
+    node.start("StatefulSet", "gatherer", pod := f"gatherer-{number}")
+    return pod
+
+
+def crawl(node: Node, web: Web) -> None:
+    """Start the crawl job with the seeds of a web."""
+    node.start("Job", "crawl", "crawl", QUICK | {"SEEDS": " ".join(web.seeds)})
+
+
+def has_stored(node: Node, pod: str) -> bool:
+    """Whether a gatherer has a page."""
+    return (node.disk(pod) / "state" / pod).exists() and any(record.is_page for record in read_records(node.disk(pod)))
+
+
+def check(node: Node, web: Web, pods: list[str]) -> dict:
+    """The job's report says done, and the disks hold every page once."""
+    assert node.wait("crawl", 120) == 0, node.messages("crawl")
+    report = json.loads(node.output("crawl"))
+    stored = Counter(r.url for pod in pods for r in read_records(node.disk(pod)) if r.is_page)
+    assert set(stored) == survey(web).pages
+    assert set(stored.values()) == {1}
+    assert (report["state"], report["pages"], report["overlap"]) == ("done", len(stored), 0.0)
+    assert sorted(each["id"] for each in report["per_gatherer"]) == pods
+    return report
+
+
+def test_gatherers_scale_as_kubernetes_scales_them(node: Node) -> None:
+    """2 → 4 → 1 while it crawls; the highest numbers go first, each with its grace period."""
+    web = node.serve(FakeWebSpec.plain(hosts=40, pages=2000, giant_share=0.3, latency_s=0.05))
+    grace_s = named(".", "StatefulSet", "gatherer")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+    node.start("StatefulSet", "redis", "redis-0")
+    wait_until(lambda: node.probe("StatefulSet", "redis", "redis-0", "readinessProbe"))
+    pods = [gatherer(node, 0), gatherer(node, 1)]
+    crawl(node, web)
+    wait_until(lambda: len(node.requests().hits) > 150)
+    pods += [gatherer(node, 2), gatherer(node, 3)]
+    wait_until(lambda: all(has_stored(node, pod) for pod in pods))
+    for pod in reversed(pods[1:]):
+        assert node.terminate(pod, grace_s) == 0, node.messages(pod)
+    check(node, web, pods)
+    assert node.runs("gatherer-0")
