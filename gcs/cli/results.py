@@ -26,6 +26,14 @@ _ADVICE = "choose another -o DIR or --cache DIR"
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """Where results are remembered, and whether what it holds is to be made anew."""
+
+    folder: Path
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The rows of a study on a graph, and how long they took when they were made."""
 
@@ -46,10 +54,10 @@ class Result:
         }
 
 
-def result(study: Study, graph: WebGraph, wish: Wish, tick: Tick, memory: Path | None) -> Result:
+def result(study: Study, graph: WebGraph, wish: Wish, tick: Tick, memory: Memory) -> Result:
     """Run a study, or remember how it went."""
-    file = memory / f"{study.name}-{_key(study, graph, wish)}.json" if memory and graph.digest else None
-    if file and file.exists():
+    file = memory.folder / f"{study.name}-{_key(study, graph, wish)}.json" if graph.digest else None
+    if file and file.exists() and not memory.fresh:
         seconds, rows = msgspec.json.decode(file.read_bytes(), type=tuple[float, list[dict[str, Any]]])
         return Result(study, graph, msgspec.convert(rows, list[study.row]), seconds)  # type: ignore[name-defined]
     started = time.perf_counter()

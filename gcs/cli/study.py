@@ -11,14 +11,26 @@ import msgspec
 
 from gcs.cli import plots
 from gcs.cli.memory import write_whole
-from gcs.cli.results import Result, page, result, table, write
+from gcs.cli.results import Memory, Result, page, result, table, write
 from gcs.errors import UsageError
 from gcs.ports.records import reading
 from gcs.sim.folder import from_crawl, load
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies import STUDIES, Study, Tick, Wish
+from gcs.sim.synthetic import Shape, synthetic
 
 ALL = "all"
+SYNTHETIC = "synthetic:"
+_NAMES = "\n".join(f"{one.name:18} {one.title}" for one in STUDIES.values())
+HELP = f"""Repeat an experiment of the papers on a web graph.
+
+A table (CSV), pictures (PNG and SVG; they need the extra gcs-crawler[studies]) and a text are written to DIR
+[studies/GRAPH, and nothing with --json].
+
+\b
+NAME is one of these, or all:
+{_NAMES}
+"""
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
@@ -37,10 +49,15 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
         return numbers
 
 
-@click.command()
+@click.command(help=HELP)
 @click.argument("name", type=click.Choice([*STUDIES, ALL]), metavar="NAME")
 @click.option(
-    "--graph", "place", required=True, metavar="FOLDER", help="A folder with edges.txt.gz, or that of a crawl."
+    "--graph",
+    "place",
+    default=f"{SYNTHETIC}200K",
+    show_default=True,
+    metavar="FOLDER",
+    help="A folder with edges.txt.gz, the directory of a crawl, or synthetic:PAGES.",
 )
 @click.option("-k", "ks", type=Numbers(), multiple=True, help="Numbers of gatherers, in place of the paper's.")
 @click.option("--runs", type=click.IntRange(1), default=None, help="Repetitions that are averaged. [the study's own]")
@@ -66,20 +83,11 @@ def study(
     fresh: bool,
     as_json: bool,
 ) -> int:
-    """Repeat an experiment of the papers on a web graph.
-
-    \b
-    NAME is one of the studies, or all:
-    {names}
-
-    A table (CSV), pictures (PNG and SVG; they need the extra gcs-crawler[studies]) and a text are written to DIR
-    [studies/GRAPH, and nothing with --json].
-    """
     memory = cache or _cache()
     graph = _graph(place, upstream, memory / "graphs")
     wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed)
     chosen = list(STUDIES.values()) if name == ALL else [STUDIES[name]]
-    done = list(_run(chosen, graph, wish, None if fresh else memory / "results"))
+    done = list(_run(chosen, graph, wish, Memory(memory / "results", fresh)))
     folder = output or (None if as_json else Path("studies") / graph.name)
     if folder:
         files = [file for one in done for file in write(one, folder)]
@@ -99,10 +107,9 @@ def study(
     return 0
 
 
-study.help = (study.help or "").replace("{names}", "\n".join(f"{one.name:18} {one.title}" for one in STUDIES.values()))
-
-
 def _graph(place: str, upstream: bool, cache: Path) -> WebGraph:
+    if place.startswith(SYNTHETIC):
+        return synthetic(Shape(_count(place.removeprefix(SYNTHETIC))))
     folder = Path(place)
     if (folder / "edges.txt.gz").exists():
         return load(folder, upstream, cache)
@@ -112,11 +119,20 @@ def _graph(place: str, upstream: bool, cache: Path) -> WebGraph:
     raise UsageError(f"{place}: neither a graph (a folder with edges.txt.gz) nor the directory of a crawl")
 
 
+def _count(text: str) -> int:
+    """A number of pages, like 40000 or 40M."""
+    digits, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in ("K", "M") else (text, "")
+    pages = int(digits) * {"K": 10**3, "M": 10**6, "": 1}[unit] if digits.isdecimal() else 0
+    if not 10 <= pages < 2**31:
+        raise UsageError(f"{SYNTHETIC}{text}: write a number of pages from 10 to 2,000M, like {SYNTHETIC}1M")
+    return pages
+
+
 def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcs"
 
 
-def _run(studies: Sequence[Study], graph: WebGraph, wish: Wish, memory: Path | None) -> Iterator[Result]:
+def _run(studies: Sequence[Study], graph: WebGraph, wish: Wish, memory: Memory) -> Iterator[Result]:
     for one in studies:
         with _bar(one.name) as tick:
             try:

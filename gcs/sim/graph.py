@@ -82,13 +82,21 @@ class WebGraph:
 
     def induced(self, keep: NDArray[np.bool_]) -> "WebGraph":
         """The sub-graph of the pages marked in `keep`, renumbered in their old order."""
-        sources = self.sources()
-        inside = keep[sources] & keep[self.targets]
-        renumber = np.cumsum(keep) - 1
+        renumber = np.cumsum(keep, dtype=np.int32) - np.int32(1)
         ids = np.flatnonzero(keep)
+        offsets = np.zeros(len(ids) + 1, np.int64)
+        targets, done = [np.empty(0, np.int32)], 1
+        for pages in self.batches(ids):
+            counts, links = self.links_of(pages)
+            kept = keep[links]
+            targets.append(renumber[links[kept]])
+            upto = np.concatenate([[0], np.cumsum(kept)])[np.cumsum(counts)]
+            offsets[done : done + len(pages)] = offsets[done - 1] + upto
+            done += len(pages)
         return WebGraph(
             self.name,
-            *rows(renumber[sources[inside]], renumber[self.targets[inside]], len(ids)),
+            offsets,
+            np.concatenate(targets),
             urls=[self.urls[i] for i in ids.tolist()] if self.urls else (),
             sites=None if self.sites is None else self.sites[ids],
             sizes_bytes=None if self.sizes_bytes is None else self.sizes_bytes[ids],

@@ -52,7 +52,7 @@ def test_json_is_remembered_and_the_same(folder, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["cho-coverage"], "--graph"),
+        (["cho-coverage", "--graph", "synthetic:many"], "synthetic:1M"),
         (["cho-covrage", "--graph", "."], "cho-coverage"),
         (["cho-coverage", "--graph", "/nowhere"], "edges.txt.gz"),
         (["cho-coverage", "--graph", ".", "-k", "two"], "whole numbers"),
