@@ -45,7 +45,11 @@ def _chart(axes: "Axes", chart: Chart) -> None:
         axes.plot(line.xs, line.ys, label=line.label, linewidth=1.2, markersize=4, **style)
     axes.set(title=chart.title, xlabel=chart.x, ylabel=chart.y)
     if chart.log_x:
-        axes.set_xscale("log", base=2 if max(max(line.xs) for line in chart.lines) <= 1024 else 10)
+        base = 2 if max(max(line.xs) for line in chart.lines) <= 1024 else 10
+        if min(min(line.xs) for line in chart.lines) > 0:
+            axes.set_xscale("log", base=base)
+        else:  # 0 has its place too
+            axes.set_xscale("symlog", base=base, linthresh=1)
         axes.xaxis.set_major_formatter("{x:g}")
     if chart.log_y:
         axes.set_yscale("log")

@@ -28,14 +28,14 @@ def coverage(unique: int, reachable: int) -> float:
     return unique / reachable if reachable else 1.0
 
 
-def quality(importance: Numbers, fetched: Ids) -> float:
-    """|A_N ∩ P_N| / |P_N|: the part of the N most important pages that is among the N pages fetched.
+def quality(importance: Numbers, fetched: Ids, wanted: int = 0) -> float:
+    """|A_N ∩ P_N| / |P_N|: the part of the N most important pages that is among the pages fetched.
 
-    Among equally important pages at the border of the top N, the oracle prefers those that were fetched: a crawl loses
-    nothing by a tie.
+    N is how many were wanted, or else how many were fetched. Among equally important pages at the border of the top N,
+    the oracle prefers those that were fetched: a crawl loses nothing by a tie.
     """
     unique = np.unique(fetched)
-    n = len(unique)
+    n = min(wanted or len(unique), len(importance))
     if not n:
         return 1.0
     border = np.partition(importance, len(importance) - n)[len(importance) - n]

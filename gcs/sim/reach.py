@@ -46,12 +46,14 @@ class FirstOf:
 
     def of(self, pages: NDArray[np.int32]) -> NDArray[np.int32]:
         """Each page once, where it comes first."""
-        if len(pages) < 2:
-            return pages
+        return pages[self.where(pages)] if len(pages) > 1 else pages
+
+    def where(self, pages: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which of them come for the first time."""
         places = np.arange(len(pages), dtype=np.int32)
         self._place[pages[::-1]] = places[::-1]  # the last write stands: that of the first place
-        once: NDArray[np.int32] = pages[self._place[pages] == places]
-        return once
+        first: NDArray[np.bool_] = self._place[pages] == places
+        return first
 
 
 def fetched(rounds: NDArray[np.int32]) -> int:

@@ -3,10 +3,28 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from gcs.sim.studies import cho_communication, cho_coverage, cho_overlap, cho_replication, cho_seeds
+from gcs.sim.studies import (
+    cho_communication,
+    cho_coverage,
+    cho_overlap,
+    cho_quality,
+    cho_replication,
+    cho_seeds,
+    marin_failures,
+    marin_prediction,
+)
 from gcs.sim.studies.study import Chart, Finding, Line, Row, Study, Tick, Wish
 
 __all__ = ["STUDIES", "Chart", "Finding", "Line", "Row", "Study", "Tick", "Wish"]
 
-_MODULES = (cho_coverage, cho_seeds, cho_overlap, cho_communication, cho_replication)
+_MODULES = (
+    cho_coverage,
+    cho_seeds,
+    cho_overlap,
+    cho_communication,
+    cho_replication,
+    cho_quality,
+    marin_failures,
+    marin_prediction,
+)
 STUDIES: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in _MODULES})

@@ -1,0 +1,172 @@
+"""A team that crawls a graph in supersteps (Marin's bulk-synchronous cycle, Cho's batch communication).
+
+In a superstep each gatherer takes its best R pages, fetches them and follows their links: those into its own pages
+count at once, those into another's are collected and told at the next exchange as [URL, worth] pairs, one for each URL.
+Behind a firewall they are thrown away. Orders, ranks and queues are those of the live crawl.
+
+Invariant: a page is fetched at most once, by its owner, after a page that links to it was fetched by the owner, or by
+another who has told it (or as a seed, or as a URL that all know).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcs.core.ordering import ORDERS, Ordering, ranks
+from gcs.core.queues import Counts
+from gcs.errors import UsageError
+from gcs.sim.graph import Ids, WebGraph
+from gcs.sim.owners import Owners
+from gcs.sim.reach import FirstOf
+from gcs.sim.waiting import Pages, Queued, Scan, Waiting
+
+#: the name of the waiting room without queues
+SCAN = "scan"
+_NO_PAGES: Pages = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a team works."""
+
+    owners: Owners = field(repr=False)
+    k: int
+    mode: Literal["exchange", "firewall"] = "exchange"
+    #: a name of core.ordering
+    order: str = "bfs"
+    #: R: pages that each gatherer fetches in a superstep
+    pages_each: int = 64
+    #: supersteps between two exchanges
+    exchange_every: int = 1
+    #: pages whose URLs everybody knows: seeds of their owners, never told
+    replicated: Pages = field(default_factory=lambda: _NO_PAGES, repr=False)
+    #: a name of core.queues, or scan
+    queue: str = SCAN
+    #: what the queues do is counted here
+    counts: Counts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What happened in one superstep, all gatherers together."""
+
+    pages: Pages = field(repr=False)
+    #: pairs told at its end, and the links behind them
+    told: int
+    told_links: int
+    #: links told of pages that were fetched already, and links inside a part to such pages
+    late: int
+    late_home: int
+
+
+class Crawl:
+    """A crawl in progress: what is known of each page by its owner, and what is on its way."""
+
+    def __init__(self, graph: WebGraph, rules: Rules, seeds: Ids) -> None:
+        if rules.order not in ORDERS:
+            raise UsageError(f"no order is called {rules.order!r}; there are {', '.join(ORDERS)}")
+        self._graph, self._rules = graph, rules
+        self._order: Ordering = ORDERS[rules.order]
+        pages = graph.pages
+        self.owners = rules.owners
+        self.worth = np.zeros(pages)
+        self.depth = np.zeros(pages, np.int64)
+        self.rank = np.zeros(pages, np.int64)
+        self.number = np.full(pages, -1, np.int32)
+        self.page_of = np.zeros(pages, np.int32)
+        self.waits = np.zeros(pages, np.bool_)
+        self.fetched = np.zeros(pages, np.bool_)
+        self._found = 0
+        self._first = FirstOf(pages)
+        self._known_to_all = np.zeros(pages, np.bool_)
+        self._known_to_all[rules.replicated] = True
+        self._untold: list[tuple[Ids, NDArray[np.float64], Ids]] = []
+        self._waiting: Waiting = (
+            Scan(self, rules.k) if rules.queue == SCAN else Queued(self, rules.k, rules.queue, rules.counts)
+        )
+        start = np.unique(np.concatenate([seeds, rules.replicated])).astype(np.int32)
+        self.worth[start] = self._order.seed
+        self._meet(start, np.zeros(len(start), np.int64))
+
+    def steps(self, most: int | None = None) -> Iterator[Step]:
+        """Superstep after superstep, until nothing waits or is on its way, or so many pages are fetched."""
+        left = self._graph.pages if most is None else most
+        number = 0
+        while left > 0:
+            number += 1
+            pages = self._fetch(left)
+            if not len(pages) and not self._untold:
+                return
+            left -= len(pages)
+            late_home = self._follow(pages)
+            due = number % self._rules.exchange_every == 0 or not len(pages)
+            yield Step(pages, *(self._exchange() if due else (0, 0, 0)), late_home)
+
+    def _fetch(self, left: int) -> Pages:
+        taken = [self._waiting.take(me, self._rules.pages_each) for me in range(self._rules.k)]
+        pages = np.concatenate(taken)
+        if len(pages) > left:  # each gives up the last of its own
+            turn = np.concatenate([np.arange(len(part)) for part in taken])
+            pages = pages[np.argsort(turn, kind="stable")[:left]]
+        self.waits[pages] = False
+        self.fetched[pages] = True
+        return pages
+
+    def _follow(self, pages: Pages) -> int:
+        """Links inside count at once, the others are kept for the next exchange; how many came late inside."""
+        counts, targets = self._graph.links_of(pages)
+        gifts = np.repeat(self._gifts(self.worth[pages], counts), counts)
+        senders = np.repeat(self.owners[pages], counts)
+        depths = np.repeat(self.depth[pages] + 1, counts)
+        home = self.owners[targets] == senders
+        if self._rules.mode == "exchange":
+            told = ~home & ~self._known_to_all[targets]
+            keys = senders[told].astype(np.int64) * self._graph.pages + targets[told]
+            if len(keys):
+                self._untold.append((keys, gifts[told], depths[told]))
+        return self._arrive(targets[home], gifts[home], depths[home])
+
+    def _exchange(self) -> tuple[int, int, int]:
+        """Tell all that is untold: how many pairs, links, and links to pages that were fetched already."""
+        if not self._untold:
+            return 0, 0, 0
+        keys, gifts, depths = (np.concatenate(column) for column in zip(*self._untold))
+        self._untold.clear()
+        pairs = len(np.unique(keys))
+        return pairs, len(keys), self._arrive((keys % self._graph.pages).astype(np.int32), gifts, depths)
+
+    def _arrive(self, targets: Pages, gifts: NDArray[np.float64], depths: Ids) -> int:
+        """Owners hear of links to their pages; how many of them come too late to matter."""
+        late = self.fetched[targets]
+        count = int(late.sum())
+        if count:
+            targets, gifts, depths = targets[~late], gifts[~late], depths[~late]
+        if self._order.weighs:
+            np.add.at(self.worth, targets, gifts)
+        first = self._first.where(targets)  # the first link to a page decides how deep it is
+        once, depths = targets[first], depths[first]
+        fresh = self.number[once] < 0
+        self._meet(once[fresh], depths[fresh], once[~fresh] if self._order.weighs else _NO_PAGES)
+        return count
+
+    def _meet(self, fresh: Pages, depth: Ids, changed: Pages = _NO_PAGES) -> None:
+        """Pages that are known from now on, and others that are worth more than before."""
+        self.waits[fresh] = True
+        self.depth[fresh] = depth
+        self.number[fresh] = np.arange(self._found, self._found + len(fresh))
+        self.page_of[self._found : self._found + len(fresh)] = fresh
+        self._found += len(fresh)
+        if self._order.weighs:
+            self.rank[fresh], self.rank[changed] = ranks(self.worth[fresh]), ranks(self.worth[changed])
+        else:
+            self.rank[fresh] = depth
+        self._waiting.put(fresh, changed)
+
+    def _gifts(self, worth: NDArray[np.float64], links: Ids) -> NDArray[np.float64]:
+        """What each link of a page adds to the worth of its target."""
+        if self._order.conserves:
+            return worth / np.maximum(links, 1)
+        return np.full(len(worth), self._order.gift(0.0, 1))
