@@ -47,7 +47,7 @@ def gatherer(
         team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place)
         if settings.helpers.lend:
             Lending = importlib.import_module("gcs.roles.gatherer.lending").Lending  # noqa: N806
-            lending = Lending(space, name, place, settings.helpers, settings.store.warc)
+            lending = Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)
     return Gatherer(
         name,
         settings,

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import random
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -77,7 +78,7 @@ async def open_desk(loan: Loan) -> Desk:
     return BoardDesk(space, terms(settings), loan.place, Means.PLAIN)
 
 
-def make_helper(desk: Desk, loan: Loan) -> Helper:
+def make_helper(desk: Desk, loan: Loan, clock: Callable[[], float] = time.monotonic) -> Helper:
     """A helper at this desk, which ends its requests within its leases."""
     told, limits = desk.terms, loan.limits
     fetch = dataclasses.replace(
@@ -88,4 +89,4 @@ def make_helper(desk: Desk, loan: Loan) -> Helper:
         **{name: min(getattr(told.fetch, name), FETCH * told.lease_s) for name in TIMEOUTS},
     )
     reader = make_reader(told.summary, told.urls, told.fetch.robots_token, told.nofollow, in_processes=False)
-    return Helper(desk, reader, limits, lambda sink: make_fetcher(fetch, sink))
+    return Helper(desk, reader, limits, lambda sink: make_fetcher(fetch, sink), clock)

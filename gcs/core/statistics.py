@@ -57,6 +57,8 @@ class Statistics(msgspec.Struct):
     exchange: dict[str, Work] = {}
     #: S: superpage → superpage → links
     links: dict[int, dict[int, int]] = {}
+    #: gatherer → pages that helpers fetched for it, beside those that it fetched itself
+    helped: dict[str, int] = {}
 
     def found(self, superpage: int, urls: int = 1) -> None:
         """URLs were seen for the first time and queued."""
@@ -66,13 +68,21 @@ class Statistics(msgspec.Struct):
 
     def fetched(self, gatherer: str, superpage: int, size_bytes: int, seconds: float) -> None:
         """A page was taken from the queue and done."""
+        self._done(superpage, size_bytes)
+        work = self.rates.setdefault(gatherer, {}).setdefault(superpage, Work())
+        work.amount += 1
+        work.seconds += seconds
+
+    def fetched_by_helper(self, gatherer: str, superpage: int, size_bytes: int) -> None:
+        """The same, by a helper: it says how much help the gatherer gets, and not how fast it is."""
+        self._done(superpage, size_bytes)
+        self.helped[gatherer] = self.helped.get(gatherer, 0) + 1
+
+    def _done(self, superpage: int, size_bytes: int) -> None:
         figures = self.superpages.setdefault(superpage, Figures())
         figures.queued -= 1
         figures.pages += 1
         figures.bytes += size_bytes
-        work = self.rates.setdefault(gatherer, {}).setdefault(superpage, Work())
-        work.amount += 1
-        work.seconds += seconds
 
     def linked(self, source: int, targets: Iterable[int]) -> None:
         """A page of one superpage links to pages of these."""
@@ -125,6 +135,15 @@ class Statistics(msgspec.Struct):
         mean = _mean(sum(work.amount for work in works), math.fsum(work.seconds for work in works))
         return np.array([(work.amount + _PRIOR) / (work.seconds + _PRIOR / mean) for work in works])
 
+    def help_factors(self, gatherers: Sequence[str]) -> "NDArray[np.float64]":
+        """How many times its own rate each gatherer has with the help that it gets on average (§7)."""
+        import numpy as np
+
+        own = np.array([sum(work.amount for work in self.rates.get(each, {}).values()) for each in gatherers])
+        helped = np.array([self.helped.get(each, 0) for each in gatherers])
+        factors: NDArray[np.float64] = 1.0 + helped / (own + _PRIOR)
+        return factors
+
     def link_table(self) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]":
         """S as three parallel arrays: from superpage, to superpage, links (what `core.graph.Links.between` takes)."""
         import numpy as np
@@ -146,6 +165,8 @@ def merge(parts: Iterable[Statistics]) -> Statistics:
                 _add_work(known.setdefault(at, Work()), work)
         for gatherer, work in part.exchange.items():
             _add_work(team.exchange.setdefault(gatherer, Work()), work)
+        for gatherer, pages in part.helped.items():
+            team.helped[gatherer] = team.helped.get(gatherer, 0) + pages
         for source, targets in part.links.items():
             counts = team.links.setdefault(source, {})
             for target, links in targets.items():
@@ -162,7 +183,7 @@ def project(old: Statistics, cuts: Cuts, new: Superpages) -> Statistics:
     def heirs(before: int) -> list[tuple[int, float]]:
         return parts.get(before) or [(new.locate(cuts[before]), 1.0)]
 
-    moved = Statistics(exchange=old.exchange)
+    moved = Statistics(exchange=old.exchange, helped=old.helped)
     for before, figures in old.superpages.items():
         for after, each in _divide(heirs(before), *msgspec.structs.astuple(figures)):
             _add_figures(moved.superpages.setdefault(after, Figures()), Figures(*each))

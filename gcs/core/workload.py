@@ -56,6 +56,7 @@ def problem_of(
     work += _UNKNOWN * work.mean() if work.any() else 1.0
     # a piece is as fast as the whole was: dividing what was measured would only make it less certain
     rates = before.rate_table(running, len(old.cuts))[:, _origins(old, pages)]
+    rates *= before.help_factors(running)[:, None]
     links, communication_rates = None, np.full(len(running), URLS_PER_PAGE_TIME * float(rates.mean()))
     if settings.partition == "links":
         sources, targets, counts = statistics.link_table()
@@ -121,9 +122,13 @@ def _origins(old: Plan, pages: Superpages) -> Owners:
 
 
 def locality(problem: Problem, current: Owners, owners: Owners, statistics: Statistics) -> float:
-    """How many times longer all work together under the present owners than under others (Σ w_j / r_ij)."""
+    """How many times longer all work together under the present owners than under others (Σ w_j / r_ij).
+
+    Without help: helpers come and go, and that is no reason to share anew.
+    """
     measured = sum(work.amount for row in statistics.rates.values() for work in row.values())
     if measured < _MEASURED * problem.k or GONE in current:
         return 1.0
-    times_s, superpages = problem.times_s(), np.arange(problem.m)
+    times_s = problem.times_s() * statistics.help_factors(problem.names)
+    superpages = np.arange(problem.m)
     return float(times_s[superpages, current].sum() / times_s[superpages, owners].sum())

@@ -102,6 +102,18 @@ def test_slow_gatherer_gets_less():
     assert 2.0 < counts["g1"] / counts["g2"] < 4.5
 
 
+def test_gatherer_with_helpers_gets_more_and_that_alone_is_no_reason_to_share_anew():
+    plan = Plan(1, ("g1", "g2"), (b"", GIANT[300]), (0, 1))
+    replies = [reply(plan, "g1", GIANT[600:1800], GIANT[:300]), reply(plan, "g2", GIANT[1800:], GIANT[300:600])]
+    found = evidence(plan, *replies)
+    for _ in range(600):
+        found.statistics.fetched_by_helper("g1", 0, 1000)
+    draft = make_plan(plan, Team(("g1", "g2")), found, SETTINGS, fresh=True)
+    counts = held(draft.plan, GIANT[600:])
+    assert 2.0 < counts["g1"] / counts["g2"] < 4.5
+    assert draft.locality == pytest.approx(1, abs=0.2)
+
+
 def test_leaver_is_relieved_of_everything():
     names = ("g1", "g2", "g3")
     plan = make_plan(ALONE, Team(names), evidence(ALONE, reply(ALONE, "g1", GIANT)), SETTINGS).plan

@@ -22,6 +22,7 @@ events = st.lists(
     st.one_of(
         st.tuples(st.just("found"), superpages, st.integers(1, 9)),
         st.tuples(st.just("fetched"), names, superpages, st.integers(0, 9999), st.sampled_from([0.25, 0.5, 2.0])),
+        st.tuples(st.just("fetched_by_helper"), names, superpages, st.integers(0, 9999)),
         st.tuples(st.just("linked"), superpages, st.lists(superpages, max_size=5)),
         st.tuples(st.just("exchanged"), names, st.integers(0, 100), st.sampled_from([0.0, 0.125, 1.0])),
     ),
@@ -132,3 +133,15 @@ def test_link_table_lists_the_super_hyperlinks():
     statistics.linked(2, [0])
     assert sorted(zip(*(column.tolist() for column in statistics.link_table()))) == [(0, 1, 2), (0, 2, 1), (2, 0, 1)]
     assert [len(column) for column in Statistics().link_table()] == [0, 0, 0]
+
+
+def test_help_factors_say_how_many_times_its_own_rate_a_gatherer_has():
+    statistics = Statistics()
+    for _ in range(1000):
+        statistics.fetched("ada", 0, 1000, 0.1)
+        statistics.fetched("bob", 1, 1000, 0.1)
+    for _ in range(3000):
+        statistics.fetched_by_helper("ada", 0, 1000)
+    assert statistics.help_factors(["ada", "bob", "new"]) == pytest.approx([4.0, 1.0, 1.0], rel=0.02)
+    assert statistics.rates["ada"][0].amount == 1000
+    assert statistics.superpages[0].pages == 4000

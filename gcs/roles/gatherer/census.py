@@ -99,7 +99,10 @@ class Census:
         self._pages += 1
         key = sort_key(record.url)
         at = self._tree.locate(key)
-        self._statistics.fetched(self._me, at, record.bytes, elapsed_s)
+        if record.helper:
+            self._statistics.fetched_by_helper(self._me, at, record.bytes)
+        else:
+            self._statistics.fetched(self._me, at, record.bytes, elapsed_s)
         if ranges.contains(self._uncounted, key):
             self._statistics.superpages[at].queued += 1  # its slice will find it done
         if record.outlinks and self._pages % LINKS_EVERY == 0:

@@ -40,14 +40,17 @@ class Hands:
             await self._lending.close()
 
     def allot(self, own: int) -> int:
-        """So many requests our own engine may start in this turn; returns how many may be started in all."""
+        """So many requests our own engine may start in this turn; returns how many may be started in all.
+
+        What then cannot be lent is ours after all: we are over our number for a while, by what could have been lent.
+        """
         self._left = own
-        return max(own, 0) + (self._lending.room if self._lending else 0)
+        return own + (self._lending.room if self._lending else 0)
 
     def start(self, request: Request) -> None:
         """Begin the request, here or elsewhere."""
         lending = self._lending
-        if lending and self._left <= 0 and type(request.tag) is PageVisit and lending.takes(request.url):
+        if lending and self._left <= 0 and type(request.tag) is PageVisit and lending.takes(request.tag):
             lending.start(request)
         else:
             self._left -= 1

@@ -25,6 +25,7 @@ import msgspec
 from gcs.core import helpers
 from gcs.core.helpers import HelperSettings, pool
 from gcs.core.page import Document, Failure, FailureKind, Request, Response, Result
+from gcs.core.politeness import Politeness, delay_of
 from gcs.core.template import template
 from gcs.core.tuples import HelperBeat, Means, Member, SummaryTS, UrlTS
 from gcs.events import Events
@@ -52,9 +53,11 @@ class Lending:
         me: str,
         place: str,
         settings: HelperSettings,
+        rules: Politeness,
         payload: bool,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._rules = rules
         self._space, self._me, self._place, self._settings, self._clock = space, me, place, settings, clock
         self._payload = payload and settings.payload
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
@@ -102,12 +105,20 @@ class Lending:
         """How many requests may be lent now."""
         return 0 if self._call_back.is_set() else max(self._room - len(self._out), 0)
 
-    def takes(self, url: str) -> bool:
-        """Whether this URL can be lent now. One that was brought back is not lent again, but asked for once."""
+    def takes(self, visit: PageVisit) -> bool:
+        """Whether this page can be lent now.
+
+        Not what was brought back: that is ours. Not where the host is owed more than half a lease: after somebody who
+        vanished, the next one comes when the lease ends. Nor where other gatherers ask it too, each in its turn: a
+        helper begins when it can.
+        """
+        url = visit.entry.url
         if url in self._untried:
             self._untried.discard(url)
             return False
-        return self.room > 0
+        pace = visit.host.pace
+        delay_s = delay_of(pace, self._rules)
+        return self.room > 0 and delay_s <= self._settings.lease_s / 2 and (not delay_s or pace.turn.count == 1)
 
     def start(self, request: Request) -> None:
         """Lend a request; its result comes to the sink."""

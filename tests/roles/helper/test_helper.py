@@ -1,0 +1,236 @@
+"""A helper at a desk, with a real engine, on a real (loopback) web: what it says, what it keeps to, how it ends."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from gcs.cli.loan import Loan, make_helper
+from gcs.core.allowance import Limits
+from gcs.core.fakeweb import FakeWebSpec
+from gcs.core.helpers import pool
+from gcs.core.page import Request, Response, Result
+from gcs.core.template import template
+from gcs.core.tuples import HelperBeat, Means, SummaryTS, UrlTS
+from gcs.ports.desk import Terms
+from gcs.ports.desk.board import BoardDesk
+from gcs.ports.fetch import FetchSettings
+from gcs.ports.fetch.curl import CurlFetcher
+from gcs.ports.fetch.fakeweb import FakeWeb
+from gcs.ports.records.warc import payload_digest
+from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.roles.helper import Helper, helper
+
+FETCH = FetchSettings(allow_private=True, user_agent="gcs-test")
+
+
+class Office:
+    """A web, a whiteboard, and the gatherer's end of it."""
+
+    def __init__(self, web: FakeWeb) -> None:
+        self.web = web
+        self.board = MemoryBoard()
+        self.space = MemorySpace(self.board, "g0")
+        self.numbers = 0
+
+    def helper(self, name: str = "h1", lease_s: float = 30.0, fetch: FetchSettings = FETCH, **limits: Any) -> Helper:
+        desk = BoardDesk(MemorySpace(self.board, name), Terms(fetch=fetch, lease_s=lease_s))
+        return make_helper(desk, Loan("", limits=Limits(**limits), allow_private=True))
+
+    async def lend(self, *urls: str, **more: Any) -> None:
+        for url in urls:
+            self.numbers += 1
+            await self.space.out(UrlTS("g0", "run", self.numbers, url, 30.0, **more), to=pool("", Means.PLAIN))
+
+    async def summaries(self, count: int) -> dict[str, SummaryTS]:
+        found: dict[str, SummaryTS] = {}
+        async with asyncio.timeout(30):
+            while len(found) < count:
+                taken = await self.space.take_many([template(SummaryTS)], at="g0", limit=count, timeout_s=1.0)
+                found |= {each.item.url: each.item for each in taken}
+                await self.space.ack(taken)
+        return found
+
+
+@asynccontextmanager
+async def office(**spec: Any) -> AsyncIterator[Office]:
+    async with FakeWeb(FakeWebSpec.plain(**({"hosts": 2, "pages": 20} | spec))) as web:
+        yield Office(web)
+
+
+@asynccontextmanager
+async def at_work(worker: Helper) -> AsyncIterator["asyncio.Task[None]"]:
+    task = asyncio.create_task(worker.run())
+    try:
+        yield task
+    finally:
+        worker.stop()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(task, 20)
+
+
+async def fetched(url: str) -> Response:
+    """The same page, fetched here."""
+    results: list[Result] = []
+    engine = CurlFetcher(FETCH, results.append)
+    await engine.open()
+    engine.start(Request(url))
+    while not results:
+        await asyncio.sleep(0.01)
+    await engine.close()
+    assert isinstance(results[0], Response)
+    return results[0]
+
+
+async def test_helper_brings_what_a_gatherer_would_have_found():
+    async with office() as there, at_work(there.helper()):
+        urls = there.web.web.homes[:2]
+        await there.lend(*urls, payload=True)
+        found = await there.summaries(2)
+        for url in urls:
+            answer, summary = await fetched(url), found[url]
+            assert (summary.status, summary.body, dict(summary.headers)) == (200, answer.body, dict(answer.headers))
+            assert summary.request_head == answer.request_head
+            assert (summary.size_bytes, summary.digest) == (len(answer.body), payload_digest(answer.body))
+            assert summary.helper == "h1" and summary.title and summary.text and summary.ip == answer.ip
+            assert len(summary.outlinks) > 3 and all(link.startswith("http://127.") for link in summary.outlinks)
+
+
+async def test_helper_leaves_the_payload_where_it_is_not_asked_for():
+    async with office() as there, at_work(there.helper()):
+        await there.lend(there.web.seeds[0])
+        (summary,) = (await there.summaries(1)).values()
+        assert (summary.body, summary.request_head) == (b"", b"")
+        assert summary.size_bytes > 0 and summary.digest.startswith("sha1:")
+
+
+async def test_helper_asks_with_the_validators_of_the_errand():
+    async with office(validators=True) as there, at_work(there.helper()):
+        url = there.web.seeds[0]
+        await there.lend(url, etag=(await fetched(url)).header("etag") or "")
+        assert (await there.summaries(1))[url].status == 304
+
+
+async def test_helper_says_fetch_it_yourself_where_there_was_no_answer():
+    """It may be our own network: the gatherer shall judge."""
+    async with office() as there, at_work(there.helper()):
+        await there.lend("http://127.0.0.1:1/closed", "http://nowhere.invalid/")
+        for summary in (await there.summaries(2)).values():
+            assert (summary.status, summary.failure) == (0, "") and summary.message
+
+
+async def test_helper_reports_what_is_wrong_with_the_page_itself():
+    fetch = FetchSettings(allow_private=True, user_agent="gcs-test", max_body_bytes=100)
+    async with office() as there, at_work(there.helper(fetch=fetch)):
+        await there.lend(there.web.seeds[0])
+        (summary,) = (await there.summaries(1)).values()
+        assert (summary.status, summary.failure) == (0, "too-large")
+
+
+async def test_helper_keeps_to_public_addresses_unless_its_owner_says_otherwise():
+    async with office() as there:
+        desk = BoardDesk(MemorySpace(there.board, "h1"), Terms(fetch=FETCH))
+        async with at_work(make_helper(desk, Loan("", allow_private=False))):
+            await there.lend(there.web.seeds[0])
+            (summary,) = (await there.summaries(1)).values()
+            assert summary.message.startswith("forbidden-address")
+        assert there.web.log.requests == 0
+
+
+async def test_helper_does_no_more_at_once_than_its_owner_allows():
+    async with office(pages=60, latency_s=0.05) as there, at_work(there.helper(connections=3)):
+        await there.lend(*(f"{home}p{number}" for home in there.web.web.homes for number in range(12)))
+        await there.summaries(24)
+        assert max(host.max_in_flight for host in there.web.log.hosts.values()) <= 3
+
+
+async def test_helper_ends_when_it_has_fetched_its_share():
+    async with office() as there, at_work(there.helper(connections=1, max_bytes=5_000)) as task:
+        await there.lend(*there.web.web.homes, *there.web.web.homes, *there.web.web.homes)
+        await asyncio.wait_for(task, 20)
+        assert 2 <= there.web.log.requests < 6
+        assert await there.space.count(template(UrlTS), at=pool("", Means.PLAIN)) == 6 - there.web.log.requests
+
+
+async def test_helper_that_is_stopped_gives_back_what_takes_too_long(monkeypatch):
+    monkeypatch.setattr(helper, "GRACE_S", 0.2)
+    async with office(latency_s=20) as there:
+        worker = there.helper(connections=2)
+        async with at_work(worker) as task:
+            await there.lend(*there.web.web.homes, f"{there.web.web.homes[0]}more")
+            while there.web.log.requests < 2:
+                await asyncio.sleep(0.01)
+            began = time.monotonic()
+            worker.stop()
+            await asyncio.wait_for(task, 10)
+            assert time.monotonic() - began < 5
+        found = await there.summaries(2)
+        assert {(summary.status, summary.message) for summary in found.values()} == {(0, "stopped")}
+        assert await there.space.count(template(UrlTS), at=pool("", Means.PLAIN)) == 1
+        assert await there.space.scan(template(HelperBeat)) == []
+
+
+async def test_helper_that_is_stopped_finishes_what_is_nearly_done():
+    async with office(latency_s=0.3) as there:
+        worker = there.helper(connections=2)
+        async with at_work(worker) as task:
+            await there.lend(*there.web.web.homes)
+            while there.web.log.requests < 2:
+                await asyncio.sleep(0.01)
+            worker.stop()
+            await asyncio.wait_for(task, 10)
+        assert {summary.status for summary in (await there.summaries(2)).values()} == {200}
+
+
+async def test_helper_gives_up_a_request_before_its_lease_ends():
+    async with office(latency_s=20) as there, at_work(there.helper(lease_s=0.6)):
+        await there.lend(there.web.seeds[0])
+        began = time.monotonic()
+        (summary,) = (await there.summaries(1)).values()
+        assert (summary.status, summary.failure) == (0, "") and "timeout" in summary.message
+        assert time.monotonic() - began < 10
+
+
+class SlowDesk(BoardDesk):
+    """Between the asking and the answer the process was stopped for longer than a lease."""
+
+    now = 0.0
+
+    async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
+        errands = await super().take(limit, timeout_s)
+        await asyncio.sleep(0.01)
+        SlowDesk.now += self.terms.lease_s if errands else 0.0
+        return errands
+
+
+async def test_helper_does_not_begin_what_came_too_late():
+    async with office() as there:
+        desk = SlowDesk(MemorySpace(there.board, "h1"), Terms(fetch=FETCH))
+        worker = make_helper(desk, Loan("", allow_private=True), clock=lambda: SlowDesk.now)
+        async with at_work(worker):
+            await there.lend(there.web.seeds[0])
+            while SlowDesk.now < 3 * desk.terms.lease_s:
+                await asyncio.sleep(0.01)
+        assert there.web.log.requests == 0
+        assert await there.space.count(template(UrlTS), at=pool("", Means.PLAIN)) == 1
+
+
+async def test_helper_beats_with_what_it_can_hold():
+    async with office() as there, at_work(there.helper(connections=8, rate=2.5)):
+        async with asyncio.timeout(10):
+            beat = await there.space.read(template(HelperBeat), timeout_s=None)
+        assert beat is not None and (beat.helper, beat.connections) == ("h1", 3)
+
+
+async def test_helper_whose_desk_fails_says_so():
+    class Broken(BoardDesk):
+        async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
+            raise OSError("no desk")
+
+    async with office() as there:
+        desk = Broken(MemorySpace(there.board, "h1"), Terms(fetch=FETCH))
+        with pytest.raises(OSError, match="no desk"):
+            await asyncio.wait_for(make_helper(desk, Loan("")).run(), 10)
