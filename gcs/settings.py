@@ -23,6 +23,7 @@ from gcs.core.helpers import HelperSettings
 from gcs.core.politeness import Politeness
 from gcs.core.team import TeamSettings
 from gcs.core.traps import Guard
+from gcs.core.trust import TrustSettings
 from gcs.core.urls import Rules
 from gcs.errors import SettingsError
 from gcs.ports.desk import Terms
@@ -101,6 +102,7 @@ class Settings:
     frontier: FrontierSettings = field(default_factory=FrontierSettings)
     team: TeamSettings = field(default_factory=TeamSettings)
     helpers: HelperSettings = field(default_factory=HelperSettings)
+    trust: TrustSettings = field(default_factory=TrustSettings)
     space: SpaceSettings = field(default_factory=SpaceSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
 

@@ -19,9 +19,11 @@ from gcs.core.tuples import Means, SummaryTS, UrlTS
 from gcs.core.urls import Joiner
 
 #: characters: of a URL as written, of what names a page, of its text
-URL, LINE, TEXT = 8_192, 4_096, 1 << 20
-#: links of one page, and header fields of one answer
-LINKS, FIELDS = 50_000, 200
+URL, LINE, TEXT = 16_384, 4_096, 1 << 20
+#: links of one page
+LINKS = 50_000
+#: header fields of one answer, and characters of their names, of their values, and of the reason in its first line
+FIELDS, NAME, VALUE, REASON = 500, 256, 65_536, 200
 #: headers that say something of a page which is not archived
 SPEAKING = frozenset({"content-type", "etag", "last-modified", "retry-after", "location"})
 
@@ -66,10 +68,10 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     #: without a status: too-large or encoding, which are the page's; "" for "I have not tried: fetch it yourself"
     failure: Annotated[str, Meta(max_length=40)] = ""
     message: ShortText = ""
-    reason: Annotated[str, Meta(max_length=200)] = ""
+    reason: Annotated[str, Meta(max_length=REASON)] = ""
     http_version: Annotated[str, Meta(pattern="^(1\\.0|1\\.1|2|3)$")] = "1.1"
     headers: Annotated[
-        list[tuple[Annotated[str, Meta(max_length=256)], Annotated[str, Meta(max_length=16_384)]]],
+        list[tuple[Annotated[str, Meta(max_length=NAME)], Annotated[str, Meta(max_length=VALUE)]]],
         Meta(max_length=FIELDS),
     ] = []
     ip: Annotated[str, Meta(max_length=64)] = ""

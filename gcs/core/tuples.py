@@ -538,7 +538,7 @@ class CutOff(Posted, frozen=True, array_like=True):
     """
 
     name = "cutoff"
-    code = 31
+    code = 40
 
     #: as it stands in records and logs
     helper: str

@@ -5,7 +5,7 @@
   other pages of the browser are on loopback too.
 - Bound to any other address, everything but the page's own files and the health checks needs a token.
 - A request that changes something must not come from another site (Sec-Fetch-Site, Origin). Tokens travel in a header,
-  never in a cookie, so that no other site can borrow one.
+  never in a cookie, so that no other site can borrow one. Helpers may: theirs is a door that a token alone opens.
 
 A handler says what it needs (`needs(Role.VIEW)`, or `public`); one that says nothing needs the control role.
 
@@ -26,6 +26,8 @@ from gcs.roles.station.problems import problem
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 H = TypeVar("H", bound=Callable[..., Any])
 
+#: the token of whoever asks with one
+KEY = web.RequestKey("key", Access)
 #: who asks, as a handler finds it in its request
 CALLER = web.RequestKey("caller", str)
 #: what the caller may do
@@ -82,7 +84,7 @@ class Doorman:
     def _refusal(self, request: web.Request) -> web.Response | None:
         if not self._is_known_host(request):
             return problem(421, "this station is not known by that name; start it with --name to make it so")
-        if request.method not in SAFE and not is_own_origin(request):
+        if request.method not in SAFE and not is_own_origin(request) and not _is_of_helpers(request):
             return problem(403, "a request of another site")
         if request.match_info.http_exception is not None:
             return None  # no such page: that is said to everyone
@@ -106,7 +108,10 @@ class Doorman:
         kept = (
             holder(token.strip(), self._keys, time.time()) if scheme.lower() == "bearer" and len(given) == 1 else None
         )
-        return (kept.label or kept.id, allowed(kept)) if kept else ("", None)
+        if kept is None:
+            return "", None
+        request[KEY] = kept
+        return kept.label or kept.id, allowed(kept)
 
     def _is_known_host(self, request: web.Request) -> bool:
         name = host_of(request.headers.get("Host", ""))
@@ -135,6 +140,11 @@ def is_own_origin(request: web.Request) -> bool:
         return False
     origin = request.headers.get("Origin")
     return origin is None or origin.partition("://")[2] == request.headers.get("Host")
+
+
+def _is_of_helpers(request: web.Request) -> bool:
+    """Whether this is the helpers' door: a browser extension knocks there in its own name, and always with a token."""
+    return getattr(request.match_info.handler, "role", None) is Role.HELPER
 
 
 async def secure(_request: web.Request, response: web.StreamResponse) -> None:

@@ -1,0 +1,279 @@
+"""The gateway: the door for helpers that cannot, or shall not, reach the whiteboard. They need HTTP and a token.
+
+    hello   who am I, and how does the crawl fetch          take     errands under a lease
+    beat    I am here, and do so many at once               put      what became of one
+    bye     I am gone                                       extend, return
+
+A token of the role helper opens this and nothing else. What comes in is a stranger's word: an errand must be on the
+lease of the token that speaks of it, sizes and form are checked before anything is kept, and links are made
+canonical here (`core.claims`). Whether a claim is true is for its gatherer to find out (`core.trust`).
+
+Invariant: whatever a helper sends, the whiteboard gets a summary only of an errand on that helper's lease, once. A
+helper that sends what no honest one does is struck, and after some strikes cut off: its token opens nothing any more,
+and what it holds goes to others. Every refusal is logged with its name.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from aiohttp import web
+
+from gcs.core.access import Role, helper_name, token_id
+from gcs.core.claims import Claim, Errand, summary_of
+from gcs.core.helpers import pool
+from gcs.core.template import template
+from gcs.core.trust import TrustSettings
+from gcs.core.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, UrlTS
+from gcs.core.urls import Joiner
+from gcs.errors import SpaceError
+from gcs.events import Events
+from gcs.ports.desk import Terms
+from gcs.ports.desk.messages import Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome, public_terms
+from gcs.ports.space.port import Space
+from gcs.roles.station.doorman import KEY, needs
+from gcs.roles.station.leases import Helper, Lease
+from gcs.roles.station.problems import problem
+from gcs.settings import Settings, terms
+
+#: longest wait for errands, and the part of a lease that it may take
+WAIT_S, WAIT = 20.0, 0.2
+#: seconds between two looks at leases and at who was cut off
+TEND_S = 0.5
+#: seconds that a helper's beat stays on the board
+BEAT_TTL_S = 5.0
+#: bytes of a request that is not a put, and of a put beside the body that it may carry
+SMALL_BYTES, PUT_BYTES = 64 << 10, 8 << 20
+
+events = Events("gateway")
+
+Answer = msgspec.Struct | web.Response
+Handle = Callable[[Helper, bytes], Awaitable[Answer]]
+
+
+class RefusedError(Exception):
+    """A request that is not granted. With `strike` it is one that no honest helper makes."""
+
+    def __init__(self, status: int, why: str, *, strike: bool = False) -> None:
+        super().__init__(why)
+        self.status, self.strike = status, strike
+
+
+class Gateway:
+    """Lends errands of one crawl to helpers, by HTTP."""
+
+    def __init__(self, space: Space, clock: Callable[[], float] = time.monotonic) -> None:
+        self._space, self._clock = space, clock
+        self._helpers: dict[str, Helper] = {}
+        self._cut_off: dict[str, str] = {}  # helper → why; read from the board
+        self._charter: Charter | None = None
+        self._terms, self._trust, self._joiner = Terms(), TrustSettings(), Joiner()
+
+    def routes(self) -> list[web.RouteDef]:
+        """For the station's application."""
+        handlers: dict[str, Handle] = {
+            "hello": self._hello,
+            "take": self._take,
+            "put": self._put,
+            "extend": self._extend,
+            "return": self._return,
+            "beat": self._beat,
+            "bye": self._bye,
+        }
+        return [web.post(f"/gateway/{verb}", self._guarded(verb, handle)) for verb, handle in handlers.items()]
+
+    async def run(self) -> None:
+        """Tend until cancelled."""
+        while True:
+            try:
+                await self.tend()
+            except SpaceError as error:
+                events.warning("unreachable", reason=str(error))
+            await asyncio.sleep(TEND_S)
+
+    async def tend(self) -> None:
+        """Give back what lapsed; see who was cut off, and what the crawl is."""
+        for helper in self._helpers.values():
+            if ended := helper.lapse(self._clock()):
+                events.info("lapsed", helper=helper.name, errands=len(ended), quota=int(helper.quota))
+                await self._space.release([lease.taken for lease in ended])
+        for note in await self._space.scan(template(CutOff)):
+            if note.helper not in self._cut_off:
+                self._cut_off[note.helper] = note.reason
+                await self._let_go(note.helper)
+        await self._read_charter()
+
+    # -- the door --------------------------------------------------------------------------------------
+
+    def _guarded(self, verb: str, handle: Handle) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """A handler that reads no more than it may, and logs and counts what it refuses."""
+
+        @needs(Role.HELPER)
+        async def handler(request: web.Request) -> web.Response:
+            helper = self._helper(request[KEY])
+            try:
+                if helper.name in self._cut_off:
+                    raise RefusedError(403, f"cut off: {self._cut_off[helper.name]}")
+                answer = await handle(helper, await self._read(request, verb))
+            except msgspec.DecodeError as error:
+                return await self._refuse(helper, verb, RefusedError(422, str(error), strike=True))
+            except RefusedError as refusal:
+                return await self._refuse(helper, verb, refusal)
+            if isinstance(answer, web.Response):
+                return answer
+            return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+        return handler
+
+    async def _read(self, request: web.Request, verb: str) -> bytes:
+        limit = SMALL_BYTES
+        if verb == "put":
+            limit = PUT_BYTES + self._terms.fetch.max_body_bytes * 4 // 3  # base64
+        body = bytearray()
+        async for chunk in request.content.iter_chunked(1 << 16):
+            body += chunk
+            if len(body) > limit:
+                raise RefusedError(413, f"more than {limit} bytes", strike=True)
+        return bytes(body)
+
+    async def _refuse(self, helper: Helper, verb: str, refusal: RefusedError) -> web.Response:
+        events.warning("refused", helper=helper.name, verb=verb, status=refusal.status, reason=str(refusal))
+        if refusal.strike:
+            helper.strikes += 1
+            if helper.strikes >= self._trust.strikes and helper.name not in self._cut_off:
+                await self.cut_off(helper.name, f"{helper.strikes} requests that no honest helper makes: {refusal}")
+        return problem(refusal.status, str(refusal))
+
+    async def cut_off(self, name: str, reason: str) -> None:
+        """Take nothing from this helper any more."""
+        events.error("cut_off", helper=name, reason=reason)
+        self._cut_off[name] = reason
+        await self._space.out(CutOff(name, reason, self._space.name, time.time()))
+        await self._space.remove(template(Access, id=token_id(name)))
+        await self._let_go(name)
+
+    async def _let_go(self, name: str) -> None:
+        helper = self._helpers.pop(name, None)
+        if helper:
+            await self._space.release([lease.taken for lease in helper.held.values()])
+            helper.held.clear()
+            await self._space.take(template(HelperBeat, helper=name))
+
+    def _helper(self, key: Access) -> Helper:
+        name = helper_name(key)
+        found = self._helpers.get(name)
+        if found is None:
+            found = self._helpers[name] = Helper(name, key.place, key.trusted, time.time())
+        return found
+
+    # -- verbs -----------------------------------------------------------------------------------------
+
+    async def _hello(self, helper: Helper, body: bytes) -> Answer:
+        greeting = msgspec.json.decode(body, type=Greeting)
+        if greeting.means is Means.BROWSER and not helper.trusted:
+            raise RefusedError(403, "what a browser renders cannot be checked: this token must be a --trusted one")
+        await self._read_charter()
+        if self._charter is None:
+            raise RefusedError(409, "there is no crawl yet: come again")
+        helper.means = greeting.means
+        events.info("hello", helper=helper.name, place=helper.place, means=helper.means, agent=greeting.agent)
+        return Welcome(helper.name, helper.place, helper.trusted, public_terms(self._terms, helper.trusted))
+
+    async def _take(self, helper: Helper, body: bytes) -> Answer:
+        wanted = msgspec.json.decode(body, type=Wanted)
+        room, lease_s = helper.room(wanted.limit), self._terms.lease_s
+        timeout_s = min(wanted.timeout_s, WAIT_S, WAIT * lease_s)
+        if not room:
+            await asyncio.sleep(min(timeout_s, TEND_S))
+            return Errands([])
+        began = self._clock()
+        helper.asked += room
+        try:
+            taken = await self._space.take_many(
+                [template(UrlTS)], at=pool(helper.place, helper.means), limit=room, timeout_s=timeout_s, lease_s=lease_s
+            )
+        finally:
+            helper.asked -= room
+        if helper.name in self._cut_off:
+            await self._space.release(taken)
+            raise RefusedError(403, f"cut off: {self._cut_off[helper.name]}")
+        helper.held |= {each.item.id: Lease(each, began + lease_s) for each in taken}
+        return Errands([Errand.of(each.item) for each in taken])
+
+    async def _put(self, helper: Helper, body: bytes) -> Answer:
+        claim = msgspec.json.decode(body, type=Claim)
+        lease = self._lease(helper, claim.id)
+        try:
+            summary = summary_of(
+                *(claim, lease.taken.item, helper.name),
+                trusted=helper.trusted,
+                joiner=self._joiner,
+                text=self._terms.summary.depth != "links",
+                heed=self._terms.nofollow,
+            )
+        except ValueError as error:
+            raise RefusedError(422, str(error), strike=True) from None
+        del helper.held[claim.id]  # before anything waits: it is put once
+        receipt = await self._space.out(summary, to=summary.gatherer)
+        if receipt.full:
+            helper.held[claim.id] = lease
+            return problem(503, "the gatherer has its hands full: put it again in a moment", {"Retry-After": "1"})
+        await self._space.ack([lease.taken])
+        if summary.status:
+            helper.has_brought(claim.id, summary.size_bytes)
+        else:
+            helper.gave_up(claim.id)
+        return Ids([claim.id])
+
+    async def _extend(self, helper: Helper, body: bytes) -> Answer:
+        asked = msgspec.json.decode(body, type=Ids)
+        leases = [helper.held[errand] for errand in asked.ids if errand in helper.held]
+        began = self._clock()
+        still = {each.item.id for each in await self._space.renew([lease.taken for lease in leases])}
+        for lease in leases:
+            errand = lease.taken.item.id
+            if errand in still:
+                lease.until = began + self._terms.lease_s
+            else:
+                helper.held.pop(errand, None)
+        return Ids(sorted(still))
+
+    async def _return(self, helper: Helper, body: bytes) -> Answer:
+        asked = msgspec.json.decode(body, type=Ids)
+        leases = [helper.held.pop(errand) for errand in asked.ids if errand in helper.held]
+        await self._space.release([lease.taken for lease in leases])
+        return Ids([lease.taken.item.id for lease in leases])
+
+    async def _beat(self, helper: Helper, body: bytes) -> Answer:
+        beat = msgspec.json.decode(body, type=Beat)
+        able = min(beat.connections, int(helper.quota))
+        figures = (helper.pages, helper.bytes, beat.pages_per_s, helper.since)
+        await self._space.out(HelperBeat(helper.name, helper.place, helper.means, able, *figures), ttl_s=BEAT_TTL_S)
+        control = await self._space.read(template(Control))
+        is_over = control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING)
+        return Standing(list(helper.held), is_over)
+
+    async def _bye(self, helper: Helper, body: bytes) -> Answer:
+        msgspec.json.decode(body, type=Ids)
+        await self._let_go(helper.name)
+        events.info("bye", helper=helper.name, pages=helper.pages)
+        return Ids([])
+
+    # -- what they need --------------------------------------------------------------------------------
+
+    def _lease(self, helper: Helper, errand: str) -> Lease:
+        lease = helper.held.get(errand)
+        if lease and self._clock() < lease.until:
+            return lease
+        if lease or errand in helper.past:
+            raise RefusedError(409, "this errand is yours no longer: it was put before, or its lease has ended")
+        raise RefusedError(409, "this errand is not on your lease", strike=True)
+
+    async def _read_charter(self) -> None:
+        charter = await self._space.read(template(Charter))
+        if charter is None or charter == self._charter:
+            return
+        settings = msgspec.json.decode(charter.settings, type=Settings)
+        self._charter, self._terms, self._trust = charter, terms(settings), settings.trust
+        self._joiner = Joiner(settings.urls)

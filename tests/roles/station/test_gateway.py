@@ -1,0 +1,349 @@
+"""The gateway: helpers behind HTTP, honest and not. Only what is on a lease leaves a trace on the whiteboard."""
+
+import io
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from gcs.core.access import Role, entry, helper_name
+from gcs.core.helpers import pool
+from gcs.core.template import template
+from gcs.core.tuples import Access, Charter, CutOff, HelperBeat, Means, SummaryTS, UrlTS
+from gcs.errors import GcsError
+from gcs.ports.desk.gateway import GatewayDesk, GatewayError, open_gateway
+from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.roles.station.doorman import Doorman
+from gcs.roles.station.gateway import Gateway
+from gcs.roles.station.leases import FEW
+from gcs.roles.station.problems import explain
+from gcs.settings import Settings
+
+ANNA, BERT, OURS, BOSS = (f"a-token-long-enough-{name}" for name in ("anna", "bert", "ours", "boss"))
+KEYS = (
+    entry(ANNA, Role.HELPER, label="Anna's laptop", place="lab"),
+    entry(BERT, Role.HELPER, label="bert", place="lab"),
+    entry(OURS, Role.HELPER, label="ours", place="lab", trusted=True),
+    entry(BOSS, Role.CONTROL, label="boss"),
+)
+NAMES = [helper_name(key) for key in KEYS]
+
+
+class Room:
+    """A station with nothing but a gateway, a crawl on its whiteboard, and a clock that stands still."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.board = MemoryBoard()
+        self.space = MemorySpace(self.board, "user")
+        self.now = 0.0
+        self.gateway = Gateway(MemorySpace(self.board, "station"), clock=lambda: self.now)
+        self.doorman = Doorman("127.0.0.1", keys=())
+        self.app = web.Application(middlewares=[explain, self.doorman.guard])
+        self.app.add_routes(self.gateway.routes())
+        self._settings = settings
+        self._numbers = 0
+
+    async def open(self) -> None:
+        await self.space.out(Charter(msgspec.json.encode(self._settings), ["http://a.test/"]))
+        for key in KEYS:
+            await self.space.out(key)
+        await self.look()
+        self.client: TestClient[Any, Any] = TestClient(TestServer(self.app))
+        await self.client.start_server()
+        self.url = str(self.client.make_url(""))
+
+    async def look(self) -> None:
+        """What station and gateway do every second."""
+        self.doorman.update(await self.space.scan(template(Access)))
+        await self.gateway.tend()
+
+    async def lend(self, *paths: str, means: Means = Means.PLAIN, payload: bool = False) -> list[UrlTS]:
+        errands = []
+        for path in paths:
+            self._numbers += 1
+            url = f"http://a.test{path}"
+            errand = UrlTS("g1", "run", self._numbers, url, 15.0, 3, "lab", means, "etag", payload=payload)
+            errands.append(errand)
+            await self.space.out(errand, to=pool("lab", means), ttl_s=60.0)
+        return errands
+
+    async def post(self, verb: str, token: str, message: object, **headers: str) -> tuple[int, Any]:
+        body = message if isinstance(message, bytes) else msgspec.json.encode(message)
+        answer = await self.client.post(
+            f"/gateway/{verb}", data=io.BytesIO(body), headers={"Authorization": f"Bearer {token}", **headers}
+        )
+        return answer.status, msgspec.json.decode(await answer.read())
+
+    async def take(self, token: str, limit: int = 1) -> list[dict[str, Any]]:
+        status, answer = await self.post("take", token, {"limit": limit})
+        assert status == 200
+        return answer["errands"]
+
+    async def brought(self) -> list[SummaryTS]:
+        return await self.space.scan(template(SummaryTS), at="g1")
+
+
+@pytest.fixture
+async def room() -> AsyncIterator[Room]:
+    made = Room(Settings())
+    await made.open()
+    yield made
+    await made.client.close()
+
+
+async def test_helper_takes_and_puts_and_links_are_made_canonical_here(room: Room) -> None:
+    (errand,) = await room.lend("/page")
+    status, welcome = await room.post("hello", ANNA, {"agent": "test"})
+    assert (status, welcome["helper"], welcome["place"]) == (200, "anna-s-laptop@" + KEYS[0].id, "lab")
+    (lent,) = await room.take(ANNA)
+    assert lent == {
+        "id": errand.id,
+        "url": errand.url,
+        "lease_s": 15.0,
+        "means": "plain",
+        "etag": "etag",
+        "last_modified": "",
+        "once": False,
+        "payload": False,
+    }
+    claim = {
+        "id": lent["id"],
+        "url": lent["url"],
+        "status": 200,
+        "title": "A",
+        "text": "words and words",
+        "headers": [["Content-Type", "text/html"], ["Set-Cookie", "x=1"], ["ETag", "new"]],
+        "hrefs": ["b/../c", "HTTP://B.test:80/%7Ex#part", "javascript:alert(1)", "//d.test", "http://[bad"],
+        "base": "/folder/",
+        "canonical": "/",
+        "digest": "sha1:" + "A" * 32,
+        "size_bytes": 7,
+    }
+    assert (await room.post("put", ANNA, claim))[0] == 200
+    (summary,) = await room.brought()
+    assert (summary.id, summary.url, summary.helper, summary.trusted) == (errand.id, errand.url, NAMES[0], False)
+    assert summary.outlinks == ["http://a.test/", "http://a.test/folder/c", "http://b.test/~x", "http://d.test/"]
+    assert summary.final_url == "http://a.test/"
+    assert summary.headers == [("Content-Type", "text/html"), ("ETag", "new")]
+    assert summary.simhash
+    assert not await room.space.count(template(UrlTS), at=pool("lab", Means.PLAIN))
+
+
+@pytest.mark.parametrize("token", ["", "wrong", BOSS])
+async def test_only_a_helpers_token_opens_the_door(room: Room, token: str) -> None:
+    await room.lend("/page")
+    for verb in ("hello", "take", "put", "extend", "return", "beat", "bye"):
+        assert (await room.post(verb, token, {}))[0] in (401, 403)
+    assert await room.space.count(template(UrlTS), at=pool("lab", Means.PLAIN)) == 1
+
+
+async def test_revoked_token_opens_nothing(room: Room) -> None:
+    """A stolen one, once its owner has noticed: not even what it holds can be put."""
+    await room.lend("/page")
+    (lent,) = await room.take(ANNA)
+    await room.space.remove(template(Access, id=KEYS[0].id))
+    await room.look()
+    assert (await room.post("put", ANNA, {"id": lent["id"], "url": lent["url"], "status": 200}))[0] == 401
+    assert (await room.post("take", ANNA, {}))[0] == 401
+    assert not await room.brought()
+
+
+LIES: dict[str, Any] = {
+    "another URL": lambda lent: {"url": "http://evil.test/"},
+    "no errand": lambda lent: {"id": "g1/run/999"},
+    "another's errand": lambda lent: {"id": lent["other"]},
+    "made-up field": lambda lent: {"gatherer": "g2"},
+    "wrong type": lambda lent: {"hrefs": "http://evil.test/"},
+    "huge title": lambda lent: {"title": "x" * 10_000},
+    "huge text": lambda lent: {"text": "x" * (2 << 20)},
+    "too many links": lambda lent: {"hrefs": ["/"] * 60_000},
+    "huge link": lambda lent: {"hrefs": ["/" + "x" * 20_000]},
+    "negative size": lambda lent: {"size_bytes": -1},
+    "no digest": lambda lent: {"digest": "sha1:short"},
+    "smuggled version": lambda lent: {"http_version": "1.1\r\nX: y"},
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_malformed_claim_leaves_no_trace_and_is_logged(room: Room, lie: str, caplog: Any) -> None:
+    await room.lend("/page", "/other")
+    (lent,) = await room.take(ANNA)
+    (other,) = await room.take(BERT)
+    claim = {"id": lent["id"], "url": lent["url"], "status": 200} | LIES[lie]({"other": other["id"]})
+    with caplog.at_level(logging.WARNING, "gcs.gateway"):
+        status, _ = await room.post("put", ANNA, claim)
+    assert status in (409, 413, 422)
+    assert not await room.brought()
+    (record,) = (record for record in caplog.records if record.message == "gateway.refused")
+    assert record.fields["helper"] == NAMES[0]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"id": "' + b"x" * (31 << 20)])
+async def test_garbage_leaves_no_trace(room: Room, body: bytes) -> None:
+    assert (await room.post("put", ANNA, body))[0] in (413, 422)
+    assert not await room.brought()
+
+
+async def test_claim_counts_once(room: Room) -> None:
+    """Replayed by its helper, or by another one: it is refused, and not held against a helper that missed an answer."""
+    await room.lend("/page")
+    (lent,) = await room.take(ANNA)
+    claim = {"id": lent["id"], "url": lent["url"], "status": 200}
+    assert [(await room.post("put", token, claim))[0] for token in (ANNA, ANNA, BERT)] == [200, 409, 409]
+    assert len(await room.brought()) == 1
+    assert [room.gateway._helpers[name].strikes for name in NAMES[:2]] == [0, 1]
+
+
+async def test_helper_that_does_what_no_honest_one_does_is_cut_off(room: Room, caplog: Any) -> None:
+    """Its token is revoked, what it holds goes to another, and the board says who and why."""
+    await room.lend("/page")
+    (lent,) = await room.take(ANNA)
+    await room.post("beat", ANNA, {"connections": 2})
+    strikes = Settings().trust.strikes
+    for _ in range(strikes):
+        assert (await room.post("put", ANNA, {"id": "g1/run/999", "url": "http://x.test/"}))[0] == 409
+    claim = {"id": lent["id"], "url": lent["url"], "status": 200}
+    assert (await room.post("put", ANNA, claim))[0] == 403
+    await room.look()
+    assert (await room.post("put", ANNA, claim))[0] == 401
+    (note,) = await room.space.scan(template(CutOff))
+    assert note.helper == NAMES[0] and str(strikes) in note.reason
+    assert not await room.space.scan(template(HelperBeat))
+    assert not await room.brought()
+    assert [each["url"] for each in await room.take(BERT)] == [lent["url"]]
+    assert any(each.message == "gateway.cut_off" and each.fields["helper"] == NAMES[0] for each in caplog.records)
+
+
+async def test_helper_that_its_gatherer_cut_off_gets_nothing(room: Room) -> None:
+    await room.lend("/page")
+    await room.take(ANNA)
+    await room.space.out(CutOff(NAMES[0], "it lied", "g1"))
+    await room.look()
+    assert (await room.post("take", ANNA, {}))[0] == 403
+    assert len(await room.take(BERT)) == 1
+
+
+async def test_lease_that_ended_is_late_and_goes_to_another(room: Room) -> None:
+    await room.lend("/page")
+    (lent,) = await room.take(ANNA)
+    room.now += 10.0
+    assert (await room.post("extend", ANNA, {"ids": [lent["id"], "g1/run/999"]})) == (200, {"ids": [lent["id"]]})
+    room.now += 14.0
+    assert not await room.take(BERT)
+    room.now += 1.0
+    claim = {"id": lent["id"], "url": lent["url"], "status": 200}
+    assert (await room.post("put", ANNA, claim))[0] == 409
+    await room.look()
+    assert (await room.take(BERT))[0]["id"] == lent["id"]
+    assert (await room.post("put", ANNA, claim))[0] == 409
+    assert not await room.brought()
+    assert room.gateway._helpers[NAMES[0]].strikes == 0
+
+
+async def test_helper_that_brings_nothing_holds_less_and_less(room: Room) -> None:
+    """And one that brings something, more."""
+    await room.lend(*(f"/{number}" for number in range(40)))
+    assert len(await room.take(ANNA, 64)) == FEW
+    assert not await room.take(ANNA, 64)
+    room.now += 15.0
+    await room.look()
+    assert len(await room.take(ANNA, 64)) == 1
+    for lent in await room.take(BERT, 64):
+        await room.post("put", BERT, {"id": lent["id"], "url": lent["url"], "status": 200})
+    assert len(await room.take(BERT, 64)) == 2 * FEW
+    await room.post("beat", BERT, {"connections": 10_000})
+    (beat,) = await room.space.scan(template(HelperBeat))
+    assert (beat.helper, beat.place, beat.connections, beat.pages) == (NAMES[1], "lab", 2 * FEW, FEW)
+
+
+async def test_stranger_may_not_render(room: Room) -> None:
+    """What a browser makes of a page cannot be checked by fetching it."""
+    await room.lend("/app", means=Means.BROWSER)
+    assert (await room.post("hello", ANNA, {"means": "browser"}))[0] == 403
+    assert not await room.take(ANNA)
+    assert (await room.post("hello", OURS, {"means": "browser"}))[0] == 200
+    assert len(await room.take(OURS)) == 1
+
+
+async def test_terms_for_strangers_hold_no_secrets(room: Room) -> None:
+    settings = msgspec.convert(
+        {"fetch": {"headers": ["X-Api-Key: secret"], "proxy": "http://u:secret@p.test:1"}}, Settings
+    )
+    await room.space.out(Charter(msgspec.json.encode(settings), []))
+    for token, shown in ((ANNA, False), (OURS, True)):
+        _, welcome = await room.post("hello", token, {})
+        assert ("X-Api-Key" in str(welcome)) is shown
+        assert "u:secret" not in str(welcome)
+
+
+async def test_extension_may_knock_in_its_own_name(room: Room) -> None:
+    """Its requests carry an origin of another site; with a token that is no harm."""
+    origin = {"Origin": "chrome-extension://abc", "Sec-Fetch-Site": "cross-site"}
+    assert (await room.post("hello", ANNA, {}, **origin))[0] == 200
+
+
+# -- the desk at the other end ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def desk(room: Room) -> AsyncIterator[GatewayDesk]:
+    made = await open_gateway(room.url, OURS, Means.PLAIN)
+    yield made
+    await made.close()
+
+
+async def test_desk_takes_puts_extends_and_gives_back(room: Room, desk: GatewayDesk) -> None:
+    errands = await room.lend("/1", "/2", "/3", payload=True)
+    taken = await desk.take(2, 0.0)
+    assert [(each.id, each.url, each.lease_s, each.place, each.etag, each.payload) for each in taken] == [
+        (each.id, each.url, each.lease_s, each.place, each.etag, each.payload) for each in errands[:2]
+    ]
+    assert await desk.extend([*taken, errands[2]]) == taken
+    await desk.give_back(taken[1:])
+    assert await desk.beat(HelperBeat("whoever", connections=3))
+    (beat,) = await room.space.scan(template(HelperBeat))
+    assert (beat.helper, beat.connections) == (desk.helper, 3)
+    body = b"<p>words"
+    summary = SummaryTS(
+        *(taken[0].gatherer, taken[0].run, taken[0].number, taken[0].url, desk.helper, 200),
+        headers=[("Server", "x")],
+        title="T" * 9000,
+        text="words",
+        size_bytes=len(body),
+        outlinks=["http://b.test/"],
+        final_url="http://a.test/c",
+        language="en",
+        ip="10.1.2.3",
+        request_head=b"GET / HTTP/1.1\r\n\r\n",
+        body=body,
+        digest="sha1:" + "B" * 32,
+    )
+    await desk.put(summary)
+    await desk.put(summary)  # late or double: no error
+    (stored,) = await room.brought()
+    assert (stored.body, stored.request_head, stored.ip) == (body, summary.request_head, "10.1.2.3")
+    assert stored.headers == [("Server", "x")] and stored.trusted
+    assert stored.digest != summary.digest and stored.digest.startswith("sha1:")
+    assert stored.outlinks == ["http://a.test/c", "http://b.test/"] and len(stored.title) == 4096
+    assert {each["url"] for each in await room.take(ANNA, 4)} == {errands[1].url, errands[2].url}
+
+
+async def test_desk_says_what_to_do(room: Room) -> None:
+    with pytest.raises(GatewayError, match="token is wrong"):
+        await open_gateway(room.url, "nonsense", Means.PLAIN)
+    with pytest.raises(GatewayError, match="must be a --trusted one"):
+        await open_gateway(room.url, ANNA, Means.BROWSER)
+    with pytest.raises(GcsError, match="give the address of a station"):
+        await open_gateway("redis://x", ANNA, Means.PLAIN)
+
+
+async def test_desk_ends_when_it_is_cut_off(room: Room) -> None:
+    desk = await open_gateway(room.url, ANNA, Means.PLAIN)
+    await room.gateway.cut_off(NAMES[0], "it lied")
+    with pytest.raises(GatewayError, match="it lied"):
+        await desk.take(1, 0.0)
+    await desk.close()
