@@ -3,7 +3,7 @@
 import importlib
 from pathlib import Path
 
-from gcs.cli.parts import make_fetcher, make_reader
+from gcs.cli.parts import ENGINES, make_fetcher, make_reader
 from gcs.core.admission import Admission
 from gcs.core.recent import Recent
 from gcs.core.scope import Scope
@@ -14,6 +14,9 @@ from gcs.ports.space.port import Space
 from gcs.ports.summarise.malloc import keep_arena
 from gcs.roles.gatherer import Gatherer, Parts
 from gcs.settings import Settings, with_user_agent
+
+#: a gatherer alone does without it, and it is slow to load
+TEAM = "gcs.roles.gatherer.team"
 
 
 def gatherer(
@@ -43,7 +46,7 @@ def gatherer(
         raise
     team = lending = None
     if space:
-        Team = importlib.import_module("gcs.roles.gatherer.team").Team  # noqa: N806  slow to load, not needed alone
+        Team = importlib.import_module(TEAM).Team  # noqa: N806
         team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place)
         if settings.helpers.lend:
             Lending = importlib.import_module("gcs.roles.gatherer.lending").Lending  # noqa: N806
@@ -63,3 +66,9 @@ def gatherer(
             lending=lending,
         ),
     )
+
+
+def load(settings: Settings) -> None:
+    """Load what gatherers of a team with these settings need, and would load when they start."""
+    for module in (ENGINES[settings.fetch.engine][0], TEAM, "redis.asyncio", "uvloop"):
+        importlib.import_module(module)

@@ -10,7 +10,6 @@ import click
 
 from gcs import events
 from gcs.cli import assembly, options
-from gcs.cli.loop import run_loop
 from gcs.cli.memory import Memory
 from gcs.cli.output import finish, save_report
 from gcs.cli.run import run_crawl
@@ -87,7 +86,7 @@ def crawl(
             team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
             crew = team.Crew(output, settings, seeds, gatherers, url, log_level)
             memory.write(output, seeds, settings)
-            outcome = run_loop(team.run_crew(crew, progress=not as_json))
+            outcome = team.run_crew(crew, progress=not as_json)
         else:
             outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)
     except DiskFullError as error:

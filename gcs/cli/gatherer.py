@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import importlib
 import math
 import os
 import random
@@ -20,6 +21,10 @@ import msgspec
 from gcs import events as logging
 from gcs.cli import assembly
 from gcs.cli.loop import run_loop
+from gcs.core.evidence import Evidence
+from gcs.core.plan import Plan
+from gcs.core.succession import Draft, Planner, Team
+from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tuples import Charter, Control, CrawlState
 from gcs.errors import GcsError, SpaceError, UsageError
@@ -201,6 +206,7 @@ class Seat:
                 self._settings.team,
                 clock=time.monotonic,
                 ghost=self.raise_ghost,
+                planner=_planner,
                 random=random.Random(),
                 expected=self._charter.gatherers,
                 known=lambda: team.known_plan,
@@ -236,6 +242,12 @@ class Seat:
 def tenacious(settings: SpaceSettings) -> SpaceSettings:
     """For who takes from its own inbox: nobody else can, and nothing there may be lost because it was killed often."""
     return dataclasses.replace(settings, max_deliveries=NEVER)
+
+
+def _planner(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False) -> Draft:
+    """Loaded by a leader's first plan: numpy comes with it, and most members never lead."""
+    make_plan: Planner = importlib.import_module("gcs.core.rebalance").make_plan
+    return make_plan(old, team, evidence, settings, fresh=fresh)
 
 
 def _note_end(dead: str, task: "asyncio.Task[State]") -> None:

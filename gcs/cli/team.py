@@ -9,12 +9,15 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
+from gcs.cli import assembly
+from gcs.cli.children import Child, arguments
+from gcs.cli.loop import run_loop
 from gcs.cli.progress import Progress
 from gcs.cli.run import Outcome
 from gcs.cli.status import read_shares
@@ -23,7 +26,7 @@ from gcs.core.report import Report, Share
 from gcs.core.tally import Tally
 from gcs.core.template import template
 from gcs.core.tuples import Account, Charter, Control, CrawlState, Member, Seeds
-from gcs.errors import GcsError
+from gcs.errors import GcsError, UsageError
 from gcs.events import Events
 from gcs.ports.records.remote import Remote
 from gcs.ports.space import EmbeddedServer, Space, open_space
@@ -40,15 +43,6 @@ END_S = 15.0
 STARTS_PER_MINUTE = 20
 
 
-@dataclass(slots=True)
-class Child:
-    """A gatherer process, and when it was started."""
-
-    name: str
-    process: asyncio.subprocess.Process
-    starts: list[float] = field(default_factory=list)
-
-
 class Crew:
     """The processes of a team."""
 
@@ -63,39 +57,53 @@ class Crew:
         self._log = log
         self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)
         self._url = url or ""
-        self._children: dict[str, Child] = {}
+        self._children: list[Child] = []
         self._space: Space
         self._started_at = time.monotonic()
         self._stopping = False
         self.interrupted = False
 
+    def launch(self) -> None:
+        """Start the server, put the crawl on the whiteboard, start the gatherers. Before there is a loop."""
+        assembly.load(self._settings)
+        try:
+            if self._server:
+                self._url = self._server.start()
+            asyncio.run(self._open())
+            words = arguments(self._url, self._settings.crawl.name, self._directory, self._log)
+            for index in range(self._count):
+                self._children.append(child := Child(f"g{index}", words))
+                child.fork()
+        except BaseException:
+            self._kill()
+            if self._server:
+                self._server.stop()
+            raise
+
     async def run(self, show: Callable[[Share], None] | None) -> Outcome:
         """Crawl until the team is done, a limit is reached or somebody stops it."""
-        if self._server:
-            self._url = self._server.start()
-        crawl = self._settings.crawl.name
-        self._space = await open_space(self._url, crawl=crawl, name="crew", settings=self._settings.space)
         try:
-            await open_crawl(self._space, self._settings, self._seeds, self._count)
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, self._interrupt)
-            for index in range(self._count):
-                await self._start(f"g{index}")
-            figures = await self._report(await self._tend(show))
+            self._space = await self._enter()
+            try:
+                loop = asyncio.get_running_loop()
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    loop.add_signal_handler(number, self._interrupt)
+                figures = await self._report(await self._tend(show))
+            finally:
+                await self._space.close()
         finally:
             await self._end()
         return Outcome(figures, self.interrupted)
 
-    async def _start(self, name: str) -> None:
-        command = [sys.executable, "-m", "gcs", "gatherer", "--space", self._url, "--crawl", self._settings.crawl.name]
-        command += ["--name", name, "-o", str(self._directory), "--log", self._log]
-        process = await asyncio.create_subprocess_exec(
-            *command, start_new_session=True, stdin=asyncio.subprocess.DEVNULL
-        )
-        child = self._children.setdefault(name, Child(name, process))
-        child.process = process
-        child.starts = [*child.starts[-STARTS_PER_MINUTE:], time.monotonic()]
+    async def _enter(self) -> Space:
+        return await open_space(self._url, crawl=self._settings.crawl.name, name="crew", settings=self._settings.space)
+
+    async def _open(self) -> None:
+        space = await self._enter()
+        try:
+            await open_crawl(space, self._settings, self._seeds, self._count)
+        finally:
+            await space.close()
 
     async def _tend(self, show: Callable[[Share], None] | None) -> str:
         """Watch over the team, and, apart from that, over the server: without it, watching the team has to wait."""
@@ -121,14 +129,14 @@ class Crew:
             elif self.interrupted and not self._count:
                 return "running"
             else:
-                await self._see_to_children()
+                self._see_to_children()
             await self._see_to_limits(members)
             if show:
                 show(_share(members))
 
     def _have_ended(self, members: list[Member]) -> bool:
         """Whether our gatherers have ended, and those on other machines too; who is dead is gone with its lease."""
-        ours = all(child.process.returncode is not None for child in self._children.values())
+        ours = all(child.code is not None for child in self._children)
         return ours and all(member.state == "gone" for member in members)
 
     async def _see_to_server(self, server: EmbeddedServer) -> NoReturn:
@@ -136,21 +144,20 @@ class Crew:
             await asyncio.sleep(LOOK_S)
             server.revive()
 
-    async def _see_to_children(self) -> None:
+    def _see_to_children(self) -> None:
         """Bring back who died. One that left on purpose stays away, unless it was the last: the crawl is not done."""
-        children = list(self._children.values())
-        for child in children:
-            code = child.process.returncode
-            is_last = child is children[0] and all(each.process.returncode == 0 for each in children)
-            if code is None or (code == 0 and not is_last):
+        for child in self._children:
+            is_last = child is self._children[0] and all(each.code == 0 for each in self._children)
+            if child.code is None or (child.code == 0 and not is_last):
                 continue
             recent = [at for at in child.starts if at > time.monotonic() - 60]
+            if child.code == UsageError.exit_code:
+                raise UsageError(f"{child.name} cannot work with these settings: see its message above")
             if len(recent) >= STARTS_PER_MINUTE:
-                raise GcsError(
-                    f"{child.name} ended {len(recent)} times within a minute (code {code}): see its messages"
-                )
-            events.warning("gatherer-restarted", gatherer=child.name, code=code)
-            await self._start(child.name)
+                text = f"{child.name} ended {len(recent)} times within a minute (code {child.code}): see its messages"
+                raise GcsError(text)
+            events.warning("gatherer-restarted", gatherer=child.name, code=child.code)
+            child.start()
 
     async def _see_to_limits(self, members: list[Member]) -> None:
         crawl = self._settings.crawl
@@ -162,9 +169,7 @@ class Crew:
 
     def _interrupt(self) -> None:
         if self.interrupted:
-            for child in self._children.values():
-                if child.process.returncode is None:
-                    child.process.kill()
+            self._kill()
             return
         self.interrupted = True
         if not self._count:
@@ -173,19 +178,18 @@ class Crew:
         print("\nending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
         self._task = asyncio.ensure_future(self._space.out(Control(CrawlState.STOPPING, "crew", "stopped")))
 
+    def _kill(self) -> None:
+        for child in self._children:
+            child.signal(signal.SIGKILL)
+
     async def _end(self) -> None:
-        left = [child.process for child in self._children.values() if child.process.returncode is None]
-        for process in left:
-            process.send_signal(signal.SIGINT)  # keep the state: there is nobody to hand over to
+        for child in self._children:
+            child.signal(signal.SIGINT)  # keep the state: there is nobody to hand over to
         try:
             async with asyncio.timeout(END_S):
-                await asyncio.gather(*(process.wait() for process in left))
+                await asyncio.gather(*(child.ended() for child in self._children))
         except TimeoutError:
-            for process in left:
-                if process.returncode is None:
-                    process.kill()
-                    await process.wait()
-        await self._space.close()
+            self._kill()
         if self._server:
             self._server.stop()
 
@@ -212,9 +216,8 @@ def _share(members: list[Member]) -> Share:
     return Share("team", Tally(pages=pages), known, queued, pages, fraction)
 
 
-async def run_crew(crew: Crew, progress: bool) -> Outcome:
+def run_crew(crew: Crew, progress: bool) -> Outcome:
     """Run a team from a terminal."""
-    if progress and sys.stderr.isatty():
-        with Progress() as bar:
-            return await crew.run(bar.update)
-    return await crew.run(None)
+    crew.launch()
+    with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
+        return run_loop(crew.run(bar.update if bar else None))

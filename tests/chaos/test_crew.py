@@ -46,9 +46,9 @@ class Crawl:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
 
     def gatherers(self) -> list[int]:
-        """Their process ids."""
+        """Their process ids: all children but the whiteboard's server."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children if b"gatherer" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [int(pid) for pid in children if b"gcs" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")]
 
     def server(self) -> int:
         """The process id of the whiteboard's server."""

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from gcs.core import treecopy
 from gcs.core.evidence import Evidence, evidence_of
 from gcs.core.plan import ExchangeMode, Move, Plan, diff
-from gcs.core.rebalance import Team, first_plan, hot_pages, make_plan, recovered, refreshed
+from gcs.core.rebalance import make_plan
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.core.statistics import Statistics
+from gcs.core.succession import Team, first_plan, hot_pages, recovered, refreshed
 from gcs.core.team import TeamSettings
 from gcs.core.tree import WHOLE, Tree
 from gcs.core.tuples import Member

@@ -10,7 +10,7 @@ filled and emptied by: each step, from the board. Nothing else is decided while 
 
 from collections.abc import Awaitable, Callable
 
-from gcs.core.rebalance import recovered
+from gcs.core.succession import recovered
 from gcs.core.team import TeamSettings
 from gcs.errors import GcsError
 from gcs.events import Events

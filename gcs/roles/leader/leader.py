@@ -10,6 +10,7 @@ from collections.abc import Callable
 from random import Random
 
 from gcs.core.expression import Expression
+from gcs.core.succession import Planner
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tree import WHOLE, Cuts
@@ -42,6 +43,7 @@ class Leader:
         *,
         clock: Callable[[], float],
         ghost: Ghost,
+        planner: Planner,
         random: Random,
         expected: int = 1,
         initial: Cuts = WHOLE,
@@ -52,7 +54,7 @@ class Leader:
         self._space = space
         self._settings = settings
         self._clock = clock
-        self._orders = Orders(settings, ghost, random, trigger, expected, initial)
+        self._orders = Orders(settings, ghost, planner, random, trigger, expected, initial)
         self._candidate = Candidate(space, name, settings.lease_s, clock)
         self._known = Known(known)
         self._office: tuple[Board, Office] | None = None

@@ -16,7 +16,7 @@ from random import Random
 
 from gcs.core import termination
 from gcs.core.expression import Expression
-from gcs.core.rebalance import first_plan
+from gcs.core.succession import Planner, first_plan
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tree import Cuts
@@ -38,6 +38,7 @@ class Orders:
 
     settings: TeamSettings
     ghost: Ghost
+    planner: Planner
     random: Random
     #: when to rebalance, besides the reasons of the paper
     trigger: Expression | None
@@ -54,7 +55,7 @@ class Office:
         self._board = board
         self._orders = orders
         self._absent = Absent(board, orders.settings, orders.ghost)
-        self._rounds = Rounds(board, orders.settings, orders.trigger, orders.random)
+        self._rounds = Rounds(board, orders.settings, orders.planner, orders.trigger, orders.random)
         self._look: termination.Look | None = None
         self._waits_since: float | None = None
 

@@ -16,7 +16,7 @@ from typing import Any
 from gcs.core.evidence import evidence_of
 from gcs.core.expression import Expression
 from gcs.core.plan import Plan
-from gcs.core.rebalance import Draft, Team, hot_pages, make_plan, refreshed
+from gcs.core.succession import Draft, Planner, Team, hot_pages, refreshed
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.triggers import LEAST_MOVE, Pace, TeamState, is_forced, reason
@@ -45,11 +45,11 @@ class _Round:
 class Rounds:
     """The rounds of one term. Steps only while the plan on the board is committed and nobody is missing."""
 
-    def __init__(self, board: Board, settings: TeamSettings, trigger: Expression | None, random: Random) -> None:
-        self._board = board
-        self._settings = settings
-        self._trigger = trigger
-        self._random = random
+    def __init__(
+        self, board: Board, settings: TeamSettings, planner: Planner, trigger: Expression | None, random: Random
+    ) -> None:
+        self._board, self._settings, self._planner = board, settings, planner
+        self._trigger, self._random = trigger, random
         self._pace: Pace | None = None
         self._epoch = 0
         self._open: _Round | None = None
@@ -131,7 +131,7 @@ class Rounds:
         evidence = evidence_of(view.plan, replies, view.members, self._random)
         team = Team(view.active, self._state(view).leaving)
         hot = hot_pages(view.plan, evidence, self._settings.hot_pages)
-        return make_plan(view.plan, team, evidence, self._settings, fresh=survey), hot
+        return self._planner(view.plan, team, evidence, self._settings, fresh=survey), hot
 
     def _state(self, view: View) -> TeamState:
         assert view.plan is not None

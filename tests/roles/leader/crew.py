@@ -6,9 +6,11 @@ and outboxes are: it waits for its receiver, and its sender is not passive until
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 from gcs.core import ranges, treecopy
 from gcs.core.plan import Plan
+from gcs.core.rebalance import make_plan
 from gcs.core.sortkey import sort_key
 from gcs.core.statistics import Statistics
 from gcs.core.team import TeamSettings
@@ -59,8 +61,7 @@ class Process:
             name,
             crew.settings,
             clock=crew.now,
-            ghost=crew.raise_ghost,
-            random=random.Random(name),
+            **crew.hands,
             expected=crew.expected,
             known=lambda: self.posted,
         )
@@ -222,6 +223,8 @@ class Crew:
         self.plans: list[Plan] = []
         #: round → reason
         self.rounds: dict[int, str] = {}
+        #: what a leader is given
+        self.hands: dict[str, Any] = {"ghost": self.raise_ghost, "planner": make_plan, "random": random.Random(1)}
 
     def start(self, *names: str) -> None:
         for name in names:

@@ -1,7 +1,6 @@
 """The leader on a whiteboard in memory, with members that hold keys, and a clock that ticks by hand."""
 
 import asyncio
-import random
 from dataclasses import replace
 
 import pytest
@@ -69,9 +68,7 @@ async def test_leader_begins_with_the_users_expansion():
     for name in ("a", "b"):
         await space.out(Member(name, "run"))
     cuts = (b"", b"com", b"de", b"org", b"uk")
-    leader = Candidate(
-        space, "x", SETTINGS, clock=crew.clock.now, ghost=crew.raise_ghost, random=random.Random(1), initial=cuts
-    )
+    leader = Candidate(space, "x", SETTINGS, clock=crew.clock.now, **crew.hands, initial=cuts)
     await leader.step()
     posted = await crew.posted()
     assert posted is not None
@@ -259,7 +256,7 @@ async def test_paused_leader_that_comes_back_publishes_nothing():
     crew = Crew(SETTINGS)
     space = MemorySpace(crew.board, "old")
     frozen = crew.clock.now()
-    old = Candidate(space, "old", SETTINGS, clock=lambda: frozen, ghost=crew.raise_ghost, random=random.Random(1))
+    old = Candidate(space, "old", SETTINGS, clock=lambda: frozen, **crew.hands)
     await old.step()
     assert old.leads
     crew.clock.advance(SETTINGS.lease_s + 1)
