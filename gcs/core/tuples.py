@@ -82,6 +82,7 @@ class Queued(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last_modified: str = ""
     copy_digest: str = ""
     copy_at_us: int = 0
+    worth: float = 0.0
 
 
 class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):

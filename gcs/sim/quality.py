@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.ordering import ORDERS, Found, Ordering, ranks
+from gcs.core.ordering import ORDERS, Found, Ordering
+from gcs.core.ordering.arrays import ranks
 from gcs.core.pagerank import pagerank
 from gcs.core.queues import make_queue
 from gcs.sim.graph import WebGraph
@@ -145,8 +146,10 @@ def averaged(graph: WebGraph, orders: Sequence[Ordering] = tuple(ORDERS.values()
 
 
 def _ranks(graph: WebGraph, order: Ordering, pages: Ints, depth: Ints, worth: NDArray[np.float64]) -> Ints:
-    if order.name in ORDERS:
-        return ranks(worth[pages]) if order.weighs else depth[pages]
+    if order.by_worth:
+        return ranks(worth[pages])
+    if not order.weighs:
+        return depth[pages]
     names = graph.urls or [f"{page}" for page in range(graph.pages)]
     found = [Found(names[page], "", int(depth[page])) for page in pages.tolist()]
     return np.array([order.rank(each, float(value)) for each, value in zip(found, worth[pages])], np.int64)

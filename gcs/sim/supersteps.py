@@ -15,7 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.ordering import ORDERS, Ordering, ranks
+from gcs.core.ordering import ORDERS, Ordering
+from gcs.core.ordering.arrays import ranks
 from gcs.core.queues import Counts
 from gcs.errors import UsageError
 from gcs.sim.graph import Ids, WebGraph

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from gcs.sim import quality
-from gcs.sim.graph import load
+from gcs.sim.folder import load
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 GRAPHS = ("debian-java", "cnr-2000", "wikispeedia")

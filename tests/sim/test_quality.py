@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.ordering import BFS, ORDERS, Ordering, Scored
-from gcs.sim.graph import WebGraph, from_links, load
+from gcs.sim.folder import load
+from gcs.sim.graph import WebGraph, from_links
 from gcs.sim.quality import averaged, crawl, quality
 
 OPIC, BACKLINK = ORDERS["opic"], ORDERS["backlink"]

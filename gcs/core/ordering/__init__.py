@@ -6,7 +6,7 @@
 
 from gcs.core.ordering.ledger import Ledger
 from gcs.core.ordering.orders import BFS, ORDERS, Found, Ordering, Scored, listed, redirected
-from gcs.core.ordering.rank import BEHIND, rank, ranks
+from gcs.core.ordering.rank import BEHIND, rank
 
 __all__ = [
     "BEHIND",
@@ -18,6 +18,5 @@ __all__ = [
     "Scored",
     "listed",
     "rank",
-    "ranks",
     "redirected",
 ]

@@ -47,6 +47,10 @@ class Ordering(Protocol):
         """Whether it must be told of every link, or only of the first one to each URL."""
 
     @property
+    def by_worth(self) -> bool:
+        """Whether worth alone decides: its rank is then `rank(worth)`."""
+
+    @property
     def conserves(self) -> bool:
         """Whether gifts are paid out of the giver's own worth."""
 
@@ -77,6 +81,7 @@ class BreadthFirst:
 
     name: str = "bfs"
     weighs: bool = False
+    by_worth: bool = False
     conserves: bool = False
     seed: float = 0.0
 
@@ -93,6 +98,7 @@ class BackLinks:
 
     name: str = "backlink"
     weighs: bool = True
+    by_worth: bool = True
     conserves: bool = False
     seed: float = 0.0
 
@@ -109,6 +115,7 @@ class Opic:
 
     name: str = "opic"
     weighs: bool = True
+    by_worth: bool = True
     conserves: bool = True
     seed: float = 1.0
 
@@ -126,6 +133,7 @@ class Scored:
     name: str
     score: Callable[[Found], float]
     weighs: bool = True
+    by_worth: bool = False
     conserves: bool = False
     seed: float = 0.0
 

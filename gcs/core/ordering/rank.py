@@ -4,16 +4,10 @@ A rank has 32 bits, smaller goes first. The upper half is for what goes behind e
 cross-over mode). An importance is a float, larger is better; as a rank it keeps 23 bits of its fraction, so that
 back-link counts are told apart up to eight million.
 
-Invariant: rank(a) <= rank(b) wherever a >= b, and `ranks` of an array is `rank` of each.
+Invariant: rank(a) <= rank(b) wherever a >= b.
 """
 
 from struct import Struct
-
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: added to the rank of what goes behind everything else
 BEHIND = 1 << 31
@@ -30,10 +24,3 @@ def rank(importance: float) -> int:
     (bits,) = _BITS.unpack(_FLOAT.pack(min(max(importance, -MOST), MOST) + 0.0))
     ascending = bits ^ (_ALL if bits & _SIGN else _SIGN)
     return int(_ALL - ascending) >> 1
-
-
-def ranks(importances: Floats) -> Ints:
-    """The rank of each importance."""
-    bits = (np.clip(importances, -MOST, MOST) + 0.0).astype(np.float32).view(np.uint32)
-    ascending = bits ^ np.where(bits & _SIGN, np.uint32(_ALL), np.uint32(_SIGN))
-    return ((_ALL - ascending) >> 1).astype(np.int64)

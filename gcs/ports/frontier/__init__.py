@@ -10,14 +10,19 @@ Life of a URL (`urls`: sort key → mark):
 whatever lies there when the frontier is opened goes back to `queue`. So a crash loses nothing, and all
 that it costs is to fetch those pages again.
 
+Where a URL waits is the matter of `waiting`: on the shelf of its host, or, where the crawl has one order over all
+hosts, in the pool, from which the best go to the window or, if their host has its share of that, to their host's shelf.
+
 Tables (LMDB), all changed inside one open transaction that `commit` closes:
 
-    urls    sort key                            → mark, and for QUEUED the place in `queue`
-    queue   host NUL "/" priority sequence      → Entry     filled by insert, retries that are due; emptied by take
-    taken   (same key)                          → Entry     filled by take; emptied by finish, retry
-    later   due time, sequence                  → queue key, Entry   filled by retry; emptied by wake
+    urls    sort key                            → mark, and for QUEUED rank and sequence
+    pool    sequence                            → rank, Entry   filled by insert; emptied by extract
+    queue   host NUL "/" rank sequence          → Entry     the shelves; filled by insert, extract and retries that
+                                                            are due; emptied by take
+    taken   (same key)                          → Entry     filled by take, extract; emptied by finish, retry
+    later   due time, sequence                  → key of the shelf, Entry   filled by retry; emptied by wake
     hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
-    notes   name                                → bytes     robots.txt, checkpoint position, tally, plan
+    notes   name                                → bytes     robots.txt, checkpoint position, tally, plan, ledger
 
 and for a gatherer of a team (`exchange`):
 
@@ -26,8 +31,8 @@ and for a gatherer of a team (`exchange`):
     outbox  number                              → destination, tuple   kept until the receiver has committed it
 """
 
-from gcs.ports.frontier.entry import Entry, Mark
+from gcs.ports.frontier.entry import GIFT, Entry, Mark
 from gcs.ports.frontier.glance import Glance, glance
 from gcs.ports.frontier.store import Frontier, FrontierSettings
 
-__all__ = ["Entry", "Frontier", "FrontierSettings", "Glance", "Mark", "glance"]
+__all__ = ["GIFT", "Entry", "Frontier", "FrontierSettings", "Glance", "Mark", "glance"]

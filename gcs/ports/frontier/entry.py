@@ -1,6 +1,7 @@
 """What the frontier keeps of a URL while it waits, and the mark it leaves when it is finished."""
 
 from enum import Enum
+from struct import Struct
 
 import msgspec
 
@@ -33,6 +34,25 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     #: that copy: digest of its payload, and when it was fetched (microseconds since the epoch)
     copy_digest: str = ""
     copy_at_us: int = 0
+    #: its back-links or cash (see `core.ordering`); last, so that it can be read and changed at the end of a row
+    worth: float = 0.0
+
+
+#: depth of an entry that is no more than a gift to a URL which is known, as far as its sender knows
+GIFT = -1
+
+_WORTH = Struct(">d")
+
+
+def worth_of(row: bytes) -> float:
+    """The worth of an encoded entry."""
+    worth: float = _WORTH.unpack_from(row, len(row) - _WORTH.size)[0]
+    return worth
+
+
+def with_worth(row: bytes, worth: float) -> bytes:
+    """The encoded entry with another worth."""
+    return row[: -_WORTH.size] + _WORTH.pack(worth)
 
 
 encode = msgspec.msgpack.Encoder().encode

@@ -8,6 +8,7 @@ from pathlib import Path
 import lmdb
 
 from gcs.errors import StoreError
+from gcs.ports.frontier.opening import MAX_TABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,11 @@ def glance(directory: Path) -> Glance:
     try:
         # without a lock where none can be written: then nobody else writes either
         locks = os.access(directory, os.W_OK)
-        environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=9, lock=locks)
+        environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=MAX_TABLES, lock=locks)
     except lmdb.Error as error:
         raise StoreError(f"{directory}: the frontier cannot be read ({error})") from None
     with environment, environment.begin() as txn:
-        sizes = dict.fromkeys((b"urls", b"queue", b"taken", b"later"), 0)
+        sizes = dict.fromkeys((b"urls", b"queue", b"taken", b"later", b"pool"), 0)
         notes: dict[str, bytes] = {}
         for table in sizes:
             if txn.get(table) is not None:
@@ -38,7 +39,8 @@ def glance(directory: Path) -> Glance:
             value = txn.get(b"share", db=environment.open_db(b"notes", txn, create=False))
             if value is not None:
                 notes["share"] = value
-    return Glance(sizes[b"urls"], sizes[b"queue"] + sizes[b"taken"] + sizes[b"later"], _is_locked(directory), notes)
+    known = sizes.pop(b"urls")
+    return Glance(known, sum(sizes.values()), _is_locked(directory), notes)
 
 
 def _is_locked(directory: Path) -> bool:

@@ -1,12 +1,14 @@
-"""Keys as LMDB can hold them: of URLs, of hosts, and of places in the queue (host NUL "/" priority sequence)."""
+"""Keys as LMDB can hold them: of URLs, of hosts, and of places in the queue (host NUL "/" rank sequence)."""
 
 from struct import Struct
 
 import xxhash
 
+from gcs.core.sortkey import sort_key
+
 #: LMDB's own limit is 511 bytes; longer sort keys end in a hash of the whole
 MAX_KEY_BYTES = 480
-#: priority and sequence at the end of a place: big-endian, so that bytes sort as numbers do
+#: rank and sequence at the end of a place: big-endian, so that bytes sort as numbers do
 ORDER = Struct(">IQ")
 
 
@@ -15,6 +17,11 @@ def short(key: bytes) -> bytes:
     if len(key) <= MAX_KEY_BYTES:
         return key
     return key[: MAX_KEY_BYTES - 18] + b"\x00#" + xxhash.xxh3_64_hexdigest(key).encode()
+
+
+def key_of(url: str) -> bytes:
+    """The key of a canonical URL."""
+    return short(sort_key(url))
 
 
 def host_part(key: bytes) -> bytes:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gcs.core.ordering import Ledger
 from gcs.ports.frontier.entry import Entry, Mark, decode
-from gcs.ports.frontier.key import host_part, split
+from gcs.ports.frontier.key import host_part
+from gcs.ports.frontier.waiting import Waiting
 
 QUEUED = Mark.QUEUED.value
 
@@ -27,32 +29,20 @@ class Piece:
     next: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """The tables of a frontier that know its URLs."""
-
-    urls: Any
-    queue: Any
-    taken: Any
-    later: Any
-    hosts: Any
-
-
 class Moving:
     """The ends of a frontier between which ranges move."""
 
-    def __init__(self, tables: Tables, txn: Callable[[], Any]) -> None:
-        self._tables, self._txn = tables, txn
+    def __init__(self, urls: Any, hosts: Any, waiting: Waiting, ledger: Ledger, txn: Callable[[], Any]) -> None:
+        self._urls, self._hosts, self._waiting, self._ledger, self._txn = urls, hosts, waiting, ledger, txn
 
     def take_out(self, low: bytes, high: bytes, keep: Container[bytes], most: int) -> Piece:
         """Take up to `most` URLs of [low, high) out, from the first on, but for the keys to keep."""
-        txn, tables = self._txn(), self._tables
-        retries = {split(packed)[0]: bytes(due) for due, packed in txn.cursor(tables.later)}
+        retries = self._waiting.retries()
         entries: list[Entry] = []
         marks: list[tuple[bytes, Mark]] = []
         gone: dict[bytes, int] = {}
         goes_on: bytes | None = None
-        with txn.cursor(tables.urls) as cursor:
+        with self._txn().cursor(self._urls) as cursor:
             ok = cursor.set_range(low)
             while ok and (key := bytes(cursor.key())) < high:
                 if len(entries) + len(marks) >= most:
@@ -64,7 +54,8 @@ class Moving:
                 host, value = host_part(key), bytes(cursor.value())
                 gone[host] = gone.get(host, 0) + 1
                 if value[:1] == QUEUED:
-                    entries.append(self._pop(host + value[1:], retries))
+                    entries.append(decode(self._waiting.pop(key, value, retries)))
+                    self._ledger.sent += entries[-1].worth
                 else:
                     marks.append((key, Mark(value[:1])))
                 ok = cursor.delete() and bool(cursor.key())
@@ -73,7 +64,7 @@ class Moving:
 
     def put_in(self, marks: Iterable[tuple[bytes, Mark]]) -> list[bytes]:
         """Take over marks of URLs that are not known here; returns the keys of those that wait here."""
-        txn, urls = self._txn(), self._tables.urls
+        txn, urls = self._txn(), self._urls
         new: dict[bytes, int] = {}
         waiting: list[bytes] = []
         for key, mark in marks:
@@ -86,22 +77,13 @@ class Moving:
 
     def give_up(self, key: bytes, mark: Mark) -> None:
         """A URL that waits here has been dealt with elsewhere."""
-        txn, tables = self._txn(), self._tables
-        place = host_part(key) + bytes(txn.get(key, db=tables.urls)[1:])
-        self._pop(place, {split(packed)[0]: bytes(due) for due, packed in txn.cursor(tables.later)})
-        txn.put(key, mark.value, db=tables.urls)
-
-    def _pop(self, place: bytes, retries: dict[bytes, bytes]) -> Entry:
-        """Remove an entry from wherever it waits."""
-        txn, tables = self._txn(), self._tables
-        packed = txn.pop(place, db=tables.queue) or txn.pop(place, db=tables.taken)
-        if packed is None:
-            _, packed = split(txn.pop(retries[place], db=tables.later))
-        return decode(packed)
+        row = self._waiting.pop(key, bytes(self._txn().get(key, db=self._urls)))
+        self._ledger.idle += decode(row).worth
+        self._txn().put(key, mark.value, db=self._urls)
 
     def _count(self, changes: dict[bytes, int]) -> None:
         """So many known URLs more of each host."""
-        txn, hosts = self._txn(), self._tables.hosts
+        txn, hosts = self._txn(), self._hosts
         for host, change in changes.items():
             count = max(int.from_bytes(txn.get(host, db=hosts) or b"", "big") + change, 0)
             txn.put(host, count.to_bytes(8, "big"), db=hosts)

@@ -1,44 +1,39 @@
-"""The frontier's tables in LMDB. See the package docstring for the life of a URL.
+"""The frontier: the marks of all known URLs, and what waits. See the package docstring for the life of a URL.
 
 Invariants
-- A URL has exactly one mark; QUEUED ⇔ exactly one entry in queue ∪ taken ∪ later.
+- A URL has exactly one mark; QUEUED ⇔ exactly one row in pool ∪ queue ∪ taken ∪ later.
 - Nothing is durable before `commit`, and everything before it is: a crash falls back to the last commit.
 - One writer: all calls come from one thread of one process (LMDB refuses a second by its lock).
 """
 
-import errno
-import fcntl
-import os
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from struct import Struct
-from typing import IO, Any
+from typing import TYPE_CHECKING
 
 import lmdb
 
-from gcs.core import sortkey
-from gcs.errors import DiskFullError, StoreError, UsageError
-from gcs.ports.frontier.entry import Entry, Mark, decode, encode
+from gcs.core.ordering import BFS, Ledger, Ordering
+from gcs.ports.frontier.entry import GIFT, Entry, Mark, decode, encode, worth_of
 from gcs.ports.frontier.exchange import Exchange
-from gcs.ports.frontier.key import ORDER, host_part, short, split
-from gcs.ports.frontier.moving import Moving, Tables
+from gcs.ports.frontier.key import ORDER, host_part, key_of, short
+from gcs.ports.frontier.moving import Moving
+from gcs.ports.frontier.opening import lock, open_environment, store_error
+from gcs.ports.frontier.pool import Pool
 from gcs.ports.frontier.resident import Resident
+from gcs.ports.frontier.shelves import Shelves
+from gcs.ports.frontier.waiting import Waiting
 
-#: address space reserved for the map; the file grows only as it fills
-MAP_BYTES = 1 << 40
-#: less free space than this is a full disk
-FULL_BYTES = 1 << 20
+if TYPE_CHECKING:  # only a crawl in one order over all hosts needs it, and numpy
+    from gcs.core.queues import Queue
+
 #: changes after which a commit is due: each may hold a page of memory until then
 CHANGES_PER_COMMIT = 4_000
 #: look-ups after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
 RELEASE_EVERY, RELEASE_BYTES = 100, 12 << 20
 PAGE_BYTES = 4096
-#: when a retry is due and its sequence
-DUE = Struct(">QQ")
 
-QUEUED, DONE = Mark.QUEUED.value, Mark.DONE.value
+QUEUED = Mark.QUEUED.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,48 +53,64 @@ class FrontierSettings:
 
 
 class Frontier:
-    """All known URLs of one gatherer. Give it a directory; `close` or a crash, and open it again."""
+    """All known URLs of one gatherer. Give it a directory; `close` or a crash, and open it again.
 
-    def __init__(self, directory: Path, settings: FrontierSettings) -> None:
-        self._settings = settings
-        self._directory = directory
-        self._lock = _lock(directory)
-        self._env = _open(directory, settings.fsync)
+    With `make_queue` all that waits is in one order, whatever its host; without, each host has its own shelf.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: FrontierSettings,
+        order: Ordering = BFS,
+        make_queue: Callable[[], "Queue"] | None = None,
+    ) -> None:
+        self._directory, self.order = directory, order
+        self._lock = lock(directory)
+        self._env = open_environment(directory, settings.fsync)
         try:
-            self._urls, self._queue, self._taken, self._later, self._hosts, self._notes = (
-                self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes")
+            self._urls, queue, taken, later, self._hosts, self._notes, rows = (
+                self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes", b"pool")
             )
             self.exchange = Exchange(self._env, lambda: self._txn)
-            tables = Tables(self._urls, self._queue, self._taken, self._later, self._hosts)
-            self.moving = Moving(tables, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
-            raise _store_error(directory, error) from error
+            raise store_error(directory, error) from error
         self._resident = Resident(directory / "data.mdb")
         self._touched = self._changed = 0
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
-        self._restore_taken()
+        self.ledger = Ledger.decode(self.note("ledger"))
+        shelves, pool = Shelves(queue, taken, later, lambda: self._txn), Pool(rows, lambda: self._txn, make_queue)
+        self._waiting = Waiting(self._urls, shelves, pool, order, lambda: self._txn)
+        self.hosts, self.take, self.wake = shelves.hosts, shelves.take, shelves.wake
+        self.moving = Moving(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
+        shelves.restore()
+        self._arrange()
 
     # -- filling ---------------------------------------------------------------------------------------
 
     def insert(self, entries: Iterable[Entry], host_limit: int = 0) -> list[Entry]:
-        """Queue the entries whose URLs are not known yet, and return those.
+        """Queue the entries whose URLs are not known yet, and return those; what others are worth goes to their URLs.
 
         Beyond `host_limit` known URLs of a host (0: no limit), new ones of it are dropped unseen.
         """
         put, new, counts = self._txn.put, [], dict[bytes, int]()
+        weighs, waiting = self.order.weighs, self._waiting
         for entry in entries:
-            key = _key(entry.url)
+            key = key_of(entry.url)
+            if weighs and self._give(key, entry):
+                continue
             host = host_part(key)
             count = counts.get(host)
             if count is None:
                 count = counts[host] = int.from_bytes(self._txn.get(host, db=self._hosts) or b"", "big")
             if host_limit and count >= host_limit:
+                self.ledger.idle += entry.worth
                 continue
             self._sequence += 1
-            order = ORDER.pack(entry.priority, self._sequence)
+            order = ORDER.pack(waiting.rank(entry) if weighs else entry.priority, self._sequence)
             if put(key, QUEUED + order, overwrite=False, db=self._urls):
-                put(host + order, encode(entry), db=self._queue)
+                waiting.put(host, order, encode(entry))
                 counts[host] = count + 1
                 new.append(entry)
             self._touch(1)
@@ -114,91 +125,78 @@ class Frontier:
         """
         count = 0
         for entry in entries:
-            key = _key(entry.url)
-            if (place := self._place(key)) is not None:
-                if self._txn.get(place, db=self._queue) is not None:
-                    self._txn.put(place, encode(entry), db=self._queue)
+            key = key_of(entry.url)
+            if (mark := self._queued_mark(key)) is not None:
+                self._waiting.replace(key, mark, encode(entry))
                 continue
             self._sequence += 1
-            order = ORDER.pack(entry.priority, self._sequence)
+            self.ledger.issued += entry.worth
+            order = ORDER.pack(self._waiting.rank(entry), self._sequence)
             self._txn.put(key, QUEUED + order, db=self._urls)
-            self._txn.put(host_part(key) + order, encode(entry), db=self._queue)
+            self._waiting.put(host_part(key), order, encode(entry))
             count += 1
         return count
 
-    # -- emptying --------------------------------------------------------------------------------------
+    # -- emptying: `hosts`, `take` and `wake` are those of the shelves ---------------------------------
 
-    def hosts(self, after: str, count: int) -> list[str]:
-        """Up to `count` hosts that have queued URLs, in key order, beginning behind the host `after`."""
-        found: list[str] = []
-        with self._txn.cursor(self._queue) as cursor:
-            ok = cursor.set_range(_host_prefix(after) + b"\xff" if after else b"")
-            while ok and len(found) < count:
-                prefix = cursor.key()[: -ORDER.size]
-                found.append(_host_name(prefix))
-                ok = cursor.set_range(prefix + b"\xff")
-        return found
+    @property
+    def is_pooled(self) -> bool:
+        """Whether all hosts share one order, out of which `extract` takes."""
+        return self._waiting.pool is not None
 
-    def take(self, host: str, count: int) -> list[Entry]:
-        """Move the first `count` queued URLs of a host into the window. Finish or retry each of them."""
-        prefix = _host_prefix(host)
-        entries: list[Entry] = []
-        with self._txn.cursor(self._queue) as cursor:
-            ok = cursor.set_range(prefix)
-            while ok and len(entries) < count:
-                place = cursor.key()
-                if not place.startswith(prefix) or len(place) != len(prefix) + ORDER.size:
-                    break
-                packed = cursor.value()
-                self._txn.put(place, packed, db=self._taken)
-                entries.append(decode(packed))
-                ok = cursor.delete() and bool(cursor.key())
-        return entries
+    def pooled(self) -> int:
+        """How many URLs wait in that order."""
+        return len(self._waiting.pool) if self._waiting.pool is not None else 0
+
+    def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[Entry], set[str]]:
+        """Take the best `count` URLs into the window, but those of hosts that do not fit, which go to their shelves.
+
+        Returns what was taken, best first, and the hosts that have something on their shelves now.
+        """
+        self._touch(2 * count)
+        return self._waiting.extract(count, fits)
 
     def finish(self, url: str, mark: Mark) -> Mark | None:
-        """The URL is dealt with: take it from wherever it lies and leave its mark. Returns the mark that it had."""
-        key = _key(url)
-        place = self._place(key)
-        if place is None:
-            before = self.mark(url)
-        else:
-            before, delete = Mark.QUEUED, self._txn.delete
-            if not delete(place, db=self._taken) and not delete(place, db=self._queue):
-                self._forget_retries({place})  # a record is replayed that was made after the last commit
+        """The URL is dealt with and gives nothing to others. Returns the mark that it had."""
+        before, worth = self.settle(url, mark)
+        self.ledger.idle += worth
+        return before
+
+    def settle(self, url: str, mark: Mark) -> tuple[Mark | None, float]:
+        """The URL is dealt with: take it from wherever it lies, leave its mark. Returns its old mark, and its worth."""
+        key, worth = key_of(url), 0.0
+        found = self._txn.get(key, db=self._urls)
+        before = None
+        if found is not None and found[:1] == QUEUED:
+            before = Mark.QUEUED
+            if self.order.weighs:
+                worth = worth_of(self._waiting.pop(key, found))
+            else:
+                self._waiting.remove(key, found)
+        elif found is not None:
+            before = Mark(found)
         self._txn.put(key, mark.value, db=self._urls)
         self._touch(2)
-        return before
+        return before, worth
 
     def retry(self, entry: Entry, due_at: float) -> None:
         """Put a taken entry (with its tries counted up) aside until `due_at`, seconds since the epoch."""
-        key = _key(entry.url)
-        place = self._place(key)
-        if place is None:
-            return
-        self._txn.delete(place, db=self._taken)
-        due = DUE.pack(int(due_at * 1000), ORDER.unpack(place[-ORDER.size :])[1])
-        self._txn.put(due, place + encode(entry), db=self._later)
+        key = key_of(entry.url)
+        if (mark := self._queued_mark(key)) is not None:
+            self._waiting.retry(key, mark, entry, due_at)
 
-    def wake(self, now: float) -> tuple[set[str], float | None]:
-        """Queue the retries that are due; returns their hosts, and when the next one is due."""
-        hosts: set[str] = set()
-        with self._txn.cursor(self._later) as cursor:
-            ok = cursor.first()
-            while ok:
-                due_ms, _ = DUE.unpack(cursor.key())
-                if due_ms > now * 1000:
-                    return hosts, due_ms / 1000
-                place, entry = split(cursor.value())
-                self._txn.put(place, entry, db=self._queue)
-                hosts.add(_host_name(place[: -ORDER.size]))
-                ok = cursor.delete() and bool(cursor.key())
-        return hosts, None
+    def put_back(self, urls: Iterable[str]) -> None:
+        """Taken entries that were not requested go to the shelves of their hosts."""
+        for url in urls:
+            key = key_of(url)
+            if (mark := self._queued_mark(key)) is not None:
+                self._waiting.put_back(key, mark)
 
     # -- looking ---------------------------------------------------------------------------------------
 
     def mark(self, url: str) -> Mark | None:
         """The mark of a URL, None if it is not known."""
-        value = self._txn.get(_key(url), db=self._urls)
+        value = self._txn.get(key_of(url), db=self._urls)
         return None if value is None else Mark(value[:1])
 
     def known(self) -> int:
@@ -207,7 +205,7 @@ class Frontier:
 
     def queued(self) -> int:
         """How many URLs wait, in the queue, in the window, in flight or for a retry."""
-        return sum(int(self._txn.stat(db)["entries"]) for db in (self._queue, self._taken, self._later))
+        return len(self._waiting)
 
     def scan(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, Mark]]:
         """All known keys in [low, high) with their marks, in order. A key over the limit ends in a hash."""
@@ -219,19 +217,10 @@ class Frontier:
 
     def entries(self, low: bytes, high: bytes) -> Iterator[Entry]:
         """The entries that wait in [low, high), in key order."""
-        later = dict(split(packed) for _, packed in self._txn.cursor(self._later))
+        retries = self._waiting.retries()
         for key, mark in self.scan(low, high):
             if mark is Mark.QUEUED:
-                place = self._place(key) or b""
-                get = self._txn.get
-                yield decode(get(place, db=self._queue) or get(place, db=self._taken) or later[place])
-
-    def put_back(self, urls: Iterable[str]) -> None:
-        """Taken entries that were not requested go back to the queue, where they were."""
-        for url in urls:
-            place = self._place(_key(url))
-            if place is not None and (packed := self._txn.pop(place, db=self._taken)) is not None:
-                self._txn.put(place, packed, db=self._queue)
+                yield decode(self._waiting.get(key, self._txn.get(key, db=self._urls), retries))
 
     # -- notes -----------------------------------------------------------------------------------------
 
@@ -249,10 +238,12 @@ class Frontier:
     def commit(self) -> None:
         """Make everything since the last commit durable, in one step."""
         self._txn.put(b"sequence", self._sequence.to_bytes(8, "big"), db=self._notes)
+        if self.order.conserves:
+            self.set_note("ledger", self.ledger.encode())
         try:
             self._txn.commit()
         except lmdb.Error as error:
-            raise _store_error(self._directory, error) from error
+            raise store_error(self._directory, error) from error
         finally:
             self._txn = self._env.begin(write=True)
             self._changed = 0
@@ -268,6 +259,16 @@ class Frontier:
         """Whether so much has changed since the last commit that it takes memory."""
         return self._changed > CHANGES_PER_COMMIT
 
+    def _give(self, key: bytes, entry: Entry) -> bool:
+        """Add what an entry is worth to its URL, if that is known; False if it is to be queued."""
+        mark = self._txn.get(key, db=self._urls)
+        if mark is None and entry.depth != GIFT:
+            return False
+        self._touch(1)
+        if mark is None or mark[:1] != QUEUED or not self._waiting.credit(key, mark, entry.worth):
+            self.ledger.idle += entry.worth
+        return True
+
     def _touch(self, lookups: int) -> None:
         """Give back the pages of the map, once in a while."""
         self._changed += lookups
@@ -278,74 +279,15 @@ class Frontier:
             if size_bytes > RELEASE_BYTES:
                 self._resident.release(size_bytes)
 
-    def _place(self, key: bytes) -> bytes | None:
-        """Where a QUEUED key's entry lies: its key in queue, taken or (as a prefix) later."""
-        value = self._txn.get(key, db=self._urls)
-        if value is None or value[:1] != QUEUED:
-            return None
-        return host_part(key) + bytes(value[1:])
+    def _queued_mark(self, key: bytes) -> bytes | None:
+        """The mark of a URL that waits, with its place; None if it does not."""
+        mark = self._txn.get(key, db=self._urls)
+        return mark if mark is not None and mark[:1] == QUEUED else None
 
-    def _forget_retries(self, places: set[bytes]) -> None:
-        for due, packed in list(self._txn.cursor(self._later)):
-            if split(packed)[0] in places:
-                self._txn.delete(due, db=self._later)
-
-    def _restore_taken(self) -> None:
-        with self._txn.cursor(self._taken) as cursor:
-            for place, packed in cursor:
-                self._txn.put(place, packed, db=self._queue)
-        self._txn.drop(self._taken, delete=False)
-
-
-def _key(url: str) -> bytes:
-    return short(sortkey.sort_key(url))
-
-
-def _host_prefix(host: str) -> bytes:
-    return sortkey.host_key(host) + b"\x00/"
-
-
-def _host_name(prefix: bytes) -> str:
-    return sortkey.host_name(bytes(prefix[:-2]))
-
-
-def _lock(directory: Path) -> IO[Any]:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        handle = (directory / "lock").open("w")
-    except OSError as error:
-        raise _store_error(directory, error) from error
-    for wait_s in (0.05, 0.2, None):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return handle
-        except BlockingIOError:
-            if wait_s:
-                time.sleep(wait_s)  # it may be a glance, which is over at once
-    handle.close()
-    raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
-
-
-def _open(directory: Path, fsync: bool) -> Any:
-    try:
-        # readahead off: access is by key, and a read-ahead page counts as our memory
-        return lmdb.open(
-            os.fspath(directory), map_size=MAP_BYTES, max_dbs=9, sync=fsync, readahead=False, meminit=False
-        )
-    except (lmdb.Error, OSError) as error:
-        raise _store_error(directory, error) from error
-
-
-def _store_error(directory: Path, error: Exception) -> StoreError:
-    no_room = isinstance(error, lmdb.DiskError) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
-    if no_room or (isinstance(error, lmdb.Error) and _is_full(directory)):
-        return DiskFullError(f"{directory}: the disk is full")
-    if isinstance(error, OSError):
-        return StoreError(f"{directory}: cannot write here ({error.strerror}); choose another -o DIR")
-    return StoreError(f"{directory}: {error}")
-
-
-def _is_full(directory: Path) -> bool:
-    """LMDB calls a write that the disk takes only in part an input/output error."""
-    disk = os.statvfs(directory)
-    return disk.f_bavail * disk.f_frsize < FULL_BYTES
+    def _arrange(self) -> None:
+        """Put what waits in the order of this run, if the last one had another."""
+        arrangement = f"{self.order.name} {'pool' if self.is_pooled else 'hosts'}".encode()
+        if (self.note("arrangement") or b"bfs hosts") != arrangement:
+            self._waiting.arrange()
+            self.set_note("arrangement", arrangement)
+        self._waiting.open()

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.ordering import BEHIND, rank, ranks
+from gcs.core.ordering import BEHIND, rank
+from gcs.core.ordering.arrays import ranks
 
 importances = st.floats(allow_nan=False, allow_infinity=True)
 

@@ -1,0 +1,64 @@
+"""Opening the directory of a frontier: one process at a time, and errors that say what to do."""
+
+import errno
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import IO, Any
+
+import lmdb
+
+from gcs.errors import DiskFullError, StoreError, UsageError
+
+#: address space reserved for the map; the file grows only as it fills
+MAP_BYTES = 1 << 40
+#: tables that a frontier may have
+MAX_TABLES = 12
+#: less free space than this is a full disk
+FULL_BYTES = 1 << 20
+
+
+def lock(directory: Path) -> IO[Any]:
+    """Make the directory, and hold it against other processes until the handle is closed."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = (directory / "lock").open("w")
+    except OSError as error:
+        raise store_error(directory, error) from error
+    for wait_s in (0.05, 0.2, None):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except BlockingIOError:
+            if wait_s:
+                time.sleep(wait_s)  # it may be a glance, which is over at once
+    handle.close()
+    raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
+
+
+def open_environment(directory: Path, fsync: bool) -> Any:
+    """The LMDB environment in a directory that is locked."""
+    try:
+        # readahead off: access is by key, and a read-ahead page counts as our memory
+        return lmdb.open(
+            os.fspath(directory), map_size=MAP_BYTES, max_dbs=MAX_TABLES, sync=fsync, readahead=False, meminit=False
+        )
+    except (lmdb.Error, OSError) as error:
+        raise store_error(directory, error) from error
+
+
+def store_error(directory: Path, error: Exception) -> StoreError:
+    """What went wrong, for the user."""
+    no_room = isinstance(error, lmdb.DiskError) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    if no_room or (isinstance(error, lmdb.Error) and _is_full(directory)):
+        return DiskFullError(f"{directory}: the disk is full")
+    if isinstance(error, OSError):
+        return StoreError(f"{directory}: cannot write here ({error.strerror}); choose another -o DIR")
+    return StoreError(f"{directory}: {error}")
+
+
+def _is_full(directory: Path) -> bool:
+    """LMDB calls a write that the disk takes only in part an input/output error."""
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize < FULL_BYTES

@@ -1,0 +1,91 @@
+"""The pool: URLs that wait in one order over all hosts (papers.md M1).
+
+    insert ─► pool ─► extract_top(R) ─► window, or the host's shelf where the host has its share of the window
+
+Rows lie on disk by their sequence number, each behind its rank; over them stands a queue of (rank, sequence) pairs in
+memory, which is built from the rows when the frontier is opened. A rank that changes is inserted again; the old pair is
+*stale*, and dropped when it comes out. So no change has to search the queue.
+
+filled by: insert and credit, of one superstep at a time; emptied by: extract
+Invariant: every row has a pair of its present rank, in the queue or about to be inserted.
+"""
+
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # a crawl host by host does without it, and without numpy
+    from gcs.core.queues import Queue
+
+RANK, SEQUENCE = Struct(">I"), Struct(">Q")
+#: pairs per row, and some, beyond which the stale ones are worth a cleaning
+STALE_RATIO, STALE_LEAST = 3, 100_000
+
+
+class Pool:
+    """The waiting URLs of a frontier, by rank."""
+
+    def __init__(self, rows: Any, txn: Callable[[], Any], make_queue: "Callable[[], Queue] | None") -> None:
+        self._rows, self._txn, self._make_queue = rows, txn, make_queue
+        self._queue: Queue
+        self._ranks: list[int] = []  # pairs for the queue; filled by put, emptied by extract
+        self._sequences: list[int] = []
+
+    def __len__(self) -> int:
+        return int(self._txn().stat(self._rows)["entries"])
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there is an order over all hosts in this crawl."""
+        return self._make_queue is not None
+
+    def build(self) -> None:
+        """Make the queue anew from what is on disk."""
+        assert self._make_queue is not None
+        self._queue = self._make_queue()
+        self._ranks, self._sequences = [], []
+        for key, packed in self._txn().cursor(self._rows):
+            self._remember(*RANK.unpack_from(packed), *SEQUENCE.unpack(key))
+        self._flush()
+
+    def put(self, rank: int, sequence: int, row: bytes, rank_before: int | None = None) -> None:
+        """A URL waits here; or it did with another row and that rank."""
+        self._txn().put(SEQUENCE.pack(sequence), RANK.pack(rank) + row, db=self._rows)
+        if rank != rank_before:
+            self._remember(rank, sequence)
+
+    def get(self, sequence: int) -> tuple[int, bytes] | None:
+        """The rank and the row of a URL that waits here."""
+        packed = self._txn().get(SEQUENCE.pack(sequence), db=self._rows)
+        return None if packed is None else (RANK.unpack_from(packed)[0], bytes(packed[RANK.size :]))
+
+    def pop(self, sequence: int) -> bytes | None:
+        """Remove a URL; its pair becomes stale."""
+        packed = self._txn().pop(SEQUENCE.pack(sequence), db=self._rows)
+        return None if packed is None else bytes(packed[RANK.size :])
+
+    def extract(self, count: int) -> Iterator[tuple[int, int, bytes]]:
+        """Take the best `count` out, best first: rank, sequence, row."""
+        self._flush()
+        while count > 0 and len(self._queue):
+            keys, ids = self._queue.extract_top(count)
+            for key, sequence in zip(keys.tolist(), ids.tolist()):
+                found = self.get(sequence)
+                if found is not None and found[0] == -key:
+                    count -= 1
+                    self._txn().delete(SEQUENCE.pack(sequence), db=self._rows)
+                    yield found[0], sequence, found[1]
+
+    def _remember(self, rank: int, sequence: int) -> None:
+        self._ranks.append(rank)
+        self._sequences.append(sequence)
+
+    def _flush(self) -> None:
+        """insert_many of the superstep's pairs."""
+        import numpy as np  # loaded already, with the queue
+
+        if self._ranks:
+            self._queue.insert_many(-np.array(self._ranks, np.float64), np.array(self._sequences, np.uint64))
+            self._ranks, self._sequences = [], []
+            if len(self._queue) > STALE_RATIO * len(self) + STALE_LEAST:
+                self.build()
