@@ -38,8 +38,10 @@ class Rules:
     mode: Literal["exchange", "firewall"] = "exchange"
     #: a name of core.ordering
     order: str = "bfs"
-    #: R: pages that each gatherer fetches in a superstep
-    pages_each: int = 64
+    #: R: pages that each gatherer fetches in a superstep, on average over the team
+    pages_each: float = 64
+    #: (k,) how fast each is beside the others; all alike where nothing is said
+    speeds: NDArray[np.float64] | None = field(default=None, repr=False)
     #: supersteps between two exchanges
     exchange_every: int = 1
     #: pages whose URLs everybody knows: seeds of their owners, never told
@@ -48,6 +50,12 @@ class Rules:
     queue: str = SCAN
     #: what the queues do is counted here
     counts: Counts | None = None
+
+    def quota(self, superstep: int) -> Ids:
+        """(k,) the pages that each may fetch in a superstep, counted from 1; halves are saved up for the next one."""
+        speeds = np.ones(self.k) if self.speeds is None else self.speeds / self.speeds.mean()
+        upto, before = (np.floor(self.pages_each * speeds * number + 1e-9) for number in (superstep, superstep - 1))
+        return (upto - before).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +106,17 @@ class Crawl:
         number = 0
         while left > 0:
             number += 1
-            pages = self._fetch(left)
-            if not len(pages) and not self._untold:
+            quota = self._rules.quota(number)
+            pages = self._fetch(quota.tolist(), left)
+            if not len(pages) and not self._untold and not self.waits.any():
                 return
             left -= len(pages)
             late_home = self._follow(pages)
             due = number % self._rules.exchange_every == 0 or not len(pages)
             yield Step(pages, *(self._exchange() if due else (0, 0, 0)), late_home)
 
-    def _fetch(self, left: int) -> Pages:
-        taken = [self._waiting.take(me, self._rules.pages_each) for me in range(self._rules.k)]
+    def _fetch(self, quota: list[int], left: int) -> Pages:
+        taken = [self._waiting.take(me, count) if count else _NO_PAGES for me, count in enumerate(quota)]
         pages = np.concatenate(taken)
         if len(pages) > left:  # each gives up the last of its own
             turn = np.concatenate([np.arange(len(part)) for part in taken])

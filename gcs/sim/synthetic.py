@@ -5,8 +5,8 @@ by chance, half of them rather to its first ones. Of those that leave it, three 
 gets a share of 1/r (the home pages of all sites stand first), and one in four to a partner of the site: a few pages
 elsewhere to which all its pages link again and again, as templates make them do. A site of s pages has √s partners.
 
-The sizes are cut off, as crawlers do. Popularity does not depend on size. With these few rules the shape of Cho's
-Figures 4 and 8 comes out; the share of popular links (3/4) was chosen by Figure 8.
+The sizes are cut off, as crawlers do. Popularity does not depend on size. With these few rules the shapes of Cho's
+figures come out; the share of popular links (3/4) was chosen by Figure 8, the cut by Figure 4.
 
 Invariant: the same pages and seed make the same web.
 """
@@ -34,8 +34,8 @@ class Shape:
     pages: int
     seed: int = 1
     site_pages: float = 40.0
-    #: the largest site has this part of all pages
-    largest_site: float = 1 / 2000
+    #: no site has more pages, as crawlers see to
+    largest_site: int = 1000
     #: before those to the same page are taken for one: nine are left
     links_inside: float = 12.5
     links_outside: float = 1.0
@@ -71,7 +71,7 @@ def synthetic(shape: Shape) -> WebGraph:
 def site_sizes(shape: Shape, chance: np.random.Generator) -> Ids:
     """Pages of each site: inverse to its rank, cut off at the largest, in random order."""
     count = max(round(shape.pages / shape.site_pages), 1)
-    largest = max(shape.pages * shape.largest_site, 1.0)
+    largest = min(shape.largest_site, shape.pages)
     ranks = np.arange(1, count + 1)
     low, high = 1.0, float(shape.pages) + count
     for _ in range(60):  # the size that the first would have, were it not cut off

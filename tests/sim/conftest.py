@@ -33,12 +33,14 @@ def _slow_crawl(web, rules, seeds, most):
         for me in range(rules.k):
             mine = [page for page in known if owner[page] == me and page not in fetched]
             rank = {page: order.rank(Found("", depth=depth[page]), worth[page]) for page in mine}
-            taken.append(sorted(mine, key=lambda page: rank[page])[: rules.pages_each])
+            speed = 1 if rules.speeds is None else rules.speeds[me] / (sum(rules.speeds) / rules.k)
+            quota = int(rules.pages_each * speed * (len(steps) + 1)) - int(rules.pages_each * speed * len(steps))
+            taken.append(sorted(mine, key=lambda page: rank[page])[:quota])
         pages = [page for part in taken for page in part]
         if len(pages) > most - len(fetched):
-            rounds = [part[at] for at in range(rules.pages_each) for part in taken if at < len(part)]
+            rounds = [part[at] for at in range(max(map(len, taken))) for part in taken if at < len(part)]
             pages = rounds[: most - len(fetched)]
-        if not pages and not untold:
+        if not pages and not untold and len(fetched) == len(known):
             break
         fetched.update(pages)
         late_home, inside = 0, []

@@ -27,15 +27,16 @@ def test_rows_ascend_without_duplicates(web):
 
 def test_sites_are_zipf_up_to_the_cut(web):
     sizes = np.sort(np.bincount(web.sites))[::-1]
-    assert sizes.sum() == web.pages and sizes.max() <= 101
-    assert sizes[1000] / sizes[4000] == pytest.approx(4, rel=0.2)
+    assert sizes.sum() == web.pages and 999 <= sizes.max() <= 1001
+    assert sizes[500] / sizes[2000] == pytest.approx(4, rel=0.2)
 
 
 def test_in_degree_is_zipf(web):
-    """The slope of in-degree over rank, on a doubly logarithmic scale, is near -1 for the popular pages."""
-    degrees = np.sort(web.in_degrees())[::-1]
-    ranks = np.arange(3, 60)
-    assert np.polyfit(np.log(ranks), np.log(degrees[3:60]), 1)[0] == pytest.approx(-1, abs=0.2)
+    """The slope over rank, on a doubly logarithmic scale, is near -1 for links from other sites, and steep for all."""
+    foreign = web.targets[web.sites[web.sources()] != web.sites[web.targets]]
+    for links, slope, slack in ((foreign, -1, 0.1), (web.targets, -0.8, 0.3)):
+        degrees = np.sort(np.bincount(links, minlength=web.pages))[::-1]
+        assert np.polyfit(np.log(np.arange(3, 300)), np.log(degrees[3:300]), 1)[0] == pytest.approx(slope, abs=slack)
 
 
 def test_names_tell_the_site(web):

@@ -38,12 +38,11 @@ def test_rows_are_those_of_the_slow_team(web, outlinks, silent, slow_crawl, monk
     part = web.induced(np.isin(np.arange(web.pages), kept))
     importance = [sum(page in outlinks[other] for other in kept) for page in kept]
     most = int(0.3 * len(kept))
-    each = -(-most // (3 * 8))
-    supersteps = -(-most // (3 * each))
+    owners = page_owners(part, "site-hash", 3, 5)
+    sizes = np.array([owners.tolist().count(me) for me in range(3)], float)
     for row in rows:
         mode = "exchange" if row.exchanges else "firewall"
-        every = max(supersteps // (row.exchanges + 1), 1)
-        rules = Rules(page_owners(part, "site-hash", 3, 5), 3, mode, "backlink", each, every)
+        rules = Rules(owners, 3, mode, "backlink", most / (3 * 8), sizes, max(8 // (row.exchanges + 1), 1))
         steps = slow_crawl(part, rules, [number[seed] for seed in seeds], most)
         pages = {page for step in steps for page in step[0]}
         assert row.quality == pytest.approx(best_hits(importance, pages, most))
