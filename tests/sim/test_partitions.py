@@ -5,8 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gcs.core.graph import Session
-from gcs.errors import UsageError
 from gcs.sim import partitions
 from gcs.sim.folder import load
 from gcs.sim.graph import WebGraph, from_links
@@ -15,11 +13,6 @@ from gcs.sim.graph import WebGraph, from_links
 @pytest.fixture(scope="module")
 def java(shared_data):
     return partitions.crawled(load(shared_data / "debian-java"))
-
-
-@pytest.fixture(scope="module")
-def hosts(shared_data):
-    return partitions.crawled(load(shared_data / "uk-hosts-1996"))
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +39,11 @@ def test_crawled_puts_pages_in_key_order_and_keeps_their_links():
     assert Counter((order[source], order[target]) for source, target in found) == Counter(links)
 
 
-def test_crawled_needs_urls():
-    with pytest.raises(UsageError, match=r"urls\.txt\.gz"):
-        partitions.crawled(from_links("bare", np.array([0]), np.array([1]), 2))
+def test_crawled_names_pages_without_urls_by_their_numbers():
+    bare = from_links("bare", np.array([0, 2]), np.array([1, 0]), 3)
+    data = partitions.crawled(WebGraph("bare", bare.offsets, bare.targets, sites=np.array([1, 0, 1], np.int32)))
+    assert data.session.sites.tolist() == [0, 1, 1]
+    assert list(zip(data.session.sources.tolist(), data.session.targets.tolist())) == [(1, 0), (2, 1)]
 
 
 def test_superpages_are_ranges_of_about_equal_weight(java):
@@ -67,42 +62,6 @@ def test_crossing_shows_that_partition_ii_cuts_links_within_the_same_tolerance(j
     assert second.crossing_links < 0.4 * first.crossing_links
     assert second.crossing_links < 1.3 * rows["metis"].crossing_links
     assert rows["site-hash"].imbalance > 0.1
-
-
-def test_models_show_what_graph_partitioning_saves(java):
-    """Cambazoglu's Table 3 on the Java documentation: at K = 8 it saves 17 × on pages and 5 × on cut sites."""
-    rows = {row.scheme: row for row in partitions.models(java, [8], runs=1)}
-    for scheme in ("metis-page", "metis-site"):
-        assert max(rows[scheme].storage_imbalance, rows[scheme].request_imbalance) <= 0.05
-    assert rows["page-hash"].exchanged_bytes > 10 * rows["metis-page"].exchanged_bytes
-    assert rows["cut-site-hash"].exchanged_bytes > 4 * rows["metis-site"].exchanged_bytes
-    assert rows["site-hash"].exchanged_bytes > rows["metis-site"].exchanged_bytes
-    assert rows["site-hash"].request_imbalance > 0.2
-    assert rows["metis-site"].units > rows["site-hash"].units == 334
-
-
-def test_models_save_on_the_host_graph_of_the_uk(hosts):
-    rows = {row.scheme: row for row in partitions.models(hosts, [8], 1, ["metis-site", "site-hash"])}
-    assert rows["metis-site"].request_imbalance <= 0.05
-    assert rows["site-hash"].exchanged_bytes > 1.7 * rows["metis-site"].exchanged_bytes
-
-
-def test_paper_rows_say_what_the_paper_says():
-    """Its site model exchanges 4.8 to 7.6 times less than site-hash."""
-    volume = {(row.k, row.scheme): row.exchanged_bytes for row in partitions.PAPER}
-    saved = [volume[k, "site-hash"] / volume[k, "metis-whole-site"] for k in range(8, 65, 8)]
-    assert (round(min(saved), 1), round(max(saved), 1)) == (4.8, 7.6)
-
-
-def test_models_count_what_a_session_exchanges():
-    """Two sites of two pages: hashing pages apart, one link of ten bytes is told; the rows say so."""
-    session = Session(
-        np.array([0, 2, 1]), np.array([1, 3, 2]), np.full(4, 10), np.array([1, 1, 1, 1]), np.array([0, 0, 1, 1])
-    )
-    keys = [b"example\x00%s\x00/http\x00%s" % (host, page) for host in (b"a", b"b") for page in (b"1", b"2")]
-    (row,) = partitions.models(partitions.Crawled(session, keys), [2], 1, ["metis-whole-site"])
-    assert (row.units, row.exchanged_urls, row.exchanged_bytes) == (2, 1.0, 10.0)
-    assert (row.storage_imbalance, row.request_imbalance) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("heed_links", [False, True])

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gcs.sim.studies import (
+    cambazoglu,
     cho_communication,
     cho_coverage,
     cho_overlap,
@@ -24,6 +25,7 @@ _MODULES = (
     cho_communication,
     cho_replication,
     cho_quality,
+    cambazoglu,
     marin_failures,
     marin_prediction,
 )
