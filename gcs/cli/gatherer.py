@@ -99,7 +99,7 @@ async def _attend(post: Post, stay: bool) -> int:
 
 async def _begins(post: Post, signals: "Signals", stay: bool) -> Charter | None:
     """Wait until the crawl is there (who stays: and runs); None if a signal came first."""
-    space = await post.space(SpaceSettings())
+    space = await post.space(patient(SpaceSettings()) if stay else SpaceSettings())
     give_up_at = time.monotonic() + (math.inf if stay else CHARTER_S)
     try:
         while not signals.came.is_set():
@@ -196,28 +196,32 @@ class Seat:
 
     async def lead(self, mine: Gatherer) -> None:
         """Stand for leader, and lead when elected. What goes wrong in it is no reason to stop crawling."""
-        team = mine.team
-        assert team is not None
         while True:
-            space = await self._post.space(self._settings.space)
-            leader = Leader(
-                space,
-                mine.name,
-                self._settings.team,
-                clock=time.monotonic,
-                ghost=self.raise_ghost,
-                planner=_planner,
-                random=random.Random(),
-                expected=self._charter.gatherers,
-                known=lambda: team.known_plan,
-            )
             try:
-                await leader.run()
+                await self._stand(mine)
             except Exception as error:
                 events.error("leader-failed", error=repr(error), trace=traceback.format_exc())
-            finally:
-                await space.close()
             await asyncio.sleep(self._settings.team.lease_s)
+
+    async def _stand(self, mine: Gatherer) -> None:
+        team = mine.team
+        assert team is not None
+        space = await self._post.space(patient(self._settings.space))
+        leader = Leader(
+            space,
+            mine.name,
+            self._settings.team,
+            clock=time.monotonic,
+            ghost=self.raise_ghost,
+            planner=_planner,
+            random=random.Random(),
+            expected=self._charter.gatherers,
+            known=lambda: team.known_plan,
+        )
+        try:
+            await leader.run()
+        finally:
+            await space.close()
 
     async def raise_ghost(self, dead: str) -> bool:
         """Let a ghost hand over what the dead gatherer left, if its directory is here and nobody holds it."""
@@ -241,7 +245,12 @@ class Seat:
 
 def tenacious(settings: SpaceSettings) -> SpaceSettings:
     """For who takes from its own inbox: nobody else can, and nothing there may be lost because it was killed often."""
-    return dataclasses.replace(settings, max_deliveries=NEVER)
+    return dataclasses.replace(patient(settings), max_deliveries=NEVER)
+
+
+def patient(settings: SpaceSettings) -> SpaceSettings:
+    """For who was there before: the address is right, so an absent server will come back."""
+    return dataclasses.replace(settings, open_s=settings.patience_s)
 
 
 def _planner(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False) -> Draft:

@@ -22,9 +22,11 @@ from gcs.cli.progress import Progress
 from gcs.cli.run import Outcome
 from gcs.cli.status import read_shares
 from gcs.core import report
+from gcs.core.expression import Expression
 from gcs.core.report import Report, Share
 from gcs.core.tally import Tally
 from gcs.core.template import template
+from gcs.core.triggers import NAMES
 from gcs.core.tuples import Account, Charter, Control, CrawlState, Member, Seeds
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
@@ -50,9 +52,11 @@ class Crew:
         self, directory: Path, settings: Settings, seeds: list[str], count: int, url: str | None, log: str
     ) -> None:
         if url:
-            parse(url)  # what is no address, or no store, is told before anything starts
+            parse(url)  # what is no address, no store or no expression is told before anything starts
         if settings.store.url:
             Remote(settings.store.url).filesystem()
+        if settings.team.trigger:
+            Expression(settings.team.trigger, NAMES)
         self._directory, self._settings, self._seeds, self._count = directory, settings, seeds, count
         self._log = log
         self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)

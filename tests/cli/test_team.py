@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from gcs.cli.team import Crew, run_crew
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.report import imbalance
+from gcs.errors import UsageError
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
+from gcs.settings import load
 
 FLAGS = ["--scope", "any", "--allow-private", "--summary", "links", "--no-warc", "--json", "--log", "warning"]
 QUICK = ["--set", "team.beat_s=0.2", "--set", "team.rebalance_s=0.5", "--set", "frontier.fsync=false"]
@@ -165,3 +168,20 @@ def test_team_modes_without_exchange(tmp_path: Path, mode: str) -> None:
             assert set(pages.values()) == {1}
         else:
             assert set(pages) == truth
+
+
+def test_team_tells_a_wrong_trigger_and_a_dead_whiteboard_before_anything_starts(tmp_path: Path, call: Any) -> None:
+    crawl = ("crawl", "http://127.0.0.1/", "-o", tmp_path / "out", "-n", "2")
+    done = call(*crawl, "--set", "team.trigger=queud > 3")
+    assert (done.code, done.out) == (2, "")
+    assert "unknown name 'queud'" in done.err
+    done = call(*crawl, "--set", "space.open_s=0.1", "--space", "redis://127.0.0.1:1", "--log", "error")
+    assert (done.code, done.out) == (1, "")
+    assert "redis://127.0.0.1:1 did not answer for 0.1 s" in done.err
+
+
+def test_team_ends_when_a_gatherer_cannot_work_with_what_it_is_told(tmp_path: Path, capfd: Any) -> None:
+    crew = Crew(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"], 2, None, log="nonsense")
+    with pytest.raises(UsageError, match="see its message"):
+        run_crew(crew, progress=False)
+    assert capfd.readouterr().err.count("'nonsense' is not one of") == 2, "they were not started again"

@@ -57,7 +57,7 @@ class Connection:
         #: clients of the sentinels, which tell where the master is
         self._others = others
         self._address = address
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         for command in ("XREAD", "XREADGROUP", "XRANGE", "XINFO GROUPS"):
             client.set_response_callback(command, lambda reply, **_: reply)
 
@@ -111,8 +111,8 @@ class Connection:
                 if begun is None:
                     begun = now
                     events.warning("unreachable", space=str(self._address), error=str(error))
-                if now - begun + pause_s > self._patience_s:
-                    text = f"{self._address} did not answer for {self._patience_s:g} s ({error}): is it running?"
+                if now - begun + pause_s > self.patience_s:
+                    text = f"{self._address} did not answer for {self.patience_s:g} s ({error}): is it running?"
                     raise SpaceError(text) from error
             else:
                 if begun is not None:

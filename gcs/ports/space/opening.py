@@ -12,9 +12,13 @@ from gcs.ports.space.streams import RedisSpace
 
 
 async def open_space(url: str, *, crawl: str, name: str, settings: SpaceSettings | None = None) -> Space:
-    """The whiteboard of a crawl at this URL, for the participant `name`; waits for a server that is not up yet."""
+    """The whiteboard of a crawl at this URL, for the participant `name`.
+
+    Waits a little for a server that is not up yet, and longer (`patience_s`) for one that goes away later.
+    """
     settings = settings or SpaceSettings()
-    connection = await connect(parse(url), settings.patience_s)
+    connection = await connect(parse(url), min(settings.open_s, settings.patience_s))
+    connection.patience_s = settings.patience_s
     try:
         return RedisSpace(connection, crawl, name, settings)
     except BaseException:

@@ -14,6 +14,8 @@ class SpaceSettings:
     lease_s: float = 30.0
     #: deliveries without an ack before a tuple becomes a dead letter
     max_deliveries: int = 5
+    #: seconds for a server to answer when a command begins: a wrong address is told soon
+    open_s: float = 5.0
     #: seconds of an unreachable server before a verb gives up with SpaceError
     patience_s: float = 120.0
     #: append-only file of the embedded server: always, or everysec (faster; what a crash loses is sent again)

@@ -74,6 +74,21 @@ async def test_connection_gives_up_after_its_patience():
         await open_space(f"redis://127.0.0.1:{free_port()}", crawl="c", name="g", settings=IMPATIENT)
 
 
+async def test_connection_to_a_wrong_address_fails_soon_and_a_later_outage_is_waited_for(redis):
+    settings = SpaceSettings(open_s=0.2, patience_s=60)
+    with pytest.raises(SpaceError, match=r"did not answer for 0\.2 s .*is it running\?"):
+        await open_space(f"redis://127.0.0.1:{free_port()}", crawl="c", name="g", settings=settings)
+    server = redis()
+    space = await open_space(server.url, crawl="c", name="g", settings=settings)
+    server.end()
+    waiting = asyncio.create_task(space.out(Seeds(["http://b/"]), to="seeds"))
+    await asyncio.sleep(0.5)
+    assert not waiting.done()
+    redis(port=server.port)
+    await waiting
+    await space.close()
+
+
 async def test_connection_survives_a_server_that_forgot_everything(redis):
     """A restart without a file: streams, groups and scripts are gone, and a take that waits goes on."""
     server = redis()
