@@ -13,6 +13,8 @@ from gcs.sim.studies import (
     cho_seeds,
     marin_failures,
     marin_prediction,
+    teng_hot_pages,
+    teng_superpages,
 )
 from gcs.sim.studies.study import Chart, Finding, Line, Row, Study, Tick, Wish
 
@@ -28,5 +30,7 @@ _MODULES = (
     cambazoglu,
     marin_failures,
     marin_prediction,
+    teng_superpages,
+    teng_hot_pages,
 )
 STUDIES: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in _MODULES})
