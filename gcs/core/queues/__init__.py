@@ -17,15 +17,24 @@ comes out twice: who changes a priority inserts the id again and drops the stale
 from gcs.core.queues.contract import Counts, Ids, Keys, Queue
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.heap import BinaryHeap
+from gcs.core.queues.quickheap import QuickHeap
+from gcs.core.queues.ring import Ring
+from gcs.core.queues.tournament import TournamentTree
 from gcs.errors import UsageError
 
 __all__ = ["MAX_ID", "QUEUES", "Counts", "Ids", "Keys", "Queue", "make_queue"]
 
 QUEUES = ("quickheap", "tournament", "heap")
+#: entries in a node of the tournament tree: where a merge costs more than the call of it
+NODE_KEYS = 8192
 
 
-def make_queue(name: str, counts: Counts | None = None) -> Queue:
-    """An empty queue in memory; `counts`, if given, counts what it does."""
-    if name not in QUEUES:
-        raise UsageError(f"no queue is called {name!r}; there are {', '.join(QUEUES)}")
-    return BinaryHeap(counts)  # the other two follow: same contract, same answers
+def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KEYS) -> Queue:
+    """An empty queue in memory. `counts`, if given, counts what it does, which is slow without numba."""
+    if name == "quickheap":
+        return QuickHeap(Ring(), counts)
+    if name == "tournament":
+        return TournamentTree({}, node_keys, counts)
+    if name == "heap":
+        return BinaryHeap(counts)
+    raise UsageError(f"no queue is called {name!r}; there are {', '.join(QUEUES)}")

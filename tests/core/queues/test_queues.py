@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.queues import MAX_ID, QUEUES, Counts, make_queue
+from gcs.core.queues import MAX_ID, QUEUES, Counts, make_queue, quickheap
 from gcs.errors import UsageError
 
 #: few keys and ids, so that ties and twins are common; and the edges of what can be ordered
@@ -25,11 +25,21 @@ def extract(queue, count):
     return list(zip(keys.tolist(), ids.tolist()))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def small_strides():
+    """Chunks are split and strides end within what a test inserts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quickheap, "SMALL", 3)
+        patch.setattr(quickheap, "STRIDE", 5)
+        yield
+
+
+@pytest.mark.parametrize("counts", [None, Counts()], ids=["numpy", "loops"])
 @pytest.mark.parametrize("name", QUEUES)
 @settings(deadline=None)
-@given(calls=CALLS)
-def test_queue_gives_what_a_sorted_list_gives(name, calls):
-    queue, model = make_queue(name), []
+@given(calls=CALLS, node_keys=st.integers(1, 20))
+def test_queue_gives_what_a_sorted_list_gives(name, counts, calls, node_keys):
+    queue, model = make_queue(name, counts, node_keys), []
     for call in calls:
         if isinstance(call, int):
             best, model = model[:call], model[call:]
@@ -64,3 +74,30 @@ def test_heap_counts_its_comparisons():
     assert counts.comparisons == 2
     extract(heap, 1)  # the last sinks from the root: one child is left, and is better
     assert counts.comparisons == 3
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_queue_of_equal_pairs_and_of_sorted_ones(name):
+    """What quicksort is bad at: all equal, in order, against it."""
+    for keys in (np.zeros(3000), np.arange(3000.0), -np.arange(3000.0)):
+        queue = make_queue(name, node_keys=100)
+        queue.insert_many(keys, np.zeros(3000, np.uint64))
+        assert np.concatenate([queue.extract_top(70)[0] for _ in range(43)]).tolist() == sorted(keys, reverse=True)
+        assert len(queue) == 0
+
+
+@pytest.mark.parametrize("name", ["quickheap", "tournament"])
+def test_queue_compares_less_than_a_heap(name):
+    """Figure 8: in batches of a thousand, insert and extract cost fewer comparisons than the textbook's heap."""
+    random = np.random.default_rng(1)
+    counts = {}
+    for each in (name, "heap"):
+        counts[each] = Counts()
+        queue = make_queue(each, counts[each], node_keys=1000)
+        queue.insert_many(random.random(50_000), np.arange(50_000, dtype=np.uint64))
+        queue.extract_top(1000)
+        counts[each].comparisons = 0
+        for _ in range(40):
+            keys, ids = queue.extract_top(1000)
+            queue.insert_many(keys - random.random(1000), ids)
+    assert counts[name].comparisons < counts["heap"].comparisons

@@ -1,0 +1,154 @@
+"""The tournament tree (Marin et al. 3.1): a complete binary tree of matches between nodes of R keys each.
+
+An *item* is a node's worth of entries, sorted, and has a leaf; an inner place holds the item that won the match
+between its two children: all its entries are better than all of the loser's. So place 1 holds the best R of all.
+
+    insert   a new leaf; on the way from the root to it, each winner keeps the best of its entries and the new ones,
+             and the rest goes on; what arrives becomes the leaf's item
+    extract  the root's item leaves; the last leaf's loser takes its leaf, and the matches from there to the root
+             are played again: both items are merged, the winner takes the better half
+
+Before the tree stand two buffers, because calls need not come in multiples of R: `front`, sorted, whose entries are
+better than all of the tree's; and `pending`, sorted, less than a node of new entries that may be anywhere in the order.
+
+Invariants: as above; places 1 … N - 1 are matches, N … 2N - 1 leaves. Both operations merge 2R entries at most once per
+level: a batch of R costs 2R lg(n/R) comparisons and a sort, in the worst case.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from gcs.core.queues.contract import Counts, Ids, Keys
+from gcs.core.queues.entries import Entries, pack, unpack
+from gcs.core.queues.primitives import primitives
+
+_NOTHING = np.empty(0, np.complex128)
+
+
+class Nodes(Protocol):
+    """Where the items' entries lie."""
+
+    def __getitem__(self, item: int) -> Entries: ...
+
+    def __setitem__(self, item: int, entries: Entries) -> None: ...
+
+    def __delitem__(self, item: int) -> None: ...
+
+
+class TournamentTree:
+    """A tournament tree whose nodes hold `node_keys` entries each."""
+
+    def __init__(self, nodes: Nodes, node_keys: int, counts: Counts | None = None) -> None:
+        self._nodes, self._node_keys = nodes, node_keys
+        self._do = primitives(counts)
+        self._counts = counts or Counts()
+        #: place → item; place 0 is not used
+        self._places: list[int] = [-1]
+        #: item → its leaf's place
+        self._leaf: list[int] = []
+        #: items that hold nothing, to be used again
+        self._spare: list[int] = []
+        self._front, self._pending = _NOTHING, _NOTHING
+
+    def __len__(self) -> int:
+        return len(self._front) + len(self._pending) + self._items * self._node_keys
+
+    @property
+    def _items(self) -> int:
+        return len(self._places) // 2
+
+    def insert_many(self, keys: Keys, ids: Ids) -> None:
+        """Take the pairs in: whole nodes of them go into the tree."""
+        entries = pack(keys, ids)
+        size = self._node_keys
+        whole = len(entries) // size * size
+        for start in range(0, whole, size):
+            self._insert(self._do.sort(entries[start : start + size]))
+        self._pending = self._do.merge(self._pending, self._do.sort(entries[whole:]))
+        if len(self._pending) >= size:
+            self._insert(self._pending[:size])
+            self._pending = self._pending[size:]
+
+    def extract_top(self, count: int) -> tuple[Keys, Ids]:
+        """Give out the best pairs, best first."""
+        while len(self._front) < count and self._items:
+            self._front = np.concatenate((self._front, self._extract()))
+        self._front, self._pending = self._match(self._front, self._pending)
+        if not self._items and len(self._front) < count:  # then what is pending is next
+            self._front, self._pending = np.concatenate((self._front, self._pending)), _NOTHING
+        top, self._front = self._front[:count], self._front[count:]
+        return unpack(top)
+
+    def _match(self, winner: Entries, loser: Entries) -> tuple[Entries, Entries]:
+        """The best entries of both for the winner, the others for the loser; their sizes stay."""
+        if not len(winner) or not len(loser):
+            return winner, loser
+        self._counts.comparisons += 1
+        if winner[-1] <= loser[0]:
+            return winner, loser
+        both = self._do.merge(winner, loser)
+        return both[: len(winner)], both[len(winner) :]
+
+    def _insert(self, entries: Entries) -> None:
+        """A node of sorted entries goes into the tree."""
+        nodes, places = self._nodes, self._places
+        self._front, entries = self._match(self._front, entries)
+        item = self._spare.pop() if self._spare else len(self._leaf)
+        if item == len(self._leaf):
+            self._leaf.append(0)
+        if self._items:  # the first leaf becomes the match between its item and the new one
+            place = self._items
+            self._leaf[places[place]] = 2 * place
+            places += (places[place], item)
+        else:
+            places.append(item)
+        leaf = self._leaf[item] = len(places) - 1
+        met = -1
+        for up in range(leaf.bit_length() - 1, 0, -1):  # from the root down; an item may have won several matches
+            winner = places[leaf >> up]
+            if winner != met:
+                before = nodes[winner]
+                after, entries = self._match(before, entries)
+                if after is not before:
+                    nodes[winner] = after
+                met = winner
+        nodes[item] = entries
+
+    def _extract(self) -> Entries:
+        """The root's item leaves the tree; returns its entries."""
+        nodes, places, leaf = self._nodes, self._places, self._leaf
+        best = places[1]
+        top = nodes[best]
+        del nodes[best]
+        self._spare.append(best)
+        if self._items == 1:
+            places.pop()
+            return top
+        left, right = places[-2], places[-1]
+        del places[-2:]
+        last = len(places) // 2  # their match, which becomes a leaf again
+        if best in (left, right):
+            item, place = (right if best == left else left), last
+        else:
+            winner = places[last]
+            item, place = (right if winner == left else left), leaf[best]
+            leaf[winner] = last
+        places[place] = item
+        leaf[item] = place
+        while place > 1:
+            place >>= 1
+            places[place] = self._play(places[2 * place], places[2 * place + 1])
+        return top
+
+    def _play(self, one: int, two: int) -> int:
+        """Play a match; returns the winner. The loser's worst entry stays its worst, so its own wins stay true."""
+        nodes = self._nodes
+        first, second = nodes[one], nodes[two]
+        self._counts.comparisons += 1
+        if second[-1] < first[-1]:
+            one, two, first, second = two, one, second, first
+        better, worse = self._match(first, second)
+        if better is not first:
+            nodes[one], nodes[two] = better, worse
+        return one
