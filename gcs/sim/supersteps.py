@@ -22,7 +22,7 @@ from gcs.errors import UsageError
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import Owners
 from gcs.sim.reach import FirstOf
-from gcs.sim.waiting import Pages, Queued, Scan, Waiting
+from gcs.sim.waiting import Pages, Queued, Ranks, Scan, Waiting
 
 #: the name of the waiting room without queues
 SCAN = "scan"
@@ -50,6 +50,10 @@ class Rules:
     queue: str = SCAN
     #: what the queues do is counted here
     counts: Counts | None = None
+
+    def room(self, known: Ranks) -> Waiting:
+        """An empty waiting room."""
+        return Scan(known, self.k) if self.queue == SCAN else Queued(known, self.k, self.queue, self.counts)
 
     def quota(self, superstep: int) -> Ids:
         """(k,) the pages that each may fetch in a superstep, counted from 1; halves are saved up for the next one."""
@@ -93,9 +97,7 @@ class Crawl:
         self._known_to_all = np.zeros(pages, np.bool_)
         self._known_to_all[rules.replicated] = True
         self._untold: list[tuple[Ids, NDArray[np.float64], Ids]] = []
-        self._waiting: Waiting = (
-            Scan(self, rules.k) if rules.queue == SCAN else Queued(self, rules.k, rules.queue, rules.counts)
-        )
+        self._waiting = rules.room(self)
         start = np.unique(np.concatenate([seeds, rules.replicated])).astype(np.int32)
         self.worth[start] = self._order.seed
         self._meet(start, np.zeros(len(start), np.int64))
@@ -106,27 +108,52 @@ class Crawl:
         number = 0
         while left > 0:
             number += 1
-            quota = self._rules.quota(number)
-            pages = self._fetch(quota.tolist(), left)
-            if not len(pages) and not self._untold and not self.waits.any():
+            taken = self.take(self._rules.quota(number))
+            pages = np.concatenate(taken)
+            if not len(pages) and self.is_over:
                 return
+            if len(pages) > left:  # each gives up the last of its own
+                turn = np.concatenate([np.arange(len(part)) for part in taken])
+                pages = pages[np.argsort(turn, kind="stable")[:left]]
             left -= len(pages)
-            late_home = self._follow(pages)
+            late_home = self.fetch(pages)
             due = number % self._rules.exchange_every == 0 or not len(pages)
-            yield Step(pages, *(self._exchange() if due else (0, 0, 0)), late_home)
+            yield Step(pages, *(self.exchange() if due else (0, 0, 0)), late_home)
 
-    def _fetch(self, quota: list[int], left: int) -> Pages:
-        taken = [self._waiting.take(me, count) if count else _NO_PAGES for me, count in enumerate(quota)]
-        pages = np.concatenate(taken)
-        if len(pages) > left:  # each gives up the last of its own
-            turn = np.concatenate([np.arange(len(part)) for part in taken])
-            pages = pages[np.argsort(turn, kind="stable")[:left]]
-        self.waits[pages] = False
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing waits, and nothing is on its way."""
+        return not self._untold and not self.waits.any()
+
+    def waiting(self) -> Ids:
+        """(k,) how many pages wait at each gatherer."""
+        return np.bincount(self.owners[self.waits], minlength=self._rules.k)
+
+    def take(self, quota: Ids) -> list[Pages]:
+        """The best pages of each gatherer, as many as it may have: they wait no more."""
+        taken = [self._waiting.take(me, count) if count > 0 else _NO_PAGES for me, count in enumerate(quota.tolist())]
+        for pages in taken:
+            self.waits[pages] = False
+        return taken
+
+    def give_back(self, pages: Pages) -> None:
+        """Pages that were taken and not fetched wait again."""
+        self.waits[pages] = True
+        self._waiting.put(pages, _NO_PAGES)
+
+    def hand_over(self, owners: Owners) -> None:
+        """Let pages have other owners from now on: those that wait change hands at once."""
+        self.owners = owners
+        self._waiting = self._rules.room(self)
+        waiting = np.flatnonzero(self.waits).astype(np.int32)
+        self._waiting.put(waiting[np.argsort(self.number[waiting])], _NO_PAGES)
+
+    def fetch(self, pages: Pages) -> int:
+        """Fetch pages that were taken. Links inside a part count at once, the others are kept for the next exchange.
+
+        How many of those inside came too late.
+        """
         self.fetched[pages] = True
-        return pages
-
-    def _follow(self, pages: Pages) -> int:
-        """Links inside count at once, the others are kept for the next exchange; how many came late inside."""
         counts, targets = self._graph.links_of(pages)
         gifts = np.repeat(self._gifts(self.worth[pages], counts), counts)
         senders = np.repeat(self.owners[pages], counts)
@@ -139,7 +166,7 @@ class Crawl:
                 self._untold.append((keys, gifts[told], depths[told]))
         return self._arrive(targets[home], gifts[home], depths[home])
 
-    def _exchange(self) -> tuple[int, int, int]:
+    def exchange(self) -> tuple[int, int, int]:
         """Tell all that is untold: how many pairs, links, and links to pages that were fetched already."""
         if not self._untold:
             return 0, 0, 0

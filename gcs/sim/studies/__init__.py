@@ -13,6 +13,7 @@ from gcs.sim.studies import (
     cho_seeds,
     marin_failures,
     marin_prediction,
+    teng_helpers,
     teng_hot_pages,
     teng_superpages,
 )
@@ -32,5 +33,6 @@ _MODULES = (
     marin_prediction,
     teng_superpages,
     teng_hot_pages,
+    teng_helpers,
 )
 STUDIES: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in _MODULES})

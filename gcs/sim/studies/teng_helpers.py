@@ -1,0 +1,202 @@
+"""Teng §7: a team with light-weight helpers that come and go.
+
+A gatherer has time for R pages per superstep. A helper fetches and summarises a quarter as many for it; the gatherer
+spends `HANDLING` of a page's time on each summary (links, marks, record: what is measured of the live crawl). A helper
+stays for a while and leaves in the middle of its work: what it held comes back when its lease is over.
+
+Besides, half of the gatherers get all the helpers, and the sites are shared out by Partition I, with the mean help
+counted in the rates or not: how long does the whole crawl take?
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcs.core.graph import Floats
+from gcs.core.partition import Problem, partition
+from gcs.sim.graph import Ids, WebGraph
+from gcs.sim.owners import Owners, sites_of
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
+from gcs.sim.supersteps import Crawl, Rules
+from gcs.sim.waiting import Pages
+
+KS = (8,)
+HELPERS = (0, 1, 2, 4, 8, 16)
+#: supersteps that a helper stays on average; 0 is for good
+STAYS = (0, 50, 5)
+#: part of a page's time that a gatherer spends on a summary of a helper's
+HANDLING = 0.3
+#: speed of a helper beside that of a gatherer
+SPEED = 0.25
+#: supersteps until what a vanished helper held is given out again
+LEASE = 3
+#: supersteps that a team without helpers needs, about
+SUPERSTEPS = 200
+SEEDS_EACH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class HelpersRow:
+    """One team with some helpers for each gatherer."""
+
+    k: int
+    #: helpers for each gatherer, present on average
+    helpers: int
+    #: supersteps that one stays on average; 0 is for good
+    stay: int
+    #: pages per superstep beside a team without helpers
+    speedup: float
+    #: part of the pages given to helpers that came back unfetched
+    lost: float
+    #: pages fetched twice, or never, though somebody linked to them
+    twice_or_never: int
+    #: supersteps of the whole crawl when half of the gatherers have all the helpers: with the help counted in the rates
+    #: of the partition, and without
+    supersteps_counted: int | None = None
+    supersteps_uncounted: int | None = None
+
+
+def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[HelpersRow]:
+    """Crawls of all that can be reached, with more and more helpers."""
+    rows = []
+    cases = [(k, stay, helpers) for k in wish.ks or KS for stay in STAYS for helpers in HELPERS]
+    alone = 1.0
+    for place, (k, stay, helpers) in enumerate(cases):
+        tick(place / len(cases), f"{k} gatherers, {helpers} helpers each")
+        owners = _balanced(graph, k, np.ones(k))
+        outcome = _crawl(graph, owners, np.full(k, helpers), stay, wish.seed)
+        pages_per_step = outcome.pages / outcome.supersteps
+        alone = pages_per_step if not helpers else alone
+        counted: tuple[int | None, int | None] = (None, None)
+        if not stay and helpers:
+            help_each = np.where(np.arange(k) < k // 2, 2 * helpers, 0)
+            by_help = _balanced(graph, k, _rates(help_each))
+            counted = (
+                _crawl(graph, by_help, help_each, stay, wish.seed).supersteps,
+                _crawl(graph, owners, help_each, stay, wish.seed).supersteps,
+            )
+        rows.append(HelpersRow(k, helpers, stay, pages_per_step / alone, outcome.lost, outcome.wrong, *counted))
+    return rows
+
+
+def _rates(helpers: Ids) -> Floats:
+    """Pages per superstep of gatherers with helpers, in pages of one without: each summary takes some of its time."""
+    helped = np.minimum(helpers * SPEED, 1 / HANDLING)
+    rates: Floats = helped + 1 - HANDLING * helped
+    return rates
+
+
+def _balanced(graph: WebGraph, k: int, rates: Floats) -> Owners:
+    """Sites shared out by Partition I, in proportion to the rates."""
+    sites = sites_of(graph)
+    weights = np.bincount(sites)
+    return partition("partition-i", Problem(weights, k, rates=rates)).astype(np.int16)[sites]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    pages: int
+    supersteps: int
+    lost: float
+    wrong: int
+
+
+def _crawl(graph: WebGraph, owners: Owners, helpers: Ids, stay: int, seed: int) -> _Outcome:
+    """A crawl to its end."""
+    k = len(helpers)
+    chance = np.random.default_rng(seed)
+    own = max(graph.pages / (SUPERSTEPS * k), 1.0)
+    seeds = chance.choice(graph.pages, min(SEEDS_EACH * k, graph.pages), replace=False)
+    crawl = Crawl(graph, Rules(owners, k), seeds)
+    times = np.zeros(graph.pages, np.int64)
+    back: dict[int, list[Pages]] = {}
+    steps = given = lost = 0
+    while back or not crawl.is_over:
+        for pages in back.pop(steps, ()):
+            crawl.give_back(pages)
+        helped = np.floor(np.minimum(helpers * SPEED, 1 / HANDLING) * own).astype(np.int64)
+        quota = helped + np.maximum(own - HANDLING * helped, 0.0).astype(np.int64)
+        fetched = []
+        for me, taken in enumerate(crawl.take(np.maximum(quota, 1))):
+            for_helpers, at_home = taken[: helped[me]], taken[helped[me] :]
+            gone = chance.random(int(helpers[me])) < (1 / stay if stay else 0.0)
+            # what a helper has lost was half done on average: the other half it has brought back
+            part = np.array_split(for_helpers, max(int(helpers[me]), 1))
+            vanished = [share[len(share) // 2 :] for share, left in zip(part, gone) if left]
+            missing = np.concatenate([for_helpers[:0], *vanished])
+            given += len(for_helpers)
+            lost += len(missing)
+            if len(missing):
+                back.setdefault(steps + LEASE, []).append(missing)
+            fetched += [np.setdiff1d(for_helpers, missing, assume_unique=True), at_home]
+        pages = np.concatenate(fetched)
+        times[pages] += 1
+        crawl.fetch(pages)
+        crawl.exchange()
+        steps += 1
+    linked = np.zeros(graph.pages, np.bool_)
+    linked[seeds] = True
+    for batch in graph.batches(np.flatnonzero(times)):
+        linked[graph.links_of(batch)[1]] = True
+    wrong = int((times > 1).sum() + (linked & (times == 0)).sum())
+    return _Outcome(int(times.sum()), max(steps, 1), lost / given if given else 0.0, wrong)
+
+
+def charts(rows: Sequence[HelpersRow]) -> list[Chart]:
+    """Speed, and what counting the help is good for."""
+    label = "stay for {} supersteps"
+    speed = lines(rows, "stay", "helpers", "speedup", label)
+    told = [row for row in rows if row.supersteps_counted]
+    xs = [row.helpers for row in told]
+    uneven = [
+        Line("help counted in the rates", xs, [row.supersteps_counted or 0 for row in told]),
+        Line("help not counted", xs, [row.supersteps_uncounted or 0 for row in told]),
+    ]
+    return [
+        Chart("Helpers", "helpers for each gatherer", "speed beside a team without", speed),
+        Chart("Half of the gatherers have all helpers", "helpers per gatherer of the team", "supersteps", uneven),
+    ]
+
+
+def findings(rows: Sequence[HelpersRow]) -> list[Finding]:
+    """What the paper designs helpers for."""
+    steady = [row for row in rows if not row.stay]
+    fickle = [row for row in rows if row.stay == STAYS[-1]]
+    wrong = sum(row.twice_or_never for row in rows)
+    told = [row for row in rows if row.supersteps_counted]
+    return [
+        Finding(
+            "helpers speed a crawl up",
+            "(no figures)",
+            f"{steady[1].speedup:.2f} × with {steady[1].helpers} for each gatherer, {steady[-1].speedup:.2f} × with "
+            f"{steady[-1].helpers}; at most {1 / HANDLING:.1f} ×, since a gatherer handles every summary",
+            steady[-1].speedup > steady[0].speedup,
+        ),
+        Finding(
+            "they may vanish at any moment",
+            "no state, no queue, no rebalance",
+            f"staying for {fickle[-1].stay} supersteps only, {fickle[-1].lost:.0%} of what they hold comes back, speed "
+            f"{fickle[-1].speedup:.2f} ×; {wrong} pages fetched twice or never",
+            wrong == 0,
+        ),
+        Finding(
+            "the average help can be counted in load balancing",
+            "(no figures)",
+            f"{told[-1].supersteps_counted} supersteps instead of {told[-1].supersteps_uncounted} with "
+            f"{told[-1].helpers} helpers per gatherer, all at one half of the team",
+            (told[-1].supersteps_counted or 0) < (told[-1].supersteps_uncounted or 0),
+        ),
+    ]
+
+
+STUDY = Study(
+    "teng-helpers",
+    "Light-weight helpers (Teng §7)",
+    "Breadth first in exchange mode; helpers fetch and summarise for their gatherer, stay for a while and vanish in "
+    "the middle of their work.",
+    HelpersRow,
+    run,
+    charts,
+    findings,
+)
