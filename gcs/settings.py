@@ -21,6 +21,7 @@ import msgspec
 from gcs import __version__
 from gcs.core.helpers import HelperSettings
 from gcs.core.politeness import Politeness
+from gcs.core.seedserver import SeedServerSettings
 from gcs.core.team import TeamSettings
 from gcs.core.traps import Guard
 from gcs.core.trust import TrustSettings
@@ -100,6 +101,7 @@ class Settings:
     fetch: FetchSettings = field(default_factory=FetchSettings)
     summary: SummarySettings = field(default_factory=SummarySettings)
     frontier: FrontierSettings = field(default_factory=FrontierSettings)
+    seed_server: SeedServerSettings = field(default_factory=SeedServerSettings)
     team: TeamSettings = field(default_factory=TeamSettings)
     helpers: HelperSettings = field(default_factory=HelperSettings)
     trust: TrustSettings = field(default_factory=TrustSettings)

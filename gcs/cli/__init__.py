@@ -18,6 +18,7 @@ COMMANDS = {
     "crawl": ("gcs.cli.crawl", "Crawl from seeds on this machine; run again on the same DIR to resume."),
     "plan": ("gcs.cli.plan", "Plan the next session from the last one; says what each choice would cost."),
     "gatherer": ("gcs.cli.gatherer", "Join a crawl with this machine; SIGTERM hands over and leaves."),
+    "seed-server": ("gcs.cli.seedserver", "Keep the URLs of a crawl and hand them out to gatherers (WEB-SAILOR)."),
     "helper": ("gcs.cli.helper", "Lend this machine to a crawl; it keeps nothing on disk."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
     "pause": ("gcs.cli.control", "Let a running crawl start nothing more until it is resumed."),
@@ -51,7 +52,7 @@ class Commands(click.Group):
             return None
         sys.dont_write_bytecode |= name in TRACELESS
         gc.disable()  # loading makes many objects and no garbage
-        command: click.Command = getattr(importlib.import_module(COMMANDS[name][0]), name)
+        command: click.Command = getattr(importlib.import_module(COMMANDS[name][0]), name.replace("-", "_"))
         gc.enable()
         return command
 

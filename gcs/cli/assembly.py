@@ -27,11 +27,12 @@ def gatherer(
     space: Space | None = None,
     ghost: bool = False,
     place: str = "",
+    server: str = "",
 ) -> Gatherer:
     """A gatherer that works in this directory: alone, or with others at a whiteboard. Needs a running event loop.
 
     A ghost hands over what a dead gatherer of that name left behind, and fetches nothing. The place says which helpers
-    work for it.
+    work for it, the server who hands it URLs where a seed-server does.
     """
     keep_arena()
     settings = with_user_agent(settings)
@@ -46,8 +47,12 @@ def gatherer(
         raise
     team = lending = None
     if space:
-        Team = importlib.import_module(TEAM).Team  # noqa: N806
-        team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place)
+        if settings.team.coordination == "seed-server":
+            Client = importlib.import_module("gcs.roles.gatherer.client").Client  # noqa: N806
+            team = Client(name, space, server, settings.team, frontier)
+        else:
+            Team = importlib.import_module(TEAM).Team  # noqa: N806
+            team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place)
         if settings.helpers.lend:
             Lending = importlib.import_module("gcs.roles.gatherer.lending").Lending  # noqa: N806
             lending = Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)

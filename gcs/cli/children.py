@@ -1,4 +1,4 @@
-"""The children of `gcs crawl -n`: gatherer processes, each the same as `gcs gatherer` with these arguments.
+"""The children of `gcs crawl -n`: processes, each the same as `gcs gatherer` or `gcs seed-server` with these arguments.
 
 The first ones are forked before there is a loop or a thread, so that a team loads its code once, not N times; who is
 started again is a new program, because forking a running loop is asking for trouble.
@@ -15,18 +15,18 @@ import time
 import traceback
 from pathlib import Path
 
-from gcs.cli import gatherer, main
+from gcs.cli import main
 
 #: seconds between two looks at a child that is waited for
 POLL_S = 0.02
 
 
 class Child:
-    """A gatherer process, and when it was started."""
+    """A gatherer or seed-server process, and when it was started."""
 
-    def __init__(self, name: str, arguments: list[str]) -> None:
+    def __init__(self, command: str, name: str, arguments: list[str]) -> None:
         self.name = name
-        self._arguments = [gatherer.gatherer.name or "", *arguments, "--name", name]
+        self._arguments = [command, *arguments, "--name", name]
         self.starts: list[float] = []
         self._pid = 0
         self._code: int | None = None
@@ -72,12 +72,12 @@ class Child:
 
 
 def arguments(url: str, crawl: str, directory: Path, log: str) -> list[str]:
-    """Of `gcs gatherer`, for all children of a crawl."""
+    """For all children of a crawl."""
     return ["--space", url, "--crawl", crawl, "-o", str(directory), "--log", log]
 
 
 def _live(words: list[str]) -> None:
-    """What a forked child does: become `gcs gatherer`."""
+    """What a forked child does: become its command."""
     code = 1
     try:
         os.setsid()

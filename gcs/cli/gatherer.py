@@ -54,28 +54,41 @@ NEVER = 1 << 31
     help="Our disk. On a shared file system, the others can recover what is on it.",
 )  # fmt: skip
 @click.option("--place", default="", help="Where we stand: helpers of the same place work for us.")
+@click.option("--server", default="seed-server", show_default=True, help="Our seed-server, if the crawl has some.")
+@click.option("--coordination", metavar="NAME", help="Join only a crawl that is coordinated so. [as the crawl is]")
 @click.option("--stay", is_flag=True, help="Wait for a crawl to begin, and after its end for the next one.")
 @click.option(
     "--log", "log_level", type=click.Choice(logging.LEVELS), default="info", show_default=True, help="What is logged."
 )
 @click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
 def gatherer(
-    url: str, crawl: str, name: str, output: Path, place: str, stay: bool, log_level: str, log_json: bool
+    url: str,
+    crawl: str,
+    name: str,
+    output: Path,
+    place: str,
+    server: str,
+    coordination: str | None,
+    stay: bool,
+    log_level: str,
+    log_json: bool,
 ) -> int:
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
     logging.set_up(log_level, log_json)
-    return run_loop(_attend(Post(url, crawl, name, output, place), stay))
+    return run_loop(_attend(Post(url, crawl, name, output, place, server, coordination), stay))
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What a gatherer is told: where the whiteboard is, which crawl, its name, its disk, where it stands."""
+    """What a gatherer is told: where the whiteboard is, the crawl, its name, its disk, its place, its seed-server."""
 
     url: str
     crawl: str
     name: str
     output: Path
     place: str
+    server: str
+    coordination: str | None
 
     async def space(self, settings: SpaceSettings, name: str = "") -> Space:
         """Go to the whiteboard, in our own name or another's."""
@@ -174,6 +187,11 @@ class Seat:
     def __init__(self, post: Post, charter: Charter) -> None:
         self._post, self._charter, self.name = post, charter, post.name
         self._settings = msgspec.json.decode(charter.settings, type=Settings)
+        way = self._settings.team.coordination
+        if post.coordination not in (None, way):
+            raise UsageError(
+                f"the crawl '{post.crawl}' is coordinated by {way}: leave --coordination out, or start another"
+            )
         self._ghosts: dict[str, asyncio.Task[State]] = {}
 
     async def take(self, name: str, ghost: bool = False) -> Gatherer:
@@ -183,8 +201,10 @@ class Seat:
         while True:
             space = await self._post.space(settings, name)
             try:
-                seeds = self._charter.seeds
-                return assembly.gatherer(self._post.output, name, self._settings, seeds, space, ghost, self._post.place)
+                seeds, post = self._charter.seeds, self._post
+                return assembly.gatherer(
+                    post.output, name, self._settings, seeds, space, ghost, post.place, post.server
+                )
             except UsageError:
                 await space.close()
                 if time.monotonic() > give_up_at:
@@ -196,7 +216,7 @@ class Seat:
 
     async def lead(self, mine: Gatherer) -> None:
         """Stand for leader, and lead when elected. What goes wrong in it is no reason to stop crawling."""
-        while True:
+        while self._settings.team.coordination == "superpages":
             try:
                 await self._stand(mine)
             except Exception as error:

@@ -37,6 +37,8 @@ from gcs.settings import Settings
 
 events = Events("team")
 
+#: how its gatherers call the seed-server of a team that has one
+SEED_SERVER = "seed-server"
 #: seconds between two looks at the team
 LOOK_S = 0.25
 #: seconds for the gatherers to end when the crawl is given up
@@ -75,8 +77,11 @@ class Crew:
                 self._url = self._server.start()
             asyncio.run(self._open())
             words = arguments(self._url, self._settings.crawl.name, self._directory, self._log)
-            for index in range(self._count):
-                self._children.append(child := Child(f"g{index}", words))
+            children = [Child("gatherer", f"g{index}", words) for index in range(self._count)]
+            if children and self._settings.team.coordination == "seed-server":
+                children.append(Child("seed-server", SEED_SERVER, words))
+            for child in children:
+                self._children.append(child)
                 child.fork()
         except BaseException:
             self._kill()

@@ -8,6 +8,8 @@ from typing import Literal
 class TeamSettings:
     """The same for all members of a crawl."""
 
+    #: who decides which gatherer fetches what: a plan of superpages that an elected leader makes, or a seed-server
+    coordination: Literal["superpages", "seed-server"] = "superpages"
     #: what becomes of a foreign URL: sent to its owner, dropped, or fetched by its finder when it has nothing else
     mode: Literal["exchange", "firewall", "cross-over"] = "exchange"
     #: seconds without a heartbeat after which a gatherer counts as gone

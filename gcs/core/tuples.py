@@ -297,6 +297,9 @@ class Member(Posted, frozen=True, array_like=True):
     figures: dict[str, float] = {}
     #: counts the heartbeats of this run: a newer one tells that nothing has changed since
     beat: int = 0
+    #: the seed-server that it belongs to, and whether it is one itself
+    server: str = ""
+    is_server: bool = False
 
     @property
     def key(self) -> str:
@@ -455,6 +458,44 @@ class Charter(Posted, frozen=True, array_like=True):
     seeds: list[str]
     #: how many gatherers are expected at the start
     gatherers: int = 1
+
+
+class Finds(Consumed, frozen=True, array_like=True):
+    """What a client of a seed-server has dealt with, and every link that it found there (WEB-SAILOR).
+
+    written by: a crawl-client, at its checkpoints (numbered, kept until committed)
+    taken by: its seed-server, from the inbox of its name
+    lifetime: until the server has committed it to its registry
+    """
+
+    name = "finds"
+    code = 21
+
+    client: str
+    done: list[str]
+    links: list[Link]
+    #: host of a page in `done` → seconds since the epoch before which nobody may ask it again
+    free_at: dict[str, float] = {}
+
+
+class Pace(Posted, frozen=True, array_like=True):
+    """How many connections a client of a seed-server may open: "hurry up" or "slow down".
+
+    written by: its seed-server, when it changes
+    taken by: nobody; obeyed by the client
+    lifetime: until the next one
+    """
+
+    name = "pace"
+    code = 22
+
+    client: str
+    connections: int
+    word: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.client
 
 
 class Account(Posted, frozen=True, array_like=True):
@@ -681,6 +722,8 @@ TUPLES: tuple[type[Tuple], ...] = (
     RobotsNote,
     Charter,
     Account,
+    Finds,
+    Pace,
     Access,
     CutOff,
     Bulletin,

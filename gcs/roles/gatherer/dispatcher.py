@@ -116,6 +116,11 @@ class Dispatcher:
             for host in self._window.hosts.values()
         ]
 
+    def free_at(self, host: str) -> float:
+        """Seconds since the epoch before which politeness lets nobody ask this host; 0 if it owes it nothing."""
+        known = self._window.hosts.get(host)
+        return known.pace.next_at if known else 0.0
+
     def take_over(self, state: HostState) -> None:
         """Another gatherer asked this host before us."""
         host = self._window.host(host_name(state.host))

@@ -33,7 +33,7 @@ from gcs.roles.gatherer.robots import RobotsDesk
 from gcs.settings import Settings
 
 if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
-    from gcs.roles.gatherer.team import Team
+    from gcs.roles.gatherer.company import Company
 
 events = Events("gatherer")
 
@@ -192,7 +192,7 @@ class Gatherer:
             moments = (due_at, self._dispatcher.next_at, self._checkpoints.due_at(self._dispatcher.has_plenty))
             self._pulse.sleep(min(at for at in moments if at is not None) - now)
 
-    def _meet(self, team: "Team", now: float) -> None:
+    def _meet(self, team: "Company", now: float) -> None:
         """Take in what the others sent, and obey the control tuple."""
         if entries := team.begin(now):
             self._intake.insert(entries)
@@ -249,7 +249,10 @@ class Gatherer:
         if not self._may_start:
             return 0
         own = self._fetcher.own_in_flight
-        room = self._settings.fetch.connections - own
+        connections = self._settings.fetch.connections
+        if self.team and self.team.connections:
+            connections = min(connections, self.team.connections)
+        room = connections - own
         if self._texts:
             room = min(room, self._texts.free - own)
         room = self._fetcher.allot(room)

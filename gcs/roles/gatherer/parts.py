@@ -13,8 +13,8 @@ from gcs.ports.reader import Reader
 from gcs.ports.records.store import Store
 
 if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
+    from gcs.roles.gatherer.company import Company
     from gcs.roles.gatherer.lending import Lending
-    from gcs.roles.gatherer.team import Team
 
 
 class State(StrEnum):
@@ -36,7 +36,7 @@ class Parts:
     admission: Admission
     reader: Reader
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
-    #: membership in a team; None for a gatherer alone
-    team: "Team | None" = None
+    #: membership in a team, or a place at a seed-server; None for a gatherer alone
+    team: "Company | None" = None
     #: the helpers' side of it
     lending: "Lending | None" = None

@@ -70,6 +70,7 @@ class Team:
         self._has_left = False
         self._shared: frozenset[str] = frozenset()
         self.leaving = ghost
+        self.connections = 0
 
     # -- life ------------------------------------------------------------------------------------------
 

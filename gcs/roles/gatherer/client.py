@@ -1,0 +1,182 @@
+"""A crawl-client of a seed-server (WEB-SAILOR): it fetches what it is handed, and sends every link it finds.
+
+It stands where a team's side stands (`company.py`), and is much simpler: nothing is ours but what the server gave us,
+and everything that we find is the server's.
+
+    UrlBlock ─► frontier ─► fetch ─► record ─┬─► done  ─┐
+                                             └─► links ─┴─► Finds (one block, in the commit that holds the pages)
+
+Invariants
+- A page is reported in the commit that holds its mark, or, when the server asks again, because of its mark.
+- How many connections we open is the server's word.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from gcs.core.page import PageRecord
+from gcs.core.report import Share
+from gcs.core.sortkey import host_name, host_of, sort_key
+from gcs.core.team import TeamSettings
+from gcs.core.template import template
+from gcs.core.tuples import Account, Finds, Link, Member, Pace, PlanPosted, UrlBlock
+from gcs.events import Events
+from gcs.ports.frontier import Entry, Frontier, Mark
+from gcs.ports.space.port import Space
+from gcs.ports.tasks import end
+from gcs.roles.gatherer.home import Home
+from gcs.roles.gatherer.mail import Mail
+from gcs.roles.gatherer.observer import Observer
+
+events = Events("client")
+
+
+class Client:
+    """A gatherer's place at a seed-server."""
+
+    def __init__(self, me: str, space: Space, server: str, settings: TeamSettings, frontier: Frontier) -> None:
+        self.me, self._server, self._settings, self._frontier = me, server, settings, frontier
+        self._run = f"{random.SystemRandom().getrandbits(48):012x}"
+        self.observer = Observer(space, me, self._run, settings, time.monotonic, lambda: self._home.wake())
+        self._mail = Mail(frontier.exchange, self.observer)
+        self._home: Home
+        self._links: dict[str, Link] = {}  # filled by route; emptied by before_commit
+        self._done: list[str] = []  # filled by recorded and queued; emptied by before_commit
+        self._handed: set[str] = set()  # filled by begin; emptied by queued
+        self._beats = 0
+        self._has_left = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self.leaving = False
+        #: how many connections the server allows us; 0 before its first word
+        self.connections = 0
+
+    # -- life ------------------------------------------------------------------------------------------
+
+    async def startup(self, home: Home) -> None:
+        """Go on with what we were handed, and with the outbox as it was."""
+        self._home = home
+        self._mail.traffic = home.traffic
+        self._mail.restore(None)
+        self.observer.start(self._member)
+        self._tasks = [asyncio.create_task(self._follow_pace())]
+
+    async def shutdown(self, share: Share | None) -> None:
+        """Stop listening, account for what we did, and go."""
+        await end(self._tasks)
+        await self.observer.close()
+        gone = Member(self.me, self._run, state="gone", passive=True, server=self._server)
+        account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
+        await self.observer.leave(account, gone if self._has_left else None)
+        await self.observer.space.close()
+
+    async def relieved(self) -> None:
+        """Returns when we want to leave and may: what was in flight is stored and reported."""
+        while True:
+            await asyncio.sleep(self._settings.beat_s)
+            if self.leaving and not self._home.dispatcher.open and self._has_reported:
+                self._has_left = True
+                return
+
+    async def _follow_pace(self) -> None:
+        async for pace in self.observer.space.watch(template(Pace, client=self.me)):
+            self.connections = pace.connections
+            self._home.wake()
+
+    # -- what we are -----------------------------------------------------------------------------------
+
+    epoch = 0
+    superpages = 0
+    known_plan: PlanPosted | None = None
+
+    def may_fetch(self) -> bool:
+        """Whether we may start requests."""
+        return not self.leaving and self.observer.may_fetch()
+
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether a commit would let something go out or be acked."""
+        return bool(self._links or self._done or self._mail.has_uncommitted)
+
+    @property
+    def _has_reported(self) -> bool:
+        return not self.has_uncommitted and self._mail.is_empty
+
+    @property
+    def is_passive(self) -> bool:
+        """Nothing here will act unless a tuple arrives."""
+        return self._has_reported and self._home.is_quiet()
+
+    # -- the turn --------------------------------------------------------------------------------------
+
+    def begin(self, now: float) -> list[Entry]:  # noqa: ARG002
+        """Take in what the server handed us."""
+        if self.observer.failed is not None:
+            raise self.observer.failed
+        self._mail.drop_settled()
+        new: list[Entry] = []
+        for item in self._mail.arrivals(0):
+            assert isinstance(item, UrlBlock)
+            self._home.traffic.received_urls += len(item.links)
+            new += [Entry(link.url, link.parent, link.depth, link.depth, worth=link.weight) for link in item.links]
+        self._handed = {entry.url for entry in new}
+        return new
+
+    def route(self, entries: list[Entry]) -> list[Entry]:
+        """All links are the server's: none is ours."""
+        for entry in entries:
+            known = self._links.get(entry.url)
+            weight = (known.weight if known else 0.0) + (entry.worth or 1.0)
+            self._links[entry.url] = Link(entry.url, weight, entry.depth, entry.parent)
+        return []
+
+    def queued(self, entries: list[Entry]) -> None:
+        """These are new in our frontier. What else was handed to us is dealt with already, or will never be."""
+        for url in self._handed.difference(entry.url for entry in entries):
+            if self._frontier.mark(url) is not Mark.QUEUED:
+                self._done.append(url)
+        self._handed = set()
+
+    def recorded(self, record: PageRecord, elapsed_s: float) -> None:  # noqa: ARG002
+        """A URL is dealt with; its links are about to be admitted."""
+        self._done.append(record.url)
+
+    def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
+        """Nobody else asks our hosts."""
+
+    def before_commit(self) -> None:
+        """Put what leaves into the outbox, so that the commit holds it."""
+        blocks = list(self._blocks())
+        self._home.traffic.exchanged_urls += len(self._links)
+        self._mail.send((self._server, block) for block in blocks)
+        self._links.clear()
+        self._done.clear()
+
+    def after_commit(self) -> None:
+        """The commit is durable: let the mail go."""
+        self._mail.committed()
+
+    def _blocks(self) -> Iterator[Finds]:
+        size, links = self._settings.block_urls, list(self._links.values())
+        for at in range(0, max(len(links), len(self._done)), size):
+            done = self._done[at : at + size]
+            hosts = {host_name(host_of(sort_key(url))) for url in done}
+            free_at = {host: free for host in hosts if (free := self._home.dispatcher.free_at(host))}
+            yield Finds(self.me, done, links[at : at + size], free_at)
+
+    def _member(self) -> Member:
+        self._beats += 1
+        return Member(
+            gatherer=self.me,
+            run=self._run,
+            state="leaving" if self.leaving else "running",
+            passive=self.is_passive,
+            blocks_sent=self.observer.blocks_sent,
+            blocks_received=self._mail.received,
+            figures=self._home.figures() | {"outbox": self._frontier.exchange.kept()},
+            beat=self._beats,
+            server=self._server,
+        )

@@ -1,0 +1,69 @@
+"""The company that a gatherer keeps: what it asks of its side at the whiteboard, a team's or a seed-server's."""
+
+from typing import Protocol
+
+from gcs.core.page import PageRecord
+from gcs.core.report import Share
+from gcs.core.tuples import PlanPosted
+from gcs.ports.frontier import Entry
+from gcs.roles.gatherer.home import Home
+from gcs.roles.gatherer.observer import Observer
+
+
+class Company(Protocol):
+    """See `team.Team` and `client.Client`."""
+
+    observer: Observer
+    #: we want to hand over what we have, and go
+    leaving: bool
+    #: requests that may be under way at once; 0 for as many as the settings say
+    connections: int
+
+    async def startup(self, home: Home) -> None:
+        """Go on as the last commit left it."""
+
+    async def shutdown(self, share: Share | None) -> None:
+        """Stop listening, and account for what we did."""
+
+    async def relieved(self) -> None:
+        """Returns when we want to leave and may."""
+
+    @property
+    def epoch(self) -> int:
+        """Of the plan that we route by."""
+
+    @property
+    def superpages(self) -> int:
+        """How many we own."""
+
+    @property
+    def known_plan(self) -> PlanPosted | None:
+        """The newest plan that we know of."""
+
+    @property
+    def has_uncommitted(self) -> bool:
+        """Whether a commit would let something go out, be acked or be said."""
+
+    def may_fetch(self) -> bool:
+        """Whether we may start requests."""
+
+    def begin(self, now: float) -> list[Entry]:
+        """Take in what the whiteboard brought; returns entries for our frontier."""
+
+    def route(self, entries: list[Entry]) -> list[Entry]:
+        """Those of the entries that are ours."""
+
+    def queued(self, entries: list[Entry]) -> None:
+        """These are new in our frontier."""
+
+    def recorded(self, record: PageRecord, elapsed_s: float) -> None:
+        """A page of ours is done; its links are about to be admitted."""
+
+    def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
+        """The robots.txt of a host."""
+
+    def before_commit(self) -> None:
+        """Put what leaves into the outbox, so that the commit holds it."""
+
+    def after_commit(self) -> None:
+        """The commit is durable."""

@@ -1,0 +1,5 @@
+"""The seed-server of WEB-SAILOR: it keeps every URL and decides who fetches what; its clients only fetch."""
+
+from gcs.roles.seedserver.server import SeedServer
+
+__all__ = ["SeedServer"]

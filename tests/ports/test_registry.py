@@ -1,0 +1,133 @@
+"""The URL-Registry against a plain dictionary, and through a crash."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from gcs.core.ordering import ORDERS
+from gcs.core.tuples import Link
+from gcs.ports.registry import Registry, State
+
+BACKLINK = ORDERS["backlink"]
+domains, clients, numbers = st.sampled_from(["com", "edu"]), st.sampled_from(["a", "b"]), st.integers(0, 9)
+
+
+class RegistryMachine(RuleBasedStateMachine):
+    """Every operation, with commits and reopenings between, against the obvious model."""
+
+    @initialize()
+    def open(self) -> None:
+        self.directory = TemporaryDirectory()
+        self.registry = Registry(Path(self.directory.name), BACKLINK, fsync=False)
+        self.worth: dict[str, float] = {}
+        self.state: dict[str, tuple[State, str]] = {}
+        self.saved = ({}, {})
+        self.registry.commit()
+
+    def teardown(self) -> None:
+        if hasattr(self, "registry"):
+            self.registry.close()
+            self.directory.cleanup()
+
+    @rule(domain=domains, number=numbers, weight=st.integers(0, 3))
+    def add(self, domain: str, number: int, weight: int) -> None:
+        url = f"http://x.{domain}/{number}"
+        new = self.registry.add([(Link(url, weight), domain)])
+        assert new == (url not in self.worth)
+        self.worth[url] = self.worth.get(url, 0) + weight
+        self.state.setdefault(url, (State.HELD, ""))
+
+    @rule(domain=domains, client=clients, most=st.integers(1, 4))
+    def hand_out(self, domain: str, client: str, most: int) -> None:
+        held = [url for url, (state, _) in self.state.items() if state is State.HELD and f".{domain}/" in url]
+        nodes = self.registry.hand_out(domain, client, most)
+        assert len(nodes) == min(most, len(held))
+        worths = [node.worth for node in nodes]
+        assert worths == sorted((self.worth[url] for url in held), reverse=True)[: len(nodes)], "the most linked first"
+        for node in nodes:
+            assert self.state[node.url] == (State.HELD, "")
+            self.state[node.url] = (State.OUT, client)
+
+    @rule(domain=domains, number=numbers)
+    def visit(self, domain: str, number: int) -> None:
+        url = f"http://x.{domain}/{number}"
+        fresh = url in self.state and self.state[url][0] is not State.VISITED
+        assert self.registry.visited([url]) == fresh
+        if fresh:
+            self.state[url] = (State.VISITED, "")
+
+    @rule(client=clients)
+    def take_back(self, client: str) -> None:
+        out = [url for url, state in self.state.items() if state == (State.OUT, client)]
+        assert {node.url for node in self.registry.in_hands_of(client)} == set(out)
+        assert self.registry.take_back(client) == len(out)
+        self.state |= dict.fromkeys(out, (State.HELD, ""))
+
+    @rule()
+    def commit(self) -> None:
+        self.registry.commit()
+        self.saved = (dict(self.worth), dict(self.state))
+
+    @rule()
+    def reopen(self) -> None:
+        self.registry.close()
+        self.registry = Registry(Path(self.directory.name), BACKLINK, fsync=False)
+        self.worth, self.state = (dict(part) for part in self.saved)
+
+    @invariant()
+    def counts_and_nodes_agree(self) -> None:
+        if not hasattr(self, "registry"):
+            return
+        counts = self.registry.counts()
+        for domain in ("com", "edu"):
+            states = [state for url, (state, _) in self.state.items() if f".{domain}/" in url]
+            if states:
+                count = counts[domain]
+                assert (count.held, count.out, count.visited) == tuple(map(states.count, State))
+        for url, worth in self.worth.items():
+            node = self.registry.node(url)
+            assert node is not None
+            assert (node.worth, (node.state, node.client)) == (worth, self.state[url])
+
+
+RegistryMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=30)
+TestRegistry = RegistryMachine.TestCase
+
+
+def test_registry_survives_kill_9_with_what_was_committed(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    assert child.stdout
+    committed = 0
+    for line in child.stdout:
+        committed = int(line)
+        if committed >= 5:
+            break
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    registry = Registry(tmp_path, BACKLINK)
+    assert registry.counts()["com"].held >= 10 * committed
+    assert len(registry.hand_out("com", "a", 10_000)) == registry.counts()["com"].out
+    registry.close()
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from gcs.core.ordering import ORDERS
+from gcs.core.tuples import Link
+from gcs.ports.registry import Registry
+registry = Registry(Path(sys.argv[1]), ORDERS["backlink"])
+for turn in range(10_000):
+    registry.add((Link(f"http://x.com/{turn}/{n}", n), "com") for n in range(10))
+    registry.commit()
+    print(turn + 1, flush=True)
+"""
