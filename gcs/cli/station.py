@@ -63,7 +63,7 @@ async def _serve(
     place, crawl = await locate(output, url, crawl)
     space = await open_space(place, crawl=crawl, name="station", settings=SpaceSettings(patience_s=PATIENCE_S))
     token, key = fresh_key()
-    serving = Station(space, address, keys=[*keys, key], names=names)
+    serving = Station(space, crawl, address, keys=[*keys, key], names=names)
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)

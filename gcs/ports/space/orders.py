@@ -26,15 +26,25 @@ class _Rules(msgspec.Struct):
     urls: Rules = Rules()
 
 
+class TooLateError(UsageError):
+    """The crawl has ended, or is about to: it takes no orders."""
+
+
 async def order(space: Space, state: CrawlState, by: str) -> None:
     """Let the crawl pause, go on or stop."""
-    await _charter(space)
-    await space.out(Control(state, by, "stopped" if state is CrawlState.STOPPING else ""))
+    wanted = Control(state, by, "stopped" if state is CrawlState.STOPPING else "")
+    for _ in range(TRIES):
+        await _charter(space)
+        control = await _control(space)
+        if control.state is state or not (await space.out(wanted, given=Holds(control))).refused:
+            return
+    raise SpaceError("the state of this crawl is being changed by others all the time: try again")
 
 
 async def call_rebalance(space: Space, by: str) -> None:
     """Ask the leader to share the work anew."""
     await _charter(space)
+    await _control(space)
     await space.out(RebalanceCall(by, "asked by a user"), to="leader")
 
 
@@ -42,6 +52,7 @@ async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
     """Add seeds, as people write them; returns them as canonical URLs."""
     for _ in range(TRIES):
         charter = await _charter(space)
+        await _control(space)
         rules = msgspec.json.decode(charter.settings, type=_Rules).urls
         seeds = list(dict.fromkeys(_seed(text, rules) for text in texts))
         everything = list(dict.fromkeys([*charter.seeds, *seeds]))
@@ -64,3 +75,14 @@ async def _charter(space: Space) -> Charter:
     if charter is None:
         raise SpaceError("there is no such crawl at this whiteboard")
     return charter
+
+
+async def _control(space: Space) -> Control:
+    control = await space.read(template(Control))
+    if control is None:
+        raise SpaceError("there is no such crawl at this whiteboard")
+    if control.state in (CrawlState.STOPPING, CrawlState.DONE):
+        raise TooLateError(
+            f"the crawl is {control.state}: it takes no orders; gcs crawl on its directory goes on with it"
+        )
+    return control

@@ -31,7 +31,7 @@ KEY = web.RequestKey("key", Access)
 #: who asks, as a handler finds it in its request
 CALLER = web.RequestKey("caller", str)
 #: what the caller may do
-ROLES = web.RequestKey("roles", frozenset)
+ROLES = web.RequestKey("roles", frozenset[Role])
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: what every answer says: nothing from elsewhere, in no frame, no guessing of types
@@ -73,6 +73,11 @@ class Doorman:
     def update(self, posted: Iterable[Access]) -> None:
         """These tokens are on the whiteboard now; others are revoked."""
         self._keys = (*self._own_keys, *posted)
+
+    def allows(self, request: web.Request, role: Role) -> bool:
+        """Whether the caller of a request may do this now: a token may have been revoked since it came in."""
+        roles = self._caller(request)[1]
+        return roles is not None and role in roles
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:

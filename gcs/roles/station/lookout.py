@@ -2,50 +2,46 @@
 
 Whoever asks the station is answered from here, so that a hundred open pages ask the whiteboard no more than one does.
 
-Invariant: a look reads; it changes nothing. If the whiteboard cannot be reached the last look stays, and says how old
-it is. It must not know HTTP.
+Invariant: a look reads; it changes nothing. If the whiteboard cannot be reached the last look stays, and says when it
+was. It must not know HTTP.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from gcs.core.template import template
-from gcs.core.tuples import Access, Charter, Control, Leader, Member, PlanPosted
+from gcs.core.plan import Plan
+from gcs.core.report import Report
+from gcs.core.series import Sample, Series
+from gcs.core.treemap import Point, Tile, tile
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.port import Space
+from gcs.roles.station import views
+from gcs.roles.station.board import Board, read_board
+from gcs.roles.station.values import Errors, History, Links, Pages, Rebalances, Status
 
 #: seconds between two looks
 LOOK_S = 1.0
+#: seconds over which the rate is taken that the end of the crawl is foretold by
+RATE_S = 60.0
 
 events = Events("station")
-
-
-@dataclass(frozen=True, slots=True)
-class Board:
-    """What hangs on the board of a crawl."""
-
-    #: seconds since the epoch
-    at: float = 0.0
-    charter: Charter | None = None
-    control: Control | None = None
-    leader: Leader | None = None
-    plan: PlanPosted | None = None
-    members: tuple[Member, ...] = ()
-    keys: tuple[Access, ...] = ()
 
 
 class Lookout:
     """Looks, and tells who listens."""
 
-    def __init__(self, space: Space, clock: Callable[[], float] = time.time) -> None:
-        self._space, self._clock = space, clock
-        self._listeners: list[Callable[[Board], None]] = []
-        self.board = Board()
+    def __init__(self, space: Space, crawl: str, clock: Callable[[], float] = time.time) -> None:
+        self._space, self._crawl, self._clock = space, crawl, clock
+        self._listeners: list[Callable[[], None]] = []
+        self._plan: tuple[bytes, Plan] | None = None
+        self._points: list[Point] | None = None
+        self._series = Series()
+        self._now = Sample(0.0)
+        self.board = Board(crawl)
 
-    def listen(self, listener: Callable[[Board], None]) -> None:
+    def listen(self, listener: Callable[[], None]) -> None:
         """Call this after each look."""
         self._listeners.append(listener)
 
@@ -56,23 +52,71 @@ class Lookout:
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
+            await asyncio.sleep(LOOK_S)
             try:
                 await self.look()
             except SpaceError as error:
                 events.warning("unreachable", reason=str(error))
-            await asyncio.sleep(LOOK_S)
 
     async def look(self) -> None:
         """Look once."""
-        space = self._space
-        self.board = Board(
-            at=self._clock(),
-            charter=await space.read(template(Charter)),
-            control=await space.read(template(Control)),
-            leader=await space.read(template(Leader)),
-            plan=await space.read(template(PlanPosted)),
-            members=tuple(await space.scan(template(Member))),
-            keys=tuple(await space.scan(template(Access))),
-        )
+        self.board = board = await read_board(self._space, self._crawl, self._clock())
+        self._points = None
+        if board.plan is not None and (self._plan is None or self._plan[0] != board.plan.plan):
+            self._plan = board.plan.plan, Plan.decode(board.plan.plan)
+        if board.members:
+            self._now = self._series.add(*views.sample(board, self.report))
         for listener in self._listeners:
-            listener(self.board)
+            listener()
+
+    # -- what there is to see ------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """How the crawl stands."""
+        plan = self._plan[1] if self._plan and self.board.plan else None
+        return views.status(self.board, plan, self.report, self._now, self._urls_per_s())
+
+    @property
+    def report(self) -> Report:
+        """The report as it would be now."""
+        return views.report(self.board)
+
+    @property
+    def history(self) -> History:
+        """The figures over time."""
+        return History(self._series.step_s, self._series.points())
+
+    @property
+    def links(self) -> Links:
+        """Who sends links to whom."""
+        return views.links(self.board)
+
+    @property
+    def rebalances(self) -> Rebalances:
+        """The plans of the crawl."""
+        return views.rebalances(self.board)
+
+    @property
+    def errors(self) -> Errors:
+        """Failures by kind and host."""
+        return views.errors(self.board, self.report)
+
+    @property
+    def pages(self) -> Pages:
+        """Pages stored lately."""
+        return views.pages(self.board)
+
+    def tree(self, path: str, levels: int, most: int) -> Tile:
+        """A part of the URL tree."""
+        if self._points is None:
+            self._points = views.points(self.board)
+        return tile(self._points, path, levels=levels, most=most)
+
+    def _urls_per_s(self) -> float:
+        """URLs dealt with per second, lately."""
+        points = [point for point in self._series.points() if point.at >= self.board.at - RATE_S]
+        if len(points) < 2 or points[-1].at - points[0].at < LOOK_S:
+            return 0.0
+        first, last = points[0], points[-1]
+        return max((last.known - last.queued) - (first.known - first.queued), 0) / (last.at - first.at)

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
+from gcs.ports.space.orders import TooLateError
 
 events = Events("station")
 
@@ -35,6 +36,8 @@ async def explain(request: web.Request, handler) -> web.StreamResponse:  # type:
     except web.HTTPException as error:
         kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
         return problem(error.status, error.reason, kept)
+    except TooLateError as error:
+        return problem(409, str(error))
     except (UsageError, msgspec.DecodeError) as error:
         return problem(400, str(error))
     except SpaceError as error:

@@ -13,7 +13,7 @@ from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
 from gcs.roles.station.app import make_app
 from gcs.roles.station.doorman import Doorman
-from gcs.roles.station.lookout import Board, Lookout
+from gcs.roles.station.lookout import Lookout
 
 #: seconds that requests under way get at the end
 END_S = 2.0
@@ -47,13 +47,15 @@ class Station:
     """One station, at one whiteboard."""
 
     def __init__(
-        self, space: Space, address: Address, *, keys: Iterable[Access] = (), names: Sequence[str] = ()
+        self, space: Space, crawl: str, address: Address, *, keys: Iterable[Access] = (), names: Sequence[str] = ()
     ) -> None:
         self._wanted = address
         self._doorman = Doorman(address.host, keys=keys, names=names)
-        self._lookout = Lookout(space)
+        self._lookout = Lookout(space, crawl)
         self._lookout.listen(self._see)
-        self._runner = web.AppRunner(make_app(self._doorman, self._lookout), access_log=None, shutdown_timeout=END_S)
+        self._runner = web.AppRunner(
+            make_app(self._doorman, self._lookout, space), access_log=None, shutdown_timeout=END_S
+        )
         self._task: asyncio.Task[None] | None = None
         self.address = address
 
@@ -78,5 +80,5 @@ class Station:
             await end([self._task])
         await self._runner.cleanup()
 
-    def _see(self, board: Board) -> None:
-        self._doorman.update(board.keys)
+    def _see(self) -> None:
+        self._doorman.update(self._lookout.board.keys)

@@ -1,0 +1,189 @@
+// The panels: each shows one value of the API.
+
+import { $, h, keep, link, s, say } from "./dom.js";
+import { ago, axisTime, brief, bytes, count, duration, percent, time } from "./format.js";
+import { colour } from "./owners.js";
+
+const SHOWN_PLANS = 8;
+
+// -- how it stands ------------------------------------------------------------------------------------
+
+export function outlook({ outlook: found, state }) {
+  const ends = state === "done";
+  say($("explored"), percent(found.fraction));
+  say($("explored-bounds"), ends || found.low === found.high ? "" : `between ${percent(found.low)} and ${percent(found.high)}`);
+  const left = ends ? "finished" : found.eta_s === null ? (state === "paused" ? "paused" : "not known yet") : `${duration(found.eta_s)} left`;
+  say($("eta"), left);
+  const known = !ends && found.eta_s !== null && state === "running";
+  say($("eta-bounds"), known ? `${duration(found.soonest_s)} to ${found.latest_s === null ? "much longer" : duration(found.latest_s)}` : "");
+  $("progress-fill").style.width = `${100 * found.fraction}%`;
+  $("progress-band").style.width = `${100 * found.high}%`;
+  $("progress").setAttribute("aria-valuenow", Math.round(100 * found.fraction));
+}
+
+export function figures({ report, now, team, helpers }) {
+  const rows = [
+    ["Pages", count(report.pages), `${bytes(report.bytes)}`],
+    ["Pages per second", brief(now.pages_per_s), `${bytes(now.bytes_per_s)}/s`],
+    ["Queued", count(now.queued), `${count(now.known)} known`],
+    ["Failed", count(report.failed), `${count(report.denied_by_robots)} denied by robots.txt`],
+    ["Exchanged", brief(report.exchanged_urls), `${report.urls_per_page.toFixed(2)} URLs a page`],
+    ["Gatherers", count(team.length), helpers.length === 1 ? "1 helper" : `${count(helpers.length)} helpers`],
+  ];
+  keep($("figures"), rows, ([name]) => name,
+    ([name]) => h("div", {}, h("dt", {}, name), h("dd", { class: "value" }), h("dd", { class: "detail" })),
+    (node, [, value, detail]) => {
+      say(node.children[1], value);
+      say(node.children[2], detail);
+    });
+}
+
+// -- team ---------------------------------------------------------------------------------------------
+
+const chip = (name) => h("span", { class: "key", style: { background: colour(name) } });
+
+export function team({ team: rows }) {
+  keep($("team").tBodies[0], rows, (row) => row.gatherer,
+    (row) => h("tr", {},
+      h("th", { scope: "row" }, chip(row.gatherer), row.gatherer, h("span", { class: "leads" }, "leads")),
+      h("td", {}, h("span", { class: "pill" })),
+      ...[0, 1, 2].map(() => h("td", { class: "number" })),
+      h("td", {}, h("span", { class: "meter" }, h("span", {}, h("span")), h("span", {}))),
+      ...[0, 1, 2, 3, 4].map(() => h("td", { class: "number" }))),
+    (node, row) => {
+      const cells = node.children;
+      cells[0].lastElementChild.hidden = !row.leads;
+      cells[1].firstElementChild.dataset.state = row.state;
+      say(cells[1].firstElementChild, row.state);
+      say(cells[2], count(row.pages));
+      say(cells[3], brief(row.pages_per_s));
+      say(cells[4], count(row.queued));
+      const [bar, text] = cells[5].firstElementChild.children;
+      bar.firstElementChild.style.width = `${100 * row.busy}%`;
+      say(text, percent(row.busy));
+      [row.in_flight, row.superpages, row.inbox, row.outbox].forEach((value, at) => say(cells[6 + at], count(value)));
+      say(cells[10], row.settled ? String(row.epoch) : `${row.epoch} …`);
+    });
+}
+
+export function links({ gatherers, sent }) {
+  const table = $("links");
+  if (!gatherers.length) return table.replaceChildren();
+  const most = Math.max(1, ...sent.flat());
+  const cell = (row, column) => {
+    const urls = sent[row][column];
+    if (row === column) return h("td", { class: "self" }, "·");
+    const heat = urls ? 0.08 + 0.5 * (Math.log1p(urls) / Math.log1p(most)) : 0;
+    const shade = urls ? { background: `rgb(var(--heat) / ${heat.toFixed(3)})` } : {};
+    return h("td", { style: shade, title: `${gatherers[row]} → ${gatherers[column]}: ${count(urls)} URLs` }, brief(urls));
+  };
+  table.replaceChildren(
+    h("thead", {}, h("tr", {}, h("td", { class: "self" }), ...gatherers.map((name) => h("th", { scope: "col" }, chip(name), name)))),
+    h("tbody", {}, ...gatherers.map((name, row) =>
+      h("tr", {}, h("th", { scope: "row" }, chip(name), name), ...gatherers.map((_, column) => cell(row, column))))),
+  );
+}
+
+// -- rebalances ---------------------------------------------------------------------------------------
+
+function timeline(plans, now) {
+  const place = $("timeline");
+  const width = place.clientWidth;
+  if (!plans.length || !width) return place.replaceChildren();
+  const first = Math.min(...plans.map((plan) => plan.at));
+  const span = Math.max(now - first, 10);
+  const x = (at) => 14 + ((at - first) / span) * (width - 28);
+  const middle = 26;
+  const dots = plans.map((plan) => {
+    const open = plan.committed_at === null;
+    return s("circle", { cx: x(plan.at), cy: middle, r: 5 + 11 * Math.sqrt(plan.moved), class: open ? "open" : "", opacity: 0.9 },
+      s("title", {}, `plan ${plan.epoch}, ${time(plan.at)}: ${plan.reason}, ${percent(plan.moved)} moved`));
+  });
+  const label = plans.length === 1 ? "1 plan" : `${plans.length} plans`;
+  place.replaceChildren(
+    s("svg", { role: "img", "aria-label": `${label} since ${time(first)}`, viewBox: `0 0 ${width} 64` },
+      s("line", { class: "axis", x1: 4, x2: width - 4, y1: middle, y2: middle }), ...dots,
+      s("text", { x: 4, y: 60 }, axisTime(first, span)), s("text", { x: width - 4, y: 60, "text-anchor": "end" }, axisTime(now, span))),
+  );
+}
+
+const who = (name) => h("span", {}, chip(name), name);
+
+export function rebalances({ rebalances: plans }, now) {
+  timeline(plans, now);
+  const place = $("rebalances");
+  keep(place, plans.slice(0, SHOWN_PLANS), (plan) => `${plan.epoch}`,
+    (plan) => h("li", {}, h("details", {},
+      h("summary", {}, h("span", { class: "epoch" }, String(plan.epoch)), h("span", { class: "why" }), h("span", { class: "when" })),
+      h("ul", {}))),
+    (node, plan) => {
+      const [summary, list] = node.firstElementChild.children;
+      const lost = plan.lost && plan.epoch > 1 ? `, ${count(plan.lost)} ranges lost` : "";
+      const moved = plan.moved ? `${percent(plan.moved)} of the work moved` : "nothing moved";
+      say(summary.children[1], `${reason(plan.reason)} · ${moved}${lost}`);
+      const took = plan.committed_at === null ? "handing over" : plan.transfers.length ? `handed over in ${duration(plan.committed_at - plan.at)}` : "settled";
+      say(summary.children[2], `${time(plan.at)} · ${took}`);
+      if (list.childElementCount) return;
+      list.append(
+        ...plan.transfers.slice(0, 12).map((each) =>
+          h("li", {}, who(each.loser), " → ", who(each.winner), `: ${count(each.ranges)} ${each.ranges === 1 ? "range" : "ranges"} `,
+            h("span", { class: "muted" }, each.places.join(", ") + (each.ranges > each.places.length ? " …" : "")))),
+        h("li", { class: "muted" }, `${count(plan.superpages)} superpages for ${plan.gatherers.join(", ")}`),
+      );
+    });
+  if (!plans.length) place.replaceChildren(h("li", { class: "empty" }, "No plan yet."));
+}
+
+const reason = (text) => (text === "first" ? "first plan" : text);
+
+// -- helpers, pages, errors ---------------------------------------------------------------------------
+
+export function helpers({ helpers: rows }, now) {
+  const place = $("helpers");
+  if (!rows.length) {
+    if (!place.querySelector(".empty")) {
+      place.replaceChildren(h("li", { class: "empty" }, "None now. ", h("code", {}, "gcs helper"), " lends a machine."));
+    }
+    return;
+  }
+  place.querySelector(".empty")?.remove();
+  keep(place, rows, (row) => row.helper,
+    (row) => h("li", {}, h("strong", {}, row.helper), h("span", { class: "rate" }), h("span", { class: "muted" }), h("span", { class: "muted" })),
+    (node, row) => {
+      say(node.children[1], `${brief(row.pages_per_s)} pages/s`);
+      say(node.children[2], [row.means, row.place || "anywhere", `${count(row.connections)} at once`].join(" · "));
+      say(node.children[3], `${count(row.pages)} pages${row.since ? `, ${duration(Math.max(now - row.since, 0))}` : ""}`);
+    });
+}
+
+export function pages({ pages: rows }, now) {
+  const place = $("pages");
+  if (!rows.length) return place.replaceChildren(h("li", { class: "empty" }, "No page yet."));
+  place.querySelector(".empty")?.remove();
+  keep(place, rows.slice(0, 10), (page) => page.url,
+    (page) => h("li", {},
+      link(page.url, page.title || page.url),
+      h("p", { class: "url" }, page.url),
+      h("p", { class: "summary" }, page.summary),
+      h("p", { class: "meta" }, who(page.gatherer), h("span", {}, bytes(page.bytes)), h("span", {}, duration(page.elapsed_s)),
+        h("span", {}, `${count(page.outlinks)} links`), h("span", {}, `depth ${page.depth}`),
+        page.language ? h("span", {}, page.language) : null, page.helper ? h("span", {}, `by ${page.helper}`) : null, h("span", { "data-ago": "" }))),
+    (node, page) => say(node.querySelector("[data-ago]"), ago(page.fetched_at, now)));
+}
+
+export function errors({ kinds, hosts }, now) {
+  keep($("kinds"), Object.entries(kinds), ([kind]) => kind, () => h("li"), (node, [kind, urls]) => say(node, `${kind} ${count(urls)}`));
+  const place = $("errors");
+  if (!hosts.length) return place.replaceChildren(h("li", { class: "empty" }, "None."));
+  place.querySelector(".empty")?.remove();
+  const most = hosts[0].failed;
+  keep(place, hosts.slice(0, 12), (host) => host.host,
+    (host) => h("li", {}, h("strong", {}, host.host), h("span", { class: "count" }),
+      h("span", { class: "bar-line" }, h("span")), h("span", { class: "muted" }), h("span", { class: "muted" })),
+    (node, host) => {
+      say(node.children[1], count(host.failed));
+      node.children[2].firstElementChild.style.width = `${(100 * host.failed) / most}%`;
+      say(node.children[3], `${host.kind} · ${host.url}`);
+      say(node.children[4], ago(host.at, now));
+    });
+}

@@ -1,0 +1,197 @@
+// The URL tree as a squarified treemap. A tile is a button: click or Enter goes down, the crumbs go up.
+
+import { get } from "./api.js";
+import { $, h, hideTip, keep, say, showTip } from "./dom.js";
+import { brief, count, percent } from "./format.js";
+import { colour, paint } from "./owners.js";
+
+const HEAD = 21;
+const GAP = 2;
+
+/** Rectangles of the sizes given, near to squares (Bruls, Huizing and van Wijk). */
+export function squarify(sizes, box) {
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  if (!total || box.width <= 0 || box.height <= 0) return sizes.map(() => ({ ...box, width: 0, height: 0 }));
+  const scale = (box.width * box.height) / total;
+  const areas = sizes.map((size) => size * scale);
+  const places = [];
+  let { x, y, width, height } = box;
+  let row = [];
+  const worst = (areasOfRow, side) => {
+    const sum = areasOfRow.reduce((a, b) => a + b, 0);
+    return Math.max(...areasOfRow.map((area) => Math.max((side * side * area) / (sum * sum), (sum * sum) / (side * side * area))));
+  };
+  const lay = () => {
+    const sum = row.reduce((a, b) => a + b, 0);
+    const upright = width >= height;
+    const depth = upright ? sum / height : sum / width;
+    let at = upright ? y : x;
+    for (const area of row) {
+      const long = area / depth || 0;
+      places.push(upright ? { x, y: at, width: depth, height: long } : { x: at, y, width: long, height: depth });
+      at += long;
+    }
+    if (upright) [x, width] = [x + depth, width - depth];
+    else [y, height] = [y + depth, height - depth];
+    row = [];
+  };
+  for (const area of areas) {
+    const side = Math.min(width, height);
+    if (row.length && worst([...row, area], side) > worst(row, side)) lay();
+    row.push(area);
+  }
+  if (row.length) lay();
+  return places;
+}
+
+export class Treemap {
+  constructor() {
+    this.place = $("treemap");
+    this.path = "";
+    this.root = null;
+    this.trail = [{ path: "", name: "the web" }];
+    new ResizeObserver(() => this.draw()).observe(this.place);
+    this.place.addEventListener("click", (event) => this.enter(event));
+    this.place.addEventListener("pointermove", (event) => this.point(event));
+    this.place.addEventListener("pointerleave", hideTip);
+    this.place.addEventListener("focusin", (event) => this.describe(event.target));
+    this.place.addEventListener("focusout", hideTip);
+    this.place.addEventListener("keydown", (event) => {
+      if ((event.key === "Escape" || event.key === "Backspace") && this.trail.length > 1) this.go(this.trail.length - 2);
+    });
+  }
+
+  async refresh() {
+    const path = this.path;
+    const root = await get(`/api/tree?${new URLSearchParams({ path, levels: 2, most: 48 })}`);
+    if (path !== this.path) return; // gone elsewhere meanwhile
+    this.root = root;
+    this.draw();
+  }
+
+  async go(at) {
+    this.trail = this.trail.slice(0, at + 1);
+    this.path = this.trail[at].path;
+    hideTip();
+    await this.refresh();
+    this.place.querySelector("button")?.focus({ preventScroll: true });
+  }
+
+  enter(event) {
+    const tile = event.target.closest("[data-path]");
+    if (!tile) return;
+    this.trail.push({ path: tile.dataset.path, name: tile.dataset.name });
+    this.go(this.trail.length - 1);
+  }
+
+  draw() {
+    this.crumbs();
+    const { clientWidth: width, clientHeight: height } = this.place;
+    if (!this.root || !width) return;
+    const tiles = [];
+    const shown = this.root.children.filter((child) => child.urls > 0);
+    const box = { x: 0, y: 0, width, height };
+    if (!shown.length && this.root.urls) tiles.push({ node: this.root, box, leaf: true, alone: true });
+    squarify(shown.map((child) => child.urls), box).forEach((place, at) => this.lay(shown[at], place, tiles));
+    keep(this.place, tiles, (tile) => this.key(tile), (tile) => this.make(tile), (node, tile) => this.update(node, tile));
+    this.empty(!tiles.length);
+  }
+
+  key({ node, leaf, alone }) {
+    return `${leaf ? "leaf" : "group"}|${alone ? "alone" : ""}|${node.path}|${node.name}`;
+  }
+
+  empty(isEmpty) {
+    const note = this.place.querySelector(".empty");
+    if (isEmpty && !note) this.place.append(h("p", { class: "empty", style: { padding: "18px" } }, "Nothing is known yet."));
+    if (!isEmpty) note?.remove();
+  }
+
+  lay(node, place, tiles) {
+    const box = { x: place.x + GAP / 2, y: place.y + GAP / 2, width: place.width - GAP, height: place.height - GAP };
+    const below = (node.children ?? []).filter((child) => child.urls > 0);
+    const isGroup = below.length > 1 && box.width > 84 && box.height > 64;
+    tiles.push({ node, box, leaf: !isGroup });
+    if (!isGroup) return;
+    const inner = { x: box.x + GAP, y: box.y + HEAD, width: box.width - 2 * GAP, height: box.height - HEAD - GAP };
+    squarify(below.map((child) => child.urls), inner).forEach((at, index) => {
+      const small = { x: at.x + 0.5, y: at.y + 0.5, width: at.width - 1, height: at.height - 1 };
+      if (small.width > 3 && small.height > 3) tiles.push({ node: below[index], box: small, leaf: true, inside: true });
+    });
+  }
+
+  make({ node, leaf }) {
+    return h(
+      "button",
+      { type: "button", class: `tile ${leaf ? "leaf" : "group"}` },
+      h("span", { class: "done" }),
+      h("span", { class: "label" }, h("span", {}), h("small", {})),
+    );
+  }
+
+  update(button, { node, box, leaf, alone }) {
+    const { x, y, width, height } = box;
+    Object.assign(button.style, { left: `${x}px`, top: `${y}px`, width: `${Math.max(width, 0)}px`, height: `${Math.max(height, 0)}px` });
+    button.style.background = leaf ? paint(node.owners) : "var(--group)";
+    const [done, label] = button.children;
+    done.style.height = leaf ? `${100 * (1 - node.queued / Math.max(node.urls, 1))}%` : "0";
+    const name = node.gathered ? `${count(node.gathered)} others` : node.name;
+    say(label.firstElementChild, name);
+    say(label.lastElementChild, leaf && height > 40 ? brief(node.urls) : "");
+    label.hidden = width < 34 || height < 20;
+    const goes = node.is_inner && !node.gathered && !alone;
+    if (goes) {
+      button.dataset.path = node.path;
+      button.dataset.name = node.name;
+    } else delete button.dataset.path;
+    button.tabIndex = goes ? 0 : -1;
+    const owners = Object.keys(node.owners).join(", ");
+    const text = `${name}: ${count(node.urls)} URLs, ${count(node.queued)} queued, owned by ${owners}`;
+    if (button.getAttribute("aria-label") !== text) button.setAttribute("aria-label", text);
+    button.tile = node;
+  }
+
+  crumbs() {
+    const key = this.trail.map((step) => step.path).join("\n");
+    if (this.shown === key) return;
+    this.shown = key;
+    const last = this.trail.length - 1;
+    $("crumbs").replaceChildren(
+      ...this.trail.flatMap((step, at) => [
+        at ? h("i", { "aria-hidden": "true" }, "›") : null,
+        at === last
+          ? h("span", { "aria-current": "location" }, step.name)
+          : h("button", { type: "button", onclick: () => this.go(at) }, step.name),
+      ]).filter(Boolean),
+    );
+  }
+
+  point(event) {
+    const tile = event.target.closest(".tile");
+    if (tile) this.tell(tile.tile, event.clientX, event.clientY);
+  }
+
+  describe(tile) {
+    if (!tile.tile || !tile.matches(":focus-visible")) return;
+    const { right, top } = tile.getBoundingClientRect();
+    this.tell(tile.tile, right, top);
+  }
+
+  tell(node, x, y) {
+    const owners = Object.entries(node.owners).sort((a, b) => b[1] - a[1]).slice(0, 6);
+    showTip(
+      x, y,
+      h("strong", {}, node.gathered ? `${count(node.gathered)} others` : node.name),
+      h("div", {}, `${count(node.urls)} URLs, ${percent(1 - node.queued / Math.max(node.urls, 1))} fetched`),
+      ...owners.map(([name, urls]) =>
+        h("div", {}, h("span", { class: "key", style: { background: colour(name) } }), `${name} ${percent(urls / Math.max(node.urls, 1))}`),
+      ),
+    );
+  }
+}
+
+/** The owners and their colours. */
+export function legend(names) {
+  keep($("legend"), names, (name) => name,
+    (name) => h("li", {}, h("span", { class: "key", style: { background: colour(name) } }), name), () => {});
+}

@@ -1,0 +1,178 @@
+"""Views: from what hangs on the board to the values of the API. Pure, and total: a board may lack anything."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from gcs.core import report as reports
+from gcs.core.outlook import outlook
+from gcs.core.plan import Plan
+from gcs.core.report import Report, Share
+from gcs.core.roster import rows
+from gcs.core.series import Counts, Sample
+from gcs.core.tally import Tally
+from gcs.core.treemap import Point, points_of
+from gcs.core.tuples import Control, CrawlState, Member
+from gcs.roles.station.board import Board
+from gcs.roles.station.values import (
+    Errors,
+    Helper,
+    HostErrors,
+    Links,
+    Page,
+    Pages,
+    Rebalance,
+    Rebalances,
+    Status,
+    Transfer,
+)
+
+#: pages and hosts that are shown
+MOST_PAGES, MOST_HOSTS = 30, 50
+
+
+def status(board: Board, plan: Plan | None, report: Report, now: Sample, urls_per_s: float) -> Status:
+    """How the crawl stands."""
+    explored = [(int(board.figure(bulletin.gatherer, "known")), bulletin.explored) for bulletin in board.bulletins] or [
+        (int(member.figures.get("known", 0)), (member.figures.get("explored", 0.0), 0.0, 1.0))
+        for member in board.members
+    ]
+    return Status(
+        crawl=board.crawl,
+        state=report.state,
+        at=board.at,
+        leader=board.leader.gatherer if board.leader else "",
+        epoch=board.plan.epoch if board.plan else 0,
+        superpages=len(plan.cuts) if plan else 0,
+        committed=bool(board.plan and board.plan.committed),
+        hot_pages=len(plan.hot_pages) if plan else 0,
+        mode=str(plan.mode) if plan else "",
+        seeds=len(board.charter.seeds) if board.charter else 0,
+        outlook=outlook(explored, now.known - now.queued, now.queued, urls_per_s),
+        now=now,
+        team=rows((member for member in board.members if member.state != "gone"), board.leader, dict(board.waiting)),
+        helpers=[
+            Helper(
+                beat.helper,
+                beat.place,
+                str(beat.means),
+                beat.connections,
+                beat.pages,
+                beat.bytes,
+                beat.pages_per_s,
+                beat.since,
+            )
+            for beat in sorted(board.helpers, key=lambda beat: beat.helper)
+        ],
+        report=report,
+    )
+
+
+def state_of(control: Control | None, members: Iterable[Member]) -> str:
+    """What the crawl does, in a word."""
+    anybody = any(member.state != "gone" for member in members)
+    if control is None:
+        return "waiting"
+    if control.state is CrawlState.DONE:
+        return "done"
+    if control.state is CrawlState.STOPPING:
+        return "stopping" if anybody else "stopped"
+    return str(control.state) if anybody else "waiting"
+
+
+def report(board: Board) -> Report:
+    """The report as it would be now; of a gatherer that has shown nothing yet, what its heartbeat says."""
+    shown = {bulletin.gatherer: msgspec.msgpack.decode(bulletin.share, type=Share) for bulletin in board.bulletins}
+    shares = [
+        shown.get(member.gatherer) or _share(member)
+        for member in sorted(board.members, key=lambda member: member.gatherer)
+    ]
+    built = reports.build(board.crawl, state_of(board.control, board.members), shares)
+    return msgspec.structs.replace(built, helpers=len(board.helpers))
+
+
+def sample(board: Board, report: Report) -> tuple[Sample, Counts]:
+    """The figures of this moment, from the heartbeats, which are newer than the bulletins."""
+    figures = [member.figures for member in board.members]
+
+    def total(name: str) -> int:
+        return int(sum(each.get(name, 0.0) for each in figures))
+
+    known = total("known")
+    explored = sum(each.get("explored", 0.0) * each.get("known", 0.0) for each in figures) / known if known else 0.0
+    point = Sample(
+        at=board.at,
+        pages=total("pages"),
+        queued=total("queued"),
+        known=known,
+        in_flight=total("in_flight"),
+        failed=report.failed,
+        explored=round(explored, 4),
+    )
+    return point, Counts(board.at, point.pages, total("bytes"))
+
+
+def links(board: Board) -> Links:
+    """Who sends links to whom."""
+    names = sorted({member.gatherer for member in board.members} | {each.gatherer for each in board.bulletins})
+    sent = {bulletin.gatherer: bulletin.sent for bulletin in board.bulletins}
+    return Links(names, [[sent.get(source, {}).get(target, 0) for target in names] for source in names])
+
+
+def rebalances(board: Board) -> Rebalances:
+    """The plans, the newest first."""
+    return Rebalances(
+        [
+            Rebalance(
+                epoch=note.epoch,
+                at=note.at,
+                reason=note.reason,
+                superpages=note.superpages,
+                gatherers=note.gatherers,
+                moved=note.moved,
+                transfers=[Transfer(move.loser, move.winner, move.ranges, move.places) for move in note.moves],
+                lost=note.lost,
+                committed_at=note.committed_at or None,
+            )
+            for note in sorted(board.notes, key=lambda note: -note.epoch)
+        ]
+    )
+
+
+def errors(board: Board, report: Report) -> Errors:
+    """Failures by kind and by host, a host that several gatherers share counted once."""
+    hosts: dict[str, HostErrors] = {}
+    for bulletin in board.bulletins:
+        for trouble in bulletin.troubles:
+            known = hosts.get(trouble.host)
+            failed = trouble.failed + (known.failed if known else 0)
+            others = known.gatherers if known else []
+            last = known if known and known.at > trouble.at else trouble
+            hosts[trouble.host] = HostErrors(
+                trouble.host, failed, last.kind, last.url, last.at, [*others, bulletin.gatherer]
+            )
+    worst = sorted(hosts.values(), key=lambda each: (-each.failed, each.host))[:MOST_HOSTS]
+    return Errors(dict(sorted(report.failures.items(), key=lambda item: (-item[1], item[0]))), worst)
+
+
+def pages(board: Board) -> Pages:
+    """The newest pages of all."""
+    found = [
+        Page(bulletin.gatherer, *msgspec.structs.astuple(glance))
+        for bulletin in board.bulletins
+        for glance in bulletin.recent
+    ]
+    return Pages(sorted(found, key=lambda page: (-page.fetched_at, page.url))[:MOST_PAGES])
+
+
+def points(board: Board) -> list[Point]:
+    """The URL tree, as the gatherers show it."""
+    return sorted(point for bulletin in board.bulletins for point in points_of(bulletin.gatherer, bulletin.patches))
+
+
+def _share(member: Member) -> Share:
+    figures = member.figures
+    known, queued, size_pages = (int(figures.get(name, 0)) for name in ("known", "queued", "pages"))
+    tally = Tally(pages=size_pages, size_bytes=int(figures.get("bytes", 0)))
+    explored = figures.get("explored", 0.0)
+    return Share(member.gatherer, tally, known, queued, size_pages, explored, figures.get("busy", 0.0), 0, member.epoch)
