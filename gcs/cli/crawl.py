@@ -37,6 +37,11 @@ from gcs.settings import Settings
     help="Gatherers, each a process; with --space 0 will do: the team is elsewhere, and we start it and wait.",
 )
 @click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of the team. [one of its own]")
+@click.option("--station", is_flag=True, help="Serve the page from which the crawl is watched and run.")
+@click.option(
+    "--listen", envvar="GCS_STATION_LISTEN", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
+    help="Where the station listens.",
+)  # fmt: skip
 @options.setting_options
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]"
@@ -53,6 +58,8 @@ def crawl(
     output: Path,
     gatherers: int,
     url: str | None,
+    station: bool,
+    listen: str,
     report: Path | None,
     log_level: str,
     log_json: bool,
@@ -69,8 +76,8 @@ def crawl(
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
     if recrawl and not memory.seeds:
         raise UsageError(f"{output}: there is no crawl here to ask again; leave --recrawl out")
-    if recrawl and (gatherers > 1 or url):
-        raise UsageError("--recrawl is for one gatherer as yet: leave out -n and --space")
+    if recrawl and (gatherers > 1 or url or station):
+        raise UsageError("--recrawl is for one gatherer as yet: leave out -n, --space and --station")
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = ask_contact(settings, seeds)
@@ -82,9 +89,9 @@ def crawl(
         return gatherer
 
     try:
-        if gatherers > 1 or url:
+        if gatherers > 1 or url or station:
             team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
-            crew = team.Crew(output, settings, seeds, gatherers, url, log_level)
+            crew = team.Crew(output, settings, seeds, gatherers, url, log_level, listen if station else None)
             memory.write(output, seeds, settings)
             outcome = team.run_crew(crew, progress=not as_json)
         else:

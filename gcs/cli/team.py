@@ -5,11 +5,12 @@ gatherer that dies is started again under its name and goes on from its disk; so
 """
 
 import asyncio
+import importlib
 import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import NoReturn
 
@@ -51,7 +52,14 @@ class Crew:
     """The processes of a team."""
 
     def __init__(
-        self, directory: Path, settings: Settings, seeds: list[str], count: int, url: str | None, log: str
+        self,
+        directory: Path,
+        settings: Settings,
+        seeds: list[str],
+        count: int,
+        url: str | None,
+        log: str,
+        listen: str | None = None,
     ) -> None:
         if url:
             parse(url)  # what is no address, no store or no expression is told before anything starts
@@ -60,7 +68,7 @@ class Crew:
         if settings.team.trigger:
             Expression(settings.team.trigger, NAMES)
         self._directory, self._settings, self._seeds, self._count = directory, settings, seeds, count
-        self._log = log
+        self._log, self._listen = log, listen
         self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)
         self._url = url or ""
         self._children: list[Child] = []
@@ -97,7 +105,8 @@ class Crew:
                 loop = asyncio.get_running_loop()
                 for number in (signal.SIGINT, signal.SIGTERM):
                     loop.add_signal_handler(number, self._interrupt)
-                figures = await self._report(await self._tend(show))
+                async with self._station():
+                    figures = await self._report(await self._tend(show))
             finally:
                 await self._space.close()
         finally:
@@ -113,6 +122,14 @@ class Crew:
             await open_crawl(space, self._settings, self._seeds, self._count)
         finally:
             await space.close()
+
+    def _station(self) -> AbstractAsyncContextManager[None]:
+        if self._listen is None:
+            return nullcontext()
+        stations = importlib.import_module("gcs.cli.station")  # an HTTP server is slow to load
+        crawl, listen = self._settings.crawl.name, self._listen
+        serving: AbstractAsyncContextManager[None] = stations.serving(self._url, crawl, listen)
+        return serving
 
     async def _tend(self, show: Callable[[Share], None] | None) -> str:
         """Watch over the team, and, apart from that, over the server: without it, watching the team has to wait."""

@@ -87,9 +87,7 @@ class Gatherer:
         self._finished: asyncio.Future[State] = asyncio.get_running_loop().create_future()
         self._pulse.start()
         if self.team:
-            dispatcher, admission, wake = self._dispatcher, self._admission, self._pulse.wake
-            home = Home(dispatcher, admission, self.tally.traffic, wake, self.is_quiet, self.figures)
-            await self.team.startup(home)
+            await self.team.startup(self._home())
             self._leaving = asyncio.create_task(self.team.relieved())
             self._leaving.add_done_callback(self._left)
         self._checkpoints.replay(self._clock())
@@ -104,6 +102,18 @@ class Gatherer:
         if self._resumes:
             events.info("resumed", pages=self.tally.pages, queued=self._frontier.queued())
         self._pulse.wake()
+
+    def _home(self) -> Home:
+        return Home(
+            dispatcher=self._dispatcher,
+            admission=self._admission,
+            traffic=self.tally.traffic,
+            wake=self._pulse.wake,
+            is_quiet=self.is_quiet,
+            figures=self.figures,
+            share=self.share,
+            explored=lambda: self._meter.explored.estimate(),
+        )
 
     async def shutdown(self) -> None:
         """Close everything in order; what is in flight stays queued for the next run."""

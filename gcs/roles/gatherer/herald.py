@@ -5,7 +5,8 @@ URL tree. Cost: a microsecond a page, and a few milliseconds a bulletin.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import msgspec
 
@@ -23,15 +24,28 @@ PAGES, TROUBLES, HOSTS, POINTS = 12, 25, 500, 400
 TITLE_CHARACTERS, SUMMARY_CHARACTERS, URL_CHARACTERS = 120, 240, 500
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a gatherer has to show; asked for only when a bulletin is due."""
+
+    epoch: int
+    share: Callable[[], Share]
+    explored: Callable[[], Estimate]
+    #: URLs sent to each of the others
+    sent: Mapping[str, int]
+    #: the URL tree in at most so many points
+    sample: Callable[[int], list[Patch]]
+
+
 class Herald:
-    """filled by: recorded, sent; emptied by: nobody, it forgets by itself."""
+    """filled by: recorded; emptied by: nobody, it forgets by itself."""
 
     def __init__(self, me: str) -> None:
         self._me = me
         self._recent: deque[Glance] = deque(maxlen=PAGES)
         self._troubles: dict[str, Trouble] = {}
-        self._sent: dict[str, int] = {}
         self._patches: list[Patch] = []
+        self._epoch = 0
         self._due_at = self._tree_due_at = 0.0
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
@@ -55,30 +69,21 @@ class Herald:
                 )
             )
 
-    def sent(self, to: str, urls: int) -> None:
-        """Foreign URLs leave for their owner."""
-        self._sent[to] = self._sent.get(to, 0) + urls
-
-    def adopted(self) -> None:
-        """Superpages have changed: the tree is shown anew soon."""
-        self._patches, self._tree_due_at = [], 0.0
-
-    def bulletin(
-        self, now: float, epoch: int, share: Share, explored: Estimate, patches: Callable[[int], list[Patch]]
-    ) -> Bulletin | None:
-        """The bulletin, if it is time for one; `patches` samples the tree in at most so many points."""
+    def bulletin(self, now: float, work: Work) -> Bulletin | None:
+        """The bulletin, if it is time for one."""
         if now < self._due_at:
             return None
         self._due_at = now + BULLETIN_S
-        if now >= self._tree_due_at:
-            self._tree_due_at, self._patches = now + TREE_S, patches(POINTS)
+        if now >= self._tree_due_at or work.epoch != self._epoch:
+            self._tree_due_at, self._epoch, self._patches = now + TREE_S, work.epoch, work.sample(POINTS)
+        explored = work.explored()
         worst = sorted(self._troubles.values(), key=lambda trouble: (-trouble.failed, trouble.host))[:TROUBLES]
         return Bulletin(
             gatherer=self._me,
-            epoch=epoch,
-            share=msgspec.msgpack.encode(share),
+            epoch=work.epoch,
+            share=msgspec.msgpack.encode(work.share()),
             explored=(explored.fraction, explored.low, explored.high),
-            sent=dict(self._sent),
+            sent=dict(work.sent),
             recent=list(self._recent),
             troubles=worst,
             patches=self._patches,

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gcs.core.admission import Admission
+from gcs.core.estimate import Estimate
+from gcs.core.report import Share
 from gcs.core.tally import Traffic
 from gcs.roles.gatherer.dispatcher import Dispatcher
 
@@ -22,3 +24,6 @@ class Home:
     is_quiet: Callable[[], bool]
     #: what the others may know of us
     figures: Callable[[], dict[str, float]]
+    #: our part of the report, and how much is explored by our own evidence
+    share: Callable[[], Share]
+    explored: Callable[[], Estimate]

@@ -38,6 +38,8 @@ class Mail:
         self._returned: list[Consumed] = []  # filled by restore and recall; emptied by returned
         self._new: list[tuple[int, str, Consumed]] = []  # in the outbox, not committed
         self.received = 0
+        #: URLs sent to each of the others, by this run
+        self.sent: dict[str, int] = {}
 
     def restore(self, gatherers: Container[str] | None) -> None:
         """Go on with the outbox as it was; without a plan (None), everything goes where it was going."""
@@ -79,6 +81,8 @@ class Mail:
         for to, item in items:
             packed = codec.encode(item)
             self.traffic.exchanged_bytes += len(packed)
+            if isinstance(item, UrlBlock):
+                self.sent[to] = self.sent.get(to, 0) + len(item.links)
             self._new.append((self._exchange.add_block(to, packed), to, item))
 
     def committed(self) -> None:

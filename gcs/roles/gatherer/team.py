@@ -30,6 +30,7 @@ from gcs.core.tuples import Statistics as StatisticsPosted
 from gcs.events import Events
 from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.space.port import Space
+from gcs.roles.gatherer.herald import BULLETIN_TTL_S, Herald, Work
 from gcs.roles.gatherer.holdings import Holdings
 from gcs.roles.gatherer.home import Home
 from gcs.roles.gatherer.leaving import is_alone, is_forgotten
@@ -63,6 +64,7 @@ class Team:
         self._mail = Mail(frontier.exchange, self.observer)
         self._standing = Standing(me, frontier)
         self._holdings = Holdings(me, frontier, self._mail, settings.block_urls, records)
+        self._herald = Herald(me)
         self._home: Home
         self._answered: Announcement | None = None
         self._beats = 0
@@ -191,6 +193,7 @@ class Team:
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A page of ours is done; its links are about to be admitted."""
         self._holdings.census.recorded(record, elapsed_s)
+        self._herald.recorded(record, elapsed_s)
         if record.outlinks:
             self._holdings.router.meet(record.outlinks)
 
@@ -250,8 +253,14 @@ class Team:
             return "blank"
         return "ghost" if self._ghost else "leaving" if self.leaving else "running"
 
+    def _tell_people(self) -> None:
+        work = Work(self.epoch, self._home.share, self._home.explored, self._mail.sent, self._holdings.census.patches)
+        if bulletin := self._herald.bulletin(time.monotonic(), work):
+            self.observer.post(bulletin, BULLETIN_TTL_S)
+
     def _member(self) -> Member:
         self._beats += 1
+        self._tell_people()
         return Member(
             gatherer=self.me,
             run=self._run,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from gcs.core.tuples import Access
-from gcs.errors import UsageError
+from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
@@ -61,7 +61,7 @@ class Station:
 
     async def startup(self) -> None:
         """Look once, then listen."""
-        await self._lookout.look()
+        await self._look()
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._wanted.host, self._wanted.port)
         try:
@@ -75,10 +75,18 @@ class Station:
         events.info("listening", url=self.address.url)
 
     async def shutdown(self) -> None:
-        """Let requests under way end, and close."""
+        """Show how it ended, let requests under way end, and close."""
         if self._task:
             await end([self._task])
+            await self._look()
         await self._runner.cleanup()
+
+    async def _look(self) -> None:
+        try:
+            async with asyncio.timeout(END_S):
+                await self._lookout.look()
+        except (SpaceError, TimeoutError) as error:
+            events.warning("unreachable", reason=str(error) or "no answer in time")
 
     def _see(self) -> None:
         self._doorman.update(self._lookout.board.keys)

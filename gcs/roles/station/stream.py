@@ -48,7 +48,7 @@ class Stream:
 
     def route(self) -> web.RouteDef:
         """For the application."""
-        return web.get("/api/events", needs(Role.VIEW)(self._serve), allow_head=False)
+        return web.get("/api/events", self._serve, allow_head=False)
 
     def _look(self) -> None:
         if self._readers:
@@ -63,6 +63,7 @@ class Stream:
         for topic, value in self._topics.items():
             self._events[topic] = b"event: %s\ndata: %s\n\n" % (topic.encode(), msgspec.json.encode(value()))
 
+    @needs(Role.VIEW)
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if self._readers >= MOST_READERS:
             return problem(503, "too many readers: close some pages", {"Retry-After": "30"})
@@ -83,11 +84,13 @@ class Stream:
 
     async def _feed(self, request: web.Request, response: web.StreamResponse) -> None:
         sent: dict[str, bytes] = {}
-        while not self._ended and self._doorman.allows(request, Role.VIEW):
+        while self._doorman.allows(request, Role.VIEW):
             looked = self._looked
             news = [event for topic, event in self._events.items() if sent.get(topic) != event]
             sent = dict(self._events)
             await response.write(b"".join(news) or b": still here\n\n")
+            if self._ended:
+                return
             try:
                 async with asyncio.timeout(QUIET_S):
                     await looked.wait()
