@@ -15,8 +15,8 @@ _REF = "#/components/schemas/{name}"
 _ALWAYS, _TAKES, _ORDERS = (401, 403, 421, 503), (400,), (409,)
 
 
-def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
-    """The description (OpenAPI 3.1), as JSON values."""
+def describe(endpoints: Iterable[Endpoint], *, anybody_looks: bool) -> dict[str, Any]:
+    """The description (OpenAPI 3.1), as JSON values; `anybody_looks` on loopback, without a token."""
     table = list(endpoints)
     kinds = list(
         dict.fromkeys([Problem, *(each.gives for each in table), *(each.takes for each in table if each.takes)])
@@ -25,7 +25,9 @@ def describe(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for each in table:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, components)
-    paths["/api/events"] = {"get": _EVENTS}
+    paths["/api/events"] = {"get": dict(_EVENTS)}
+    for operation in [path["get"] for path in paths.values() if "get" in path and anybody_looks]:
+        operation["security"] = [{}, {"token": []}]
     return {
         "openapi": "3.1.0",
         "info": {

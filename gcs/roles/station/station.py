@@ -1,6 +1,7 @@
 """The station: the paper's embedded HTTP server (§2), from which a crawl is watched and run. startup → … → shutdown."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,11 @@ from gcs.roles.station.lookout import Lookout
 
 #: seconds that requests under way get at the end
 END_S = 2.0
+#: bytes of a request line: the longest path of the URL tree, quoted
+MOST_LINE_BYTES = 1 << 16
+#: what the server logs by itself is what strangers send that is not HTTP; what our handlers do wrong is logged by them
+_UNHEARD = logging.getLogger("gcs.station.unheard")
+_UNHEARD.addFilter(lambda _: False)
 
 events = Events("station")
 
@@ -54,7 +60,11 @@ class Station:
         self._lookout = Lookout(space, crawl)
         self._lookout.listen(self._see)
         self._runner = web.AppRunner(
-            make_app(self._doorman, self._lookout, space), access_log=None, shutdown_timeout=END_S
+            make_app(self._doorman, self._lookout, space),
+            access_log=None,
+            logger=_UNHEARD,
+            max_line_size=MOST_LINE_BYTES,
+            shutdown_timeout=END_S,
         )
         self._task: asyncio.Task[None] | None = None
         self.address = address

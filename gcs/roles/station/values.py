@@ -151,7 +151,7 @@ class TreeQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which part of the URL tree."""
 
     #: tokens of a node, percent-encoded, between slashes; empty for the root
-    path: Annotated[str, Meta(max_length=MOST_CHARACTERS)] = ""
+    path: Annotated[str, Meta(max_length=MOST_CHARACTERS, pattern="^[!-~]*$")] = ""
     levels: Annotated[int, Meta(ge=0, le=4)] = 2
     most: Annotated[int, Meta(ge=2, le=500)] = 40
 

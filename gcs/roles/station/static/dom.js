@@ -34,20 +34,21 @@ export function say(node, text) {
 /** Let the children of `parent` be one for each item, in order; those whose key is known are updated in place. */
 export function keep(parent, items, key, make, update) {
   const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const used = new Set();
   let at = parent.firstElementChild;
   for (const item of items) {
     const name = String(key(item));
     let node = known.get(name);
-    if (node) known.delete(name);
-    else {
+    if (!node || used.has(node)) {
       node = make(item);
       node.dataset.key = name;
     }
+    used.add(node);
     update(node, item);
     if (node === at) at = at.nextElementSibling;
     else parent.insertBefore(node, at);
   }
-  for (const left of known.values()) left.remove();
+  for (const child of [...parent.children]) if (!used.has(child)) child.remove();
 }
 
 /** An http(s) link to somewhere else; anything else is text. */

@@ -8,7 +8,7 @@ const SHOWN_PLANS = 8;
 
 // -- how it stands ------------------------------------------------------------------------------------
 
-export function outlook({ outlook: found, state }) {
+export function outlook({ outlook: found, state, now }) {
   const ends = state === "done";
   say($("explored"), percent(found.fraction));
   say($("explored-bounds"), ends || found.low === found.high ? "" : `between ${percent(found.low)} and ${percent(found.high)}`);
@@ -16,6 +16,7 @@ export function outlook({ outlook: found, state }) {
   say($("eta"), left);
   const known = !ends && found.eta_s !== null && state === "running";
   say($("eta-bounds"), known ? `${duration(found.soonest_s)} to ${found.latest_s === null ? "much longer" : duration(found.latest_s)}` : "");
+  say($("dealt"), now.known ? `${count(now.known - now.queued)} of ${count(now.known)} known URLs are dealt with` : "");
   $("progress-fill").style.width = `${100 * found.fraction}%`;
   $("progress-band").style.width = `${100 * found.high}%`;
   $("progress").setAttribute("aria-valuenow", Math.round(100 * found.fraction));
@@ -23,10 +24,10 @@ export function outlook({ outlook: found, state }) {
 
 export function figures({ report, now, team, helpers }) {
   const rows = [
-    ["Pages", count(report.pages), `${bytes(report.bytes)}`],
+    ["Pages", count(now.pages), `${bytes(report.bytes)}`],
     ["Pages per second", brief(now.pages_per_s), `${bytes(now.bytes_per_s)}/s`],
     ["Queued", count(now.queued), `${count(now.known)} known`],
-    ["Failed", count(report.failed), `${count(report.denied_by_robots)} denied by robots.txt`],
+    ["Failed", count(report.failed), `${count(report.denied_by_robots)} denied by robots`],
     ["Exchanged", brief(report.exchanged_urls), `${report.urls_per_page.toFixed(2)} URLs a page`],
     ["Gatherers", count(team.length), helpers.length === 1 ? "1 helper" : `${count(helpers.length)} helpers`],
   ];
@@ -49,7 +50,7 @@ export function team({ team: rows }) {
       h("td", {}, h("span", { class: "pill" })),
       ...[0, 1, 2].map(() => h("td", { class: "number" })),
       h("td", {}, h("span", { class: "meter" }, h("span", {}, h("span")), h("span", {}))),
-      ...[0, 1, 2, 3, 4].map(() => h("td", { class: "number" }))),
+      ...[0, 1, 2, 3].map(() => h("td", { class: "number" }))),
     (node, row) => {
       const cells = node.children;
       cells[0].lastElementChild.hidden = !row.leads;
@@ -61,8 +62,10 @@ export function team({ team: rows }) {
       const [bar, text] = cells[5].firstElementChild.children;
       bar.firstElementChild.style.width = `${100 * row.busy}%`;
       say(text, percent(row.busy));
-      [row.in_flight, row.superpages, row.inbox, row.outbox].forEach((value, at) => say(cells[6 + at], count(value)));
-      say(cells[10], row.settled ? String(row.epoch) : `${row.epoch} …`);
+      say(cells[6], count(row.in_flight));
+      say(cells[7], count(row.superpages));
+      say(cells[8], `${count(row.inbox)} / ${count(row.outbox)}`);
+      say(cells[9], row.settled ? String(row.epoch) : `${row.epoch} …`);
     });
 }
 
@@ -160,7 +163,7 @@ export function pages({ pages: rows }, now) {
   const place = $("pages");
   if (!rows.length) return place.replaceChildren(h("li", { class: "empty" }, "No page yet."));
   place.querySelector(".empty")?.remove();
-  keep(place, rows.slice(0, 10), (page) => page.url,
+  keep(place, rows.slice(0, 7), (page) => page.url,
     (page) => h("li", {},
       link(page.url, page.title || page.url),
       h("p", { class: "url" }, page.url),
@@ -177,7 +180,7 @@ export function errors({ kinds, hosts }, now) {
   if (!hosts.length) return place.replaceChildren(h("li", { class: "empty" }, "None."));
   place.querySelector(".empty")?.remove();
   const most = hosts[0].failed;
-  keep(place, hosts.slice(0, 12), (host) => host.host,
+  keep(place, hosts.slice(0, 9), (host) => host.host,
     (host) => h("li", {}, h("strong", {}, host.host), h("span", { class: "count" }),
       h("span", { class: "bar-line" }, h("span")), h("span", { class: "muted" }), h("span", { class: "muted" })),
     (node, host) => {

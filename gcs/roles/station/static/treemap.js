@@ -93,18 +93,12 @@ export class Treemap {
     const box = { x: 0, y: 0, width, height };
     if (!shown.length && this.root.urls) tiles.push({ node: this.root, box, leaf: true, alone: true });
     squarify(shown.map((child) => child.urls), box).forEach((place, at) => this.lay(shown[at], place, tiles));
+    if (!tiles.length) return this.place.replaceChildren(h("p", { class: "empty nothing" }, "Nothing is known yet."));
     keep(this.place, tiles, (tile) => this.key(tile), (tile) => this.make(tile), (node, tile) => this.update(node, tile));
-    this.empty(!tiles.length);
   }
 
   key({ node, leaf, alone }) {
     return `${leaf ? "leaf" : "group"}|${alone ? "alone" : ""}|${node.path}|${node.name}`;
-  }
-
-  empty(isEmpty) {
-    const note = this.place.querySelector(".empty");
-    if (isEmpty && !note) this.place.append(h("p", { class: "empty", style: { padding: "18px" } }, "Nothing is known yet."));
-    if (!isEmpty) note?.remove();
   }
 
   lay(node, place, tiles) {
@@ -120,7 +114,7 @@ export class Treemap {
     });
   }
 
-  make({ node, leaf }) {
+  make({ leaf }) {
     return h(
       "button",
       { type: "button", class: `tile ${leaf ? "leaf" : "group"}` },
@@ -138,7 +132,7 @@ export class Treemap {
     const name = node.gathered ? `${count(node.gathered)} others` : node.name;
     say(label.firstElementChild, name);
     say(label.lastElementChild, leaf && height > 40 ? brief(node.urls) : "");
-    label.hidden = width < 34 || height < 20;
+    label.hidden = width < 44 || height < 20;
     const goes = node.is_inner && !node.gathered && !alone;
     if (goes) {
       button.dataset.path = node.path;

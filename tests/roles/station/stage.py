@@ -1,0 +1,116 @@
+"""A station on loopback at a board that is full of things to see; with a token of each role."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from aiohttp import ClientResponse, ClientSession
+
+from gcs.core.access import Role, entry
+from gcs.core.plan import Plan
+from gcs.core.report import Share
+from gcs.core.sortkey import sort_key
+from gcs.core.tally import Tally, Traffic
+from gcs.core.tuples import (
+    Bulletin,
+    Charter,
+    Control,
+    CrawlState,
+    Glance,
+    HelperBeat,
+    Leader,
+    Member,
+    Moved,
+    Patch,
+    PlanNote,
+    PlanPosted,
+    Trouble,
+)
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.roles.station import Address, Station
+from gcs.settings import Settings
+
+TOKENS = {role: f"gcs_a-token-for-the-{role}-role-of-tests" for role in Role}
+#: a host name as an attacker would choose it, and a title
+EVIL = "<script>alert(1)</script>"
+A, B = sort_key("http://a.org/x"), sort_key("http://b.org/y")
+
+
+async def fill(space: MemorySpace) -> None:
+    """Hang a crawl of two gatherers, a helper and two plans on the board."""
+    now = time.time()
+    plan = Plan(2, ("g0", "g1"), (b"", B), (0, 1), hot_pages=("http://a.org/",))
+    await space.out(Charter(msgspec.json.encode(Settings()), ["http://a.org/"], 2))
+    await space.out(Control(CrawlState.RUNNING, "crew"))
+    await space.out(Leader("g1", 1))
+    await space.out(PlanPosted(2, 1, plan.encode(), committed=True))
+    for name, pages, key in (("g0", 60, A), ("g1", 40, B)):
+        figures = {"pages": pages, "queued": 30, "known": pages + 35, "bytes": pages * 1000, "in_flight": 2}
+        figures |= {"pages_per_s": 3.5, "busy": 0.5, "explored": 0.5, "superpages": 1, "outbox": 1}
+        await space.out(Member(name, "run", epoch=2, settled_epoch=2, figures=figures))
+        tally = Tally(
+            pages=pages, size_bytes=pages * 1000, failed=5, seconds=10, failures={"timeout": 3, "http-404": 2}
+        )
+        tally.traffic = Traffic(exchanged_urls=7)
+        share = Share(name, tally, pages + 35, 30, pages, 0.5, superpages=1, epoch=2)
+        await space.out(
+            Bulletin(
+                gatherer=name,
+                epoch=2,
+                share=msgspec.msgpack.encode(share),
+                explored=(0.5, 0.3, 0.7),
+                sent={"g1": 5} if name == "g0" else {"g0": 2},
+                recent=[Glance(f"http://{name}.org/", EVIL, "A page.", 200, 1000, now - pages, 0.05, 1, 12, "en")],
+                troubles=[Trouble("c.org", pages, "timeout", "http://c.org/", now - pages)],
+                patches=[Patch(b"" if name == "g0" else B, pages + 35, 30, pages, [(key, 3.0), (key + b"\x00z", 1.0)])],
+            )
+        )
+    await space.out(HelperBeat("lab@1", "berlin", connections=4, pages=9, pages_per_s=1.5, since=now - 60))
+    await space.out(PlanNote(1, now - 50, "first", 1, ["g0", "g1"], committed_at=now - 49))
+    moves = [Moved("g0", "g1", 1, ["b.org"])]
+    await space.out(PlanNote(2, now - 20, "idle: g1", 2, ["g0", "g1"], 0.4, moves, committed_at=now - 19))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A running station, and a way to call it."""
+
+    space: MemorySpace
+    station: Station
+    session: ClientSession
+    answers: list[ClientResponse] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return self.station.address.url.rstrip("/")
+
+    async def call(self, path: str, role: Role | None = None, method: str = "GET", **options: Any) -> ClientResponse:
+        headers = ({"Authorization": f"Bearer {TOKENS[role]}"} if role else {}) | options.pop("headers", {})
+        self.answers.append(await self.session.request(method, self.url + path, headers=headers, **options))
+        return self.answers[-1]
+
+    async def get(self, path: str, role: Role | None = None) -> Any:
+        response = await self.call(path, role)
+        assert response.status == 200, await response.text()
+        return await response.json()
+
+
+@asynccontextmanager
+async def stage(address: Address | None = None, *, empty: bool = False, **options: Any) -> AsyncIterator[Stage]:
+    space = MemorySpace(MemoryBoard(), "station")
+    if not empty:
+        await fill(space)
+    keys = [entry(token, role, label=str(role)) for role, token in TOKENS.items()]
+    station = Station(space, "test", address or Address("127.0.0.1", 0), keys=keys, **options)
+    await station.startup()
+    try:
+        async with ClientSession() as session:
+            running = Stage(space, station, session)
+            yield running
+            for answer in running.answers:
+                answer.close()
+    finally:
+        await station.shutdown()
