@@ -1,11 +1,14 @@
 """What every object in k8s/ must be: valid, tight, and with all that it refers to."""
 
+import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import kubernetes_validate
 import pytest
+
+from gcs.roles.station import metrics
 
 from .manifests import TARGETS, Manifest, build, named, pod_of, secrets_of, workloads
 
@@ -166,6 +169,17 @@ def test_overlays_differ_as_they_say() -> None:
     assert named("overlays/prod", "StatefulSet", "gatherer")["spec"]["replicas"] == 8
     assert not [item for item in build("overlays/prod") if item["metadata"]["name"] == "redis"]
     assert not [item for item in build("overlays/keda") if item["kind"] == "CronJob"]
+
+
+def test_alerts_are_about_metrics_that_the_station_has() -> None:
+    rules = named("overlays/prod", "PrometheusRule", "gcs")["spec"]["groups"][0]["rules"]
+    assert len(rules) >= 4
+    source = inspect.getsource(metrics)
+    for rule in rules:
+        names = set(re.findall(r"gcs_\w+", rule["expr"]))
+        assert names, rule["alert"]
+        assert not {name for name in names if f'"{name}"' not in source}, rule["alert"]
+        assert rule["annotations"]["summary"]
 
 
 def test_handover_has_time(target: str = ".") -> None:
