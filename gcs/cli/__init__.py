@@ -29,6 +29,7 @@ COMMANDS = {
     "station": ("gcs.cli.station", "Serve the page from which a crawl is watched and run, its API and its metrics."),
     "token": ("gcs.cli.token", "Make, list and revoke tokens of the station."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
+    "search": ("gcs.cli.search", "Find pages of a crawl by their words."),
     "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),
     "settings": ("gcs.cli.settings", "List every setting with its default."),
     "kube": ("gcs.cli.kube", "Make secrets and scale helpers from inside of a Kubernetes cluster; see k8s/."),
