@@ -14,8 +14,9 @@ import msgspec
 from gcs.core.page import Document
 from gcs.core.recognise import Format, recognise
 from gcs.errors import UsageError
+from gcs.ports.summarise.archive import summarise_archive
 from gcs.ports.summarise.charset import as_utf8
-from gcs.ports.summarise.expand import gunzip
+from gcs.ports.summarise.expand import Member, gunzip
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.html import summarise_links
 from gcs.ports.summarise.maintext import summarise_fast, summarise_full
@@ -27,6 +28,7 @@ from gcs.ports.summarise.text import summarise_text
 log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "gcs.summarisers"
+_ARCHIVES = (Format.ZIP, Format.TAR)
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -139,9 +141,20 @@ class Registry:
         if len(source.content) > limit:
             source = msgspec.structs.replace(source, content=source.content[:limit])
         found = recognise(source.content_type, source.content)
+        archive = source.content
         if found is Format.GZIP:  # sitemaps come like this
             source = msgspec.structs.replace(source, content=gunzip(source.content, limit), content_type="")
             found = recognise("", source.content)
         media_type = source.content_type.partition(";")[0].strip().lower()
         summariser = self.summariser(media_type, source.url) or self.summariser(found, source.url)
-        return summariser.summarise(source) if summariser else Document(hrefs=[])
+        if summariser:
+            return summariser.summarise(source)
+        if found in _ARCHIVES:
+            return summarise_archive(archive, source.options, lambda member: self._inside(member, source))
+        return Document(hrefs=[])
+
+    def _inside(self, member: Member, archive: Source) -> Document:
+        """What a file in an archive says; one that is an archive itself says nothing."""
+        if recognise(member.content_type, member.content) in (*_ARCHIVES, Format.GZIP):
+            return Document(hrefs=[])
+        return self.summarise(member.content, member.content_type, archive.url, archive.depth, archive.options)
