@@ -21,6 +21,7 @@ from gcs.events import Events
 from gcs.ports.desk import Desk
 from gcs.ports.desk.board import BoardDesk
 from gcs.ports.space import SpaceSettings, open_space
+from gcs.ports.space.keys import checked
 from gcs.roles.helper import FETCH, Helper
 from gcs.settings import Settings, terms
 
@@ -30,6 +31,8 @@ events = Events("helper")
 LOOK_S, CHARTER_S = 0.25, 60.0
 #: seconds after which a helper that was stopped and does not end (the whiteboard is gone) is given up
 HARD_S = 6.0
+#: deliveries before an errand is set aside: it expires, and its gatherer sees to it
+NEVER = 1 << 31
 TIMEOUTS = ("connect_timeout_s", "first_byte_timeout_s", "total_timeout_s", "slow_s")
 
 
@@ -43,6 +46,9 @@ class Loan:
     limits: Limits = field(default_factory=Limits)
     #: the owner, too, allows private addresses; the crawl has to as well
     allow_private: bool = False
+
+    def __post_init__(self) -> None:
+        checked(self.place or "-", "place")
 
 
 async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> bool:
@@ -66,7 +72,7 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> bool:
 async def open_desk(loan: Loan) -> Desk:
     """A desk at the whiteboard of the crawl, under a name of our own."""
     name = f"{socket.gethostname()}-{os.getpid()}-{random.SystemRandom().getrandbits(24):06x}"
-    space = await open_space(loan.space, crawl=loan.crawl, name=name, settings=SpaceSettings())
+    space = await open_space(loan.space, crawl=loan.crawl, name=name, settings=SpaceSettings(max_deliveries=NEVER))
     try:
         charter = await space.read(template(Charter), timeout_s=CHARTER_S)
         if charter is None:

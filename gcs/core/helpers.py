@@ -19,8 +19,8 @@ class HelperSettings:
     lend: bool = True
     #: seconds that a helper holds a URL; one that vanishes delays its URLs, and their hosts, by as much
     lease_s: float = 15.0
-    #: seconds for which a URL may be taken, or its lease renewed; after that its gatherer fetches it
-    offer_s: float = 60.0
+    #: seconds for which a URL may be taken, or its lease renewed; one lease later its gatherer fetches it
+    offer_s: float = 30.0
     #: URLs that wait for a helper, for each that it fetches: they spare it the way to the whiteboard
     ahead: float = 1.0
     #: helpers bring back the bytes for the WARC (if there is one: see store.warc)

@@ -1,0 +1,127 @@
+"""`gcs helper` as the owner of a machine runs it: it helps, leaves no trace on any disk, and goes when it is told."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.ports.records.reading import read_records
+from gcs.ports.space import EmbeddedServer
+
+PAGES = 100
+Start = Callable[..., "subprocess.Popen[str]"]
+CRAWL = (
+    *("--scope", "any", "--delay", "0", "--allow-private", "--connections", "1", "--json"),
+    *("--set", "team.beat_s=0.2", "--set", "frontier.fsync=false", "--set", "helpers.lease_s=5"),
+)
+#: system calls that change what is on a disk, and paths on which they change nothing
+TRACE = "openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,truncate,ftruncate"
+HARMLESS = ("/dev/null", "/dev/tty", "/dev/pts/")
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Iterator[str]:
+    server = EmbeddedServer(tmp_path / "space")
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[FakeWebProcess]:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=20, pages=PAGES, links=20, latency_s=0.08)) as web:
+        yield web
+
+
+def helper(space: str, *more: str) -> tuple[str, ...]:
+    return ("helper", "--space", space, "--allow-private", *more)
+
+
+def ended(crawl: "subprocess.Popen[str]") -> dict[str, Any]:
+    out, err = crawl.communicate(timeout=120)
+    assert crawl.returncode == 0, err
+    return json.loads(out)
+
+
+def until(process: "subprocess.Popen[str]", word: str) -> str:
+    """The first line on stderr that holds the word."""
+    assert process.stderr
+    for line in process.stderr:
+        if word in line:
+            return line
+    raise AssertionError(f"it ended without {word!r}")
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="no strace here: apt-get install strace")
+def test_helper_writes_no_file(start: Start, space: str, web: FakeWebProcess, tmp_path: Path, environment: Any) -> None:
+    crawl = start("crawl", web.seeds[0], "-o", "crawl", "--space", space, *CRAWL, "--summary", "full")
+    trace = tmp_path / "trace"
+    traced = subprocess.Popen(
+        ["strace", "-f", "-o", trace, "-e", f"trace={TRACE}", sys.executable, "-m", "gcs", *helper(space)],
+        env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    report = ended(crawl)
+    _, said = traced.communicate(timeout=60)
+    assert (traced.returncode, report["helpers"]) == (0, 1), said
+    calls = trace.read_text()
+    assert calls.count("openat(") > 100
+    writing = re.compile(r"^\d+ +(?!open)\w+\(|O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE", re.M)
+    changes = [
+        line
+        for line in calls.splitlines()
+        if writing.search(line) and " = -1 " not in line and not any(f'"{path}' in line for path in HARMLESS)
+    ]
+    assert [line for line in changes if "+++" not in line and "---" not in line and "resumed" not in line] == []
+
+
+def test_helper_fetches_much_of_a_crawl_and_ends_with_it(start: Start, space: str, web: FakeWebProcess) -> None:
+    crawl = start("crawl", web.seeds[0], "-o", "crawl", "--space", space, *CRAWL)
+    helpers = [start(*helper(space)) for _ in range(2)]
+    report = ended(crawl)
+    assert (report["pages"], report["helpers"], report["rebalances"], report["epoch"]) == (PAGES, 2, 0, 1)
+    for each in helpers:
+        assert each.wait(30) == 0
+        assert each.stderr and re.search(r"off-duty .*pages=[1-9]", each.stderr.read())
+
+
+def test_helper_goes_within_seconds_when_it_is_told(
+    start: Start, space: str, web: FakeWebProcess, tmp_path: Path
+) -> None:
+    crawl = start("crawl", web.seeds[0], "-o", "crawl", "--space", space, *CRAWL)
+    helping = start(*helper(space, "-j", "8"))
+    until(helping, "on-duty")
+    time.sleep(0.5)  # in the midst of it
+    helping.send_signal(signal.SIGTERM)
+    assert helping.wait(10) == 0
+    assert ended(crawl)["pages"] == PAGES
+    stored = [record.url for record in read_records(tmp_path / "crawl") if record.is_page]
+    assert set(stored) == survey(web.web).pages and len(stored) == len(set(stored))
+
+
+def test_helper_that_is_off_duty_waits_for_its_shift(start: Start, space: str) -> None:
+    later = datetime.now() + timedelta(hours=2)
+    waiting = start(*helper(space, "--shift", f"{later:%H:%M}-{later + timedelta(hours=1):%H:%M}"))
+    assert f"{later:%H:%M}" in until(waiting, "off-duty")
+    waiting.send_signal(signal.SIGTERM)
+    assert waiting.wait(10) == 0
+
+
+def test_helper_says_what_is_wrong(call: Callable[..., Any]) -> None:
+    for words, complaint in (
+        (("--shift", "22-6"), "22:00-06:00"),
+        (("--days", "someday"), "mon-fri"),
+        (("--cpu", "200"), "--cpu"),
+        (("--place", "a b"), "place"),
+    ):
+        done = call(*helper("redis://127.0.0.1:1", *words))
+        assert done.code == 2 and complaint in done.err
