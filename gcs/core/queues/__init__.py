@@ -18,7 +18,7 @@ from gcs.core.queues.contract import Counts, Ids, Keys, Queue
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.heap import BinaryHeap
 from gcs.core.queues.quickheap import QuickHeap
-from gcs.core.queues.ring import Ring
+from gcs.core.queues.ring import RingChunks
 from gcs.core.queues.tournament import TournamentTree
 from gcs.errors import UsageError
 
@@ -32,7 +32,7 @@ NODE_KEYS = 8192
 def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KEYS) -> Queue:
     """An empty queue in memory. `counts`, if given, counts what it does, which is slow without numba."""
     if name == "quickheap":
-        return QuickHeap(Ring(), counts)
+        return QuickHeap(RingChunks(), counts)
     if name == "tournament":
         return TournamentTree({}, node_keys, counts)
     if name == "heap":

@@ -35,3 +35,9 @@ class Queue(Protocol):
 
     def __len__(self) -> int:
         """How many pairs wait."""
+
+    def state(self) -> bytes:
+        """All of the queue, or, if it lies on blocks, all but these."""
+
+    def restore(self, state: bytes) -> None:
+        """Be what `state` was taken of; blocks are as they were then."""

@@ -1,7 +1,7 @@
 """The plain binary heap, one key after the other: the yardstick for the queues that work in batches.
 
-Compiled where numba is installed (see `kernels`), slow without it. In memory only: on disk, a heap reads a block
-for almost every level of almost every key.
+Compiled where numba is installed (see `kernels`), slow without it. All in memory, saved as a whole: from blocks, a heap
+would read one for almost every level of almost every key.
 """
 
 import numpy as np
@@ -21,6 +21,15 @@ class BinaryHeap:
 
     def __len__(self) -> int:
         return self._size
+
+    def state(self) -> bytes:
+        """All of it."""
+        return self._heap[: self._size].tobytes()
+
+    def restore(self, state: bytes) -> None:
+        """Be what `state` was taken of."""
+        self._heap = np.frombuffer(state, np.complex128).copy()
+        self._size = len(self._heap)
 
     def insert_many(self, keys: Keys, ids: Ids) -> None:
         """Take the pairs in."""

@@ -17,6 +17,7 @@ level: a batch of R costs 2R lg(n/R) comparisons and a sort, in the worst case.
 
 from typing import Protocol
 
+import msgspec
 import numpy as np
 
 from gcs.core.queues.contract import Counts, Ids, Keys
@@ -36,6 +37,16 @@ class Nodes(Protocol):
     def __delitem__(self, item: int) -> None: ...
 
 
+class _State(msgspec.Struct, frozen=True, array_like=True):
+    """A tournament tree but for its nodes."""
+
+    node_keys: int
+    places: list[int]
+    items: int
+    front: bytes
+    pending: bytes
+
+
 class TournamentTree:
     """A tournament tree whose nodes hold `node_keys` entries each."""
 
@@ -53,6 +64,22 @@ class TournamentTree:
 
     def __len__(self) -> int:
         return len(self._front) + len(self._pending) + self._items * self._node_keys
+
+    def state(self) -> bytes:
+        """All but the nodes, to be restored."""
+        return msgspec.msgpack.encode(
+            _State(self._node_keys, self._places, len(self._leaf), self._front.tobytes(), self._pending.tobytes())
+        )
+
+    def restore(self, state: bytes) -> None:
+        """Be what `state` was taken of; the nodes are as they were then."""
+        was = msgspec.msgpack.decode(state, type=_State)
+        self._node_keys, self._places = was.node_keys, was.places
+        self._leaf = [0] * was.items
+        for place in range(max(self._items, 1), len(self._places)):
+            self._leaf[self._places[place]] = place
+        self._spare = [item for item, place in enumerate(self._leaf) if not place]
+        self._front, self._pending = (np.frombuffer(each, np.complex128).copy() for each in (was.front, was.pending))
 
     @property
     def _items(self) -> int:

@@ -1,0 +1,118 @@
+"""A queue of `core.queues` on blocks in a file, and the order of steps that makes a save safe.
+
+    blocks.flush ─► file.sync ─► manifest ─► blocks.saved
+
+Invariant: the manifest on disk speaks only of slots that were synced before it, and nothing writes to them after.
+"""
+
+import fcntl
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gcs.core.queues import Counts, Ids, Keys, Queue
+from gcs.core.queues.blocks import Blocks, RankedBlocks
+from gcs.core.queues.entries import ENTRY_BYTES
+from gcs.core.queues.heap import BinaryHeap
+from gcs.core.queues.paged import PagedChunks
+from gcs.core.queues.quickheap import QuickHeap
+from gcs.core.queues.tournament import TournamentTree
+from gcs.errors import StoreError, UsageError
+from gcs.ports.queues import manifest
+from gcs.ports.queues.blockfile import BlockFile, store_error
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSettings:
+    """How a queue lies on disk."""
+
+    #: memory for blocks, at most
+    cache_bytes: int = 256 << 20
+    #: entries in a block, which is a node of the tournament tree; 16 bytes each
+    block_keys: int = 4096
+
+
+class DiskQueue:
+    """A queue in a folder. filled by: insert_many; emptied by: extract_top; durable by: save."""
+
+    def __init__(self, name: str, folder: Path, settings: DiskSettings, counts: Counts | None) -> None:
+        self._name, self._block_keys = name, settings.block_keys
+        self._lock = _lock(folder)
+        self._manifest = folder / "queue"
+        was = manifest.read(self._manifest)
+        if was and (was.name, was.block_keys) != (name, settings.block_keys):
+            raise UsageError(
+                f"{folder} holds a {was.name} with {was.block_keys} keys a block, not a {name} with "
+                f"{settings.block_keys}: open it as that, or delete the folder"
+            )
+        self._file = BlockFile(folder / "blocks", settings.block_keys)
+        numbers, slots = (np.frombuffer(part, np.int64).tolist() for part in was.slots[0]) if was else ([], [])
+        self._blocks, self._queue = _build(name, settings, self._file, counts, dict(zip(numbers, slots)))
+        if was:
+            self._queue.restore(was.states[0])
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def insert_many(self, keys: Keys, ids: Ids) -> None:
+        """Take the pairs in."""
+        self._queue.insert_many(keys, ids)
+
+    def extract_top(self, count: int) -> tuple[Keys, Ids]:
+        """Give out the best pairs, best first."""
+        return self._queue.extract_top(count)
+
+    def save(self) -> None:
+        """Make the queue durable as it is now. Whatever happens meanwhile, the last save or this one holds."""
+        self._blocks.flush()
+        self._file.sync()
+        slots = self._blocks.slots
+        packed = np.array(list(slots), np.int64).tobytes(), np.array(list(slots.values()), np.int64).tobytes()
+        manifest.write(self._manifest, self._name, self._block_keys, [packed], [self._queue.state()])
+        self._blocks.saved()
+
+    def close(self) -> None:
+        """Let go of the files. What was not saved is dropped: it was never promised."""
+        self._file.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def open_queue(
+    name: str, folder: Path, settings: DiskSettings | None = None, counts: Counts | None = None
+) -> DiskQueue:
+    """The queue in this folder, as it was saved; an empty one if there is none yet."""
+    return DiskQueue(name, folder, settings or DiskSettings(), counts)
+
+
+def _build(
+    name: str, settings: DiskSettings, file: BlockFile, counts: Counts | None, slots: dict[int, int]
+) -> tuple[Blocks, Queue]:
+    keys = settings.block_keys
+    room = settings.cache_bytes // (keys * ENTRY_BYTES)
+    if name == "quickheap":
+        ranked = RankedBlocks(file, room, counts, slots)
+        return ranked, QuickHeap(PagedChunks(ranked, keys), counts, room * keys // 2)
+    blocks = Blocks(file, room, counts, slots)
+    if name == "tournament":
+        return blocks, TournamentTree(blocks, keys, counts)
+    if name == "heap":
+        return blocks, BinaryHeap(counts)
+    raise UsageError(f"no queue is called {name!r}")
+
+
+def _lock(folder: Path) -> int:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise store_error("open", folder, error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise StoreError(f"{folder}: another process has this queue open") from None
+    return lock
