@@ -16,6 +16,7 @@ comes out twice: who changes a priority inserts the id again and drops the stale
 
 from gcs.core.queues.contract import Counts, Ids, Keys, Queue
 from gcs.core.queues.entries import MAX_ID
+from gcs.core.queues.forest import Forest
 from gcs.core.queues.heap import BinaryHeap
 from gcs.core.queues.quickheap import QuickHeap
 from gcs.core.queues.ring import RingChunks
@@ -29,12 +30,18 @@ QUEUES = ("quickheap", "tournament", "heap")
 NODE_KEYS = 8192
 
 
-def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KEYS) -> Queue:
-    """An empty queue in memory. `counts`, if given, counts what it does, which is slow without numba."""
+def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KEYS, threads: int = 1) -> Queue:
+    """An empty queue in memory. `counts`, if given, counts what it does, which is slow without numba.
+
+    `threads` is for the tournament tree alone: so many trees, which work at once.
+    """
+    if threads > 1 and name != "tournament":
+        raise UsageError(f"a {name} works on one thread; the tournament tree can use {threads}")
     if name == "quickheap":
         return QuickHeap(RingChunks(), counts)
     if name == "tournament":
-        return TournamentTree({}, node_keys, counts)
+        trees = [TournamentTree({}, node_keys, counts) for _ in range(threads)]
+        return Forest(trees) if threads > 1 else trees[0]
     if name == "heap":
         return BinaryHeap(counts)
     raise UsageError(f"no queue is called {name!r}; there are {', '.join(QUEUES)}")

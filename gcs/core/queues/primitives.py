@@ -40,8 +40,8 @@ class Vectors:
     """The primitives as numpy has them."""
 
     def sort(self, entries: Entries) -> Entries:
-        """By key alone first, which is three times faster; then by all, if keys are tied."""
-        ordered = entries[np.argsort(entries.real)]
+        """By key alone, three times faster; then by all, if keys are tied."""
+        ordered = entries.take(np.argsort(entries.real))
         keys = ordered.real
         if (keys[1:] == keys[:-1]).any():
             ordered.sort(kind="stable")
@@ -54,13 +54,21 @@ class Vectors:
         return both
 
     def split(self, entries: Entries, pivot: np.complex128) -> tuple[Entries, Entries]:
-        """By a mask."""
-        better = entries < pivot
-        return entries[better], entries[~better]
+        """By key alone, three times faster; then by all, where keys are tied."""
+        keys = entries.real
+        better, tied = keys < pivot.real, keys == pivot.real
+        if tied.any():
+            better |= tied & (entries.imag < pivot.imag)
+        # places, not masks: what is random misleads the processor's guesses
+        return entries.take(np.flatnonzero(better)), entries.take(np.flatnonzero(~better))
 
     def select(self, entries: Entries, count: int) -> Entries:
-        """By introselect."""
-        return np.partition(entries, count - 1)
+        """By key alone; then by all, if keys are tied where the best end."""
+        chosen = entries.take(np.argpartition(entries.real, count - 1))
+        keys = chosen.real
+        if (keys[count:] == keys[count - 1]).any():
+            return np.partition(entries, count - 1)
+        return chosen
 
     def classify(self, pivots: Entries, entries: Entries) -> NDArray[np.uint16]:
         """By bisection."""

@@ -86,26 +86,39 @@ class TournamentTree:
         return len(self._places) // 2
 
     def insert_many(self, keys: Keys, ids: Ids) -> None:
-        """Take the pairs in: whole nodes of them go into the tree."""
-        entries = pack(keys, ids)
+        """Take the pairs in."""
+        self.add(pack(keys, ids))
+
+    def extract_top(self, count: int) -> tuple[Keys, Ids]:
+        """Give out the best pairs, best first."""
+        top = self.best(count)
+        self.drop(len(top))
+        return unpack(top)
+
+    def add(self, entries: Entries) -> None:
+        """Take entries in: whole nodes of them go into the tree."""
         size = self._node_keys
         whole = len(entries) // size * size
         for start in range(0, whole, size):
             self._insert(self._do.sort(entries[start : start + size]))
-        self._pending = self._do.merge(self._pending, self._do.sort(entries[whole:]))
+        if whole < len(entries):
+            self._pending = self._do.merge(self._pending, self._do.sort(entries[whole:]))
         if len(self._pending) >= size:
             self._insert(self._pending[:size])
             self._pending = self._pending[size:]
 
-    def extract_top(self, count: int) -> tuple[Keys, Ids]:
-        """Give out the best pairs, best first."""
+    def best(self, count: int) -> Entries:
+        """The best `count` entries, sorted, which stay; all if there are fewer."""
         while len(self._front) < count and self._items:
             self._front = np.concatenate((self._front, self._extract()))
         self._front, self._pending = self._match(self._front, self._pending)
         if not self._items and len(self._front) < count:  # then what is pending is next
             self._front, self._pending = np.concatenate((self._front, self._pending)), _NOTHING
-        top, self._front = self._front[:count], self._front[count:]
-        return unpack(top)
+        return self._front[:count]
+
+    def drop(self, count: int) -> None:
+        """The best `count` entries go; `best` has just told them."""
+        self._front = self._front[count:]
 
     def _match(self, winner: Entries, loser: Entries) -> tuple[Entries, Entries]:
         """The best entries of both for the winner, the others for the loser; their sizes stay."""

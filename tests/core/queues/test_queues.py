@@ -104,3 +104,25 @@ def test_queue_compares_less_than_a_heap(name):
             keys, ids = queue.extract_top(1000)
             queue.insert_many(keys - random.random(1000), ids)
     assert counts[name].comparisons < counts["heap"].comparisons
+
+
+@settings(deadline=None, max_examples=40)
+@given(calls=st.lists(st.one_of(BATCH, st.integers(0, 90)), max_size=25), threads=st.integers(2, 4))
+def test_forest_gives_what_a_sorted_list_gives(calls, threads):
+    queue, model = make_queue("tournament", node_keys=7, threads=threads), []
+    for call in calls:
+        if isinstance(call, int):
+            best, model = model[:call], model[call:]
+            assert extract(queue, call) == best
+        else:
+            insert(queue, call)
+            model = sorted(model + call, key=lambda pair: (-pair[0], pair[1]))
+        assert len(queue) == len(model)
+
+
+def test_forest_spreads_ids_evenly():
+    """Table 1: what the busiest tree does is hardly more than the mean."""
+    forest = make_queue("tournament", threads=8)
+    forest.insert_many(np.arange(80_000.0), np.arange(80_000, dtype=np.uint64))
+    sizes = [len(tree) for tree in forest.trees]
+    assert sum(sizes) / 8 / max(sizes) > 0.93
