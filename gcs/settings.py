@@ -62,6 +62,9 @@ class CrawlSettings:
     contact: str = ""
     #: follow links to: the hosts of the seeds, their registered domains, or anywhere
     scope: Literal["host", "domain", "any"] = "host"
+    #: what goes first: bfs (fewest links from a seed), backlink (most linked), opic (on-line page importance), or a
+    #: score of your own: module:function, or an entry point of the group gcs.orders
+    order: str = "bfs"
     #: regular expressions; a URL must match one of them, if there are any
     include: tuple[str, ...] = ()
     #: regular expressions; a URL that matches one of them is left out

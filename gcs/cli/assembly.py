@@ -3,6 +3,7 @@
 import importlib
 from pathlib import Path
 
+from gcs.cli.orders import load_order, queue_maker
 from gcs.cli.parts import ENGINES, make_fetcher, make_reader
 from gcs.core.admission import Admission
 from gcs.core.recent import Recent
@@ -39,7 +40,12 @@ def gatherer(
     crawl = settings.crawl
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
-    frontier = Frontier(directory / "state" / name / "frontier", settings.frontier)
+    frontier = Frontier(
+        directory / "state" / name / "frontier",
+        settings.frontier,
+        load_order(crawl.order),
+        queue_maker(settings.frontier.queue),
+    )
     try:
         store = Store.open(directory, settings.store, name, crawl=crawl.name, info=info)
     except BaseException:

@@ -19,6 +19,8 @@ FLAGS = {
     "--max-pages": "crawl.max_pages",
     "--max-seconds": "crawl.max_seconds",
     "--scope": "crawl.scope",
+    "--order": "crawl.order",
+    "--queue": "frontier.queue",
     "--include": "crawl.include",
     "--exclude": "crawl.exclude",
     "--delay": "politeness.delay_s",

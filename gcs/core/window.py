@@ -119,6 +119,12 @@ class Window(Generic[T]):
         if host.waiting and host.place is Place.NOWHERE:
             self._put(host, Place.READY)
 
+    def startable(self, now: float) -> int:
+        """How many requests politeness would let start now, at least."""
+        self._tick(now)
+        pace_of = [(len(host.waiting), host.pace) for host in self._ready]
+        return sum(min(waiting, connections_of(pace, self.rules) - pace.in_flight) for waiting, pace in pace_of)
+
     def give_back(self, host: Host[T], entry: T) -> None:
         """A released entry could not be started after all: it goes first next time."""
         host.waiting.appendleft(entry)
@@ -128,8 +134,7 @@ class Window(Generic[T]):
         """Entries that may be requested now. For each the caller does one of: `begin` it, give it back and hold
         the host, or finish it without a request. Ends after `room` begun requests.
         """
-        while self._sleeping and self._sleeping[0][0] <= now:
-            self._put(heapq.heappop(self._sleeping)[2], Place.READY)
+        self._tick(now)
         while room > 0 and self._ready:
             host = self._ready.popleft()
             if self._settle(host, now) is not Place.READY:
@@ -175,6 +180,11 @@ class Window(Generic[T]):
         ]
         for name in idle:
             del self.hosts[name]
+
+    def _tick(self, now: float) -> None:
+        """Hosts whose delay is over are ready."""
+        while self._sleeping and self._sleeping[0][0] <= now:
+            self._put(heapq.heappop(self._sleeping)[2], Place.READY)
 
     def _settle(self, host: Host[T], now: float) -> Place:
         """Put a host where it belongs."""

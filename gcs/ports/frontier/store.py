@@ -9,9 +9,10 @@ Invariants
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import lmdb
+import msgspec
 
 from gcs.core.ordering import BFS, Ledger, Ordering
 from gcs.ports.frontier.entry import GIFT, Entry, Mark, decode, encode, worth_of
@@ -40,6 +41,8 @@ QUEUED = Mark.QUEUED.value
 class FrontierSettings:
     """How much of the frontier stays in memory, and how often it becomes durable."""
 
+    #: what waits: each host in its own order, and hosts take turns; or all in one order, kept by one of these queues
+    queue: Literal["hosts", "quickheap", "tournament", "heap"] = "hosts"
     #: URLs in memory, over all hosts (the paper's window of the queue)
     window_urls: int = 10_000
     #: URLs of one host in the window
@@ -125,6 +128,8 @@ class Frontier:
         """
         count = 0
         for entry in entries:
+            if self.order.seed and not entry.worth:
+                entry = msgspec.structs.replace(entry, worth=self.order.seed)
             key = key_of(entry.url)
             if (mark := self._queued_mark(key)) is not None:
                 self._waiting.replace(key, mark, encode(entry))

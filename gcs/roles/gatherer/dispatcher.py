@@ -31,6 +31,8 @@ OF_THE_HOST = frozenset(
 PLENTY_URLS = 500
 #: hosts looked up on disk at a time when the window has room
 HOSTS_PER_FILL = 256
+#: URLs extracted from one order over all hosts in one turn, if nobody may be asked
+DRAWN_PER_TURN = 2_000
 
 
 class PageVisit(msgspec.Struct, frozen=True):
@@ -73,6 +75,10 @@ class Dispatcher:
         self._robots_hops: dict[str, tuple[str, int]] = {}  # where the robots.txt of an origin was moved to
         self._cursor = ""  # hosts behind it have not been offered to the window in this round
         self._hosts_on_disk = True
+        #: R: URLs extracted at a time, where all hosts share one order
+        self.draw_urls = 1
+        #: whether another turn is wanted at once, to go on drawing
+        self.is_drawing = False
 
     @property
     def next_at(self) -> float | None:
@@ -87,10 +93,12 @@ class Dispatcher:
     @property
     def has_plenty(self) -> bool:
         """Whether the window holds work for a while."""
-        return self._window.waiting > PLENTY_URLS
+        return self._window.waiting > PLENTY_URLS or self._frontier.pooled() > PLENTY_URLS
 
     def queued(self, entries: list[Entry]) -> None:
         """The frontier has just taken these in."""
+        if self._frontier.is_pooled:
+            return  # they are drawn when their turn in the order comes
         for host in {host_of(entry.url) for entry in entries}:
             self._offer(host)
 
@@ -142,8 +150,8 @@ class Dispatcher:
         if self._desk.rules(note.origin, now) is None:
             self._desk.answered(note.origin, note.status, note.body, note.fetched_at)
 
-    def fill(self, now: float) -> float | None:
-        """Feed hungry hosts from the frontier; returns when the next retry is due."""
+    def fill(self, now: float, room: int) -> float | None:
+        """Feed hosts from the frontier, so that `room` requests can start; returns when the next retry is due."""
         woken, due_at = self._frontier.wake(now)
         for name in woken:
             self._offer(name)
@@ -153,6 +161,8 @@ class Dispatcher:
         for host in list(self._window.hungry.values()):
             entries = self._frontier.take(host.name, batch)
             self._window.feed(host, entries, more=len(entries) == batch)
+        if self._frontier.is_pooled:
+            self._draw(now, room)
         return due_at
 
     def dispatch(self, now: float, room: int) -> list[tuple[Entry, str]]:
@@ -229,6 +239,34 @@ class Dispatcher:
             self._window.arrived(name)
         else:
             self._hosts_on_disk = True
+
+    def _draw(self, now: float, room: int) -> None:
+        """Extract the best of all hosts, R at a time, until politeness lets `room` requests start.
+
+        A host has its share of the window, so that one whose delay is long takes no more of it: what exceeds that goes
+        to its shelf, and the next best of other hosts are drawn.
+        """
+        window, limits, drawn = self._window, self._limits, 0
+        self.is_drawing = False
+        while window.startable(now) < room and self._frontier.pooled():
+            if drawn >= DRAWN_PER_TURN:
+                self.is_drawing = True
+                return
+            granted: dict[str, int] = {}
+
+            def fits(name: str, granted: dict[str, int] = granted) -> bool:
+                known = window.hosts.get(name)
+                share = granted[name] = granted.get(name, len(known.waiting) if known else 0) + 1
+                return share <= limits.host_window_urls and window.waiting < limits.window_urls
+
+            entries, shelved = self._frontier.extract(self.draw_urls, fits)
+            for entry in entries:
+                name = host_of(entry.url)
+                has_more = name in window.hosts and window.hosts[name].more
+                window.feed(window.host(name), (entry,), has_more)
+            for name in shelved:
+                self._offer(name)
+            drawn += self.draw_urls
 
     def _next_hosts(self, now: float) -> None:
         """Offer the next hosts in key order; a round that began at the first host and found the end is over."""

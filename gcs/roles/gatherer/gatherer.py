@@ -58,6 +58,7 @@ class Gatherer:
         desk = RobotsDesk(rules, settings.fetch.robots_token, self._frontier.note, self._frontier.set_note)
         window: Window[Entry] = Window(rules, clock() if self._resumes else 0.0)
         self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
+        self._dispatcher.draw_urls = settings.fetch.connections
         self._intake = Intake(parts, self._recorder, self._dispatcher, self._meter, rules.host_pages)
         every_s = settings.frontier.checkpoint_s
         self._checkpoints = Checkpoints(parts, self._recorder, self._intake, self._meter, every_s)
@@ -94,7 +95,7 @@ class Gatherer:
         if self.recrawl:
             self._checkpoints.begin_again(self.recrawl, self._clock())
         if seeds:
-            self._intake.queue([Entry(url) for url in self._admission.admit(seeds, 0)])
+            self._intake.seeds(self._admission.admit(seeds, 0))
         await self._fetcher.open()
         if self._lending:
             lent = await self._lending.open(self._answers.arrive, self._pulse.wake)
@@ -187,7 +188,7 @@ class Gatherer:
         self._check_limits(now)
         if self._lending:
             self._lending.turn(self.team.epoch if self.team else 0, is_wanted_back=not self._may_start)
-        due_at = self._dispatcher.fill(now)
+        due_at = self._dispatcher.fill(now, self._room())
         # at a shared host milliseconds count: a turn may have taken some
         for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
             self._recorder.give_up(entry, why, now)
@@ -196,7 +197,7 @@ class Gatherer:
             self._checkpoints.make(now)
         if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or State.DONE)
-        elif self._answers.waiting:
+        elif self._answers.waiting or self._dispatcher.is_drawing:
             self._pulse.wake()
         else:
             moments = (due_at, self._dispatcher.next_at, self._checkpoints.due_at(self._dispatcher.has_plenty))
@@ -241,7 +242,8 @@ class Gatherer:
     @property
     def _is_busy(self) -> bool:
         """Something is in flight, or on its way into the frontier."""
-        return bool(self._fetcher.in_flight or self._answers.under_way or self._recorder.links)
+        recorder = self._recorder
+        return bool(self._fetcher.in_flight or self._answers.under_way or recorder.links or recorder.gifts)
 
     def _check_limits(self, now: float) -> None:
         crawl = self._settings.crawl

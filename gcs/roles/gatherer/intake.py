@@ -1,11 +1,13 @@
 """The intake: links that belong to the crawl, into our frontier or on their way to their owners.
 
-    recorder.links ─► queue ─► (team: ours?) ─► insert ─► frontier ─► window, statistics
+    recorder.links, gifts ─► queue ─► (team: ours?) ─► insert ─► frontier ─► window, statistics
 
 Invariant: whatever is new in the frontier is offered to the window and counted, once.
 """
 
-from gcs.ports.frontier import Entry, Frontier
+import msgspec
+
+from gcs.ports.frontier import GIFT, Entry, Frontier
 from gcs.roles.gatherer.dispatcher import Dispatcher
 from gcs.roles.gatherer.meter import Meter
 from gcs.roles.gatherer.parts import Parts
@@ -22,10 +24,22 @@ class Intake:
         self._host_pages = host_pages
 
     def links(self) -> None:
-        """Take in what the records of this turn linked to."""
-        links, self._recorder.links = self._recorder.links, []
+        """Take in what was linked to since the last time, and what those links are worth."""
+        recorder = self._recorder
+        links, gifts = recorder.links, recorder.gifts
+        recorder.links, recorder.gifts = [], {}
+        if gifts:
+            links = [msgspec.structs.replace(entry, worth=gifts.pop(entry.url, 0.0)) for entry in links]
+            links += [Entry(url, depth=GIFT, worth=gift) for url, gift in gifts.items() if gift]
         if links:
             self.queue(links)
+
+    def seeds(self, urls: list[str]) -> None:
+        """Take in where the crawl begins."""
+        worth, ledger = self._frontier.order.seed, self._frontier.ledger
+        new = [Entry(url, worth=worth) for url in urls if self._frontier.mark(url) is None]
+        ledger.issued += worth * len(new)
+        self.queue(new)
 
     def queue(self, entries: list[Entry]) -> None:
         """Links that were admitted: ours into the frontier, the others' on their way."""

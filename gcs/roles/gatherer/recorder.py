@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from gcs.core import politeness
+from gcs.core.ordering import listed, redirected
 from gcs.core.page import FINAL, Failure, PageRecord, Response, Result
 from gcs.core.politeness import Politeness
 from gcs.core.tally import Tally
@@ -25,7 +26,10 @@ class Recorder:
         self._name, self._rules, self._max_redirects, self._tally = name, rules, max_redirects, tally
         self._frontier, self._store = parts.frontier, parts.store
         self._reader, self._admission = parts.reader, parts.admission
-        self.links: list[Entry] = []  # filled by apply; emptied by the gatherer's turn
+        self._order, self._ledger = parts.frontier.order, parts.frontier.ledger
+        self.links: list[Entry] = []  # filled by apply; emptied by the intake
+        #: what these and other links of the pages add to the worth of their targets; the same
+        self.gifts: dict[str, float] = {}
         #: told of every URL that is dealt with for now (recorded, or put aside for a retry)
         self.on_done: Callable[[str], None] = lambda _: None
         #: told of every record and the seconds its request took, before its links are admitted
@@ -62,7 +66,7 @@ class Recorder:
 
     def apply(self, record: PageRecord, hops: int = 0) -> None:
         """What a record means for the frontier, the same when it is made and when it is replayed."""
-        before = self._frontier.finish(record.url, Mark.FAILED if record.failure else Mark.DONE)
+        before, worth = self._frontier.settle(record.url, Mark.FAILED if record.failure else Mark.DONE)
         if record.helper:
             self._tally.helped[record.helper] = self._tally.helped.get(record.helper, 0) + 1
         if before is Mark.DONE and record.is_page:
@@ -74,6 +78,8 @@ class Recorder:
             self._tally.links += len(record.outlinks)
             for url in self._admission.admit(record.outlinks, depth):
                 self.links.append(Entry(url, record.url, depth, depth, 0, hops))
+        if self._order.weighs:
+            self._give(record, worth)
 
     def replay(self, record: PageRecord) -> None:
         """A record that the log holds beyond the last checkpoint: count it again, and apply it."""
@@ -87,6 +93,23 @@ class Recorder:
             self._tally.pages += 1
             self._tally.size_bytes += record.bytes
         self.apply(record)
+
+    def _give(self, record: PageRecord, worth: float) -> None:
+        """Hand what the URL was worth on to where it links to, as the order says."""
+        links = record.outlinks
+        if not links:
+            self._ledger.idle += worth
+            return
+        self._ledger.spent += worth
+        if 300 <= record.status < 400:
+            gift = redirected(self._order, worth)
+        elif record.source:
+            gift = listed(self._order, worth, len(links))
+        else:
+            gift = self._order.gift(worth, len(links))
+        gifts = self.gifts
+        for url in links:
+            gifts[url] = gifts.get(url, 0.0) + gift
 
     def _redirect(self, entry: Entry, response: Response, now: float) -> None:
         target = self._reader.redirect_target(response)

@@ -1,0 +1,59 @@
+"""The order and the queue that the settings name: the built-in ones, and scores of the user's own."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gcs.core.ordering import ORDERS, Ordering, Scored
+from gcs.errors import SettingsError
+
+if TYPE_CHECKING:  # a crawl host by host does without it
+    from gcs.core.queues import Queue
+
+ENTRY_POINTS = "gcs.orders"
+HOSTS = "hosts"
+
+
+def load_order(name: str) -> Ordering:
+    """The order of that name; or by a function `module:function`, or one that an installed package brings.
+
+    The function is given a `gcs.core.ordering.Found` and returns a number; the larger, the sooner.
+    """
+    if name in ORDERS:
+        return ORDERS[name]
+    score = _from_module(*name.split(":", 1)) if ":" in name else _from_package(name)
+    if not callable(score):
+        raise SettingsError(f"crawl.order: {name} is no function; write one that takes a Found and returns a number")
+    return Scored(name, score)
+
+
+def queue_maker(name: str) -> "Callable[[], Queue] | None":
+    """What makes the queue of one order over all hosts; None where each host has its own."""
+    if name == HOSTS:
+        return None
+    make_queue: Callable[[str], Queue] = importlib.import_module("gcs.core.queues").make_queue  # it brings numpy
+    return lambda: make_queue(name)
+
+
+def _from_module(module: str, function: str) -> object:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # a file beside the crawl, as with `python -m`
+    try:
+        return getattr(importlib.import_module(module), function)
+    except Exception as error:  # a stranger's module may raise anything
+        raise SettingsError(
+            f"crawl.order: {module}:{function} cannot be loaded ({type(error).__name__}: {error}); "
+            f"put {module}.py into this directory or install it"
+        ) from error
+
+
+def _from_package(name: str) -> object:
+    from importlib.metadata import entry_points  # 30 ms
+
+    for entry_point in entry_points(group=ENTRY_POINTS, name=name):
+        return entry_point.load()
+    known = ", ".join([*ORDERS, *(each.name for each in entry_points(group=ENTRY_POINTS))])
+    raise SettingsError(f"crawl.order: there is no order {name!r}; give one of {known}, or module:function")
