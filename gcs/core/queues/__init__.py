@@ -12,22 +12,38 @@
 
 Invariant: every queue gives out the same pairs in the same order for the same calls. A pair that was inserted twice
 comes out twice: who changes a priority inserts the id again and drops the stale pair when it comes out.
+On disk: `gcs.ports.queues`.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gcs.core.queues.blocks import Blocks, RankedBlocks, Storage
 from gcs.core.queues.contract import Counts, Ids, Keys, Queue
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.forest import Forest
 from gcs.core.queues.heap import BinaryHeap
+from gcs.core.queues.paged import PagedChunks
 from gcs.core.queues.quickheap import QuickHeap
 from gcs.core.queues.ring import RingChunks
 from gcs.core.queues.tournament import TournamentTree
 from gcs.errors import UsageError
 
-__all__ = ["MAX_ID", "QUEUES", "Counts", "Ids", "Keys", "Queue", "make_queue"]
+__all__ = ["MAX_ID", "QUEUES", "Counts", "Ids", "Keys", "Layout", "Queue", "make_paged_queue", "make_queue"]
 
 QUEUES = ("quickheap", "tournament", "heap")
 #: entries in a node of the tournament tree: where a merge costs more than the call of it
 NODE_KEYS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a queue lies on blocks."""
+
+    #: entries in a block, which is a node of the tournament tree; 16 bytes each
+    block_keys: int = 4096
+    #: blocks in memory, at most
+    cache_blocks: int = 4096
 
 
 def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KEYS, threads: int = 1) -> Queue:
@@ -45,3 +61,17 @@ def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KE
     if name == "heap":
         return BinaryHeap(counts)
     raise UsageError(f"no queue is called {name!r}; there are {', '.join(QUEUES)}")
+
+
+def make_paged_queue(
+    name: str, storage: Storage, layout: Layout, counts: Counts | None = None, slots: Mapping[int, int] | None = None
+) -> tuple[Queue, Blocks]:
+    """A queue on blocks, and these; with the slots of blocks that hold something, if it is to be restored."""
+    slots, keys = slots or {}, layout.block_keys
+    if name == "quickheap":
+        ranked = RankedBlocks(storage, layout.cache_blocks, counts, slots)
+        return QuickHeap(PagedChunks(ranked, keys), counts, layout.cache_blocks * keys // 2), ranked
+    blocks = Blocks(storage, layout.cache_blocks, counts, slots)
+    if name == "tournament":
+        return TournamentTree(blocks, keys, counts), blocks
+    return make_queue(name, counts), blocks  # a heap lies on no blocks

@@ -31,6 +31,21 @@ class Storage(Protocol):
         """Fill the slot."""
 
 
+class MemoryStorage:
+    """Slots in memory: to count what a queue would read from a disk and write to it."""
+
+    def __init__(self) -> None:
+        self._slots: dict[int, Entries] = {}
+
+    def read(self, slot: int) -> Entries:
+        """What was written to the slot."""
+        return self._slots[slot].copy()
+
+    def write(self, slot: int, entries: Entries) -> None:
+        """Fill the slot."""
+        self._slots[slot] = entries.copy()
+
+
 class Blocks:
     """The blocks of one queue. When the cache is full, `victim` leaves it: here the least recently used one."""
 
@@ -64,6 +79,8 @@ class Blocks:
         return block
 
     def __setitem__(self, number: int, block: Entries) -> None:
+        if block.base is not None:  # a piece of something larger, which must not stay in memory with it
+            block = block.copy()
         self._dirty.add(number)
         if number in self._cache:
             self._cache[number] = block

@@ -10,18 +10,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from gcs.core.queues import Counts, Ids, Keys, Queue
-from gcs.core.queues.blocks import Blocks, RankedBlocks
+from gcs.core.queues import Counts, Ids, Keys, Layout, make_paged_queue
 from gcs.core.queues.entries import ENTRY_BYTES
-from gcs.core.queues.heap import BinaryHeap
-from gcs.core.queues.paged import PagedChunks
-from gcs.core.queues.quickheap import QuickHeap
-from gcs.core.queues.tournament import TournamentTree
-from gcs.errors import StoreError, UsageError
+from gcs.errors import GcsError, StoreError, UsageError
 from gcs.ports.queues import manifest
 from gcs.ports.queues.blockfile import BlockFile, store_error
+from gcs.ports.queues.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +35,21 @@ class DiskQueue:
         self._name, self._block_keys = name, settings.block_keys
         self._lock = _lock(folder)
         self._manifest = folder / "queue"
-        was = manifest.read(self._manifest)
-        if was and (was.name, was.block_keys) != (name, settings.block_keys):
-            raise UsageError(
-                f"{folder} holds a {was.name} with {was.block_keys} keys a block, not a {name} with "
-                f"{settings.block_keys}: open it as that, or delete the folder"
-            )
-        self._file = BlockFile(folder / "blocks", settings.block_keys)
-        numbers, slots = (np.frombuffer(part, np.int64).tolist() for part in was.slots[0]) if was else ([], [])
-        self._blocks, self._queue = _build(name, settings, self._file, counts, dict(zip(numbers, slots)))
-        if was:
-            self._queue.restore(was.states[0])
+        try:
+            was = manifest.read(self._manifest)
+            if was and (was.name, was.block_keys) != (name, settings.block_keys):
+                raise UsageError(
+                    f"{folder} holds a {was.name} with {was.block_keys} keys a block, not a {name} with "
+                    f"{settings.block_keys}: open it as that, or delete the folder"
+                )
+            self._file = BlockFile(folder / "blocks", settings.block_keys)
+            layout = Layout(settings.block_keys, settings.cache_bytes // (settings.block_keys * ENTRY_BYTES))
+            self._queue, self._blocks = make_paged_queue(name, self._file, layout, counts, was.slots if was else None)
+            if was:
+                self._queue.restore(was.state)
+        except GcsError:
+            os.close(self._lock)
+            raise
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -68,9 +66,8 @@ class DiskQueue:
         """Make the queue durable as it is now. Whatever happens meanwhile, the last save or this one holds."""
         self._blocks.flush()
         self._file.sync()
-        slots = self._blocks.slots
-        packed = np.array(list(slots), np.int64).tobytes(), np.array(list(slots.values()), np.int64).tobytes()
-        manifest.write(self._manifest, self._name, self._block_keys, [packed], [self._queue.state()])
+        saved = Manifest(self._name, self._block_keys, self._blocks.slots, self._queue.state())
+        manifest.write(self._manifest, saved)
         self._blocks.saved()
 
     def close(self) -> None:
@@ -86,22 +83,6 @@ def open_queue(
 ) -> DiskQueue:
     """The queue in this folder, as it was saved; an empty one if there is none yet."""
     return DiskQueue(name, folder, settings or DiskSettings(), counts)
-
-
-def _build(
-    name: str, settings: DiskSettings, file: BlockFile, counts: Counts | None, slots: dict[int, int]
-) -> tuple[Blocks, Queue]:
-    keys = settings.block_keys
-    room = settings.cache_bytes // (keys * ENTRY_BYTES)
-    if name == "quickheap":
-        ranked = RankedBlocks(file, room, counts, slots)
-        return ranked, QuickHeap(PagedChunks(ranked, keys), counts, room * keys // 2)
-    blocks = Blocks(file, room, counts, slots)
-    if name == "tournament":
-        return blocks, TournamentTree(blocks, keys, counts)
-    if name == "heap":
-        return blocks, BinaryHeap(counts)
-    raise UsageError(f"no queue is called {name!r}")
 
 
 def _lock(folder: Path) -> int:

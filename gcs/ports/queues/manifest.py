@@ -12,24 +12,25 @@ import xxhash
 from gcs.errors import StoreError
 from gcs.ports.queues.blockfile import store_error
 
-_VERSION = 1
+VERSION = 1
 _HASH_BYTES = 8
 
 
 class Manifest(msgspec.Struct, frozen=True, array_like=True):
     """A saved queue."""
 
-    version: int
     name: str
     block_keys: int
-    #: for each tree or heap of it: block numbers and their slots, as arrays of 64-bit integers
-    slots: list[tuple[bytes, bytes]]
-    states: list[bytes]
+    #: which slot holds which block
+    slots: dict[int, int]
+    #: the queue but for its blocks
+    state: bytes
+    version: int = VERSION
 
 
-def write(path: Path, name: str, block_keys: int, slots: list[tuple[bytes, bytes]], states: list[bytes]) -> None:
+def write(path: Path, manifest: Manifest) -> None:
     """Replace the manifest, durably: it is the old one or the new one, whatever happens."""
-    data = msgspec.msgpack.encode(Manifest(_VERSION, name, block_keys, slots, states))
+    data = msgspec.msgpack.encode(manifest)
     new = path.with_suffix(".new")
     try:
         with new.open("wb") as file:
@@ -62,6 +63,6 @@ def read(path: Path) -> Manifest | None:
         manifest = msgspec.msgpack.decode(data, type=Manifest)
     except msgspec.DecodeError as error:
         raise StoreError(f"{path}: not a queue of this version of GCS ({error})") from error
-    if manifest.version != _VERSION:
-        raise StoreError(f"{path}: version {manifest.version}, this program reads version {_VERSION}")
+    if manifest.version != VERSION:
+        raise StoreError(f"{path}: version {manifest.version}, this program reads version {VERSION}")
     return manifest

@@ -123,8 +123,9 @@ def test_queue_is_locked_and_keeps_its_kind(tmp_path):
         open_queue("quickheap", tmp_path, TINY)
     queue.save()
     queue.close()
-    with pytest.raises(UsageError, match="holds a quickheap"):
-        open_queue("tournament", tmp_path, TINY)
+    for _ in range(2):  # the first leaves no lock behind
+        with pytest.raises(UsageError, match="holds a quickheap"):
+            open_queue("tournament", tmp_path, TINY)
     with pytest.raises(UsageError, match="no queue is called"):
         open_queue("stack", tmp_path / "other")
 

@@ -1,0 +1,291 @@
+"""The frontier's queues beside heapq and a plain heap: time, comparisons, blocks touched, memory, threads, 100M keys.
+
+    python scripts/bench.d/queues.py [--json] [--quick]
+
+A queue of n random keys is filled, and one is extracted, so that work which was put off is counted; then it does what
+Marin's crawlers do: extract_top(R), and insert_many(R) of keys that are worse than those extracted by a random
+amount, so that the queue keeps its size and shape. A *pair* is one key that goes out and one that comes in.
+Each row has a process of its own. Times are CPU seconds (on disk also seconds of the clock), of pairs the least of five
+runs; peak_mb is the process's largest memory. heapq holds tuples (-key, id); heap is a binary heap over arrays,
+compiled by numba, which is 100 MB of its peak. The tree has nodes of 8,192 keys for time and memory, and of R keys,
+as in the paper, for comparisons and blocks.
+
+comparisons  key comparisons per pair. heapq's are counted by a key class, for n of the smallest size.
+blocks       blocks of 1,000 keys read and written per 1,000 pairs, with a cache of 10 and 30 % of the queue (Figure 9)
+two threads  two trees one after the other, and on two threads at once (Figure 10): seconds of the clock, less those in
+             which a thread could run and had no core, as the kernel counts them; the least of several turns
+disk         n keys in a folder with a cache of 256 MB: fill by 100,000, pairs, then a quarter extracted
+"""
+
+import argparse
+import heapq
+import json
+import multiprocessing
+import resource
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gcs.core.queues import Counts, Layout, Queue, make_paged_queue, make_queue
+from gcs.core.queues.blocks import MemoryStorage
+from gcs.core.queues.tournament import TournamentTree
+from gcs.ports.queues import DiskSettings, open_queue
+
+BATCH = 100_000
+#: keys in a block, where blocks are counted
+BLOCK_KEYS = 1000
+OURS = ("quickheap", "tournament")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is measured: short in CI, long by hand."""
+
+    keys: tuple[int, ...] = (1_000_000, 10_000_000, 50_000_000)
+    tops: tuple[int, ...] = (1_000, 10_000, 100_000)
+    #: keys for counting, which is slower
+    counted: tuple[int, ...] = (1_000_000, 10_000_000)
+    pairs: int = 1_000_000
+    disk: tuple[int, ...] = (1_000_000, 100_000_000)
+    turns: int = 15
+    #: each row in a process of its own, so that its memory is its own
+    apart: bool = True
+
+
+QUICK = Sizes((50_000,), (1_000, 10_000), (50_000,), 50_000, (100_000,), 3, apart=False)
+
+
+class Heapq:
+    """heapq behind the contract."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int]] = []
+
+    def insert_many(self, keys: Any, ids: Any) -> None:
+        """One by one, but for the first fill."""
+        for pair in zip((-keys).tolist(), ids.tolist()):
+            heapq.heappush(self._heap, pair)
+
+    def extract_top(self, count: int) -> tuple[Any, Any]:
+        """One by one."""
+        pairs = [heapq.heappop(self._heap) for _ in range(count)]
+        return -np.array([key for key, _ in pairs]), np.array([each for _, each in pairs], np.uint64)
+
+
+class Counted(float):
+    """A key that counts how often heapq compares it."""
+
+    compared = 0
+
+    def __lt__(self, other: float) -> bool:
+        Counted.compared += 1
+        return float.__lt__(self, other)
+
+
+def fill(queue: Any, keys: int, chance: np.random.Generator, batch: int = BATCH) -> None:
+    """Insert so many random keys."""
+    for start in range(0, keys, batch):
+        some = min(batch, keys - start)
+        queue.insert_many(chance.random(some), np.arange(start, start + some, dtype=np.uint64))
+
+
+def pairs(queue: Any, top: int, rounds: int, chance: np.random.Generator) -> None:
+    """Extract and insert."""
+    for _ in range(rounds):
+        keys, ids = queue.extract_top(top)
+        queue.insert_many(keys - chance.random(top), ids)
+
+
+def warmed(queue: Any, keys: int, top: int, chance: np.random.Generator) -> Any:
+    """A queue that was filled and has done its first work."""
+    fill(queue, keys, chance)
+    pairs(queue, top, max(min(keys // 20, 500_000) // top, 3), chance)
+    return queue
+
+
+def timed(name: str, keys: int, top: int, most: int) -> dict[str, float]:
+    """Nanoseconds of CPU a key inserted first, and a pair; peak memory."""
+    chance = np.random.default_rng(1)
+    queue = Heapq() if name == "heapq" else make_queue(name)
+    if name == "heap":  # compile before the clock runs
+        pairs(warmed(make_queue(name), 100, 10, chance), 10, 1, chance)
+    begun = time.process_time()
+    fill(queue, keys, chance)
+    keys_1, ids_1 = queue.extract_top(1)
+    filled = time.process_time() - begun
+    queue.insert_many(keys_1, ids_1)
+    rounds = max(most // top // (10 if name == "heapq" else 1), 3)
+    best = float("inf")
+    for _ in range(5):
+        begun = time.process_time()
+        pairs(queue, top, max(rounds // 5, 2), chance)
+        best = min(best, (time.process_time() - begun) / max(rounds // 5, 2) / top)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"fill_ns": round(filled / keys * 1e9, 1), "pair_ns": round(best * 1e9, 1), "peak_mb": round(peak)}
+
+
+def compared(name: str, keys: int, top: int, most: int) -> float:
+    """Comparisons per pair."""
+    chance, rounds = np.random.default_rng(1), max(most // top // 4, 3)
+    if name == "heapq":
+        heap = [(Counted(-key), each) for each, key in enumerate(chance.random(keys).tolist())]
+        heapq.heapify(heap)
+        Counted.compared = 0
+        for _ in range(rounds):
+            out = [heapq.heappop(heap) for _ in range(top)]
+            for (key, each), more in zip(out, chance.random(top).tolist()):
+                heapq.heappush(heap, (Counted(key + more), each))
+        return round(Counted.compared / (rounds * top), 1)
+    counts = Counts()
+    queue = warmed(make_queue(name, counts, node_keys=top), keys, top, chance)
+    counts.comparisons = 0
+    pairs(queue, top, rounds, chance)
+    return round(counts.comparisons / (rounds * top), 1)
+
+
+def touched(name: str, keys: int, top: int, most: int, share: float) -> float:
+    """Blocks of BLOCK_KEYS read and written, per so many pairs."""
+    size = top if name == "tournament" else BLOCK_KEYS
+    counts, chance = Counts(), np.random.default_rng(1)
+    layout = Layout(size, max(int(keys * share / size), 4))
+    queue, blocks = make_paged_queue(name, MemoryStorage(), layout, counts)
+    rounds = max(most // top, 5)
+    warmed(queue, keys, top, chance)
+    blocks.flush()
+    counts.block_reads = counts.block_writes = 0
+    pairs(queue, top, rounds, chance)
+    blocks.flush()
+    return round((counts.block_reads + counts.block_writes) * (size / BLOCK_KEYS) / (rounds * top / BLOCK_KEYS), 2)
+
+
+def runnable_s() -> float:
+    """Seconds in which this thread could run and had no core."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except OSError:  # not Linux
+        return 0.0
+
+
+def two_threads(keys: int, top: int, turns: int) -> dict[str, float]:
+    """How much faster two trees are on two threads than one after the other."""
+    chances = [np.random.default_rng(seed) for seed in (1, 2)]
+    trees = [warmed(TournamentTree({}, 8192), keys, top, chance) for chance in chances]
+    rounds, took = max(400_000 // top, 2), list[float]()
+
+    def work(tree: Queue, chance: np.random.Generator) -> None:
+        begun, waited = time.perf_counter(), runnable_s()
+        pairs(tree, top, rounds, chance)
+        took.append(time.perf_counter() - begun - (runnable_s() - waited))
+
+    one, two = float("inf"), float("inf")
+    for _ in range(turns):
+        for tree, chance in zip(trees, chances):
+            work(tree, chance)
+        one, took = min(one, sum(took)), []
+        threads = [threading.Thread(target=work, args=each) for each in zip(trees, chances)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        two, took = min(two, max(took)), []
+    return {"one_ns": round(one / (2 * rounds * top) * 1e9, 1), "speedup": round(one / two, 2)}
+
+
+def on_disk(name: str, keys: int, top: int) -> dict[str, float]:
+    """Keys a second in and out of a queue in a folder."""
+    chance = np.random.default_rng(1)
+
+    def rate(work: Callable[[], object], done: int) -> tuple[float, float]:
+        begun, cpu = time.perf_counter(), time.process_time()
+        work()
+        return done / (time.perf_counter() - begun) / 1e6, done / (time.process_time() - cpu) / 1e6
+
+    with tempfile.TemporaryDirectory() as folder:
+        queue = open_queue(name, Path(folder), DiskSettings(256 << 20, 8192 if name == "tournament" else 4096))
+        put = rate(lambda: fill(queue, keys, chance), keys)
+        rounds = max(keys // top // 20, 5)
+        both = rate(lambda: pairs(queue, top, rounds, chance), rounds * top)
+        rounds = keys // 4 // top
+        got = rate(lambda: [queue.extract_top(top) for _ in range(rounds)], rounds * top)
+        begun = time.perf_counter()
+        queue.save()
+        saved = time.perf_counter() - begun
+        queue.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    figures = {"insert": put, "pairs": both, "extract": got}
+    rates = {
+        f"{verb}_m_per_{unit}": round(value, 2)
+        for verb, two in figures.items()
+        for unit, value in zip(("s", "cpu_s"), two)
+    }
+    return {**rates, "save_s": round(saved, 2), "peak_mb": round(peak)}
+
+
+def apart(work: Callable[..., Any], *args: Any) -> Any:
+    """Do it in a process of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *args).result()
+
+
+def measure(sizes: Sizes) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All rows, as they come: the table they belong to, and the row."""
+    run = apart if sizes.apart else lambda work, *args: work(*args)
+    for keys in sizes.keys:
+        for name in ("heapq", "heap", *OURS):  # one key after the other costs the same whatever R
+            for top in sizes.tops[1:2] if name in ("heapq", "heap") else sizes.tops:
+                yield "time", {"keys": keys, "queue": name, "R": top, **run(timed, name, keys, top, sizes.pairs)}
+    for keys in sizes.counted:
+        names = ("heapq", "heap", *OURS) if keys == sizes.counted[0] else ("heap", *OURS)
+        for top in sizes.tops:
+            counted = {name: run(compared, name, keys, top, sizes.pairs) for name in names}
+            yield "comparisons", {"keys": keys, "R": top, **counted}
+    for share in (0.1, 0.3):
+        for top in sizes.tops:
+            if top * 10 <= sizes.counted[0]:
+                row = {name: run(touched, name, sizes.counted[0], top, sizes.pairs, share) for name in OURS}
+                yield "blocks", {"keys": sizes.counted[0], "R": top, "cache": share, **row}
+    for top in sizes.tops[1:]:
+        yield "two threads", {"R": top, **run(two_threads, sizes.keys[0], top, sizes.turns)}
+    for name in OURS:
+        for keys in sizes.disk:
+            yield "disk", {"queue": name, "keys": keys, "R": 10_000, **run(on_disk, name, keys, 10_000)}
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="small sizes: to see that it works")
+    options = parser.parse_args()
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for table, row in measure(QUICK if options.quick else Sizes()):
+        if not options.json:
+            if table not in tables:
+                print(f"\n{table}\n" + "".join(f"{name:>18}" for name in row))
+            print("".join(f"{value:>18}" for value in row.values()), flush=True)
+        tables.setdefault(table, []).append(row)
+    heapq_ns = {row["keys"]: row["pair_ns"] for row in tables["time"] if row["queue"] == "heapq"}
+
+    def least(name: str) -> float:
+        return round(min(heapq_ns[row["keys"]] / row["pair_ns"] for row in tables["time"] if row["queue"] == name), 1)
+
+    summary = {
+        "quickheap_vs_heapq": least("quickheap"),
+        "tree_vs_heapq": least("tournament"),
+        "two_threads_speedup": max(row["speedup"] for row in tables["two threads"]),
+    }
+    if options.json:
+        print(json.dumps({**summary, "comparisons": tables["comparisons"], "rows": tables}))
+    else:
+        print("\nleast over all rows: " + ", ".join(f"{name} {value}" for name, value in summary.items()))
+
+
+if __name__ == "__main__":
+    main()

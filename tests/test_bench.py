@@ -1,0 +1,25 @@
+"""The benchmarks that have a short form: it runs, and prints the figures that other tools read."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+KEYS = {
+    "queues": {"quickheap_vs_heapq", "tree_vs_heapq", "two_threads_speedup", "comparisons"},
+    "frontier": {"insert_per_s", "lookup_per_s", "ram_bytes_per_url", "urls"},
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_bench_prints_its_figures(name):
+    command = [sys.executable, ROOT / "scripts/bench.d" / f"{name}.py", "--quick", "--json"]
+    figures = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=200, cwd=ROOT).stdout)
+    assert figures.keys() >= KEYS[name]
+    for key in KEYS[name] - {"comparisons"}:
+        assert figures[key] > 0
+    for row in figures.get("comparisons", ()):
+        assert max(row["quickheap"], row["tournament"]) < row["heap"]
