@@ -3,9 +3,9 @@
     python scripts/bench.d/frontier.py [--json] [--quick] [--urls N]
 
 The URLs are those of a made-up web: hosts of Zipf sizes, in the order in which a crawl would find them, the links of
-a page at a time. Half of the look-ups are of known URLs. A commit, with fsync, comes when the frontier asks for one. Times are
-seconds of CPU and of the clock; ram_bytes_per_url is what the process grew by at its peak (its memory map is given back
-to the kernel's cache as it goes), disk_bytes_per_url the file.
+a page at a time. Half of the look-ups are of known URLs. A commit, with fsync, comes when the frontier asks for
+one. Times are seconds of CPU and of the clock; ram_bytes_per_url is what the process grew by at its peak (its memory
+map is given back to the kernel's cache as it goes), disk_bytes_per_url the file.
 """
 
 import argparse
