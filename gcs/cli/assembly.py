@@ -40,10 +40,11 @@ def gatherer(
     crawl = settings.crawl
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
+    by_server = space is not None and settings.team.coordination == "seed-server"
     frontier = Frontier(
         directory / "state" / name / "frontier",
         settings.frontier,
-        load_order(crawl.order),
+        load_order(settings.seed_server.order if by_server else crawl.order),
         queue_maker(settings.frontier.queue),
     )
     try:
@@ -53,7 +54,7 @@ def gatherer(
         raise
     team = lending = None
     if space:
-        if settings.team.coordination == "seed-server":
+        if by_server:
             Client = importlib.import_module("gcs.roles.gatherer.client").Client  # noqa: N806
             team = Client(name, space, server, settings.team, frontier)
         else:

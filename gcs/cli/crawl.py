@@ -89,7 +89,7 @@ def crawl(
         return gatherer
 
     try:
-        if gatherers > 1 or url or station:
+        if gatherers > 1 or url or station or settings.team.coordination == "seed-server":
             team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
             crew = team.Crew(output, settings, seeds, gatherers, url, log_level, listen if station else None)
             memory.write(output, seeds, settings)

@@ -12,7 +12,7 @@ import msgspec
 from gcs import events as logging
 from gcs.cli.gatherer import CHARTER_S, tenacious
 from gcs.cli.loop import run_loop
-from gcs.core.ordering import ORDERS
+from gcs.cli.orders import load_order
 from gcs.core.seedserver import Word
 from gcs.core.template import template
 from gcs.core.tuples import Charter
@@ -52,7 +52,7 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path) 
         await space.close()
         raise SpaceError(f"there is no crawl '{crawl}' at {url}: start it with gcs crawl --space, or look at the name")
     settings = msgspec.json.decode(charter.settings, type=Settings)
-    registry = Registry(directory / "registry", ORDERS["backlink"], settings.frontier.fsync)
+    registry = Registry(directory / "registry", load_order(settings.seed_server.order), settings.frontier.fsync)
     server = SeedServer(
         name,
         space,

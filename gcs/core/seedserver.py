@@ -22,6 +22,8 @@ from gcs.core.sortkey import host_name, host_of, sort_key
 class SeedServerSettings:
     """How a seed-server shares out seeds. Used where team.coordination is seed-server."""
 
+    #: which seed goes first: backlink, opic, bfs, or a score of your own, as crawl.order (which is not asked here)
+    order: str = "backlink"
     #: what a domain is: the last label of a host name (com, edu …; of an address, the address), or the whole host
     domain: Literal["top", "host"] = "top"
     #: domain sets by hand, the words of each one: the first goes to the client that comes first; the rest is shared out

@@ -39,6 +39,25 @@ def test_crawl_by_a_seed_server(gcs: Callable, tmp_path: Path) -> None:
         assert "slow down" in words
 
 
+def test_pages_come_in_the_order_of_their_back_links(gcs: Callable, tmp_path: Path) -> None:
+    """One client with one page in its hands at a time: no page that was known by then had more links to it."""
+    rules = ("connections", "least_connections", "most_connections", "ahead")
+    one_by_one = [word for rule in rules for word in ("--set", f"seed_server.{rule}=1")]
+    with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=60)) as web:
+        done = gcs("crawl", *web.seeds, "-o", "crawl", "-n", "1", *WAY, *one_by_one, "--json", quick=True)
+        assert done.code == 0, done.err
+        check(web, tmp_path / "crawl")
+    records = sorted(read_records(tmp_path / "crawl"), key=lambda record: record.fetched_at)
+    counts, waiting = Counter[str](), set(web.seeds)
+    for record in records:
+        assert counts[record.url] == max(counts[url] for url in waiting), record.url
+        waiting.remove(record.url)
+        for link in set(record.outlinks):
+            if link not in {other.url for other in records if other.fetched_at <= record.fetched_at}:
+                waiting.add(link)
+            counts[link] += 1
+
+
 def test_client_holds_the_delay_of_a_host_when_its_domain_moves(gcs: Callable, tmp_path: Path) -> None:
     spec = FakeWebSpec.plain(hosts=8, pages=80, delay_s=0.05)
     with FakeWebProcess(spec) as web:

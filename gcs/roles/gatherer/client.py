@@ -129,8 +129,8 @@ class Client:
         """All links are the server's: none is ours."""
         for entry in entries:
             known = self._links.get(entry.url)
-            weight = (known.weight if known else 0.0) + (entry.worth or 1.0)
-            self._links[entry.url] = Link(entry.url, weight, entry.depth, entry.parent)
+            weight = (known.weight if known else 0.0) + entry.worth
+            self._links[entry.url] = Link(entry.url, weight, max(entry.depth, 0), entry.parent)
         return []
 
     def queued(self, entries: list[Entry]) -> None:
