@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from gcs.cli.memory import write_whole
 from gcs.cli.results import Memory, Result, page, result, table, write
 from gcs.errors import UsageError
 from gcs.ports.records import reading
+from gcs.sim.capacity import Costs
 from gcs.sim.folder import from_crawl, load
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies import STUDIES, Study, Tick, Wish
@@ -69,6 +71,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 @click.option(
     "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where graphs and results are remembered."
 )
+@click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="For scale: measured costs, as JSON.")
 @click.option("--fresh", is_flag=True, help="Forget what this study gave last time.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON object.")
 def study(
@@ -80,12 +83,13 @@ def study(
     upstream: bool,
     output: Path | None,
     cache: Path | None,
+    costs: Path | None,
     fresh: bool,
     as_json: bool,
 ) -> int:
     memory = cache or _cache()
     graph = _graph(place, upstream, memory / "graphs")
-    wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed)
+    wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed, _costs(costs))
     chosen = list(STUDIES.values()) if name == ALL else [STUDIES[name]]
     done = list(_run(chosen, graph, wish, Memory(memory / "results", fresh)))
     folder = output or (None if as_json else Path("studies") / graph.name)
@@ -117,6 +121,20 @@ def _graph(place: str, upstream: bool, cache: Path) -> WebGraph:
         rows = reading.rows(place, ["url", "bytes", "outlinks"])
         return from_crawl(folder.name, ((url, size or 0, links or ()) for url, size, links in rows))
     raise UsageError(f"{place}: neither a graph (a folder with edges.txt.gz) nor the directory of a crawl")
+
+
+def _costs(file: Path | None) -> Costs:
+    """What things cost: as measured by us, but for what the file says."""
+    if file is None:
+        return Costs()
+    try:
+        said = msgspec.json.decode(file.read_bytes(), type=dict[str, float])
+        return replace(Costs(), **said)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
+    except (msgspec.DecodeError, TypeError):
+        names = ", ".join(field.name for field in fields(Costs))
+        raise UsageError(f"{file}: write a JSON object of numbers, with some of these names: {names}") from None
 
 
 def _count(text: str) -> int:

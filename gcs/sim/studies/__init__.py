@@ -13,6 +13,7 @@ from gcs.sim.studies import (
     cho_seeds,
     marin_failures,
     marin_prediction,
+    scale,
     teng_helpers,
     teng_hot_pages,
     teng_superpages,
@@ -34,5 +35,6 @@ _MODULES = (
     teng_superpages,
     teng_hot_pages,
     teng_helpers,
+    scale,
 )
 STUDIES: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in _MODULES})

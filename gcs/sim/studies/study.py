@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from gcs.sim.capacity import MEASURED, Costs
 from gcs.sim.graph import WebGraph
 
 #: a frozen dataclass of numbers and words: one line of the table
@@ -26,6 +27,8 @@ class Wish:
     #: repetitions with other random choices, which are averaged
     runs: int = 0
     seed: int = 1
+    #: what things cost, for the capacity model
+    costs: Costs = MEASURED
 
 
 @dataclass(frozen=True, slots=True)

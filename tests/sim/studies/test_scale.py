@@ -1,0 +1,60 @@
+"""The capacity model against gatherers that put URLs into blocks one by one, and a count of what they tell."""
+
+import numpy as np
+import pytest
+
+from gcs.sim.capacity import Costs, blocks_per_s, capacity
+from gcs.sim.owners import page_owners
+from gcs.sim.studies import scale
+from gcs.sim.studies.study import Wish
+
+
+@pytest.mark.parametrize(("n", "urls_per_s"), [(3, 2.0), (8, 40.0), (8, 5000.0), (2, 9000.0)])
+def test_blocks_are_those_of_gatherers_that_fill_them(n, urls_per_s):
+    """For a thousand seconds, URLs from anybody to anybody else; at a checkpoint every two seconds all blocks leave."""
+    chance = np.random.default_rng(1)
+    pairs = n * (n - 1)
+    blocks = 0
+    for _ in range(500):
+        waiting = chance.multinomial(chance.poisson(urls_per_s * 2), [1 / pairs] * pairs)
+        blocks += sum(-(-count // 1000) for count in waiting.tolist())
+    assert blocks_per_s(n, urls_per_s, 2.0, Costs()) == pytest.approx(blocks / 1000, rel=0.12)
+
+
+def test_capacity_adds_up():
+    costs = Costs(page_cpu_s=0.001, team_cpu_s=0.0, board_idle=0.1, board_block_s=0.001, board_url_s=1e-5)
+    found = capacity(10, 0.5, costs)
+    assert found.pages_per_s == 10_000 and found.urls_per_s == 5000
+    assert found.blocks_per_s == pytest.approx(45.0) and found.urls_per_block == pytest.approx(111, abs=1)
+    assert found.board_load == pytest.approx(0.1 + 0.045 + 0.05) and found.servers == 1
+    assert capacity(1, 0.5, costs).board_load == 0.1
+    assert capacity(200, 0.5, costs).servers > 1
+
+
+def test_longer_checkpoints_spare_a_server():
+    costs = Costs()
+    crowded = capacity(128, 0.1, costs)
+    assert crowded.servers > 1 and crowded.checkpoint_for_one_s > costs.checkpoint_s
+    longer = Costs(checkpoint_s=crowded.checkpoint_for_one_s)
+    assert capacity(128, 0.1, longer).servers == 1
+    assert capacity(4096, 0.9, costs).checkpoint_for_one_s == 0.0
+
+
+def test_urls_told_are_counted_on_the_graph(web, outlinks, silent, monkeypatch):
+    monkeypatch.setattr(scale, "COUNTED", (2, 5))
+    monkeypatch.setattr(scale, "HOT_PAGES", 10)
+    rows = scale.run(web, Wish((2, 5)), silent)
+    indegree = {page: sum(page in links for links in outlinks) for page in range(web.pages)}
+    hot = sorted(indegree, key=lambda page: (-indegree[page], page))[:10]
+    for row in rows:
+        owners = page_owners(web, "site-hash", row.n, 1)
+        sent = {
+            (owners[page], link) for page in range(web.pages) for link in outlinks[page] if owners[page] != owners[link]
+        }
+        assert row.urls_per_page == pytest.approx(len({pair for pair in sent if pair[1] not in hot}) / web.pages)
+        assert row.hours == pytest.approx(row.pages / row.pages_per_s / 3600)
+
+
+def test_model_agrees_with_live_teams():
+    for n, seconds, urls, load in scale.LIVE:
+        assert scale.model_of_live(n, seconds, urls, Costs()) == pytest.approx(load, rel=0.25)
