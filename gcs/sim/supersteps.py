@@ -8,7 +8,7 @@ Invariant: a page is fetched at most once, by its owner, after a page that links
 another who has told it (or as a seed, or as a URL that all know).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,15 +17,13 @@ from numpy.typing import NDArray
 
 from gcs.core.ordering import ORDERS, Ordering
 from gcs.core.ordering.arrays import ranks
-from gcs.core.queues import Counts
+from gcs.core.queues import Queue
 from gcs.errors import UsageError
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import Owners
 from gcs.sim.reach import FirstOf
 from gcs.sim.waiting import Pages, Queued, Ranks, Scan, Waiting
 
-#: the name of the waiting room without queues
-SCAN = "scan"
 _NO_PAGES: Pages = np.empty(0, np.int32)
 
 
@@ -46,14 +44,12 @@ class Rules:
     exchange_every: int = 1
     #: pages whose URLs everybody knows: seeds of their owners, never told
     replicated: Pages = field(default_factory=lambda: _NO_PAGES, repr=False)
-    #: a name of core.queues, or scan
-    queue: str = SCAN
-    #: what the queues do is counted here
-    counts: Counts | None = None
+    #: makes the queue of a gatherer, as those of core.queues; without, waiting pages are scanned
+    make_queue: Callable[[], Queue] | None = None
 
     def room(self, known: Ranks) -> Waiting:
         """An empty waiting room."""
-        return Scan(known, self.k) if self.queue == SCAN else Queued(known, self.k, self.queue, self.counts)
+        return Queued(known, [self.make_queue() for _ in range(self.k)]) if self.make_queue else Scan(known, self.k)
 
     def quota(self, superstep: int) -> Ids:
         """(k,) the pages that each may fetch in a superstep, counted from 1; halves are saved up for the next one."""

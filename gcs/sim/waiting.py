@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.queues import Counts, make_queue
+from gcs.core.queues import Queue
 from gcs.sim.owners import Owners
 
 Pages = NDArray[np.int32]
@@ -75,9 +75,8 @@ class Scan:
 class Queued:
     """A queue for each gatherer. A page whose rank has changed is put in again; its old pair is dropped."""
 
-    def __init__(self, known: Ranks, k: int, queue: str, counts: Counts | None = None) -> None:
-        self._known = known
-        self._queues = [make_queue(queue, counts) for _ in range(k)]
+    def __init__(self, known: Ranks, queues: list[Queue]) -> None:
+        self._known, self._queues = known, queues
 
     def put(self, fresh: Pages, changed: Pages) -> None:
         """Both are inserted."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gcs.core.queues import make_queue
 from gcs.errors import UsageError
 from gcs.sim.graph import from_links
 from gcs.sim.supersteps import Crawl, Rules
@@ -20,10 +21,17 @@ def rules_for(web, **more):
 
 
 @pytest.mark.parametrize("order", ["bfs", "backlink", "opic"])
-@pytest.mark.parametrize("queue", ["scan", "heap"])
+@pytest.mark.parametrize("queue", [None, "quickheap", "tournament", "heap"])
 @pytest.mark.parametrize(("every", "mode"), [(1, "exchange"), (3, "exchange"), (1, "firewall")])
 def test_supersteps_are_those_of_the_slow_team(slow_crawl, web, order, queue, every, mode):
-    rules = rules_for(web, order=order, queue=queue, exchange_every=every, mode=mode, pages_each=3)
+    rules = rules_for(
+        web,
+        order=order,
+        make_queue=queue and (lambda: make_queue(queue)),
+        exchange_every=every,
+        mode=mode,
+        pages_each=3,
+    )
     seeds = np.array([5, 50, 99])
     found = [
         (step.pages.tolist(), step.told, step.told_links, step.late, step.late_home)
