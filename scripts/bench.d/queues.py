@@ -1,6 +1,6 @@
 """The frontier's queues beside heapq and a plain heap: time, comparisons, blocks touched, memory, threads, 100M keys.
 
-    python scripts/bench.d/queues.py [--json] [--quick]
+    python scripts/bench.d/queues.py [--json] [--quick] [--table NAME]
 
 A queue of n random keys is filled, and one is extracted, so that work which was put off is counted; then it does what
 Marin's crawlers do: extract_top(R), and insert_many(R) of keys that are worse than those extracted by a random
@@ -10,14 +10,18 @@ runs; peak_mb is the process's largest memory. heapq holds tuples (-key, id); he
 compiled by numba, which is 100 MB of its peak. The tree has nodes of 8,192 keys for time and memory, and of R keys,
 as in the paper, for comparisons and blocks.
 
-comparisons  key comparisons per pair. heapq's are counted by a key class, for n of the smallest size.
+comparisons  of keys, per pair (Figure 8). heap sinks as in textbooks; heapq, which sinks to the bottom and climbs back,
+             is counted by a class of keys
+growing      comparisons per key extracted, in a queue that grows: five keys come in for each that goes out
 blocks       blocks of 1,000 keys read and written per 1,000 pairs, with a cache of 10 and 30 % of the queue (Figure 9)
-two threads  two trees one after the other, and on two threads at once (Figure 10): seconds of the clock, less those in
+threads      two trees one after the other, and on two threads at once (Figure 10): seconds of the clock, less those in
              which a thread could run and had no core, as the kernel counts them; the least of several turns
-disk         n keys in a folder with a cache of 256 MB: fill by 100,000, pairs, then a quarter extracted
+disk         millions of keys a second in a folder, with a cache of 256 MB: filled and one extracted, pairs, then a
+             quarter extracted; by the clock and by CPU
 """
 
 import argparse
+import gc
 import heapq
 import json
 import multiprocessing
@@ -36,7 +40,7 @@ import numpy as np
 from gcs.core.queues import Counts, Layout, Queue, make_paged_queue, make_queue
 from gcs.core.queues.blocks import MemoryStorage
 from gcs.core.queues.tournament import TournamentTree
-from gcs.ports.queues import DiskSettings, open_queue
+from gcs.ports.queues import open_queue
 
 BATCH = 100_000
 #: keys in a block, where blocks are counted
@@ -63,13 +67,14 @@ QUICK = Sizes((50_000,), (1_000, 10_000), (50_000,), 50_000, (100_000,), 3, apar
 
 
 class Heapq:
-    """heapq behind the contract."""
+    """heapq behind the contract, spared the garbage collector."""
 
     def __init__(self) -> None:
+        gc.disable()
         self._heap: list[tuple[float, int]] = []
 
     def insert_many(self, keys: Any, ids: Any) -> None:
-        """One by one, but for the first fill."""
+        """One by one."""
         for pair in zip((-keys).tolist(), ids.tolist()):
             heapq.heappush(self._heap, pair)
 
@@ -208,11 +213,11 @@ def on_disk(name: str, keys: int, top: int) -> dict[str, float]:
         return done / (time.perf_counter() - begun) / 1e6, done / (time.process_time() - cpu) / 1e6
 
     with tempfile.TemporaryDirectory() as folder:
-        queue = open_queue(name, Path(folder), DiskSettings(256 << 20, 8192 if name == "tournament" else 4096))
-        put = rate(lambda: fill(queue, keys, chance), keys)
-        rounds = max(keys // top // 20, 5)
+        queue = open_queue(name, Path(folder))
+        put = rate(lambda: (fill(queue, keys, chance), queue.extract_top(1)), keys)
+        rounds = max(keys // top // 20, 50)
         both = rate(lambda: pairs(queue, top, rounds, chance), rounds * top)
-        rounds = keys // 4 // top
+        rounds = max(keys // 4 // top, 1)
         got = rate(lambda: [queue.extract_top(top) for _ in range(rounds)], rounds * top)
         begun = time.perf_counter()
         queue.save()
@@ -221,9 +226,7 @@ def on_disk(name: str, keys: int, top: int) -> dict[str, float]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     figures = {"insert": put, "pairs": both, "extract": got}
     rates = {
-        f"{verb}_m_per_{unit}": round(value, 2)
-        for verb, two in figures.items()
-        for unit, value in zip(("s", "cpu_s"), two)
+        f"{verb}/{unit}": round(value, 2) for verb, two in figures.items() for unit, value in zip(("s", "cpu s"), two)
     }
     return {**rates, "save_s": round(saved, 2), "peak_mb": round(peak)}
 
@@ -234,28 +237,89 @@ def apart(work: Callable[..., Any], *args: Any) -> Any:
         return pool.submit(work, *args).result()
 
 
-def measure(sizes: Sizes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All rows, as they come: the table they belong to, and the row."""
-    run = apart if sizes.apart else lambda work, *args: work(*args)
+def growing(name: str, keys: int, top: int) -> float:
+    """Comparisons per key that goes out, when five come in for it, until so many wait."""
+    counts, chance = Counts(), np.random.default_rng(1)
+    queue = make_queue(name, counts, node_keys=top)
+    rounds = keys // (4 * top)
+    for _ in range(rounds):
+        fill(queue, 5 * top, chance, 5 * top)
+        queue.extract_top(top)
+    return round(counts.comparisons / (rounds * top), 1)
+
+
+Rows = Iterator[dict[str, Any]]
+Run = Callable[..., Any]
+
+
+def time_rows(sizes: Sizes, run: Run) -> Rows:
+    """Time and memory."""
     for keys in sizes.keys:
         for name in ("heapq", "heap", *OURS):  # one key after the other costs the same whatever R
             for top in sizes.tops[1:2] if name in ("heapq", "heap") else sizes.tops:
-                yield "time", {"keys": keys, "queue": name, "R": top, **run(timed, name, keys, top, sizes.pairs)}
+                yield {"keys": keys, "queue": name, "R": top, **run(timed, name, keys, top, sizes.pairs)}
+
+
+def comparison_rows(sizes: Sizes, run: Run) -> Rows:
+    """Figure 8."""
     for keys in sizes.counted:
-        names = ("heapq", "heap", *OURS) if keys == sizes.counted[0] else ("heap", *OURS)
+        names = ("heap", *OURS, "heapq") if keys == sizes.counted[0] else ("heap", *OURS)
         for top in sizes.tops:
-            counted = {name: run(compared, name, keys, top, sizes.pairs) for name in names}
-            yield "comparisons", {"keys": keys, "R": top, **counted}
+            yield {"keys": keys, "R": top, **{name: run(compared, name, keys, top, sizes.pairs) for name in names}}
+
+
+def growing_rows(sizes: Sizes, run: Run) -> Rows:
+    """The same for a queue that grows."""
+    for top in sizes.tops:
+        keys = max(sizes.counted[0], 10 * top)
+        yield {"keys": keys, "R": top, **{name: run(growing, name, keys, top) for name in ("heap", *OURS)}}
+
+
+def block_rows(sizes: Sizes, run: Run) -> Rows:
+    """Figure 9."""
     for share in (0.1, 0.3):
         for top in sizes.tops:
-            if top * 10 <= sizes.counted[0]:
-                row = {name: run(touched, name, sizes.counted[0], top, sizes.pairs, share) for name in OURS}
-                yield "blocks", {"keys": sizes.counted[0], "R": top, "cache": share, **row}
-    for top in sizes.tops[1:]:
-        yield "two threads", {"R": top, **run(two_threads, sizes.keys[0], top, sizes.turns)}
+            keys = max(sizes.counted[0], 100 * top)  # so that the cache holds some of the tree's nodes
+            row = {name: run(touched, name, keys, top, sizes.pairs, share) for name in OURS}
+            yield {"keys": keys, "R": top, "cache": share, **row}
+
+
+def thread_rows(sizes: Sizes, run: Run) -> Rows:
+    """Figure 10."""
+    for top in sizes.tops:
+        yield {"R": top, **run(two_threads, sizes.keys[0], top, sizes.turns)}
+
+
+def disk_rows(sizes: Sizes, run: Run) -> Rows:
+    """From what fits into the cache to what does not."""
     for name in OURS:
         for keys in sizes.disk:
-            yield "disk", {"queue": name, "keys": keys, "R": 10_000, **run(on_disk, name, keys, 10_000)}
+            yield {"queue": name, "keys": keys, "R": 10_000, **run(on_disk, name, keys, 10_000)}
+
+
+TABLES = {
+    "time": time_rows,
+    "comparisons": comparison_rows,
+    "growing": growing_rows,
+    "blocks": block_rows,
+    "threads": thread_rows,
+    "disk": disk_rows,
+}
+
+
+def summary(tables: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+    """The figures of the tables that were made: the least of all rows, and of two threads that for R = 10,000."""
+    found = {}
+    times = tables.get("time", [])
+    heapq_ns = {row["keys"]: row["pair_ns"] for row in times if row["queue"] == "heapq"}
+    for name, key in zip(OURS, ("quickheap_vs_heapq", "tree_vs_heapq")):
+        ratios = [heapq_ns[row["keys"]] / row["pair_ns"] for row in times if row["queue"] == name]
+        if ratios:
+            found[key] = round(min(ratios), 1)
+    for row in tables.get("threads", []):
+        if row["R"] == 10_000:
+            found["two_threads_speedup"] = row["speedup"]
+    return found
 
 
 def main() -> None:
@@ -263,28 +327,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="small sizes: to see that it works")
+    parser.add_argument("--table", action="append", choices=TABLES, help="only this one; may be given again")
     options = parser.parse_args()
+    sizes = QUICK if options.quick else Sizes()
+    run = apart if sizes.apart else lambda work, *args: work(*args)
     tables: dict[str, list[dict[str, Any]]] = {}
-    for table, row in measure(QUICK if options.quick else Sizes()):
-        if not options.json:
-            if table not in tables:
-                print(f"\n{table}\n" + "".join(f"{name:>18}" for name in row))
-            print("".join(f"{value:>18}" for value in row.values()), flush=True)
-        tables.setdefault(table, []).append(row)
-    heapq_ns = {row["keys"]: row["pair_ns"] for row in tables["time"] if row["queue"] == "heapq"}
-
-    def least(name: str) -> float:
-        return round(min(heapq_ns[row["keys"]] / row["pair_ns"] for row in tables["time"] if row["queue"] == name), 1)
-
-    summary = {
-        "quickheap_vs_heapq": least("quickheap"),
-        "tree_vs_heapq": least("tournament"),
-        "two_threads_speedup": max(row["speedup"] for row in tables["two threads"]),
-    }
+    for name in options.table or TABLES:
+        rows = tables.setdefault(name, [])
+        for row in TABLES[name](sizes, run):
+            if not options.json:
+                if not rows:
+                    print(f"\n{name}\n" + "".join(f"{key:>16}" for key in row))
+                print("".join(f"{value:>16}" for value in row.values()), flush=True)
+            rows.append(row)
+    figures = summary(tables)
     if options.json:
-        print(json.dumps({**summary, "comparisons": tables["comparisons"], "rows": tables}))
+        print(json.dumps({**figures, **tables}))
     else:
-        print("\nleast over all rows: " + ", ".join(f"{name} {value}" for name, value in summary.items()))
+        print("\n" + ", ".join(f"{name} {value}" for name, value in figures.items()))
 
 
 if __name__ == "__main__":

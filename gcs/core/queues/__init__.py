@@ -41,9 +41,9 @@ class Layout:
     """How a queue lies on blocks."""
 
     #: entries in a block, which is a node of the tournament tree; 16 bytes each
-    block_keys: int = 4096
+    block_keys: int = 16_384
     #: blocks in memory, at most
-    cache_blocks: int = 4096
+    cache_blocks: int = 1024
 
 
 def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KEYS, threads: int = 1) -> Queue:

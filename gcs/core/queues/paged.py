@@ -13,7 +13,7 @@ from gcs.core.queues.entries import Entries
 from gcs.core.queues.primitives import Primitives
 
 #: blocks that are split at once
-STRIDE = 8
+STRIDE = 2
 #: a block's number is its chunk's depth times this, and a serial number
 _DEPTH = 1 << 44
 

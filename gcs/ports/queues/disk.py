@@ -25,7 +25,7 @@ class DiskSettings:
     #: memory for blocks, at most
     cache_bytes: int = 256 << 20
     #: entries in a block, which is a node of the tournament tree; 16 bytes each
-    block_keys: int = 4096
+    block_keys: int = 16_384
 
 
 class DiskQueue:

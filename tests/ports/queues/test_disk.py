@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.queues import QUEUES, Counts, paged, quickheap
+from gcs.core.queues import QUEUES, Counts, quickheap
 from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.ports.queues import DiskSettings, blockfile, open_queue
 
@@ -26,7 +27,6 @@ TINY = DiskSettings(cache_bytes=5 * 4 * 16, block_keys=4)
 def small_strides():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quickheap, "SMALL", 3)
-        patch.setattr(paged, "STRIDE", 2)
         yield
 
 
@@ -66,6 +66,7 @@ def test_disk_queue_gives_what_a_sorted_list_gives(name, calls):
 #: inserts, extracts and saves for ever; a line for each save that has begun and for each that has returned
 WRITER = """
 import sys
+from functools import partial
 from pathlib import Path
 import numpy as np
 from gcs.core.queues import quickheap
@@ -115,6 +116,53 @@ def test_killed_process_leaves_the_queue_as_it_was_saved(name, tmp_path):
         assert extract(queue, len(expected) + 1) == expected
         queue.close()
         begin = held + 1
+
+
+class PowerCut(BaseException):
+    """The machine is gone."""
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_cut_at_any_write_leaves_the_last_save_or_this_one(name, tmp_path):
+    """Each write, sync and rename since a save is the last one that happens, a write only by half."""
+    before, after, outcomes = [(float(i), i) for i in range(60)], [(float(i), i) for i in range(60, 90)], set()
+    pwrite = os.pwrite
+    for cut in range(1000):
+        folder, left = tmp_path / str(cut), cut
+        queue = open_queue(name, folder, TINY)
+        insert(queue, before)
+        queue.save()
+
+        def happens(call, *args):
+            nonlocal left
+            left -= 1
+            if left < 0:
+                if call is pwrite:
+                    call(args[0], args[1][: len(args[1]) // 2], args[2])
+                raise PowerCut
+            return call(*args)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "pwrite", partial(happens, os.pwrite))
+            patch.setattr(os, "fsync", partial(happens, os.fsync))
+            patch.setattr(blockfile, "_sync_data", partial(happens, os.fdatasync))
+            patch.setattr(os, "replace", partial(happens, os.replace))
+            try:
+                extract(queue, 30)
+                insert(queue, after + before[30:])
+                queue.save()
+                survived = True
+            except PowerCut:
+                survived = False
+        queue.close()
+        queue = open_queue(name, folder, TINY)
+        held = sorted(extract(queue, 1000))
+        queue.close()
+        assert held in (before, before + after)
+        outcomes.add((survived, len(held)))
+        if survived:
+            break
+    assert outcomes >= {(False, 60), (True, 90)}
 
 
 def test_queue_is_locked_and_keeps_its_kind(tmp_path):
