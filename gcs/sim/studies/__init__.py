@@ -18,6 +18,7 @@ from gcs.sim.studies import (
     teng_helpers,
     teng_hot_pages,
     teng_superpages,
+    web_sailor,
 )
 from gcs.sim.studies.study import Chart, Finding, Line, Row, Study, Tick, Wish
 
@@ -37,6 +38,7 @@ _MODULES = (
     teng_superpages,
     teng_hot_pages,
     teng_helpers,
+    web_sailor,
     scale,
 )
 STUDIES: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in _MODULES})

@@ -1,0 +1,82 @@
+"""The fleet of a seed-server against one that does a URL at a time."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from gcs.core.seedserver import SeedServerSettings, fair_moves, say
+from gcs.sim.reach import reach
+from gcs.sim.studies import web_sailor
+from gcs.sim.studies.study import Wish
+
+
+@pytest.fixture
+def small(monkeypatch):
+    for name, value in {"STEPS": 12, "WINDOW": 3, "SEEDS": 6, "FIRST": 4, "OTHERS": 2}.items():
+        monkeypatch.setattr(web_sailor, name, value)
+
+
+def slow_fleet(outlinks, domain, seeds, client_of, speed, balanced):
+    """Pages fetched by each client, its connections and seeds held, after each step."""
+    connections, rules = [4, 2, 0], SeedServerSettings()
+    count, order, visited = Counter(), list(dict.fromkeys(sorted(seeds))), set()
+    done, looks = Counter(), []
+    for step in range(1, 13):
+        if step == 4:
+            connections[2] = 2
+            waiting = Counter(str(domain[url]) for url in order if url not in visited)
+            names = {str(d): str(c) for d, c in client_of.items()}
+            for name, client in fair_moves(names, waiting, ["0", "1", "2"], rules).items():
+                client_of[int(name)] = int(client)
+        batch = []
+        for client in range(3):
+            mine = [url for url in order if url not in visited and client_of[domain[url]] == client]
+            best = sorted(mine, key=lambda url: -count[url])[: connections[client] * speed]
+            done[client] += len(best)
+            batch.append(best)
+        visited.update(url for best in batch for url in best)
+        told = [(link, client) for client, best in enumerate(batch) for url in best for link in outlinks[url]]
+        # the server hears of a client's own domains first, then of the others'
+        told.sort(key=lambda pair: client_of[domain[pair[0]]] != pair[1])
+        for link, _ in told:
+            if link not in visited:
+                count[link] += 1
+                if link not in order:
+                    order.append(link)
+        held = [sum(url not in visited and client_of[domain[url]] == client for url in order) for client in range(3)]
+        if balanced:
+            connections = [say(c, held[i] // speed, rules)[1] if c else 0 for i, c in enumerate(connections)]
+        looks.append((dict(done), list(connections), held))
+    return looks
+
+
+def test_rows_are_those_of_the_slow_fleet(web, outlinks, silent, small):
+    rows = web_sailor.run(web, Wish(seed=3), silent)
+    seeds = np.random.default_rng(3).choice(web.pages, 6, replace=False)
+    kept = np.flatnonzero(reach(web, seeds) >= 0).tolist()
+    number = {page: place for place, page in enumerate(kept)}
+    part = web.induced(reach(web, seeds) >= 0)
+    links = [[number[link] for link in outlinks[page]] for page in kept]
+    domain = web_sailor._domains(part, 3).tolist()
+    sizes = Counter(domain)
+    loads, client_of = [0, 0], {}
+    for name in sorted(sizes):
+        client_of[name] = min((0, 1), key=lambda me: (loads[me] + sizes[name]) / (4, 2)[me])
+        loads[client_of[name]] += sizes[name]
+    speed = max(int(0.5 * len(kept) / (12 * 6)), 1)
+    for balanced in (False, True):
+        looks = slow_fleet(links, domain, [number[s] for s in seeds.tolist()], dict(client_of), speed, balanced)
+        for row in (row for row in rows if row.balanced is balanced):
+            done, connections, held = looks[row.step - 1]
+            assert (row.pages, row.connections, row.held) == (
+                done[row.client - 1],
+                connections[row.client - 1],
+                held[row.client - 1],
+            )
+
+
+def test_domains_are_top_level_where_there_are_enough(web):
+    assert len(set(web_sailor._domains(web, 3).tolist())) == len(set(web.sites.tolist()))  # all of them are .example
+    sizes = np.bincount(web_sailor._domains(web, 3))
+    assert (np.diff(sizes) <= 0).all()
