@@ -39,7 +39,6 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'",
-    "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Referrer-Policy": "no-referrer",
@@ -152,8 +151,10 @@ def _is_of_helpers(request: web.Request) -> bool:
     return getattr(request.match_info.handler, "role", None) is Role.HELPER
 
 
-async def secure(_request: web.Request, response: web.StreamResponse) -> None:
+async def secure(request: web.Request, response: web.StreamResponse) -> None:
     """Before an answer is sent: what every answer says."""
     response.headers.update(HEADERS)
+    if request.secure or is_loopback(host_of(request.headers.get("Host", ""))):  # elsewhere, browsers complain of it
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     response.headers.setdefault("Cache-Control", "no-store")
     response.headers["Server"] = "gcs"

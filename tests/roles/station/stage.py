@@ -1,8 +1,10 @@
 """A station on loopback at a board that is full of things to see; with a token of each role."""
 
+import asyncio
+import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +29,7 @@ from gcs.core.tuples import (
     Patch,
     PlanNote,
     PlanPosted,
+    Posted,
     Trouble,
 )
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
@@ -114,3 +117,42 @@ async def stage(address: Address | None = None, *, empty: bool = False, **option
                 answer.close()
     finally:
         await station.shutdown()
+
+
+@dataclass(frozen=True)
+class Target:
+    """A station in a thread of its own, for those who wait for its answers."""
+
+    at: Stage
+    loop: asyncio.AbstractEventLoop
+
+    def put(self, item: Posted) -> None:
+        """Hang something on the board, and let the station see it."""
+
+        async def hang() -> None:
+            await self.at.space.out(item)
+            await self.at.station._lookout.look()
+
+        asyncio.run_coroutine_threadsafe(hang(), self.loop).result(10)
+
+
+@contextmanager
+def in_thread(address: Address | None = None) -> Iterator[Target]:
+    found: list[Target] = []
+    begun, ended, loop = threading.Event(), asyncio.Event(), asyncio.new_event_loop()
+
+    async def serve() -> None:
+        async with stage(address) as at:
+            found.append(Target(at, loop))
+            begun.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    assert begun.wait(10)
+    try:
+        yield found[0]
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()

@@ -46,7 +46,7 @@ const chip = (name) => h("span", { class: "key", style: { background: colour(nam
 export function team({ team: rows }) {
   keep($("team").tBodies[0], rows, (row) => row.gatherer,
     (row) => h("tr", {},
-      h("th", { scope: "row" }, chip(row.gatherer), row.gatherer, h("span", { class: "leads" }, "leads")),
+      h("th", { scope: "row" }, chip(row.gatherer), row.gatherer, " ", h("span", { class: "leads" }, "leads")),
       h("td", {}, h("span", { class: "pill" })),
       ...[0, 1, 2].map(() => h("td", { class: "number" })),
       h("td", {}, h("span", { class: "meter" }, h("span", {}, h("span")), h("span", {}))),

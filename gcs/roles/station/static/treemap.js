@@ -74,7 +74,7 @@ export class Treemap {
     this.path = this.trail[at].path;
     hideTip();
     await this.refresh();
-    this.place.querySelector("button")?.focus({ preventScroll: true });
+    (this.place.querySelector("button") ?? this.place).focus({ preventScroll: true });
   }
 
   enter(event) {
@@ -97,8 +97,8 @@ export class Treemap {
     keep(this.place, tiles, (tile) => this.key(tile), (tile) => this.make(tile), (node, tile) => this.update(node, tile));
   }
 
-  key({ node, leaf, alone }) {
-    return `${leaf ? "leaf" : "group"}|${alone ? "alone" : ""}|${node.path}|${node.name}`;
+  key(tile) {
+    return `${tile.leaf ? "leaf" : "group"}|${goesDown(tile)}|${tile.node.path}|${tile.node.name}`;
   }
 
   lay(node, place, tiles) {
@@ -114,34 +114,30 @@ export class Treemap {
     });
   }
 
-  make({ leaf }) {
-    return h(
-      "button",
-      { type: "button", class: `tile ${leaf ? "leaf" : "group"}` },
+  make(tile) {
+    const { node, leaf } = tile;
+    const kind = `tile ${leaf ? "leaf" : "group"}`;
+    const parts = [
       h("span", { class: "done" }),
-      h("span", { class: "label" }, h("span", {}), h("small", {})),
-    );
+      h("span", { class: "label" }, h("span", {}), h("small", {}), h("span", { class: "spoken" })),
+    ];
+    return goesDown(tile)
+      ? h("button", { type: "button", class: kind, "data-path": node.path, "data-name": node.name }, ...parts)
+      : h("div", { class: kind }, ...parts);
   }
 
-  update(button, { node, box, leaf, alone }) {
+  update(button, { node, box, leaf }) {
     const { x, y, width, height } = box;
     Object.assign(button.style, { left: `${x}px`, top: `${y}px`, width: `${Math.max(width, 0)}px`, height: `${Math.max(height, 0)}px` });
     button.style.background = leaf ? paint(node.owners) : "var(--group)";
     const [done, label] = button.children;
     done.style.height = leaf ? `${100 * (1 - node.queued / Math.max(node.urls, 1))}%` : "0";
     const name = node.gathered ? `${count(node.gathered)} others` : node.name;
-    say(label.firstElementChild, name);
-    say(label.lastElementChild, leaf && height > 40 ? brief(node.urls) : "");
-    label.hidden = width < 44 || height < 20;
-    const goes = node.is_inner && !node.gathered && !alone;
-    if (goes) {
-      button.dataset.path = node.path;
-      button.dataset.name = node.name;
-    } else delete button.dataset.path;
-    button.tabIndex = goes ? 0 : -1;
+    say(label.children[0], name);
+    say(label.children[1], leaf && height > 40 ? brief(node.urls) : "");
     const owners = Object.keys(node.owners).join(", ");
-    const text = `${name}: ${count(node.urls)} URLs, ${count(node.queued)} queued, owned by ${owners}`;
-    if (button.getAttribute("aria-label") !== text) button.setAttribute("aria-label", text);
+    say(label.children[2], `: ${count(node.urls)} URLs, ${count(node.queued)} queued, owned by ${owners}`);
+    label.classList.toggle("spoken", width < 44 || height < 20);
     button.tile = node;
   }
 
@@ -183,6 +179,8 @@ export class Treemap {
     );
   }
 }
+
+const goesDown = ({ node, alone }) => node.is_inner && !node.gathered && !alone;
 
 /** The owners and their colours. */
 export function legend(names) {
