@@ -44,6 +44,7 @@ class Forest:
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
         """Give out the best pairs, best first."""
+        assert count >= 0, count
         count = min(count, len(self))
         share = count / len(self.trees)
         ask = int(share + 4 * share**0.5) + 1

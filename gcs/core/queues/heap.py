@@ -43,6 +43,7 @@ class BinaryHeap:
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
         """Give out the best pairs, best first."""
+        assert count >= 0, count
         top = np.empty(min(count, self._size), np.complex128)
         self._counts.comparisons += compiled(heap_pop)(cells(self._heap), self._size, cells(top))
         self._size -= len(top)

@@ -44,7 +44,7 @@ def cells(entries: NDArray[np.complex128]) -> Cells:
 
 
 def sort_rows(rows: Cells, spare: Cells) -> int:
-    """Sort rows in place: merge sort, bottom up; two halves in order are only copied."""
+    """Sort rows in place: merge sort, bottom up; two long halves in order are only copied."""
     comparisons = 0
     size = rows.shape[0]
     width = 1
@@ -55,7 +55,7 @@ def sort_rows(rows: Cells, spare: Cells) -> int:
             a, a_end = start, min(start + width, size)
             b, b_end = a_end, min(start + 2 * width, size)
             to = start
-            if b < b_end:
+            if width >= 8 and b < b_end:
                 comparisons += 1
                 if old[a_end - 1, 0] < old[b, 0] or (old[a_end - 1, 0] == old[b, 0] and old[a_end - 1, 1] <= old[b, 1]):
                     b_end = b  # in order: copy both

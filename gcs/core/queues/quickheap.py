@@ -96,6 +96,7 @@ class QuickHeap:
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
         """Give out the best pairs, best first."""
+        assert count >= 0, count
         need = min(count, len(self))
         top: list[Entries] = []
         while need:

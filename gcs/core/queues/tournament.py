@@ -91,6 +91,7 @@ class TournamentTree:
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
         """Give out the best pairs, best first."""
+        assert count >= 0, count
         top = self.best(count)
         self.drop(len(top))
         return unpack(top)
