@@ -14,6 +14,7 @@ from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
 from gcs.roles.station.app import make_app
 from gcs.roles.station.doorman import Doorman
+from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.lookout import Lookout
 
 #: seconds that requests under way get at the end
@@ -59,14 +60,15 @@ class Station:
         self._doorman = Doorman(address.host, keys=keys, names=names)
         self._lookout = Lookout(space, crawl)
         self._lookout.listen(self._see)
+        self._gateway = Gateway(space)
         self._runner = web.AppRunner(
-            make_app(self._doorman, self._lookout, space),
+            make_app(self._doorman, self._lookout, space, self._gateway.routes()),
             access_log=None,
             logger=_UNHEARD,
             max_line_size=MOST_LINE_BYTES,
             shutdown_timeout=END_S,
         )
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.address = address
 
     async def startup(self) -> None:
@@ -81,13 +83,13 @@ class Station:
                 f"--listen {self._wanted.host}:{self._wanted.port}: {error.strerror or error}; choose another address"
             ) from None
         self.address = Address(self._wanted.host, self._runner.addresses[0][1])
-        self._task = asyncio.create_task(self._lookout.run())
+        self._tasks = [asyncio.create_task(part.run()) for part in (self._lookout, self._gateway)]
         events.info("listening", url=self.address.url)
 
     async def shutdown(self) -> None:
         """Show how it ended, let requests under way end, and close."""
-        if self._task:
-            await end([self._task])
+        if self._tasks:
+            await end(self._tasks)
             await self._look()
         await self._runner.cleanup()
 

@@ -57,3 +57,20 @@ def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert census._tree.visits == len(marks)
     assert tree
     frontier.close()
+
+
+def test_census_shows_its_superpages_in_few_points(tmp_path: Path) -> None:
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    census = Census("a", frontier, random.Random(0))
+    census.adopt(OWN)
+    census.queued(frontier.insert([Entry(url(number)) for number in range(900)]))
+    while census.step():
+        pass
+    patches = census.patches(100)
+    assert [patch.low for patch in patches] == [b"", CUT] and sum(patch.seen for patch in patches) == 900
+    assert sum(patch.queued for patch in patches) == 900
+    assert sum(len(patch.points) for patch in patches) <= 100 + len(patches)
+    for patch, (low, high) in zip(patches, [(b"", CUT), (CUT, LAST_KEY)]):
+        assert all(low <= key < high for key, _ in patch.points)
+        assert sum(urls for _, urls in patch.points) == pytest.approx(patch.seen)
+    frontier.close()

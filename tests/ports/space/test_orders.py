@@ -1,0 +1,58 @@
+"""Orders: put only where a crawl takes them; seeds of several people at once are all kept."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from gcs.core.template import template
+from gcs.core.tuples import Charter, Control, CrawlState, Seeds
+from gcs.errors import SpaceError, UsageError
+from gcs.ports.space import orders
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.settings import Settings
+
+
+async def crawl() -> MemorySpace:
+    space = MemorySpace(MemoryBoard(), "user")
+    await space.out(Charter(msgspec.json.encode(Settings()), ["http://a.org/"], 3))
+    await space.out(Control(CrawlState.RUNNING, "crew"))
+    return space
+
+
+async def test_orders_of_seeds_at_the_same_time_are_all_kept():
+    space = await crawl()
+    await asyncio.gather(*(orders.add_seeds(space, [f"http://{name}.org/"]) for name in "bcdef"))
+    charter = await space.read(template(Charter))
+    assert sorted(charter.seeds) == [f"http://{name}.org/" for name in "abcdef"] and charter.gatherers == 3
+    assert await space.count(template(Seeds), at="seeds") == 5
+
+
+async def test_orders_need_a_crawl_that_goes_on():
+    with pytest.raises(SpaceError, match="no such crawl"):
+        await orders.order(MemorySpace(MemoryBoard(), "user"), CrawlState.PAUSED, "user")
+    space = await crawl()
+    await orders.order(space, CrawlState.STOPPING, "user")
+    with pytest.raises(orders.TooLateError, match="stopping"):
+        await orders.order(space, CrawlState.RUNNING, "user")
+
+
+async def test_orders_do_not_undo_the_end_of_a_crawl(monkeypatch: pytest.MonkeyPatch):
+    """The leader says that all is done just between our look and our posting."""
+    space = await crawl()
+    out = space.out
+
+    async def late(item, **options):
+        monkeypatch.setattr(space, "out", out)
+        await out(Control(CrawlState.DONE, "g0"))
+        return await out(item, **options)
+
+    monkeypatch.setattr(space, "out", late)
+    with pytest.raises(orders.TooLateError, match="done"):
+        await orders.order(space, CrawlState.PAUSED, "user")
+    assert (await space.read(template(Control))).state is CrawlState.DONE
+
+
+async def test_orders_name_a_seed_that_is_none():
+    with pytest.raises(UsageError, match="ftp"):
+        await orders.add_seeds(await crawl(), ["ftp://a.org/"])
