@@ -20,6 +20,7 @@ COMMANDS = {
     "gatherer": ("gcs.cli.gatherer", "Join a crawl with this machine; SIGTERM hands over and leaves."),
     "seed-server": ("gcs.cli.seedserver", "Keep the URLs of a crawl and hand them out to gatherers (WEB-SAILOR)."),
     "helper": ("gcs.cli.helper", "Lend this machine to a crawl; it keeps nothing on disk."),
+    "shift": ("gcs.cli.shift", "Night shifts of machines that run an rq worker: schedule, list, cancel, cron."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
     "pause": ("gcs.cli.control", "Let a running crawl start nothing more until it is resumed."),
     "resume": ("gcs.cli.control", "Let a paused crawl go on."),

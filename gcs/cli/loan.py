@@ -8,12 +8,15 @@ import random
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
+import click
 import msgspec
 
 from gcs.cli.parts import make_fetcher, make_reader
-from gcs.core.allowance import Limits
+from gcs.core.allowance import Limits, Loan
+from gcs.core.shift import WHOLE_DAY, Shift, parse
 from gcs.core.template import template
 from gcs.core.tuples import Charter, Means
 from gcs.errors import SpaceError
@@ -36,23 +39,52 @@ NEVER = 1 << 31
 TIMEOUTS = ("connect_timeout_s", "first_byte_timeout_s", "total_timeout_s", "slow_s")
 
 
+#: what the owner of a machine decides; the same for `gcs helper` and `gcs shift schedule`
+OPTIONS = (
+    click.option("--space", "url", envvar="GCS_SPACE", required=True, metavar="URL", help="Whiteboard of the crawl."),
+    click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl."),
+    click.option("--place", default="", help="Where the machine stands: it helps the gatherers of the same place."),
+    click.option("--shift", "hours", metavar="HH:MM-HH:MM", help="Help at these hours only, local time.  [always]"),
+    click.option("--days", default="", metavar="DAYS", help="Days on which a shift begins: mon-fri, sat,sun …  [all]"),
+    click.option("-j", "--connections", type=click.IntRange(1), default=4, show_default=True, help="Pages at once."),
+    click.option("--cpu", type=click.FloatRange(0, 100), default=0, metavar="PERCENT", help="Of one core, at most."),
+    click.option("--rate", type=click.FloatRange(0), default=0, metavar="N", help="Pages a second, at most."),
+    click.option("--max-mb", type=click.FloatRange(0), default=0, metavar="N", help="Fetch so many MB, then end."),
+    click.option("--allow-private", is_flag=True, help="Fetch from the machine's own network too, if the crawl asks."),
+)
+
+
 @dataclass(frozen=True, slots=True)
-class Loan:
-    """What the owner of a machine lends, and where to."""
+class Done:
+    """What came of a loan."""
 
-    space: str
-    crawl: str = "crawl"
-    place: str = ""
-    limits: Limits = field(default_factory=Limits)
-    #: the owner, too, allows private addresses; the crawl has to as well
-    allow_private: bool = False
-
-    def __post_init__(self) -> None:
-        checked(self.place or "-", "place")
+    helper: str
+    pages: int
+    bytes: int
+    #: nothing is left to do: the crawl is over, or the allowance is spent
+    is_final: bool
 
 
-async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> bool:
-    """Help until told to stop; says whether nothing is left to do: the crawl is over, or the allowance is spent."""
+def loan_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a loan; `read_loan` reads them."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
+    """What is lent, and when; takes its own options out of `options`."""
+    take = options.pop
+    limits = Limits(take("connections"), take("rate"), take("cpu") / 100, int(take("max_mb") * 1_000_000))
+    place = take("place")
+    checked(place or "-", "place")
+    loan = Loan(take("url"), take("crawl"), place, limits, take("allow_private"))
+    hours, days = take("hours"), take("days")
+    return loan, parse(hours or WHOLE_DAY, days) if hours or days else None
+
+
+async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
+    """Help until told to stop."""
     desk = await open_desk(loan)
     helper = make_helper(desk, loan)
     events.info("on-duty", helper=desk.helper, crawl=loan.crawl, place=loan.place, connections=loan.limits.connections)
@@ -66,7 +98,7 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> bool:
     with contextlib.suppress(asyncio.CancelledError):
         await run
     events.info("off-duty", helper=desk.helper, pages=helper.pages, bytes=helper.bytes)
-    return helper.is_over or not helper.stopping
+    return Done(desk.helper, helper.pages, helper.bytes, helper.is_over or not helper.stopping)
 
 
 async def open_desk(loan: Loan) -> Desk:

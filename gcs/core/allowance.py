@@ -4,7 +4,7 @@ Invariant: pure; time and CPU time are given. Over any stretch, what was started
 CPU time spent is at most share × time, but for what is under way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gcs.errors import UsageError
 
@@ -28,6 +28,19 @@ class Limits:
     def __post_init__(self) -> None:
         if self.connections < 1 or self.rate < 0 or not self.cpu >= 0 or self.max_bytes < 0:
             raise UsageError("the limits of a helper must be above 0: leave out what is not to be limited")
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """What the owner of a machine lends, and where to."""
+
+    #: URL of the whiteboard
+    space: str
+    crawl: str = "crawl"
+    place: str = ""
+    limits: Limits = field(default_factory=Limits)
+    #: the owner, too, allows private addresses; the crawl has to as well
+    allow_private: bool = False
 
 
 class Allowance:

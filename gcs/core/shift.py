@@ -3,13 +3,13 @@
 "22:00-06:00" on "mon-fri": begins on these days at 22:00 and ends at 06:00, the next morning where that is earlier.
 A moment is judged by what the clock on the wall shows, so a shift is an hour longer or shorter when the clock changes.
 
-Invariant: pure; `now` is given, naive, as the wall shows it. The day on which a shift begins is the one that counts;
+Invariant: pure; `now` is given, as the wall shows it. The day on which a shift begins is the one that counts;
 it ends at most a day later.
 """
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from gcs.errors import UsageError
 
@@ -46,6 +46,14 @@ class Shift:
         """The next moment, now or later, at which it begins."""
         begins = (self._begin_on(now + ahead * _DAY) for ahead in range(8))
         return next(begin for begin in begins if begin >= now and begin.weekday() in self.days)
+
+    def cron(self, now: datetime) -> str:
+        """When it begins, as a line of cron in UTC. `now` knows its offset; where that changes, so does the line."""
+        begin = self.next_begin(now)
+        in_utc = begin.astimezone(UTC)
+        ahead = in_utc.toordinal() - begin.toordinal()
+        days = "*" if self.days == ALL_DAYS else ",".join(map(str, sorted((day + ahead + 1) % 7 for day in self.days)))
+        return f"{in_utc.minute} {in_utc.hour} * * {days}"
 
     def __str__(self) -> str:
         hours = "-".join(f"{minutes // 60:02}:{minutes % 60:02}" for minutes in (self.begin_min, self.end_min))

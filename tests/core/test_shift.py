@@ -1,8 +1,9 @@
 """Shifts as people write them, over midnight, on their days; checked minute by minute against a plain reckoning."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from croniter import croniter
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,3 +89,12 @@ def test_shift_reads_what_it_writes(shift):
     hours, _, days = str(shift).partition(" ")
     assert parse(hours, days) == shift
     assert days or shift.days == ALL_DAYS
+
+
+@given(shifts, moments, st.integers(-12 * 4, 14 * 4))
+def test_shift_in_utc_rings_when_the_wall_shows_its_beginning(shift, now, quarters):
+    """cron's own reckoning is the oracle."""
+    here = timezone(timedelta(minutes=15 * quarters))
+    now = now.replace(tzinfo=here)
+    rings = croniter(shift.cron(now), (now - timedelta(seconds=1)).astimezone(UTC)).get_next(datetime)
+    assert rings == shift.next_begin(now)

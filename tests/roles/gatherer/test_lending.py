@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gcs.cli import assembly
-from gcs.cli.loan import Loan, make_helper
-from gcs.core.allowance import Limits
+from gcs.cli.loan import make_helper
+from gcs.core.allowance import Limits, Loan
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.helpers import HelperSettings, pool
 from gcs.core.page import Failure, FailureKind, Request, Response, Result

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gcs.cli.loan import Loan, make_helper
-from gcs.core.allowance import Limits
+from gcs.cli.loan import make_helper
+from gcs.core.allowance import Limits, Loan
 from gcs.core.fakeweb import FakeWebSpec
 from gcs.core.helpers import pool
 from gcs.core.page import Request, Response, Result

@@ -1,0 +1,63 @@
+"""A night shift: what a stock `rq worker` runs, on a machine that has gcs installed.
+
+It ends with the shift, when the shift is cancelled, when the crawl is over, and when the worker is told to stop.
+"""
+
+import time
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from rq import get_current_job
+from rq.job import Job
+
+from gcs import events as logging
+from gcs.cli import loan
+from gcs.cli.loop import run_loop
+from gcs.events import Events
+from gcs.ports.shifts import ShiftBook, is_dismissed
+
+events = Events("shift")
+
+#: seconds between two looks at the clock, the book and the worker
+LOOK_S = 0.5
+
+
+def work(name: str) -> dict[str, Any]:
+    """Work the shift of this name; returns what came of it, for RQ to keep."""
+    job = get_current_job()
+    assert job is not None, "run by a worker of RQ"
+    logging.set_up("info", False)
+    watch = Watch(name, job)
+    order = watch.book.find(name)
+    if order is None or watch.is_over():
+        events.info("not-worked", shift=name, why=watch.why)
+        return {"shift": name, "ended": watch.why}
+    done = run_loop(loan.work(order.loan, watch.is_over))
+    return {"shift": name, "ended": watch.why or "nothing is left to do", **asdict(done)}
+
+
+class Watch:
+    """Looks now and then whether a shift is to end, and remembers why."""
+
+    def __init__(self, name: str, job: Job) -> None:
+        self._name, self._job = name, job
+        self.book = ShiftBook(job.connection, work)
+        self._looked_at = 0.0
+        self.why = ""
+
+    def is_over(self) -> bool:
+        """Whether to stop."""
+        now = time.monotonic()
+        if not self.why and now >= self._looked_at + LOOK_S:
+            self._looked_at = now
+            self.why = self._reason(datetime.now())
+        return bool(self.why)
+
+    def _reason(self, now: datetime) -> str:
+        order = self.book.find(self._name)
+        if order is None:
+            return "cancelled"
+        if order.shift.ends_at(now) is None:
+            return "it is not on"
+        return "the worker is told to stop" if is_dismissed(self._job) else ""

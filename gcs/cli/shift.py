@@ -1,0 +1,74 @@
+"""`gcs shift`: night shifts of machines that run a stock `rq worker`."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+import msgspec
+
+from gcs.cli.loan import loan_options, read_loan
+from gcs.cli.nightshift import work
+from gcs.errors import UsageError
+from gcs.ports.shifts import Bell, Order, ShiftBook, connect
+
+rq_option = click.option(
+    "--rq", envvar="GCS_RQ", required=True, metavar="URL", help="The plain Redis of the RQ workers: redis://host."
+)
+
+
+@click.group()
+def shift() -> None:
+    """Let machines with an `rq worker` help at certain hours."""
+
+
+@shift.command()
+@click.argument("name")
+@rq_option
+@click.option("--queue", default="gcs", show_default=True, help="RQ queue that the workers listen to.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Machines that are wanted.")
+@loan_options
+def schedule(name: str, rq: str, queue: str, workers: int, **options: Any) -> None:
+    """Write a shift down under NAME: at its hours, so many workers each get a job, and stop when it ends."""
+    loan, hours = read_loan(options)
+    if hours is None:
+        raise UsageError("when? give --shift HH:MM-HH:MM, or --days for whole days")
+    now = datetime.now()
+    order = Order(name, loan, hours, queue, workers)
+    if ShiftBook(connect(rq), work).add(order, now):
+        click.echo(f"{name}: {hours}; it is on: begins with the next free worker of '{queue}'")
+    else:
+        click.echo(f"{name}: {hours}; begins {hours.next_begin(now):%a %H:%M}, if `gcs shift cron` runs somewhere")
+
+
+@shift.command("list")
+@rq_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(rq: str, as_json: bool) -> None:
+    """List the shifts."""
+    orders, now = ShiftBook(connect(rq), work).orders(), datetime.now()
+    if as_json:
+        click.echo(msgspec.json.encode(orders))
+        return
+    for order in orders:
+        ends_at = order.shift.ends_at(now)
+        state = f"on until {ends_at:%a %H:%M}" if ends_at else f"begins {order.shift.next_begin(now):%a %H:%M}"
+        click.echo(
+            f"{order.name}: {order.shift}, {state}, crawl {order.loan.crawl}, {order.workers} of '{order.queue}'"
+        )
+
+
+@shift.command()
+@click.argument("name")
+@rq_option
+def cancel(name: str, rq: str) -> None:
+    """Strike a shift out; who works it stops within seconds."""
+    if not ShiftBook(connect(rq), work).cancel(name):
+        raise UsageError(f"there is no shift {name!r}: see gcs shift list")
+    click.echo(f"{name} is cancelled")
+
+
+@shift.command()
+@rq_option
+def cron(rq: str) -> None:
+    """Ring for the shifts (RQ's cron, which follows the list): let it run on one machine that is always on."""
+    Bell(ShiftBook(connect(rq), work), lambda: datetime.now().astimezone()).ring()

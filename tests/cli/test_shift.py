@@ -1,0 +1,192 @@
+"""Night shifts on a real RQ queue: a stock `rq worker` works one, and stops it when it has to."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from rq import Queue
+from rq.job import Job
+
+from gcs.cli import nightshift
+from gcs.core.allowance import Limits, Loan
+from gcs.core.fakeweb import FakeWebSpec
+from gcs.core.shift import parse
+from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.ports.shifts import Bell, Order, ShiftBook
+from gcs.ports.space import EmbeddedServer
+
+Run = Callable[..., Any]
+ALWAYS = "00:00-00:00"
+CRAWL = (
+    *("--scope", "any", "--delay", "0", "--allow-private", "--connections", "1", "--json"),
+    *("--set", "team.beat_s=0.2", "--set", "frontier.fsync=false", "--set", "helpers.lease_s=5"),
+)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    server = EmbeddedServer(tmp_path_factory.mktemp("space"))
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture
+def book(url: str) -> Iterator[ShiftBook]:
+    connection = redis.Redis.from_url(url)
+    yield ShiftBook(connection, nightshift.work)
+    connection.flushdb()
+    connection.close()
+
+
+@pytest.fixture
+def worker(url: str, tmp_path: Path, environment: dict[str, str]) -> Iterator[Run]:
+    """Starts a stock `rq worker`."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(*more: str) -> "subprocess.Popen[bytes]":
+        command = [str(Path(sys.executable).parent / "rq"), "worker", "gcs", "--url", url, *more]
+        running.append(subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True))
+        return running[-1]
+
+    yield start
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def order(url: str, hours: str = ALWAYS, **more: Any) -> Order:
+    return Order("night", Loan(url, limits=Limits(connections=2), allow_private=True), parse(hours), **more)
+
+
+def the_job(book: ShiftBook, seconds: float = 30.0) -> Job:
+    """The one job there is, once it is being worked."""
+    queue, give_up_at = Queue("gcs", connection=book.connection), time.monotonic() + seconds
+    while not (ids := queue.started_job_registry.get_job_ids() or queue.finished_job_registry.get_job_ids()):
+        assert time.monotonic() < give_up_at, "nobody works it"
+        time.sleep(0.05)
+    return Job.fetch(ids[0], connection=book.connection)
+
+
+def result(job: Job, seconds: float = 30.0) -> dict[str, Any]:
+    give_up_at = time.monotonic() + seconds
+    while not job.is_finished:
+        assert time.monotonic() < give_up_at and not job.is_failed, job.get_status()
+        time.sleep(0.05)
+    value = job.return_value(refresh=True)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_shift_is_worked_by_a_stock_worker_until_the_crawl_is_over(
+    start: Run, gcs: Run, worker: Run, url: str, book: ShiftBook
+) -> None:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=10, pages=60, latency_s=0.1)) as web:
+        crawl = start("crawl", web.seeds[0], "-o", "crawl", "--space", url, *CRAWL)
+        said = gcs("shift", "schedule", "night", "--rq", url, "--space", url, "--shift", ALWAYS, "--allow-private")
+        assert said.code == 0 and "it is on" in said.out
+        working = worker("--burst")
+        out, _ = crawl.communicate(timeout=60)
+        report = json.loads(out)
+        done = result(the_job(book))
+        assert working.wait(20) == 0
+    assert (report["pages"], report["helpers"]) == (60, 1)
+    assert done["shift"] == "night" and done["pages"] > 0 and done["ended"] == "nothing is left to do"
+
+
+def open_crawl(url: str, start: Run) -> "subprocess.Popen[str]":
+    """A crawl that does not end soon: it will try an unreachable host again."""
+    words = ("--space", url, *CRAWL, "--set", "politeness.retry_s=60")
+    return start("crawl", "http://127.0.0.1:9/", "-o", "endless", *words)
+
+
+def test_shift_ends_when_its_worker_is_told_to_stop_and_when_it_is_cancelled(
+    start: Run, gcs: Run, worker: Run, url: str, book: ShiftBook
+) -> None:
+    crawl = open_crawl(url, start)
+    book.add(order(url, workers=2), datetime.now())
+    one, two = worker(), worker()
+    queue = Queue("gcs", connection=book.connection)
+    give_up_at = time.monotonic() + 30
+    while len(ids := queue.started_job_registry.get_job_ids()) < 2:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.05)
+    jobs = [Job.fetch(job_id, connection=book.connection) for job_id in ids]
+    one.send_signal(signal.SIGTERM)
+    assert one.wait(15) == 0
+    said = gcs("shift", "cancel", "night", "--rq", url)
+    assert said.code == 0
+    ended = {result(job)["ended"] for job in jobs}
+    assert ended == {"the worker is told to stop", "cancelled"}
+    two.send_signal(signal.SIGTERM)
+    assert two.wait(15) == 0
+    crawl.send_signal(signal.SIGINT)
+
+
+class _Job:
+    """As much of a job as a watch looks at."""
+
+    worker_name = "nobody"
+
+    def __init__(self, connection: "redis.Redis") -> None:
+        self.connection = connection
+
+
+def test_shift_is_over_when_the_clock_says_so(url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nightshift, "LOOK_S", 0.0)
+    now = datetime.now()
+    soon = now + timedelta(hours=1)
+    book.add(order(url, f"{now - timedelta(hours=1):%H:%M}-{soon:%H:%M}"), now)
+    watch = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+    assert not watch.is_over()
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+            return soon
+
+    monkeypatch.setattr(nightshift, "datetime", Later)
+    assert watch.is_over() and watch.why == "it is not on"
+
+
+def test_bell_rings_for_the_orders_of_the_book(url: str, book: ShiftBook) -> None:
+    now = [datetime(2026, 11, 16, 12, tzinfo=UTC)]
+    bell = Bell(book, lambda: now[0])
+    queue = Queue("gcs", connection=book.connection)
+    assert bell.enqueue_jobs() == []
+    book.add(order(url, "22:00-06:00", workers=2), datetime(2026, 11, 16, 12))
+    assert bell.enqueue_jobs() == [] and [job.cron for job in bell.get_jobs()] == ["0 22 * * *"] * 2
+    for job in bell.get_jobs():
+        job.next_enqueue_time = datetime(2026, 1, 1, tzinfo=UTC)  # its time has come
+    assert len(bell.enqueue_jobs()) == 2
+    assert [(job.args, job.timeout, job.ttl) for job in queue.jobs] == [(("night",), -1, 8 * 3600)] * 2
+    book.add(order(url, "23:30-06:00"), datetime(2026, 11, 16, 12))
+    bell.enqueue_jobs()
+    assert [job.cron for job in bell.get_jobs()] == ["30 23 * * *"]
+    assert book.cancel("night") and not book.cancel("night")
+    assert queue.jobs == []
+    bell.enqueue_jobs()
+    assert bell.get_jobs() == []
+
+
+def test_shift_commands_tell_what_there_is(call: Run, url: str, book: ShiftBook) -> None:
+    common = ("--rq", url)
+    assert "when?" in call("shift", "schedule", "night", *common, "--space", url).err
+    later = datetime.now() + timedelta(hours=3)
+    hours = f"{later:%H:%M}-{later + timedelta(hours=1):%H:%M}"
+    words = ("--shift", hours, "--days", "mon-sun", "--workers", "3", "--cpu", "50", "--rate", "2", "--place", "watson")
+    assert "begins" in call("shift", "schedule", "night", *common, "--space", url, *words).out
+    assert hours in call("shift", "list", *common).out
+    (listed,) = json.loads(call("shift", "list", *common, "--json").out)
+    assert (listed["workers"], listed["loan"]["place"], listed["loan"]["limits"]["cpu"]) == (3, "watson", 0.5)
+    assert "no shift" in call("shift", "cancel", "day", *common).err
+    assert call("shift", "cancel", "night", *common).code == 0
+    assert "plain Redis" in call("shift", "list", "--rq", "redis://127.0.0.1:1").err
