@@ -9,11 +9,12 @@ from gcs.core.admission import Admission
 from gcs.core.recent import Recent
 from gcs.core.scope import Scope
 from gcs.ports.frontier import Frontier
-from gcs.ports.records.reading import read_records
+from gcs.ports.records.reading import read_records, rows
 from gcs.ports.records.store import Store
 from gcs.ports.space.port import Space
 from gcs.ports.summarise.malloc import keep_arena
 from gcs.roles.gatherer import Gatherer, Parts
+from gcs.roles.gatherer.renewal import FIELDS, Renewal
 from gcs.settings import Settings, with_user_agent
 
 #: a gatherer alone does without it, and it is slow to load
@@ -74,6 +75,10 @@ def gatherer(
                 settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
             ),
             make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
+            renewal=Renewal(
+                frontier,
+                lambda since: rows(directory, FIELDS, lambda whose, number: whose == name and number >= since),
+            ),
             team=team,
             lending=lending,
         ),

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gcs import events
-from gcs.cli import assembly, options
+from gcs.cli import assembly, options, sessions
 from gcs.cli.memory import Memory
 from gcs.cli.output import finish, save_report
 from gcs.cli.run import run_crawl
@@ -50,7 +50,10 @@ from gcs.settings import Settings
     "--log", "log_level", type=click.Choice(events.LEVELS), default="warning", show_default=True, help="What is logged."
 )
 @click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
-@click.option("--recrawl", is_flag=True, help="Ask again for every page of DIR; what has not changed costs little.")
+@click.option(
+    "--next", "begins", is_flag=True,
+    help="Begin the next session: ask again for every page of DIR; what has not changed costs little.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def crawl(
     urls: tuple[str, ...],
@@ -63,7 +66,7 @@ def crawl(
     report: Path | None,
     log_level: str,
     log_json: bool,
-    recrawl: bool,
+    begins: bool,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -74,18 +77,19 @@ def crawl(
     seeds = list(dict.fromkeys([*memory.seeds, *read_seeds(urls, seeds_file, settings.urls)]))
     if not seeds:
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
-    if recrawl and not memory.seeds:
-        raise UsageError(f"{output}: there is no crawl here to ask again; leave --recrawl out")
-    if recrawl and (gatherers > 1 or url or station):
-        raise UsageError("--recrawl is for one gatherer as yet: leave out -n, --space and --station")
+    if begins and not memory.seeds:
+        raise UsageError(f"{output}: there is no crawl here to go on from; leave --next out")
+    if begins and (gatherers > 1 or url or station):
+        raise UsageError("--next is for one gatherer as yet: leave out -n, --space and --station")
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = ask_contact(settings, seeds)
+    session = max(sessions.current(output), 1) + begins
 
     def make() -> Gatherer:
         gatherer = assembly.gatherer(output, "g0", settings, seeds)
         memory.write(output, seeds, settings)  # not before: another crawl may be running here
-        gatherer.recrawl = output if recrawl else None
+        sessions.begin(output, session)
         return gatherer
 
     try:
@@ -95,10 +99,12 @@ def crawl(
             memory.write(output, seeds, settings)
             outcome = team.run_crew(crew, progress=not as_json)
         else:
-            outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json)
+            name, progress = settings.crawl.name, not as_json
+            outcome = run_crawl(make, seeds, crawl=name, progress=progress, session=session)
     except DiskFullError as error:
         raise StoreError(f"{error}; free some space and run the same command again: nothing stored is lost") from None
     code = finish(outcome, output, as_json)
+    save_report(outcome.report, sessions.report_file(output, session))
     save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result
     return code
 

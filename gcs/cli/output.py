@@ -44,7 +44,7 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
         click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
         return 130
     if report.state == "done" and not report.pages and not report.revisits:
-        click.echo(f"gcs: {why_nothing(report)}; to try again: gcs crawl --recrawl -o {directory}", err=True)
+        click.echo(f"gcs: {why_nothing(report)}; to try again: gcs crawl --next -o {directory}", err=True)
         return 1
     return EXIT_CODES[report.state]
 
@@ -69,6 +69,11 @@ def summary(report: Report) -> str:
         f"known {report.known_urls:,} URLs, {report.queued:,} queued, {report.explored_fraction:.0%} explored; "
         f"{report.failed:,} failed, {report.denied_by_robots:,} denied by robots.txt, {report.redirects:,} redirects",
     ]
+    if report.session > 1:
+        lines.append(
+            f"session {report.session}: {report.new:,} pages new, {report.changed:,} changed, {report.same:,} the same "
+            f"({report.revisits:,} not sent again), {report.gone:,} gone"
+        )
     if report.failures:
         lines.append(f"failed: {_failures(report)}")
     return "\n".join(lines)

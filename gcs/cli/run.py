@@ -26,12 +26,14 @@ class Outcome:
     interrupted: bool
 
 
-def run_crawl(make: Callable[[], Gatherer], seeds: list[str], *, crawl: str, progress: bool) -> Outcome:
+def run_crawl(
+    make: Callable[[], Gatherer], seeds: list[str], *, crawl: str, progress: bool, session: int = 1
+) -> Outcome:
     """Run a gatherer to its end. The first Ctrl-C keeps the state and ends soon, the second ends at once."""
-    return run_loop(_run(make, seeds, crawl, progress))
+    return run_loop(_run(make, seeds, crawl, progress, session))
 
 
-async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progress: bool) -> Outcome:
+async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progress: bool, session: int) -> Outcome:
     gatherer = make()
     interrupted = False
 
@@ -51,7 +53,7 @@ async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progr
             loop.add_signal_handler(number, interrupt)
         display = asyncio.create_task(_show(gatherer, bar)) if bar else None
         try:
-            state = await gatherer.run(seeds)
+            state = await gatherer.run(seeds, session)
         finally:
             if display:
                 display.cancel()

@@ -162,6 +162,8 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True):
     #: sessions that have asked for it, and how many of these have found it changed
     visits: int = 1
     changes: int = 0
+    #: sessions in a row, up to this one, that found no page
+    misses: int = 0
     #: when the copy that it confirms was fetched (microseconds since the epoch); 0 where it holds its own
     held_at_us: int = 0
 

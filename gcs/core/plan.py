@@ -102,10 +102,14 @@ class Plan(msgspec.Struct, frozen=True):
         return bool(self.listed) and (host_of(key) if self.lists_hosts else key) not in self.listed
 
     @property
+    def mixes(self) -> bool:
+        """Whether a gatherer may fetch pages of ranges that are not its own."""
+        return self.mode in (ExchangeMode.CROSS_OVER, ExchangeMode.INDEPENDENT) or bool(self.listed)
+
+    @property
     def shares_all_hosts(self) -> bool:
         """Whether any gatherer may ask any host."""
-        kept_apart = self.mode in (ExchangeMode.EXCHANGE, ExchangeMode.FIREWALL) and not self.listed
-        return self.ground is Ground.URL_HASH or not kept_apart
+        return self.ground is Ground.URL_HASH or self.mixes
 
     def ranges(self) -> Iterator[tuple[bytes, bytes, str]]:
         """The key space as (low, high, owner), neighbours of one owner as one range."""

@@ -9,6 +9,7 @@ waits that many times the delay, in turns (`Turn`), so that the host sees one de
 Invariant: the time between the starts of two requests to a host is never below its delay.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -57,6 +58,22 @@ class Turn:
 
 
 ALONE = Turn()
+
+
+class Everywhere(Mapping[str, Turn]):
+    """The same turn at every host there is."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    def __getitem__(self, _host: str) -> Turn:
+        return self._turn
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 @dataclass(slots=True)

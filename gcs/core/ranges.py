@@ -4,24 +4,24 @@ Invariant: every function takes and returns ranges that ascend, do not overlap a
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from gcs.core.sortkey import FIRST_KEY, LAST_KEY
 
 Range = tuple[bytes, bytes]
 Ranges = tuple[Range, ...]
+#: the whole key space
+EVERYTHING: Ranges = ((FIRST_KEY, LAST_KEY),)
 
 
 def subtract(ranges: Sequence[Range], taken: Sequence[Range]) -> Ranges:
     """What is left of the ranges without the taken ones."""
     left: list[Range] = []
     for low, high in ranges:
-        for cut_low, cut_high in taken:
-            if cut_high <= low or cut_low >= high:
-                continue
+        for cut_low, cut_high in _meeting(taken, low, high):
             if low < cut_low:
                 left.append((low, cut_low))
             low = max(low, cut_high)
-            if low >= high:
-                break
         if low < high:
             left.append((low, high))
     return tuple(left)
@@ -29,7 +29,20 @@ def subtract(ranges: Sequence[Range], taken: Sequence[Range]) -> Ranges:
 
 def intersect(ranges: Sequence[Range], others: Sequence[Range]) -> Ranges:
     """What both have."""
-    return subtract(ranges, subtract(ranges, others))
+    return tuple(
+        (max(low, other_low), min(high, other_high))
+        for low, high in ranges
+        for other_low, other_high in _meeting(others, low, high)
+    )
+
+
+def _meeting(ranges: Sequence[Range], low: bytes, high: bytes) -> Iterator[Range]:
+    """Those of the ranges that have something in common with [low, high); there may be tens of thousands."""
+    for at in range(max(bisect_right(ranges, (low, high)) - 1, 0), len(ranges)):
+        if ranges[at][0] >= high:
+            return
+        if ranges[at][1] > low:
+            yield ranges[at]
 
 
 def unite(ranges: Iterable[Range]) -> Ranges:

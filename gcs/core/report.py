@@ -59,6 +59,15 @@ class Report(msgspec.Struct, frozen=True):
     revisits: int = 0
     retries: int = 0
     failures: dict[str, int] = {}
+    session: int = 1
+    #: what became of the pages since the session before
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    gone: int = 0
+    #: length of the URLs exchanged; bytes in which ranges and revisits changed hands
+    named_bytes: int = 0
+    moved_bytes: int = 0
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -73,6 +82,7 @@ class Share(msgspec.Struct, frozen=True):
     busy: float = 1.0
     superpages: int = 1
     epoch: int = 0
+    session: int = 1
 
 
 def imbalance(values: Sequence[float]) -> float:
@@ -127,4 +137,11 @@ def build(crawl: str, state: str, shares: Sequence[Share]) -> Report:
         revisits=tally.revisits,
         retries=tally.retries,
         failures=dict(sorted(tally.failures.items())),
+        session=max((share.session for share in shares), default=1),
+        new=tally.new,
+        changed=tally.changed,
+        same=tally.same,
+        gone=tally.gone,
+        named_bytes=traffic.named_bytes,
+        moved_bytes=traffic.moved_bytes,
     )

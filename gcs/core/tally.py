@@ -5,6 +5,8 @@ from typing import Self
 
 import msgspec
 
+from gcs.core.change import Change
+
 
 @dataclass(slots=True)
 class Traffic:
@@ -16,6 +18,14 @@ class Traffic:
     suppressed_c_queue: int = 0
     received_urls: int = 0
     moved_urls: int = 0
+    #: length of the URLs exchanged; bytes in which ranges and revisits changed hands
+    named_bytes: int = 0
+    moved_bytes: int = 0
+
+    def clear(self) -> None:
+        """Begin again at nothing; whoever counts here goes on doing so."""
+        for counter in fields(Traffic):
+            setattr(self, counter.name, 0)
 
     def __add__(self, other: Self) -> "Traffic":
         return Traffic(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Traffic)))
@@ -23,13 +33,14 @@ class Traffic:
 
 @dataclass(slots=True)
 class Tally:
-    """Counters since the crawl (or its last recrawl) began, resumed runs included."""
+    """Counters since the session began, resumed runs included."""
 
     pages: int = 0
     #: pages of these that were stored a second time
     repeated: int = 0
     size_bytes: int = 0
     redirects: int = 0
+    #: pages that the server did not send again (304)
     revisits: int = 0
     failed: int = 0
     denied_by_robots: int = 0
@@ -43,6 +54,11 @@ class Tally:
     busy_s: float = 0.0
     cpu_s: float = 0.0
     peak_rss_mb: float = 0.0
+    #: what became of the pages since the last session
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    gone: int = 0
     #: URLs that ended without a page, by kind ("timeout", "http-404", …)
     failures: dict[str, int] = field(default_factory=dict)
     #: URLs that helpers have dealt with, by helper
@@ -51,8 +67,16 @@ class Tally:
 
     def clear(self) -> None:
         """Begin again at nothing."""
+        traffic = self.traffic
+        traffic.clear()
         for counter in fields(Tally):
             setattr(self, counter.name, getattr(Tally(), counter.name))
+        self.traffic = traffic
+
+    def note(self, change: Change) -> None:
+        """One page was found to be new, changed, the same or gone."""
+        if change:
+            setattr(self, change.value, getattr(self, change.value) + 1)
 
     def fail(self, kind: str) -> None:
         """One URL ended without a page."""

@@ -82,6 +82,9 @@ class Queued(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last_modified: str = ""
     copy_digest: str = ""
     copy_at_us: int = 0
+    visits: int = 0
+    changes: int = 0
+    misses: int = 0
     worth: float = 0.0
 
 

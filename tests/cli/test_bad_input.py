@@ -73,7 +73,7 @@ def stored(directory: Path) -> Counter[str]:
         ([OWN, "-n", "2", "--store", "foo://x"], "cannot use foo://x as a store"),
         ([OWN, "-n", "2", "--include", "("], "crawl.include: '(' is not a regular expression"),
         ([OWN, "--space", "nonsense"], "--space 'nonsense://': the scheme is none of unix, redis, "),
-        ([OWN, "--recrawl"], "out: there is no crawl here to ask again; leave --recrawl out"),
+        ([OWN, "--next"], "out: there is no crawl here to go on from; leave --next out"),
         (["https://example.org/"], "public sites must be able to complain: give --contact you@example.org"),
     ],
 )
@@ -224,7 +224,7 @@ def test_crawl_names_the_flag_for_private_addresses(gcs: Run, tmp_path: Path, ho
     assert done.err == (
         "gcs: not one page was fetched: 1 forbidden-address; "
         "private, loopback and link-local addresses are crawled only with --allow-private; "
-        "to try again: gcs crawl --recrawl -o out\n"
+        "to try again: gcs crawl --next -o out\n"
     )
     assert hostile.log.requests == 0
     assert not stored(tmp_path / "out")
@@ -292,7 +292,7 @@ def test_crawl_that_failed_can_be_tried_again(gcs: Run, tmp_path: Path) -> None:
     """As its message says; with a better proxy, or none."""
     with FakeWebProcess(FakeWebSpec.plain(hosts=1, pages=5)) as web:
         assert gcs("crawl", web.seeds[0], "-o", "out", "--proxy", "http://127.0.0.1:9", quick=True).code == 1
-        again = gcs("crawl", "-o", "out", "--recrawl", "--proxy", "", "--json")
+        again = gcs("crawl", "-o", "out", "--next", "--proxy", "", "--json")
         assert again.code == 0
         assert json.loads(again.out)["pages"] == 5
         assert set(stored(tmp_path / "out")) == survey(web.web).pages

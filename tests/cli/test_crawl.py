@@ -181,12 +181,12 @@ def test_memory_that_is_damaged_is_an_error(call: Run, tmp_path: Path) -> None:
     assert done.err == "gcs: out/state: its seeds or settings are damaged; start a new directory\n"
 
 
-def test_recrawl_asks_again_and_counts_anew(gcs: Run, tmp_path: Path) -> None:
+def test_next_asks_again_and_counts_anew(gcs: Run, tmp_path: Path) -> None:
     with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=40, validators=True, changed_share=0.2)) as web:
         assert gcs("crawl", web.seeds[0], "-o", "out", quick=True).code == 0
         web.set_session(2)
         web.reset()
-        done = gcs("crawl", "--recrawl", "-o", "out", "--json")
+        done = gcs("crawl", "--next", "-o", "out", "--json")
         assert (done.code, done.err) == (0, "")
         report = json.loads(done.out)
         statuses = web.log.statuses
@@ -197,7 +197,7 @@ def test_recrawl_asks_again_and_counts_anew(gcs: Run, tmp_path: Path) -> None:
         again = json.loads(gcs("crawl", "-o", "out", "--json").out)
         assert (again["pages"], again["revisits"]) == (report["pages"], report["revisits"]), "it is done once"
         web.reset()
-        nothing_new = gcs("crawl", "--recrawl", "-o", "out", "--json")
+        nothing_new = gcs("crawl", "--next", "-o", "out", "--json")
         assert nothing_new.code == 0
         assert (json.loads(nothing_new.out)["pages"], json.loads(nothing_new.out)["revisits"]) == (0, 40)
         assert set(web.log.statuses) == {304}

@@ -34,6 +34,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     #: that copy: digest of its payload, and when it was fetched (microseconds since the epoch)
     copy_digest: str = ""
     copy_at_us: int = 0
+    #: sessions that have asked for it, found it changed, and (the last ones in a row) found no page
+    visits: int = 0
+    changes: int = 0
+    misses: int = 0
     #: its back-links or cash (see `core.ordering`); last, so that it can be read and changed at the end of a row
     worth: float = 0.0
 

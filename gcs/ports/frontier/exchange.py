@@ -8,9 +8,11 @@ Numbers of blocks are not used twice while the frontier is open: a late `drop_bl
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
-from gcs.core.sortkey import sort_key
+from gcs.core.ground import Ground
+from gcs.core.sortkey import FIRST_KEY, sort_key
 from gcs.ports.frontier.entry import Entry, decode, encode
 from gcs.ports.frontier.key import short
 
@@ -27,12 +29,14 @@ class Exchange:
         """Note that a foreign URL is being posted; False if it was before (the c-hit table)."""
         return bool(self._txn().put(short(key), b"", overwrite=False, db=self._sent))
 
-    def forget_posts(self, low: bytes, high: bytes) -> None:
+    def forget_posts(self, low: bytes, high: bytes, ground: Ground = Ground.TREE) -> None:
         """The range is ours now: what was posted of it no longer matters."""
-        with self._txn().cursor(self._sent) as cursor:
-            ok = cursor.set_range(low)
-            while ok and cursor.key() and cursor.key() < high:
-                ok = cursor.delete()
+        for _ in self._pop(self._sent, low, high, ground):
+            pass
+
+    def forget(self) -> None:
+        """A new session: nothing was posted, and what was held is for the new plan to say."""
+        self._txn().drop(self._sent, delete=False)
 
     def hold(self, entries: Iterable[Entry], instead: bool = False) -> None:
         """Keep entries of a range that is not complete yet; with `instead`, in place of those that are held."""
@@ -43,15 +47,9 @@ class Exchange:
         """How many entries are held."""
         return int(self._txn().stat(self._held)["entries"])
 
-    def release(self, low: bytes, high: bytes, most: int) -> list[Entry]:
+    def release(self, low: bytes, high: bytes, most: int, ground: Ground = Ground.TREE) -> list[Entry]:
         """Give out up to `most` held entries of a range that is complete."""
-        entries: list[Entry] = []
-        with self._txn().cursor(self._held) as cursor:
-            ok = cursor.set_range(low)
-            while ok and len(entries) < most and cursor.key() and cursor.key() < high:
-                entries.append(decode(cursor.value()))
-                ok = cursor.delete()
-        return entries
+        return [decode(packed) for packed in islice(self._pop(self._held, low, high, ground), max(most, 0))]
 
     def add_block(self, to: str, packed: bytes) -> int:
         """Keep an encoded tuple for a destination; returns its number."""
@@ -71,6 +69,19 @@ class Exchange:
     def kept(self) -> int:
         """How many blocks are kept."""
         return int(self._txn().stat(self._outbox)["entries"])
+
+    def _pop(self, table: Any, low: bytes, high: bytes, ground: Ground) -> Iterator[bytes]:
+        """Take out what a table holds of a range, one by one."""
+        on_tree = ground is Ground.TREE
+        with self._txn().cursor(table) as cursor:
+            ok = cursor.set_range(low if on_tree else FIRST_KEY)
+            while ok and cursor.key() and (not on_tree or cursor.key() < high):
+                if on_tree or low <= ground.place(bytes(cursor.key())) < high:
+                    packed = bytes(cursor.value())
+                    ok = cursor.delete()
+                    yield packed
+                else:
+                    ok = cursor.next()
 
     def drop_block(self, number: int) -> None:
         """The receiver has committed the block."""

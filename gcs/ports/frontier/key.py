@@ -24,6 +24,11 @@ def key_of(url: str) -> bytes:
     return short(sort_key(url))
 
 
+def is_whole(key: bytes) -> bool:
+    """Whether `short` has left the key as it was, so that it still tells its URL."""
+    return len(key) < MAX_KEY_BYTES
+
+
 def host_part(key: bytes) -> bytes:
     """The host of a URL's key: how its places begin."""
     return key[: key.index(b"\x00/") + 2]

@@ -6,7 +6,7 @@ over the range: marks, entries and the counts of its hosts leave together.
 Invariant: what `take_out` returned is nowhere in the frontier any more, in the same transaction.
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,20 +35,27 @@ class Moving:
     def __init__(self, urls: Any, hosts: Any, waiting: Waiting, ledger: Ledger, txn: Callable[[], Any]) -> None:
         self._urls, self._hosts, self._waiting, self._ledger, self._txn = urls, hosts, waiting, ledger, txn
 
-    def take_out(self, low: bytes, high: bytes, keep: Container[bytes], most: int) -> Piece:
-        """Take up to `most` URLs of [low, high) out, from the first on, but for the keys to keep."""
+    def take_out(
+        self, low: bytes, high: bytes, stays: Callable[[bytes], bool], most: int, looks: int | None = None
+    ) -> Piece:
+        """Take up to `most` URLs of [low, high) out, from the first on, but for the keys that stay.
+
+        `looks`: look at so many keys at most, in order not to take too long where nearly all of them stay.
+        """
         retries = self._waiting.retries()
         entries: list[Entry] = []
         marks: list[tuple[bytes, Mark]] = []
         gone: dict[bytes, int] = {}
         goes_on: bytes | None = None
+        looked = 0
         with self._txn().cursor(self._urls) as cursor:
             ok = cursor.set_range(low)
             while ok and (key := bytes(cursor.key())) < high:
-                if len(entries) + len(marks) >= most:
+                if len(entries) + len(marks) >= most or looked == looks:
                     goes_on = key
                     break
-                if key in keep:
+                looked += 1
+                if stays(key):
                     ok = cursor.next()
                     continue
                 host, value = host_part(key), bytes(cursor.value())

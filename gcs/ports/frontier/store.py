@@ -6,18 +6,19 @@ Invariants
 - One writer: all calls come from one thread of one process (LMDB refuses a second by its lock).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import lmdb
-import msgspec
 
 from gcs.core.ordering import BFS, Ledger, Ordering
+from gcs.core.sortkey import url_of
 from gcs.ports.frontier.entry import GIFT, Entry, Mark, decode, encode, worth_of
 from gcs.ports.frontier.exchange import Exchange
-from gcs.ports.frontier.key import ORDER, host_part, key_of, short
+from gcs.ports.frontier.key import ORDER, host_part, is_whole, key_of, short
 from gcs.ports.frontier.moving import Moving
 from gcs.ports.frontier.opening import lock, open_environment, store_error
 from gcs.ports.frontier.pool import Pool
@@ -121,26 +122,29 @@ class Frontier:
             put(host, count.to_bytes(8, "big"), db=self._hosts)
         return new
 
-    def requeue(self, entries: Iterable[Entry]) -> int:
-        """Queue finished URLs again (a recrawl); returns how many. Unknown ones become known.
+    def renew(self) -> list[str]:
+        """A new session: all that is finished is forgotten, what waits goes on waiting, nothing counts as posted.
 
-        The last entry of a URL counts: it takes the place of one that waits already, but not of one in flight.
+        Returns the URLs that were refused, as far as they can be told: robots.txt may allow them by now.
         """
-        count = 0
-        for entry in entries:
-            if self.order.seed and not entry.worth:
-                entry = msgspec.structs.replace(entry, worth=self.order.seed)
-            key = key_of(entry.url)
-            if (mark := self._queued_mark(key)) is not None:
-                self._waiting.replace(key, mark, encode(entry))
-                continue
-            self._sequence += 1
-            self.ledger.issued += entry.worth
-            order = ORDER.pack(self._waiting.rank(entry), self._sequence)
-            self._txn.put(key, QUEUED + order, db=self._urls)
-            self._waiting.put(host_part(key), order, encode(entry))
-            count += 1
-        return count
+        refused: list[bytes] = []
+        hosts: Counter[bytes] = Counter()
+        with self._txn.cursor(self._urls) as cursor:
+            ok = cursor.first()
+            while ok and (key := bytes(cursor.key())):
+                mark = cursor.value()[:1]
+                if mark == QUEUED:
+                    hosts[host_part(key)] += 1
+                    ok = cursor.next()
+                    continue
+                if mark == Mark.REFUSED.value:
+                    refused.append(key)
+                ok = cursor.delete()
+        self._txn.drop(self._hosts, delete=False)
+        for host, count in hosts.items():
+            self._txn.put(host, count.to_bytes(8, "big"), db=self._hosts)
+        self.exchange.forget()
+        return [url_of(key) for key in refused if is_whole(key)]
 
     # -- emptying: `hosts`, `take` and `wake` are those of the shelves ---------------------------------
 

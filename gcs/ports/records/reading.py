@@ -5,7 +5,7 @@ URL alone. A log file and its Parquet form hold the same rows: one of them is re
 It must not change anything.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,13 +30,15 @@ def read_records(place: str | Path) -> Iterator[PageRecord]:
         yield PageRecord(*row)
 
 
-def rows(place: str | Path, fields: Sequence[str]) -> Iterator[Row]:
-    """The chosen fields of every record, in the order of `read_records`."""
+def rows(
+    place: str | Path, fields: Sequence[str], wanted: Callable[[str, int], bool] = lambda _, __: True
+) -> Iterator[Row]:
+    """The chosen fields of every record, in the order of `read_records`; of the logs wanted, by gatherer and number."""
     remotes = _remotes(place)
     directory = None if is_url(place) else Path(place)
     moved = {name: remote for remote in remotes for name in remote.names(SUMMARIES)}
     keys = _keys(moved) | (_local_keys(directory) if directory else set())
-    for key in sorted(keys):
+    for key in sorted(key for key in keys if wanted(*key)):
         name = parquet_name(*key)
         if directory and (here := _local_rows(key, directory, fields)):
             yield from here

@@ -90,15 +90,12 @@ class Store:
     def page(self, record: PageRecord, response: Response | None = None, copy_of: Original | None = None) -> PageRecord:
         """Take in a page, or a URL that ended without one; the record with digest and WARC place filled in.
 
-        `copy_of` names the stored copy that a 304 confirms, where that is known; its digest is `record.digest`. A
-        response whose body is not here goes into no WARC.
+        `copy_of` names the stored copy that a 304 or the same payload confirms, where that is known; its digest is
+        `record.digest`. A response whose body is not here goes into no WARC.
         """
-        if response is not None and response.absent is not None:
-            if response.status != HTTPStatus.NOT_MODIFIED:
-                record = structs.replace(record, digest=response.absent[1])
-        elif response is not None:
-            digest = record.digest if response.status == HTTPStatus.NOT_MODIFIED else warc.payload_digest(response.body)
-            if self._settings.warc:
+        if response is not None:
+            digest = record.digest or digest_of(response)
+            if self._settings.warc and response.absent is None:
                 exchange = self._warcs.prepare(response, digest, copy_of)
                 file, offset, size_bytes = exchange.place
                 record = structs.replace(
@@ -244,6 +241,13 @@ class Store:
                 yield from read_pages(file, skip)
         else:
             raise StoreError(f"the record log lacks {log} and {parquet}: restore one of them, or start a new directory")
+
+
+def digest_of(response: Response) -> str:
+    """The digest of a payload; "" of a 304, which has none."""
+    if response.status == HTTPStatus.NOT_MODIFIED:
+        return ""
+    return response.absent[1] if response.absent else warc.payload_digest(response.body)
 
 
 def _lock(path: Path) -> TextIO:

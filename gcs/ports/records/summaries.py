@@ -27,7 +27,7 @@ _GROUP_ROWS = 1_000
 _GROUP_CHARS = 16 << 20
 FIELDS = PageRecord.__struct_fields__
 #: columns of few different values, worth a dictionary
-_DICTIONARY = ["content_type", "language", "gatherer", "helper", "warc_file", "failure", "parent"]
+_DICTIONARY = ["content_type", "language", "gatherer", "helper", "warc_file", "failure", "parent", "change"]
 
 
 def _arrow() -> tuple[Any, Any]:

@@ -74,14 +74,14 @@ class WarcFiles:
             self._file = AppendFile(path)
 
     def prepare(self, response: Response, digest: str, known: Original | None = None) -> Exchange:
-        """Make the records of an exchange. Of a 304, `known` and `digest` name the copy that it confirms, if known."""
+        """Make the records of an exchange. `known` and `digest` name the copy that it confirms, if one is known."""
         file = self._file or self._open()
         response_id = warc.record_id()
         url = response.request.url
-        original: Original | None = None
-        if response.status == HTTPStatus.NOT_MODIFIED:
-            original = known or Original(url, 0.0)
-        elif self._digests and response.body:
+        original = known
+        if known is None and response.status == HTTPStatus.NOT_MODIFIED:
+            original = Original(url, 0.0)
+        elif known is None and self._digests and response.body:
             original = self._digests.get(digest)
         asked = warc.request(response, response_id, self._level) if response.request_head else b""
         if original:

@@ -6,14 +6,16 @@ longer than a lease lasts. What happens to a URL meanwhile counts at once if its
 Invariant: when `is_complete`, every URL of ours is counted once, queued or not.
 """
 
+from collections.abc import Callable
 from itertools import islice
 from random import Random
 
 from gcs.core import ranges, treecopy
+from gcs.core.ground import Ground
 from gcs.core.leaf import thin
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
-from gcs.core.ranges import Ranges
+from gcs.core.ranges import EVERYTHING, Ranges
 from gcs.core.sortkey import sort_key
 from gcs.core.statistics import Figures, Statistics
 from gcs.core.superpages import recut
@@ -35,6 +37,7 @@ class Census:
         self._tree = Tree(WHOLE, random)
         self._statistics = Statistics()
         self._uncounted: Ranges = ()
+        self._place: Callable[[bytes], bytes] = Ground.TREE.place
         self._visits = False
         self._pages = 0
 
@@ -46,7 +49,7 @@ class Census:
     def resume(self, plan: Plan) -> None:
         """Begin after a restart: the tree, too, comes from the frontier."""
         self._tree, self._visits = Tree(plan.cuts, self._random), True
-        self._statistics, self._uncounted = Statistics(), tuple(plan.ranges_of(self._me))
+        self._begin(plan)
 
     def adopt(self, plan: Plan) -> None:
         """Go over to a new plan; what was visited stays known where it is still ours."""
@@ -54,7 +57,12 @@ class Census:
         self._tree = Tree(plan.cuts, self._random) if self._visits else recut(self._tree, plan.cuts, self._random)
         mine = {at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == self._me}
         self._tree.keep(mine)
-        self._statistics, self._uncounted = Statistics(), tuple(plan.ranges_of(self._me))
+        self._begin(plan)
+
+    def _begin(self, plan: Plan) -> None:
+        """Count all of ours; on hashed ground, that is whatever the frontier holds."""
+        self._statistics, self._place = Statistics(), plan.ground.place
+        self._uncounted = tuple(plan.ranges_of(self._me)) if plan.ground is Ground.TREE else EVERYTHING
 
     def step(self) -> bool:
         """Count a slice; says whether there is more to count."""
@@ -63,11 +71,12 @@ class Census:
         (low, high), *rest = self._uncounted
         last = low
         for last, mark in islice(self._frontier.scan(low, high), SLICE_URLS):
-            figures = self._statistics.superpages.setdefault(self._tree.locate(last), Figures())
+            place = self._place(last)
+            figures = self._statistics.superpages.setdefault(self._tree.locate(place), Figures())
             figures.seen += 1
             figures.queued += mark is Mark.QUEUED
             if self._visits:
-                self._tree.visit(last)
+                self._tree.visit(place)
         behind = last + b"\x00"
         if next(self._frontier.scan(behind, high), None) is None:
             self._uncounted = tuple(rest)
@@ -79,26 +88,26 @@ class Census:
         """These are new in our frontier."""
         for entry in entries:
             key = sort_key(entry.url)
-            counted = not ranges.contains(self._uncounted, key)
+            place, counted = self._place(key), not ranges.contains(self._uncounted, key)
             if counted or not self._visits:
-                self._tree.visit(key)
+                self._tree.visit(place)
             if counted:
-                self._statistics.found(self._tree.locate(key))
+                self._statistics.found(self._tree.locate(place))
 
     def received(self, keys: list[bytes]) -> None:
         """These were finished by the former owner of a range of ours."""
         for key in keys:
-            counted = not ranges.contains(self._uncounted, key)
+            place, counted = self._place(key), not ranges.contains(self._uncounted, key)
             if counted or not self._visits:
-                self._tree.visit(key)
+                self._tree.visit(place)
             if counted:
-                self._statistics.superpages.setdefault(self._tree.locate(key), Figures()).seen += 1
+                self._statistics.superpages.setdefault(self._tree.locate(place), Figures()).seen += 1
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A page of ours is done."""
         self._pages += 1
         key = sort_key(record.url)
-        at = self._tree.locate(key)
+        at = self._tree.locate(self._place(key))
         if record.helper:
             self._statistics.fetched_by_helper(self._me, at, record.bytes)
         else:
@@ -106,8 +115,8 @@ class Census:
         if ranges.contains(self._uncounted, key):
             self._statistics.superpages[at].queued += 1  # its slice will find it done
         if record.outlinks and self._pages % LINKS_EVERY == 0:
-            locate = self._tree.locate
-            self._statistics.linked(at, [locate(sort_key(url)) for url in record.outlinks])
+            locate, place_of = self._tree.locate, self._place
+            self._statistics.linked(at, [locate(place_of(sort_key(url))) for url in record.outlinks])
 
     def patches(self, most: int) -> list[Patch]:
         """Our superpages for people, with at most so many points in all (and one for each superpage)."""

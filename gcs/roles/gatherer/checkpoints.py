@@ -5,18 +5,17 @@ what the log knows more is replayed at the next startup.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 
 from gcs.core.report import Share
 from gcs.events import Events
+from gcs.ports.frontier import Entry
 from gcs.ports.records.log import Position
 from gcs.roles.gatherer.intake import Intake
 from gcs.roles.gatherer.meter import Meter
 from gcs.roles.gatherer.parts import Parts
 from gcs.roles.gatherer.recorder import Recorder
-from gcs.roles.gatherer.revisits import revisits
 
 events = Events("gatherer")
 
@@ -29,6 +28,7 @@ class Checkpoints:
 
     def __init__(self, parts: Parts, recorder: Recorder, intake: Intake, meter: Meter, every_s: float) -> None:
         self._frontier, self._store, self._team = parts.frontier, parts.store, parts.team
+        self._renewal = parts.renewal
         self._recorder, self._intake, self._meter = recorder, intake, meter
         self._every_s = every_s
         self._made_at = 0.0
@@ -68,10 +68,14 @@ class Checkpoints:
         if replayed:
             events.info("replayed", records=replayed)
 
-    def begin_again(self, directory: Path, now: float) -> None:
-        """Queue all that was ever recorded, and count from nothing; in one commit, so that it happens once."""
+    def begin_session(self, session: int, now: float, epoch: int = 0) -> list[Entry]:
+        """Forget what is finished and count from nothing; returns what may be allowed by now.
+
+        Durable with the next checkpoint, as a whole.
+        """
         self._meter.begin_again()
-        queued = self._frontier.requeue(revisits(directory))
-        self._meter.explored.known(queued)
-        events.info("recrawl", queued=queued)
-        self.make(now)
+        self._recorder.session = session
+        refused = self._renewal.begin(session, self._store.sync().file, epoch)
+        events.info("session", session=session, queued=self._frontier.queued())
+        self._made_at = now
+        return [Entry(url) for url in refused]

@@ -10,7 +10,6 @@ Invariant: whatever ends a turn against its will ends the crawl, after everythin
 import asyncio
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gcs.core.page import PageRecord, Response
@@ -66,25 +65,28 @@ class Gatherer:
         self._recorder.on_done = self._dispatcher.open.discard
         self._recorder.on_record = self._recorded
         self._answers.on_robots = self._robots_known
-        #: where the records of the crawl are, if every page is to be asked for again
-        self.recrawl: Path | None = None
+        self._renewal = parts.renewal
+        self._recorder.session = self._renewal.session
         self._paused = False
         self._ending: State | None = None
         self._leaving: asyncio.Task[None] | None = None
 
     # -- life ------------------------------------------------------------------------------------------
 
-    async def run(self, seeds: list[str]) -> State:
+    async def run(self, seeds: list[str], session: int = 1) -> State:
         """Crawl. Raises what ends it against its will, after everything stored is safe."""
         try:
-            await self.startup(seeds)
+            await self.startup(seeds, session)
             self.state = await self._finished
         finally:
             await self.shutdown()
         return self.state
 
-    async def startup(self, seeds: list[str]) -> None:
-        """Go on from the last checkpoint and the record log, queue the seeds, open the engine."""
+    async def startup(self, seeds: list[str], session: int = 1) -> None:
+        """Go on from the last checkpoint and the record log, or begin the session; queue the seeds, open the engine.
+
+        In a team it is the plan that says which session it is.
+        """
         self._finished: asyncio.Future[State] = asyncio.get_running_loop().create_future()
         self._pulse.start()
         if self.team:
@@ -92,10 +94,11 @@ class Gatherer:
             self._leaving = asyncio.create_task(self.team.relieved())
             self._leaving.add_done_callback(self._left)
         self._checkpoints.replay(self._clock())
-        if self.recrawl:
-            self._checkpoints.begin_again(self.recrawl, self._clock())
-        if seeds:
-            self._intake.seeds(self._admission.admit(seeds, 0))
+        if not self.team and session > self._renewal.session:
+            self._intake.insert(self._checkpoints.begin_session(session, self._clock()))
+        self._seeds = seeds
+        if self._renewal.is_done:
+            self._sow()
         await self._fetcher.open()
         if self._lending:
             lent = await self._lending.open(self._answers.arrive, self._pulse.wake)
@@ -109,11 +112,13 @@ class Gatherer:
             dispatcher=self._dispatcher,
             admission=self._admission,
             traffic=self.tally.traffic,
+            renewal=self._renewal,
             wake=self._pulse.wake,
             is_quiet=self.is_quiet,
             figures=self.figures,
             share=self.share,
             explored=lambda: self._meter.explored.estimate(),
+            begin_session=lambda session, epoch: self._checkpoints.begin_session(session, self._clock(), epoch),
         )
 
     async def shutdown(self) -> None:
@@ -156,7 +161,8 @@ class Gatherer:
     def share(self) -> Share:
         """This gatherer's part of the report."""
         team = self.team
-        return self._meter.share(self._clock(), team.superpages if team else 1, team.epoch if team else 0)
+        superpages, epoch = (team.superpages, team.epoch) if team else (1, 0)
+        return self._meter.share(self._clock(), superpages, epoch, self._renewal.session)
 
     def figures(self) -> dict[str, float]:
         """What the team may know of us, with each heartbeat."""
@@ -164,8 +170,8 @@ class Gatherer:
         return figures | (self._lending.figures() if self._lending else {})
 
     def is_quiet(self) -> bool:
-        """Nothing is queued, in flight or being read."""
-        return not (self._is_busy or self._dispatcher.has_waiting or self._frontier.queued())
+        """Nothing is queued, in flight, being read or to be taken up from the last session."""
+        return self._renewal.is_done and not (self._is_busy or self._dispatcher.has_waiting or self._frontier.queued())
 
     # -- the turn --------------------------------------------------------------------------------------
 
@@ -183,6 +189,11 @@ class Gatherer:
         self._meter.turn(now, bool(self._fetcher.in_flight or self._answers.under_way))
         if self.team:
             self._meet(self.team, now)
+        elif not self._renewal.is_done:
+            self._intake.insert(self._renewal.step())
+            if self._renewal.is_done:
+                self._sow()
+                self._checkpoints.make(now)  # before anything of the session is stored: it begins once
         self._answers.take_in(self._dispatcher, now)
         self._intake.links()
         self._check_limits(now)
@@ -197,11 +208,15 @@ class Gatherer:
             self._checkpoints.make(now)
         if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or State.DONE)
-        elif self._answers.waiting or self._dispatcher.is_drawing:
+        elif self._answers.waiting or self._dispatcher.is_drawing or not (self.team or self._renewal.is_done):
             self._pulse.wake()
         else:
             moments = (due_at, self._dispatcher.next_at, self._checkpoints.due_at(self._dispatcher.has_plenty))
             self._pulse.sleep(min(at for at in moments if at is not None) - now)
+
+    def _sow(self) -> None:
+        """Queue the seeds, behind what is known of them."""
+        self._intake.seeds(self._admission.admit(self._seeds, 0))
 
     def _meet(self, team: "Company", now: float) -> None:
         """Take in what the others sent, and obey the control tuple."""
@@ -254,7 +269,8 @@ class Gatherer:
 
     @property
     def _may_start(self) -> bool:
-        return not (self._ending or self._paused or (self.team and not self.team.may_fetch()))
+        waits = not self._renewal.is_done or (self.team and not self.team.may_fetch())
+        return not (self._ending or self._paused or waits)
 
     def _room(self) -> int:
         """How many requests may be started now."""

@@ -12,24 +12,27 @@ fetched is then taken for fetched here, unless it is in flight.
 Invariant: at every commit a URL is in exactly one frontier or in a part on its way; a range has one owner that fetches.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
 from gcs.core import ranges
+from gcs.core.ground import Ground
 from gcs.core.plan import Plan
-from gcs.core.ranges import Ranges
+from gcs.core.ranges import EVERYTHING, Ranges
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.core.tuples import HandOver, HostState, Queued
 from gcs.ports.frontier import Entry, Frontier, Mark
 from gcs.ports.frontier.key import short
+from gcs.ports.frontier.moving import Piece
 
 #: URLs in one part, and parts made in one turn
 PART_URLS, TURN_PARTS = 2_000, 4
+#: URLs that are looked at for one part, where a range is scattered
+LOOK_URLS = 10_000
 #: held URLs that are let go in one turn
 RELEASE_URLS = 4_000
-EVERYTHING: Ranges = ((FIRST_KEY, LAST_KEY),)
 
 
 class Losing(msgspec.Struct, array_like=True):
@@ -38,7 +41,7 @@ class Losing(msgspec.Struct, array_like=True):
     low: bytes
     high: bytes
     winner: str
-    #: what lies before it has left, but for what was in flight; None when that is true of all
+    #: what lies before this key has left, but for what was in flight; None when that is true of all
     at: bytes | None
 
 
@@ -74,6 +77,7 @@ class HandOvers:
     def __init__(self, me: str, frontier: Frontier) -> None:
         self._me = me
         self._frontier = frontier
+        self._ground = Ground.TREE
         self._state = _State()
         #: ranges of ours whose hand-over is not complete
         self.awaited: Ranges = ()
@@ -82,8 +86,10 @@ class HandOvers:
         """What is changing hands, for the checkpoint."""
         return msgspec.msgpack.encode(self._state)
 
-    def restore(self, packed: bytes | None) -> None:
+    def restore(self, packed: bytes | None, plan: Plan | None) -> None:
         """Go on from a checkpoint: nothing is in flight, so whatever we were losing can be finished."""
+        if plan:
+            self._ground = plan.ground
         if packed:
             self._set(msgspec.msgpack.decode(packed, type=_State))
 
@@ -98,10 +104,13 @@ class HandOvers:
         return any(losing.at is not None for losing in self._state.losing)
 
     def adopt(self, old: Plan | None, new: Plan) -> None:
-        """Begin what the new plan asks for."""
+        """Begin what the new plan asks for, in the same session."""
+        self._ground = new.ground
         had: Ranges = tuple(old.ranges_of(self._me)) if old else ()
         if old is None and self._frontier.known():
             had = EVERYTHING  # a crawl that one gatherer began alone
+        if old is not None and old.mixes and self._me not in new.gatherers:
+            had = EVERYTHING  # what we leave behind is not in our ranges only
         has = tuple(new.ranges_of(self._me))
         won = ranges.subtract(ranges.subtract(has, had), new.lost)
         kept = ranges.subtract(has, new.lost)
@@ -115,8 +124,13 @@ class HandOvers:
         if old is not None:
             begun = ranges.unite((*begun, *ranges.intersect(has, new.lost)))
         for low, high in has:
-            self._frontier.exchange.forget_posts(low, high)
+            self._frontier.exchange.forget_posts(low, high, self._ground)
         self._set(_State(list(self._losses(had, new)), awaited, begun))
+
+    def begin(self, plan: Plan) -> None:
+        """A new session: nothing of the last one changes hands any more."""
+        self._ground = plan.ground
+        self._set(_State())
 
     def progress(
         self, epoch: int, most: int, open_urls: Iterable[str], host_states: Callable[[], list[HostState]]
@@ -129,15 +143,16 @@ class HandOvers:
         for losing in self._state.losing:
             while losing.at is not None and most > 0:
                 most -= 1
-                piece = self._frontier.moving.take_out(losing.at, losing.high, flying, PART_URLS)
+                piece = self._take_out(losing, losing.at, flying, LOOK_URLS)
                 losing.at = piece.next
                 if piece.entries or piece.marks:
                     yield losing.winner, _part(epoch, losing, piece.entries, piece.marks)
-        ready = [losing for losing in self._state.losing if losing.at is None and not _any_in(flying, losing)]
+        places = [self._ground.place(key) for key in flying]
+        ready = [losing for losing in self._state.losing if losing.at is None and not _any_in(places, losing)]
         hosts = host_states() if ready and most > 0 else []
         for losing in ready[: max(most, 0)]:
-            piece = self._frontier.moving.take_out(losing.low, losing.high, (), PART_URLS)
-            theirs = [state for state in hosts if losing.low <= state.host + b"\x00/" < losing.high]
+            piece = self._take_out(losing, self._start(losing.low), (), None)
+            theirs = [state for state in hosts if losing.low <= self._ground.place(state.host + b"\x00/") < losing.high]
             yield (
                 losing.winner,
                 _part(epoch, losing, piece.entries, piece.marks, last=piece.next is None, hosts=theirs),
@@ -151,24 +166,23 @@ class HandOvers:
         others: dict[str, tuple[list[Queued], list[tuple[bytes, str]]]] = {}
         marks: list[tuple[bytes, Mark]] = []
         mine = not ranges.subtract(((part.low, part.high),), plan.ranges_of(self._me))
-        for queued in part.queued:
-            key = sort_key(queued.url)
+        for each in part.queued:
+            key = sort_key(each.url)
             if not mine and (owner := plan.owner_of(key)) != self._me:
-                others.setdefault(owner, ([], []))[0].append(queued)
-            elif ranges.contains(self.awaited, key):
-                self._frontier.exchange.hold([_entry(queued)], instead=True)
+                others.setdefault(owner, ([], []))[0].append(each)
+            elif ranges.contains(self.awaited, self._ground.place(key)):
+                self._frontier.exchange.hold([_entry(each)], instead=True)
                 got.moved += 1
             else:
-                got.entries.append(_entry(queued))
+                got.entries.append(_entry(each))
         for key, letter in part.seen:
             if not mine and (owner := plan.owner_of(key)) != self._me:
                 others.setdefault(owner, ([], []))[1].append((key, letter))
             else:
                 marks.append((key, Mark(letter.encode())))
         waiting = set(self._frontier.moving.put_in(marks))
-        got.dealt_with = {
-            key: mark for key, mark in marks if key in waiting and ranges.contains(self._state.begun, key)
-        }
+        begun, place = self._state.begun, self._ground.place
+        got.dealt_with = {key: mark for key, mark in marks if key in waiting and ranges.contains(begun, place(key))}
         got.moved += len(got.entries) + len(marks)
         got.onward = [
             (owner, HandOver(plan.epoch, part.low, part.high, False, *theirs)) for owner, theirs in others.items()
@@ -182,7 +196,7 @@ class HandOvers:
         exchange, entries = self._frontier.exchange, list[Entry]()
         if exchange.held():
             for low, high in ranges.subtract(EVERYTHING, self.awaited):
-                entries += exchange.release(low, high, RELEASE_URLS - len(entries))
+                entries += exchange.release(low, high, RELEASE_URLS - len(entries), self._ground)
         return entries
 
     def _losses(self, had: Ranges, new: Plan) -> Iterator[Losing]:
@@ -192,12 +206,28 @@ class HandOvers:
                 continue
             for before in self._state.losing:
                 for part_low, part_high in ranges.intersect(((low, high),), ((before.low, before.high),)):
-                    at = before.at
-                    yield Losing(
-                        part_low, part_high, winner, max(at, part_low) if at is not None and at < part_high else None
-                    )
+                    yield Losing(part_low, part_high, winner, self._resume(before.at, part_low, part_high))
             for part_low, part_high in ranges.intersect(((low, high),), had):
-                yield Losing(part_low, part_high, winner, part_low)
+                yield Losing(part_low, part_high, winner, self._start(part_low))
+
+    def _start(self, low: bytes) -> bytes:
+        """From which key on a range is to be looked for: on hashed ground it is scattered over all of them."""
+        return low if self._ground is Ground.TREE else FIRST_KEY
+
+    def _resume(self, at: bytes | None, low: bytes, high: bytes) -> bytes | None:
+        """Where to go on with a piece of a range that was left at `at`."""
+        if at is None or self._ground is not Ground.TREE:
+            return at
+        return max(at, low) if at < high else None
+
+    def _take_out(self, losing: Losing, start: bytes, flying: Container[bytes], looks: int | None) -> Piece:
+        """The next piece of a range that we lose, but for what is in flight."""
+        if self._ground is Ground.TREE:
+            return self._frontier.moving.take_out(start, losing.high, flying.__contains__, PART_URLS)
+        low, high, place = losing.low, losing.high, self._ground.place
+        return self._frontier.moving.take_out(
+            start, LAST_KEY, lambda key: key in flying or not low <= place(key) < high, PART_URLS, looks
+        )
 
     def _complete(self, part: HandOver) -> None:
         left: list[Awaited] = []
@@ -212,8 +242,8 @@ class HandOvers:
         self.awaited = ranges.unite((awaited.low, awaited.high) for awaited in state.awaited)
 
 
-def _any_in(keys: Iterable[bytes], losing: Losing) -> bool:
-    return any(losing.low <= key < losing.high for key in keys)
+def _any_in(places: Iterable[bytes], losing: Losing) -> bool:
+    return any(losing.low <= place < losing.high for place in places)
 
 
 def _part(
@@ -224,9 +254,13 @@ def _part(
     last: bool = False,
     hosts: list[HostState] | None = None,
 ) -> HandOver:
-    queued = [Queued(*msgspec.structs.astuple(entry)) for entry in entries]
     seen = [(key, mark.value.decode()) for key, mark in marks]
-    return HandOver(epoch, losing.low, losing.high, last, queued, seen, hosts or [])
+    return HandOver(epoch, losing.low, losing.high, last, [queued(entry) for entry in entries], seen, hosts or [])
+
+
+def queued(entry: Entry) -> Queued:
+    """An entry of our frontier, as it is handed over."""
+    return Queued(*msgspec.structs.astuple(entry))
 
 
 def _entry(queued: Queued) -> Entry:

@@ -15,12 +15,13 @@ from typing import Any
 
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
+from gcs.core.ranges import EVERYTHING
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.core.tuples import HandOver, Seeds, UrlBlock
 from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.frontier.key import short
 from gcs.roles.gatherer.census import Census
-from gcs.roles.gatherer.handover import EVERYTHING, HandOvers
+from gcs.roles.gatherer.handover import PART_URLS, HandOvers, queued
 from gcs.roles.gatherer.home import Home
 from gcs.roles.gatherer.lookback import LookBack
 from gcs.roles.gatherer.mail import Mail
@@ -43,6 +44,8 @@ class Holdings:
         self._hand_overs = HandOvers(me, frontier)
         self._look_back = LookBack(me, frontier, records)
         self._home: Home
+        #: others', of the last session; filled by step, emptied into the outbox, at the latest by before_commit
+        self._revisits: dict[str, list[Entry]] = {}
 
     def restore(self, home: Home, plan: Plan | None) -> None:
         """Go on as the last commit left it."""
@@ -52,7 +55,8 @@ class Holdings:
         if plan:
             self.router.adopt(plan)
             self.census.resume(plan)
-        self._hand_overs.restore(self._frontier.note(NOTE))
+            self._know(plan)
+        self._hand_overs.restore(self._frontier.note(NOTE), plan)
         self.router.awaited = self._hand_overs.awaited
 
     @property
@@ -62,13 +66,22 @@ class Holdings:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing is changing hands, and nothing is looked for."""
-        return self._hand_overs.is_settled and self._look_back.is_done
+        """Nothing is changing hands, nothing is looked for, and the last session is with those who have to know."""
+        if not (self._hand_overs.is_settled and self._look_back.is_done):
+            return False
+        renewal = self._home.renewal
+        begins = self.router.plan is not None and self.router.plan.epoch == renewal.epoch
+        return renewal.is_done and not (begins and (self._revisits or self._mail.has_parts))
 
     def adopt(self, old: Plan | None, plan: Plan) -> list[Entry]:
         """Go over to a plan; returns what was on its way to others and is ours now."""
         self._home.dispatcher.put_back()
+        if old is not None:
+            self._send_revisits(old, *self._revisits)
         ours = self.router.adopt(plan)
+        self._know(plan)
+        if plan.session > self._home.renewal.session:
+            return self._begin_session(plan, ours)
         self._hand_overs.adopt(old, plan)
         self.router.awaited = self._hand_overs.awaited
         self._mail.recall(plan.gatherers)
@@ -85,6 +98,8 @@ class Holdings:
             self._home.traffic.received_urls += len(item.links)
             return self.router.forward([Entry(link.url, link.parent, link.depth, link.depth) for link in item.links])
         assert isinstance(item, HandOver)
+        if item.epoch < self._home.renewal.epoch:  # of the last session: what was finished then is not now
+            item = HandOver(item.epoch, item.low, item.high, False, item.queued)
         got = self._hand_overs.receive(item, plan)
         self.router.awaited = self._hand_overs.awaited
         self._home.traffic.moved_urls += got.moved
@@ -108,7 +123,8 @@ class Holdings:
         return self.accept(item, plan)
 
     def step(self, plan: Plan, now: float) -> list[Entry]:
-        """Some of what takes many turns: hand over, let go what was held, count, look back."""
+        """Some of what takes many turns: take up, hand over, release what was held, count, look back."""
+        taken_up = self._renew(plan)
         self._hand_over(plan, now)
         released = self._hand_overs.released()
         new = self.router.forward(released)
@@ -119,12 +135,14 @@ class Holdings:
         new += self.router.route(links)
         if self.census.step() or released or not self._look_back.is_done:
             self._home.wake()
-        return new
+        return new + taken_up
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""
         if self.router.has_waiting:
             self._mail.send(self.router.close_blocks())
+        if self._revisits and self.router.plan:
+            self._send_revisits(self.router.plan, *self._revisits)
         self._frontier.set_note(NOTE, self._hand_overs.encode())
 
     def _hand_over(self, plan: Plan, now: float) -> None:
@@ -136,6 +154,46 @@ class Holdings:
             self._home.wake()
         elif was_leaving and not self._hand_overs.is_leaving:
             dispatcher.put_back()  # the window was filled while some of the frontier was no longer ours
+
+    def _know(self, plan: Plan) -> None:
+        """What looking through records, and through the frontier, has to know of the plan."""
+        self._look_back.ground, self._look_back.session = plan.ground, plan.session
+        self._home.renewal.is_ours = lambda key: plan.owner_of(key) == self._me
+
+    def _begin_session(self, plan: Plan, ours: list[Entry]) -> list[Entry]:
+        """Nothing changes hands as in the midst of a session: everybody takes up what it has, and shares it out."""
+        self._hand_overs.begin(plan)
+        self.router.awaited = ()
+        self._mail.recall(plan.gatherers)
+        allowed = self._home.begin_session(plan.session, plan.epoch)
+        self._look_back.end()
+        self.census.resume(plan)
+        return self.router.route([*ours, *allowed])
+
+    def _renew(self, plan: Plan) -> list[Entry]:
+        """Some of what the last session left: ours are returned, the others' are on their way."""
+        renewal = self._home.renewal
+        if renewal.is_done or self._mail.room_for_parts <= 0:
+            return []
+        mine: list[Entry] = []
+        for entry in renewal.step():
+            owner = plan.owner_of(sort_key(entry.url))
+            if owner == self._me:
+                mine.append(entry)
+                continue
+            theirs = self._revisits.setdefault(owner, [])
+            theirs.append(entry)
+            if len(theirs) >= PART_URLS:
+                self._send_revisits(plan, owner)
+        self._home.wake()
+        return mine
+
+    def _send_revisits(self, plan: Plan, *owners: str) -> None:
+        parts = ((owner, self._revisits.pop(owner)) for owner in owners)
+        self._mail.send(
+            (owner, HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [queued(entry) for entry in entries]))
+            for owner, entries in parts
+        )
 
     def _note_losses(self, old: Plan, plan: Plan) -> None:
         """What owners were told that are gone with their disks is to be told again."""

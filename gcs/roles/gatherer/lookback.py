@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 import msgspec
 
 from gcs.core import ranges
+from gcs.core.ground import Ground
 from gcs.core.page import PageRecord
 from gcs.core.ranges import Range, Ranges
 from gcs.core.sortkey import sort_key
@@ -32,6 +33,8 @@ class LookBack:
         packed = frontier.note(NOTE)
         self._lost: Ranges = msgspec.msgpack.decode(packed, type=tuple[Range, ...]) if packed else ()
         self._rest: Iterator[tuple[PageRecord, bool]] | None = None
+        #: of the plan
+        self.ground, self.session = Ground.TREE, 1
         #: all seeds ever given, and which links of a page at that depth belong to the crawl; set by the gatherer
         self.seeds: Callable[[], Iterable[str]] = tuple
         self.admit: Callable[[list[str], int], list[str]] = lambda urls, _: urls
@@ -46,6 +49,11 @@ class LookBack:
         self._set(ranges.unite((*self._lost, *lost)))
         self._rest = None
 
+    def end(self) -> None:
+        """Nothing is to be looked for any more."""
+        self._set(())
+        self._rest = None
+
     def step(self, team: Container[str]) -> tuple[list[Entry], list[tuple[bytes, Mark]]]:
         """Look through some records; returns the links and the marks found."""
         links: list[Entry] = []
@@ -57,15 +65,17 @@ class LookBack:
         for _ in range(SLICE_RECORDS):
             record, second = next(self._rest, (None, True))
             if record is None:
-                links += [Entry(url) for url in self.seeds() if ranges.contains(self._lost, sort_key(url))]
-                self._set(())
-                self._rest = None
+                links += [Entry(url) for url in self.seeds() if self._is_lost(sort_key(url))]
+                self.end()
                 break
             if record.gatherer != self._me and record.gatherer in team:
                 continue
+            earlier = record.session < self.session
             if second:
                 links += self._links(record)
-            elif ranges.contains(self._lost, key := short(sort_key(record.url))):
+                if earlier and self._is_lost(sort_key(record.url)):
+                    links.append(Entry(record.url, record.parent, record.depth, record.depth))
+            elif not earlier and self._is_lost(key := short(sort_key(record.url))):
                 marks.append((key, Mark.FAILED if record.failure else Mark.DONE))
         return links, marks
 
@@ -75,11 +85,14 @@ class LookBack:
                 yield record, second
 
     def _links(self, record: PageRecord) -> Iterator[Entry]:
-        into = [url for url in record.outlinks if ranges.contains(self._lost, sort_key(url))]
+        into = [url for url in record.outlinks if self._is_lost(sort_key(url))]
         if into:
             depth = record.depth if 300 <= record.status < 400 else record.depth + 1
             for url in self.admit(into, depth):
                 yield Entry(url, record.url, depth, depth)
+
+    def _is_lost(self, key: bytes) -> bool:
+        return ranges.contains(self._lost, self.ground.place(key))
 
     def _set(self, lost: Ranges) -> None:
         self._lost = lost

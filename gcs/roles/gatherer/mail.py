@@ -80,9 +80,11 @@ class Mail:
         """Put these into the outbox; the next commit lets them go."""
         for to, item in items:
             packed = codec.encode(item)
-            self.traffic.exchanged_bytes += len(packed)
             if isinstance(item, UrlBlock):
+                self.traffic.exchanged_bytes += len(packed)
                 self.sent[to] = self.sent.get(to, 0) + len(item.links)
+            else:
+                self.traffic.moved_bytes += len(packed)
             self._new.append((self._exchange.add_block(to, packed), to, item))
 
     def committed(self) -> None:
@@ -99,6 +101,11 @@ class Mail:
         """How many more parts of ranges may be on their way."""
         unshipped = sum(type(item) is HandOver for _, _, item in self._new)
         return MOST_PARTS - self._observer.kept(HandOver) - unshipped
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a part of ours is not known to be committed by its receiver."""
+        return self.room_for_parts < MOST_PARTS
 
     @property
     def has_uncommitted(self) -> bool:

@@ -47,7 +47,7 @@ class Meter:
             self.tally.busy_s += now - self._turn_at
         self._turn_at = now
 
-    def share(self, now: float, superpages: int, epoch: int) -> Share:
+    def share(self, now: float, superpages: int, epoch: int, session: int) -> Share:
         """This gatherer's part of the report."""
         tally = self.tally
         tally.seconds = self._before_s + now - self._started_at
@@ -56,7 +56,8 @@ class Meter:
         known, queued = self._frontier.known(), self._frontier.queued()
         fraction = 1.0 if known and not queued else self.explored.fraction()
         busy = min(tally.busy_s / tally.seconds, 1.0) if tally.seconds else 0.0
-        return Share(self._name, tally, known, queued, tally.pages - tally.repeated, fraction, busy, superpages, epoch)
+        unique = tally.pages - tally.repeated
+        return Share(self._name, tally, known, queued, unique, fraction, busy, superpages, epoch, session)
 
     def figures(self, now: float, share: Share, under_way: int) -> dict[str, float]:
         """What the others may know of us, with each heartbeat."""

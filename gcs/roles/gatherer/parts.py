@@ -11,6 +11,7 @@ from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier
 from gcs.ports.reader import Reader
 from gcs.ports.records.store import Store
+from gcs.roles.gatherer.renewal import Renewal
 
 if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
     from gcs.roles.gatherer.company import Company
@@ -36,6 +37,7 @@ class Parts:
     admission: Admission
     reader: Reader
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
+    renewal: Renewal
     #: membership in a team, or a place at a seed-server; None for a gatherer alone
     team: "Company | None" = None
     #: the helpers' side of it

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from gcs.core import politeness
+from gcs.core.change import Change, Past, after, change_of
 from gcs.core.ordering import listed, redirected
 from gcs.core.page import FINAL, Failure, PageRecord, Response, Result
 from gcs.core.politeness import Politeness
@@ -16,6 +17,7 @@ from gcs.core.tally import Tally
 from gcs.ports.frontier import Entry, Mark
 from gcs.ports.reader import NOTHING, Reading, summary_of
 from gcs.ports.records.digests import Original
+from gcs.ports.records.store import digest_of
 from gcs.roles.gatherer.parts import Parts
 
 
@@ -27,6 +29,8 @@ class Recorder:
         self._frontier, self._store = parts.frontier, parts.store
         self._reader, self._admission = parts.reader, parts.admission
         self._order, self._ledger = parts.frontier.order, parts.frontier.ledger
+        #: number of the session under way
+        self.session = 1
         self.links: list[Entry] = []  # filled by apply; emptied by the intake
         #: what these and other links of the pages add to the worth of their targets; the same
         self.gifts: dict[str, float] = {}
@@ -83,6 +87,7 @@ class Recorder:
 
     def replay(self, record: PageRecord) -> None:
         """A record that the log holds beyond the last checkpoint: count it again, and apply it."""
+        self._tally.note(Change(record.change))
         if record.failure:
             self._tally.fail(record.failure)
         elif record.status == 304:
@@ -133,48 +138,59 @@ class Recorder:
             self._frontier.retry(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
     def _record(self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float) -> None:
-        unchanged = response is not None and response.status == 304
-        copy_of = Original(entry.url, entry.copy_at_us / 1e6) if unchanged and entry.copy_at_us else None
-        record = self._store.page(_record_of(entry, response, reading, failure, self._name, now), response, copy_of)
+        record = self._record_of(entry, response, reading, failure, now)
+        self._tally.note(Change(record.change))
+        copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us else None
+        record = self._store.page(record, response, copy_of)
         self.on_done(record.url)
         self.on_record(record, response.elapsed_s if response else 0.0)
         self.apply(record, entry.hops)
 
-
-def _record_of(
-    entry: Entry, response: Response | None, reading: Reading, failure: str, gatherer: str, now: float
-) -> PageRecord:
-    """The record of a URL that is dealt with. The store fills in the digest and the place in the WARC."""
-    document, shown = reading.document, not reading.noindex
-    status, size_bytes, headers = 0, 0, {}
-    if response:
-        status, size_bytes, now = response.status, response.size_bytes, response.started_at
-        headers = {name.lower(): value for name, value in response.headers}
-    held = entry if status == 304 else Entry(entry.url)  # what a 304 confirms
-    return PageRecord(
-        url=entry.url,
-        final_url=reading.final_url,
-        parent=entry.parent,
-        depth=entry.depth,
-        status=status,
-        fetched_at=now,
-        content_type=headers.get("content-type", ""),
-        bytes=size_bytes,
-        digest=held.copy_digest,
-        language=document.language,
-        title=document.title if shown else "",
-        summary=summary_of(document) if shown else "",
-        text=document.text if shown else "",
-        outlinks=reading.outlinks,
-        gatherer=gatherer,
-        helper=response.helper if response else "",
-        simhash=document.simhash,
-        etag=headers.get("etag", held.etag),
-        last_modified=headers.get("last-modified", held.last_modified),
-        warc_file="",
-        warc_offset=0,
-        warc_bytes=0,
-        noindex=reading.noindex,
-        failure=failure,
-        source=document.source,
-    )
+    def _record_of(
+        self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float
+    ) -> PageRecord:
+        """The record of a URL that is dealt with. The store fills in the place in the WARC."""
+        document, shown = reading.document, not reading.noindex
+        status, size_bytes, digest, headers = 0, 0, "", {}
+        if response:
+            status, size_bytes, now = response.status, response.size_bytes, response.started_at
+            headers = {name.lower(): value for name, value in response.headers}
+            digest = digest_of(response)
+        # a 304 confirms what we hold, and silence does not disprove it
+        held = entry if status in (0, 304) else Entry(entry.url)
+        past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
+        change = Change.NOTHING if document.source else change_of(past, status, digest, bool(failure))
+        seen = after(past, change, bool(failure))
+        return PageRecord(
+            url=entry.url,
+            final_url=reading.final_url,
+            parent=entry.parent,
+            depth=entry.depth,
+            status=status,
+            fetched_at=now,
+            content_type=headers.get("content-type", ""),
+            bytes=size_bytes,
+            digest=digest or held.copy_digest,
+            language=document.language,
+            title=document.title if shown else "",
+            summary=summary_of(document) if shown else "",
+            text=document.text if shown else "",
+            outlinks=reading.outlinks,
+            gatherer=self._name,
+            helper=response.helper if response else "",
+            simhash=document.simhash,
+            etag=headers.get("etag", held.etag),
+            last_modified=headers.get("last-modified", held.last_modified),
+            warc_file="",
+            warc_offset=0,
+            warc_bytes=0,
+            noindex=reading.noindex,
+            failure=failure,
+            source=document.source,
+            session=self.session,
+            change=change.value,
+            visits=seen.visits,
+            changes=seen.changes,
+            misses=seen.misses,
+            held_at_us=entry.copy_at_us if change is Change.SAME else held.copy_at_us,
+        )

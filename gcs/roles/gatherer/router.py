@@ -12,6 +12,7 @@ Invariant: every link given to `route` is returned, held, in the c-queue, or sup
 from bisect import bisect_right
 from collections.abc import Iterable
 
+from gcs.core.ground import Ground
 from gcs.core.plan import ExchangeMode, Plan
 from gcs.core.ranges import Range, contains
 from gcs.core.recent import Recent
@@ -73,12 +74,14 @@ class Router:
             return list(entries)
         mine: list[Entry] = []
         cuts, owners, names, me = plan.cuts, plan.owners, plan.gatherers, self._me
+        place_of = None if plan.ground is Ground.TREE else plan.ground.place
         for entry in entries:
             key = sort_key(entry.url)
-            owner = names[owners[bisect_right(cuts, key) - 1]]
+            place = place_of(key) if place_of else key
+            owner = names[owners[bisect_right(cuts, place) - 1]]
             if owner != me:
-                mine += self._foreign(entry, key, owner, plan.mode)
-            elif self.awaited and contains(self.awaited, key):
+                mine += self._foreign(entry, key, owner, plan)
+            elif self.awaited and contains(self.awaited, place):
                 self._exchange.hold([entry])
             else:
                 mine.append(entry)
@@ -127,6 +130,7 @@ class Router:
             cuts = range(0, len(waiting), self._block_urls)
             blocks += [(owner, UrlBlock(self.plan.epoch, waiting[cut : cut + self._block_urls])) for cut in cuts]
             self.traffic.exchanged_urls += len(waiting)
+            self.traffic.named_bytes += sum(len(link.url) for link in waiting)
         self._c_queue.clear()
         return blocks
 
@@ -135,11 +139,13 @@ class Router:
         """Whether anything is in the c-queue."""
         return bool(self._c_queue)
 
-    def _foreign(self, entry: Entry, key: bytes, owner: str, mode: ExchangeMode) -> list[Entry]:
+    def _foreign(self, entry: Entry, key: bytes, owner: str, plan: Plan) -> list[Entry]:
         url = entry.url
-        if mode is ExchangeMode.FIREWALL:
+        if plan.is_finders(key):
+            return [entry]
+        if plan.mode is ExchangeMode.FIREWALL:
             return []
-        if mode is ExchangeMode.CROSS_OVER:
+        if plan.mode is ExchangeMode.CROSS_OVER:
             return [Entry(url, entry.parent, entry.depth, CROSS_OVER_PRIORITY, 0, entry.hops)]
         self._posted.fresh((url,))
         if url in self._hot:

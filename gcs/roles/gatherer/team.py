@@ -15,13 +15,13 @@ Invariants
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
-from gcs.core.politeness import Turn
+from gcs.core.politeness import Everywhere, Turn
 from gcs.core.report import Share
 from gcs.core.sortkey import host_name
 from gcs.core.team import TeamSettings
@@ -56,7 +56,9 @@ class Team:
         records: Callable[[], Iterator[PageRecord]],
         ghost: bool = False,
         place: str = "",
+        session: int = 1,
     ) -> None:
+        """`session` is the one to be crawled: nothing is fetched under a plan of an earlier one."""
         self.me, self._place = me, place
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
         self._settings, self._frontier, self._ghost = settings, frontier, ghost
@@ -70,7 +72,8 @@ class Team:
         self._beats = 0
         self._settled_epoch = 0  # as of the last commit
         self._has_left = False
-        self._shared: frozenset[str] = frozenset()
+        self._shared: Mapping[str, Turn] = {}
+        self._session = session
         self.leaving = ghost
         self.connections = 0
 
@@ -134,9 +137,18 @@ class Team:
         return (
             not self.leaving
             and self._standing.plan is not None
+            and self._has_begun
             and not self._holdings.is_leaving
             and self.observer.may_fetch()
         )
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether the session that we are to crawl has begun: everybody has taken up what the last one left."""
+        plan, posted = self._standing.plan, self.observer.plan
+        if plan is None or posted is None or plan.session < self._session:
+            return False
+        return plan.session == 1 or plan.epoch > self._home.renewal.epoch or posted.committed
 
     @property
     def has_uncommitted(self) -> bool:
@@ -175,7 +187,7 @@ class Team:
         plan = self._standing.plan
         if plan is None:
             return new
-        self.observer.take_seeds(self.me in plan.gatherers and not self.leaving)
+        self.observer.take_seeds(self.me in plan.gatherers and not self.leaving and self._has_begun)
         for item in self._mail.returned():
             new += self._holdings.accept_back(item, plan)
         for item in self._mail.arrivals(plan.epoch):
@@ -221,12 +233,16 @@ class Team:
         return ours
 
     def _share_hosts(self, plan: Plan) -> None:
-        turns = {
-            host_name(host): Turn(owners.index(self.me), len(owners))
-            for host, owners in plan.shared_hosts().items()
-            if self.me in owners
-        }
-        self._shared = frozenset(turns)
+        turns: Mapping[str, Turn]
+        if plan.shares_all_hosts and self.me in plan.gatherers:
+            turns = Everywhere(Turn(plan.gatherers.index(self.me), len(plan.gatherers)))
+        else:
+            turns = {
+                host_name(host): Turn(owners.index(self.me), len(owners))
+                for host, owners in plan.shared_hosts().items()
+                if self.me in owners
+            }
+        self._shared = turns
         self._home.dispatcher.share_hosts(turns)
 
     # -- what we say -----------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         gone = {url for url in self.marks if low <= sortkey.sort_key(url) < high and url not in keep}
         entries, marks, at = [], {}, low
         while at is not None:
-            piece = self.frontier.moving.take_out(at, high, {key_of(url) for url in keep}, most)
+            piece = self.frontier.moving.take_out(at, high, {key_of(url) for url in keep}.__contains__, most)
             assert len(piece.entries) + len(piece.marks) <= most
             entries += [entry.url for entry in piece.entries]
             marks |= dict(piece.marks)
@@ -180,7 +180,7 @@ def test_frontier_moves_the_budget_of_a_host_with_its_urls(frontier: Frontier, t
     entries = [Entry(f"http://trap.example/{number}") for number in range(50)]
     frontier.insert(entries[:8], host_limit=10)
     frontier.finish(entries[0].url, Mark.DONE)
-    piece = frontier.moving.take_out(b"", b"\xff", (), 100)
+    piece = frontier.moving.take_out(b"", b"\xff", lambda _: False, 100)
     other = Frontier(tmp_path / "other", QUICK)
     other.moving.put_in(piece.marks)
     assert len(other.insert(piece.entries, host_limit=10)) == 7
@@ -189,13 +189,25 @@ def test_frontier_moves_the_budget_of_a_host_with_its_urls(frontier: Frontier, t
     other.close()
 
 
-def test_frontier_requeues_finished_urls_with_their_validators(frontier: Frontier) -> None:
-    frontier.insert([Entry("http://a.example/"), Entry("http://a.example/b")])
-    frontier.take("a.example", 1)
-    frontier.finish("http://a.example/", Mark.DONE)
-    again = Entry("http://a.example/", etag='"1"')
-    assert frontier.requeue([again, Entry("http://a.example/b")]) == 1
-    assert again in frontier.take("a.example", 5)
+def test_frontier_renews_what_is_finished_and_keeps_what_waits(frontier: Frontier) -> None:
+    done, failed, refused, waits, later, taken = (f"http://a.example/{n}" for n in "dfrwlt")
+    entries = {url: Entry(url, etag=f'"{url}"') for url in (done, failed, refused, waits, later, taken)}
+    frontier.insert(entries.values())
+    frontier.take("a.example", 10)
+    frontier.put_back([waits])
+    for url, mark in ((done, Mark.DONE), (failed, Mark.FAILED), (refused, Mark.REFUSED)):
+        frontier.finish(url, mark)
+    frontier.retry(entries[later], 10.0)
+    frontier.put_back([taken])
+    assert frontier.exchange.post(b"key")
+    assert frontier.renew() == [refused]
+    assert frontier.known() == frontier.queued() == 3
+    assert {frontier.mark(url) for url in (done, failed, refused)} == {None}
+    assert frontier.exchange.post(b"key"), "nothing counts as posted"
+    frontier.commit()
+    assert len(frontier.insert(entries.values(), host_limit=5)) == 2, "three of the host are known"
+    frontier.wake(11.0)
+    assert {entry.url for entry in frontier.take("a.example", 10)} == {waits, later, taken, done, failed}
 
 
 def test_frontier_refuses_a_second_process(frontier: Frontier, tmp_path: Path) -> None:
@@ -207,18 +219,6 @@ def test_frontier_says_why_a_directory_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file"):
         Frontier(tmp_path / "file" / "frontier", QUICK)
-
-
-def test_frontier_requeues_by_the_last_entry_of_a_url(frontier: Frontier) -> None:
-    frontier.insert([Entry("http://a.example/")])
-    frontier.take("a.example", 1)
-    frontier.finish("http://a.example/", Mark.DONE)
-    older, newer = Entry("http://a.example/", etag='"1"'), Entry("http://a.example/", etag='"2"')
-    assert frontier.requeue([older, newer]) == 1
-    assert frontier.take("a.example", 5) == [newer]
-    assert frontier.requeue([older]) == 0, "one in flight is left alone"
-    assert frontier.take("a.example", 5) == []
-    assert frontier.queued() == 1
 
 
 def test_frontier_finishes_a_url_that_waits_for_a_retry(frontier: Frontier) -> None:

@@ -64,6 +64,7 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
         "warc_bytes": "int64",
         "noindex": "bool",
         "source": "bool",
+        **dict.fromkeys(("session", "visits", "changes", "misses", "held_at_us"), "int64"),
     }
     assert pq.ParquetFile(parquet).metadata.row_group(0).column(0).compression == "ZSTD"
 

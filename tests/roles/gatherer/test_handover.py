@@ -35,7 +35,7 @@ class Desk:
     def reopen(self) -> None:
         self.frontier = Frontier(self._directory / self.name, FrontierSettings(fsync=False))
         self.hand_overs = HandOvers(self.name, self.frontier)
-        self.hand_overs.restore(self.frontier.note("hand-overs"))
+        self.hand_overs.restore(self.frontier.note("hand-overs"), self.plan)
 
     def commit(self) -> None:
         self.frontier.set_note("hand-overs", self.hand_overs.encode())
@@ -234,22 +234,6 @@ def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(desk: C
         b.receive(part)
     assert b.marks() == {key(0): Mark.DONE, key(1): Mark.QUEUED, key(2): Mark.QUEUED}
     assert b.frontier.queued() == 2
-
-
-def test_hand_over_leaves_a_recrawl_alone_when_a_part_comes_again(desk: Callable[[str], Desk]) -> None:
-    a, b = desk("a"), desk("b")
-    a.frontier.insert([Entry(url(0))])
-    a.frontier.finish(url(0), Mark.DONE)
-    a.plan = b.plan = plan(1, TO_A)
-    a.adopt(plan(2, TO_B))
-    b.adopt(plan(2, TO_B))
-    parts = a.progress()
-    for _, part in parts:
-        b.receive(part)
-    b.frontier.requeue([Entry(url(0))])
-    for _, part in parts:
-        b.receive(part)
-    assert b.marks() == {key(0): Mark.QUEUED}
 
 
 def test_hand_over_stops_waiting_for_a_loser_that_is_lost(desk: Callable[[str], Desk]) -> None:

@@ -1,4 +1,4 @@
-"""A recrawl: every page is asked for again with its validators; only what changed is stored anew."""
+"""Sessions of one gatherer: every page is asked for again with its validators; only what changed is stored anew."""
 
 from collections import Counter
 from pathlib import Path
@@ -31,11 +31,9 @@ SPEC = FakeWebSpec.plain(
 )
 
 
-def make(directory: Path, web: FakeWeb, again: bool, **changes: Any) -> Gatherer:
+def make(directory: Path, web: FakeWeb, **changes: Any) -> Gatherer:
     settings = load(None, {}, QUICK | {key.replace("__", "."): value for key, value in changes.items()})
-    gatherer = assembly.gatherer(directory, "g0", settings, list(web.seeds))
-    gatherer.recrawl = directory if again else None
-    return gatherer
+    return assembly.gatherer(directory, "g0", settings, list(web.seeds))
 
 
 def records(directory: Path) -> list[PageRecord]:
@@ -43,16 +41,16 @@ def records(directory: Path) -> list[PageRecord]:
 
 
 @pytest.mark.parametrize("engine", ["curl", "aiohttp"])
-async def test_recrawl_stores_what_changed_and_follows_new_links(tmp_path: Path, engine: str) -> None:
+async def test_session_stores_what_changed_and_follows_new_links(tmp_path: Path, engine: str) -> None:
     async with FakeWeb(SPEC) as web:
-        await make(tmp_path, web, again=False, fetch__engine=engine).run(list(web.seeds))
+        await make(tmp_path, web, fetch__engine=engine).run(list(web.seeds))
         first = records(tmp_path)
         sent_bytes = web.log.sent_bytes
         before, old = survey(web.web), web.web
         web.set_session(2)
         web.reset()
-        gatherer = make(tmp_path, web, again=True, fetch__engine=engine)
-        assert await gatherer.run(list(web.seeds)) is State.DONE
+        gatherer = make(tmp_path, web, fetch__engine=engine)
+        assert await gatherer.run(list(web.seeds), session=2) is State.DONE
 
         second = records(tmp_path)[len(first) :]
         truth = survey(web.web)
@@ -70,15 +68,25 @@ async def test_recrawl_stores_what_changed_and_follows_new_links(tmp_path: Path,
         assert share.tally.pages == share.unique == len(by_status[200])
         assert share.tally.revisits == len(unchanged)
         assert share.explored_fraction == 1.0
+        by_change = {
+            change: {r.url for r in second if r.change == change} for change in ("new", "changed", "same", "gone")
+        }
+        assert by_change["same"] == unchanged
+        assert by_change["changed"] == (before.pages & truth.pages) - unchanged
+        assert by_change["new"] == truth.pages - before.pages
+        assert by_change["gone"] == before.pages - truth.pages
+        assert {r.session for r in first} == {1} and {r.session for r in second} == {2}
+        tally = share.tally
+        assert [tally.new, tally.changed, tally.same, tally.gone] == [len(urls) for urls in by_change.values()]
 
 
-async def test_recrawl_names_the_copy_that_a_304_confirms(tmp_path: Path) -> None:
+async def test_session_names_the_copy_that_a_304_confirms(tmp_path: Path) -> None:
     """In the WARC, and again after a third visit: a revisit record never refers to a revisit record."""
     async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=20, validators=True, changed_share=0.2)) as web:
-        await make(tmp_path, web, again=False).run(list(web.seeds))
+        await make(tmp_path, web).run(list(web.seeds))
         web.set_session(2)
-        for _ in range(2):
-            await make(tmp_path, web, again=True).run(list(web.seeds))
+        for session in (2, 3):
+            await make(tmp_path, web).run(list(web.seeds), session=session)
     responses: dict[tuple[str, str], str] = {}
     revisits = []
     for file in sorted((tmp_path / "warc").glob("*.warc.gz")):
@@ -101,22 +109,22 @@ async def test_recrawl_names_the_copy_that_a_304_confirms(tmp_path: Path) -> Non
     assert all(record.digest and record.etag for record in latest.values())
 
 
-async def test_recrawl_that_was_killed_goes_on(tmp_path: Path) -> None:
+async def test_session_that_was_killed_goes_on(tmp_path: Path) -> None:
     async with FakeWeb(SPEC) as web:
-        await make(tmp_path, web, again=False).run(list(web.seeds))
+        await make(tmp_path, web).run(list(web.seeds))
         count = len(records(tmp_path))
         web.set_session(2)
         web.reset()
-        gatherer = make(tmp_path, web, again=True, frontier__checkpoint_s=1e6, crawl__max_pages=10)
-        await gatherer.startup(list(web.seeds))
+        gatherer = make(tmp_path, web, frontier__checkpoint_s=1e6, crawl__max_pages=10)
+        await gatherer.startup(list(web.seeds), session=2)
         await gatherer._finished
         await gatherer._fetcher.close()  # no shutdown: nothing was committed but the beginning
         gatherer._store.close()
         gatherer._frontier.close()
         half = records(tmp_path)[count:]
         assert 10 <= len(half) < len(survey(web.web).pages)
-        again = make(tmp_path, web, again=False)
-        assert await again.run(list(web.seeds)) is State.DONE
+        again = make(tmp_path, web)
+        assert await again.run(list(web.seeds), session=2) is State.DONE
         second = Counter(record.url for record in records(tmp_path)[count:])
         assert survey(web.web).pages <= set(second)
         assert set(second.values()) == {1}
@@ -124,16 +132,16 @@ async def test_recrawl_that_was_killed_goes_on(tmp_path: Path) -> None:
         assert again.final_share.unique == again.final_share.tally.pages
 
 
-async def test_recrawl_asks_without_validators_where_there_are_none(tmp_path: Path) -> None:
+async def test_session_asks_without_validators_where_there_are_none(tmp_path: Path) -> None:
     """Failures, redirects and pages whose server gives no validators: all are simply asked again."""
     spec = FakeWebSpec(hosts=2, pages=30, validators=False, exhibits_every=1, slow_s=0.02, retry_after_s=0, traps=False)
     async with FakeWeb(spec) as web:
-        await make(tmp_path, web, again=False).run(list(web.seeds))
+        await make(tmp_path, web).run(list(web.seeds))
         first = Counter((r.url, r.status, r.failure) for r in records(tmp_path))
         asked = set(web.log.hits)
         web.reset()
-        gatherer = make(tmp_path, web, again=True)
-        await gatherer.run(list(web.seeds))
+        gatherer = make(tmp_path, web)
+        await gatherer.run(list(web.seeds), session=2)
         assert Counter((r.url, r.status, r.failure) for r in records(tmp_path)) == first + first
         assert {url for url in asked if not url.endswith("/robots.txt")} <= set(web.log.hits)
         assert web.log.header_values("if-none-match") == web.log.header_values("if-modified-since") == set()
@@ -147,9 +155,56 @@ async def test_recrawl_asks_without_validators_where_there_are_none(tmp_path: Pa
         )
 
 
+async def test_session_asks_first_for_what_changed_last(tmp_path: Path) -> None:
+    """With room for a part of the web only, those pages come whose past says that they change."""
+    async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=60, validators=True, changed_share=0.2)) as web:
+        quick = {"fetch__connections": 1, "politeness__host_connections": 1}
+        await make(tmp_path, web, **quick).run(list(web.seeds))
+        web.set_session(2)
+        await make(tmp_path, web, **quick).run(list(web.seeds), session=2)
+        changed = {record.url for record in records(tmp_path) if record.change == "changed"}
+        assert 4 < len(changed) < 30
+        count = len(records(tmp_path))
+        await make(tmp_path, web, **quick).run(list(web.seeds), session=3)
+        third = [record.url for record in records(tmp_path)[count:]]
+        assert len(third) == 60 and set(third[: len(changed)]) == changed
+
+
+async def test_session_forgets_what_is_gone_for_good(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=30, validators=True, gone_share=0.3, changed_share=0.0)) as web:
+        await make(tmp_path, web).run(list(web.seeds))
+        before = survey(web.web).pages
+        web.set_session(2)
+        gone = before - survey(web.web).pages
+        assert gone
+        asked = []
+        for session in range(2, 6):
+            web.reset()
+            await make(tmp_path, web).run(list(web.seeds), session=session)
+            asked.append(gone & set(web.log.hits))
+        assert asked == [gone, gone, gone, set()]
+
+
+async def test_session_goes_on_with_what_the_last_one_left(tmp_path: Path) -> None:
+    """A session that ended early leaves URLs queued; robots.txt may allow in the next what it refused."""
+    async with FakeWeb(SPEC) as web:
+        first = make(tmp_path, web, crawl__max_pages=50)
+        await first.run(list(web.seeds))
+        assert first.final_share.queued
+        second = make(tmp_path, web, politeness__robots=False)
+        await second.run(list(web.seeds), session=2)
+        everything = (
+            survey(web.web, robots=False).pages if "robots" in survey.__annotations__ else survey(web.web).pages
+        )
+        found = {record.url for record in records(tmp_path) if record.session == 2 and not record.failure}
+        assert everything <= found
+        stored = Counter(record.url for record in records(tmp_path) if record.session == 2)
+        assert set(stored.values()) == {1}
+
+
 async def test_a_page_stored_twice_in_one_session_is_overlap(tmp_path: Path) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=10)) as web:
-        gatherer = make(tmp_path, web, again=False)
+        gatherer = make(tmp_path, web)
         await gatherer.startup(list(web.seeds))
         await gatherer._finished
         page = next(record for record in records(tmp_path) if record.is_page)
