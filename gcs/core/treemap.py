@@ -155,4 +155,6 @@ def _name(node: bytes, parent: bytes) -> str:
 
 
 def _path(tokens: str) -> str:
-    return "".join(token if token.startswith("?") else f"/{token}" for token in tokens.split("\x00")) if tokens else ""
+    if not tokens:
+        return ""
+    return unquote("".join(token if token.startswith("?") else f"/{token}" for token in tokens.split("\x00")))

@@ -91,7 +91,7 @@ def test_station_runs_a_crawl_from_the_page(start: Start, web: FakeWebProcess, t
         wait(lambda: pages(page) > held + 20)
 
         page.click("#rebalance")
-        page.wait_for_selector("#rebalances li:has-text('asked by a user')")
+        page.wait_for_selector("#rebalances li:has-text('asked: operator (station)')")
 
         before = known(page)
         page.click("#add-seeds")

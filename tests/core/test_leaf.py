@@ -119,3 +119,14 @@ def test_thin_keeps_the_sum_and_misplaces_less_than_one_step(points, most):
     for cut, _ in points:
         before, after = (fsum(weight for point, weight in side if point < cut) for side in (points, thinned))
         assert abs(before - after) <= total / most + 1e-6
+
+
+@given(st.lists(keys, min_size=1, max_size=300), st.integers(1, 80), st.lists(keys, max_size=20))
+def test_leaf_shows_every_visit_in_few_points(visits, most, before):
+    leaf = Leaf(b"", LIMITS, Random(1), sorted((each, 2.0) for each in before))
+    leaf.pending = list(visits)
+    leaf.fold(LIMITS)
+    points = leaf.glimpse(b"b", most)
+    assert points == sorted(points) and len(points) <= max(most, 2 if before else 1)
+    assert all(place >= b"b" for place, _ in points)
+    assert fsum(weight for _, weight in points) == pytest.approx(len(visits) + 2 * len(before))

@@ -45,7 +45,7 @@ async def call_rebalance(space: Space, by: str) -> None:
     """Ask the leader to share the work anew."""
     await _charter(space)
     await _control(space)
-    await space.out(RebalanceCall(by, "asked by a user"), to="leader")
+    await space.out(RebalanceCall(by), to="leader")
 
 
 async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:

@@ -12,7 +12,6 @@ from random import Random
 
 from gcs.core import ranges, treecopy
 from gcs.core.ground import Ground
-from gcs.core.leaf import thin
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
 from gcs.core.ranges import EVERYTHING, Ranges
@@ -126,7 +125,7 @@ class Census:
             low = self._tree.range_of(at)[0]
             figures = self._statistics.superpages.get(at, Figures())
             seen = figures.seen if self.is_complete else max(figures.seen, leaf.visits)
-            points = thin(leaf.points(low), max(most * leaf.visits // visits, 1))
+            points = leaf.glimpse(low, max(most * leaf.visits // visits, 1))
             patches.append(Patch(low, seen, figures.queued, figures.pages, points))
         return patches
 

@@ -54,7 +54,11 @@ class Endpoint:
         async def handler(request: web.Request) -> web.Response:
             if self.method == "POST" and self.takes and request.content_type != "application/json":
                 return problem(415, "send application/json")
-            answer = await self.handle(request, await self._read(request))
+            try:
+                given = await self._read(request)
+            except msgspec.DecodeError as error:
+                return problem(400, str(error))
+            answer = await self.handle(request, given)
             return web.Response(status=self.status, body=msgspec.json.encode(answer), content_type="application/json")
 
         return web.route(self.method, self.path, handler)
@@ -154,4 +158,4 @@ def _shows(value: Callable[[], msgspec.Struct]) -> Callable[[web.Request, None],
 
 def _by(request: web.Request) -> str:
     """Who gives an order, for the whiteboard."""
-    return f"station: {request[CALLER]}"
+    return f"{request[CALLER]} (station)"

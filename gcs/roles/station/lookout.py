@@ -57,6 +57,8 @@ class Lookout:
                 await self.look()
             except SpaceError as error:
                 events.warning("unreachable", reason=str(error))
+            except Exception as error:  # whatever it is, the next look may be better: people wait for it
+                events.error("look-failed", error=repr(error))
 
     async def look(self) -> None:
         """Look once."""

@@ -38,7 +38,7 @@ async def explain(request: web.Request, handler) -> web.StreamResponse:  # type:
         return problem(error.status, error.reason, kept)
     except TooLateError as error:
         return problem(409, str(error))
-    except (UsageError, msgspec.DecodeError) as error:
+    except UsageError as error:
         return problem(400, str(error))
     except SpaceError as error:
         return problem(503, str(error), {"Retry-After": "5"})

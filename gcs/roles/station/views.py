@@ -81,10 +81,10 @@ def state_of(control: Control | None, members: Iterable[Member]) -> str:
 
 
 def report(board: Board) -> Report:
-    """The report as it would be now; of a gatherer that has shown nothing yet, what its heartbeat says."""
-    shown = {bulletin.gatherer: msgspec.msgpack.decode(bulletin.share, type=Share) for bulletin in board.bulletins}
+    """The report as it would be now."""
+    shown = {bulletin.gatherer: bulletin.share for bulletin in board.bulletins}
     shares = [
-        shown.get(member.gatherer) or _share(member)
+        _share(member, shown.get(member.gatherer, b""))
         for member in sorted(board.members, key=lambda member: member.gatherer)
     ]
     built = reports.build(board.crawl, state_of(board.control, board.members), shares)
@@ -170,7 +170,12 @@ def points(board: Board) -> list[Point]:
     return sorted(point for bulletin in board.bulletins for point in points_of(bulletin.gatherer, bulletin.patches))
 
 
-def _share(member: Member) -> Share:
+def _share(member: Member, shown: bytes) -> Share:
+    """What a gatherer has shown; if nothing, or another version of it, what its heartbeat says."""
+    try:
+        return msgspec.msgpack.decode(shown, type=Share)
+    except msgspec.DecodeError:
+        pass
     figures = member.figures
     known, queued, size_pages = (int(figures.get(name, 0)) for name in ("known", "queued", "pages"))
     tally = Tally(pages=size_pages, size_bytes=int(figures.get("bytes", 0)))

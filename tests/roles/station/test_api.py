@@ -63,13 +63,13 @@ async def test_api_orders_are_put_on_the_board(order, state):
         answer = await at.call(f"/api/{order}", Role.CONTROL, "POST")
         assert answer.status == 202 and await answer.json() == {"order": state}
         control = await at.space.read(template(Control))
-        assert control.state == state and (state == "running" or control.by == "station: control")
+        assert control.state == state and (state == "running" or control.by == "control (station)")
 
 
 async def test_api_rebalance_calls_the_leader():
     async with stage() as at:
         assert (await at.call("/api/rebalance", Role.CONTROL, "POST")).status == 202
-        assert (await at.space.read(template(RebalanceCall), at="leader")).by == "station: control"
+        assert (await at.space.read(template(RebalanceCall), at="leader")).by == "control (station)"
 
 
 async def test_api_seeds_widen_the_charter_and_go_to_the_team():
