@@ -229,6 +229,8 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
     body: bytes = b""
     #: the helper is one of ours; if not, its gatherer believes it only after a look of its own (`core.trust`)
     trusted: bool = True
+    #: without its scripts the page is an empty shell
+    shell: bool = False
 
     @property
     def id(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from gcs.core.page import Document, Response
+from gcs.core.shell import is_shell
 from gcs.core.urls import Joiner, Rules
 from gcs.ports.summarise import Depth, Options, Registry, TextPool, gist
 
@@ -23,6 +24,8 @@ class Reading(msgspec.Struct, frozen=True):
     final_url: str
     #: the page or its server asks that it not be indexed
     noindex: bool = False
+    #: without its scripts the page says nothing
+    shell: bool = False
 
 
 NOTHING = Document(hrefs=[])
@@ -49,16 +52,17 @@ class Reader:
         document = self._summarise(response.content, content_type, url, self._depth, self._options)
         noindex, nofollow = _header_directives(response, self._options.agent)
         noindex = self._heed and (noindex or document.noindex)
+        shell = not document.source and is_shell(response.content, content_type, len(document.hrefs))
         if self._heed and (nofollow or document.nofollow):
-            return Reading(document, [], url, noindex)
+            return Reading(document, [], url, noindex, shell)
         base = url
         if document.base:
             base = self._first(url, document.base) or url
         if not document.canonical and not document.refresh:
-            return Reading(document, self._joiner.join(base, document.hrefs), url, noindex)
+            return Reading(document, self._joiner.join(base, document.hrefs), url, noindex, shell)
         final_url = (document.canonical and self._first(base, document.canonical)) or url
         hrefs = [*filter(None, (document.refresh, document.canonical)), *document.hrefs]
-        return Reading(document, self._joiner.join(base, hrefs), final_url, noindex)
+        return Reading(document, self._joiner.join(base, hrefs), final_url, noindex, shell)
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""

@@ -1,7 +1,7 @@
 """What helpers bring where the network is slow: 200 ms to every answer, 4 connections per process.
 
-One gatherer alone, and with 1, 2 and 4 helpers, on the same web; the faster of `--reps` runs each. The seconds are
-those in which pages were fetched: from the first request to the last, as the web's server saw them.
+One gatherer alone, and with 1, 2 and 4 helpers (`--helpers 0,4`), on the same web; the faster of `--reps` runs each.
+The seconds are those in which pages were fetched: from the first request to the last, as the web's server saw them.
 """
 
 import json
@@ -23,7 +23,11 @@ LATENCY_S, CONNECTIONS = 0.2, 4
 def main() -> None:
     reps = int(sys.argv[sys.argv.index("--reps") + 1]) if "--reps" in sys.argv else 1
     pages = int(sys.argv[sys.argv.index("--pages") + 1]) if "--pages" in sys.argv else 1_000
-    runs = {n: min((crawl(n, pages) for _ in range(reps)), key=lambda run: run["fetch_s"]) for n in (0, 1, 2, 4)}
+    counts = sys.argv[sys.argv.index("--helpers") + 1] if "--helpers" in sys.argv else "0,1,2,4"
+    runs = {
+        n: min((crawl(n, pages) for _ in range(reps)), key=lambda run: run["fetch_s"])
+        for n in map(int, counts.split(","))
+    }
     figures = {
         "speed_up": {n: round(runs[0]["fetch_s"] / run["fetch_s"], 2) for n, run in runs.items() if n},
         "pages_per_s": {n: round(run["pages"] / run["fetch_s"], 1) for n, run in runs.items()},

@@ -1,6 +1,7 @@
 """Answers: from the fetch engine, through the reader (and the text pool), to the recorder.
 
     fetch engine ─► results ─► robots.txt ─► dispatcher
+                          ├──► untried, or an empty shell ─► dispatcher: queued again
                           └──► page ─► read ─► (texts) ─► recorder
                           └──► no page, or read by a helper ► recorder
 
@@ -34,6 +35,8 @@ class Answers:
         self._read: deque[tuple[Entry, Response, Reading]] = deque()  # filled by the text pool; emptied by take_in
         #: pages whose text is being read elsewhere
         self.in_texts = 0
+        #: asked of every empty shell, whether somebody with a browser will fetch it
+        self.is_rendered: Callable[[str], bool] = lambda _: False
         #: told of every robots.txt that was had
         self.on_robots: Callable[[RobotsVisit, Response, Robots, float], None] = lambda *_: None
 
@@ -58,12 +61,11 @@ class Answers:
             result = self._results.popleft()
             tag = result.request.tag
             if type(tag) is PageVisit:
-                if type(result) is Failure and result.kind is FailureKind.NOT_TRIED:
-                    dispatcher.brought_back(tag, now)
-                    continue
                 retry_after_s = dispatcher.page_ended(tag, result, now)
-                if type(result) is Response and 200 <= result.status < 300:
-                    self._page(tag, result)
+                if type(result) is Failure and result.kind is FailureKind.NOT_TRIED:
+                    dispatcher.queue_again(tag)
+                elif type(result) is Response and 200 <= result.status < 300:
+                    self._page(tag, result, dispatcher)
                 else:
                     self._recorder.without_page(tag.entry, result, now, retry_after_s)
             elif type(tag) is RobotsVisit:
@@ -81,8 +83,12 @@ class Answers:
         if robots and type(result) is Response:
             self.on_robots(visit, result, robots, now)
 
-    def _page(self, visit: PageVisit, response: Response) -> None:
+    def _page(self, visit: PageVisit, response: Response, dispatcher: Dispatcher) -> None:
         entry, reading = visit.entry, visit.reading or self._reader.read(response)
+        if reading.shell and self.is_rendered(entry.url):
+            self._store.fetched(response)
+            dispatcher.queue_again(visit)
+            return
         if visit.reading or self._texts is None or reading.document.source:
             self._recorder.page(entry, response, reading)
             return

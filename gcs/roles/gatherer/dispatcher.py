@@ -201,11 +201,10 @@ class Dispatcher:
         self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
         return retry_after_s
 
-    def brought_back(self, visit: PageVisit, now: float) -> None:
-        """Nobody has tried the URL: it is queued again, and its host is owed a delay as if somebody had."""
+    def queue_again(self, visit: PageVisit) -> None:
+        """A visit that has ended has to be made once more, when its host's delay is over."""
         self.open.discard(visit.entry.url)
         self._frontier.put_back((visit.entry.url,))
-        self._window.ended(visit.host, now)
         self._offer(visit.host.name)
 
     def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:

@@ -1,7 +1,7 @@
 """Hands: who fetches for a gatherer. Its own fetch engine; and the helpers, for what that has no room for.
 
 Our own engine comes first, because it answers soonest: only what politeness has released and we cannot start now is
-lent. To the dispatcher both are one engine.
+lent; and what needs a browser, which we do not have. To the dispatcher all are one engine.
 
 Invariant: robots.txt, and what a helper has brought back untried, is fetched by ourselves.
 """
@@ -49,9 +49,11 @@ class Hands:
 
     def start(self, request: Request) -> None:
         """Begin the request, here or elsewhere."""
-        lending = self._lending
-        if lending and self._left <= 0 and type(request.tag) is PageVisit and lending.takes(request.tag):
-            lending.start(request)
+        means = None
+        if self._lending and type(request.tag) is PageVisit:
+            means = self._lending.means_for(request.tag, we_could=self._left > 0)
+        if self._lending and means:
+            self._lending.start(request, means)
         else:
             self._left -= 1
             self._own.start(request)

@@ -19,20 +19,20 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
-
-import msgspec
+from dataclasses import dataclass
 
 from gcs.core import helpers
 from gcs.core.helpers import HelperSettings, pool
-from gcs.core.page import Document, Failure, FailureKind, Request, Response, Result
+from gcs.core.page import Failure, FailureKind, Request, Result
 from gcs.core.politeness import Politeness, delay_of
 from gcs.core.template import template
 from gcs.core.tuples import HelperBeat, Means, Member, SummaryTS, UrlTS
 from gcs.events import Events
-from gcs.ports.reader import Reading
 from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
+from gcs.roles.gatherer.brought import result_of
 from gcs.roles.gatherer.dispatcher import PageVisit
+from gcs.roles.gatherer.rendering import Rendering
 
 events = Events("lending")
 
@@ -40,8 +40,19 @@ events = Events("lending")
 BATCH = 32
 #: seconds between two looks at the helpers
 LOOK_S = 0.5
+#: pages that wait for a browser, for each that it renders: it does a score in a second, and nobody else can
+BROWSER_AHEAD = 15.0
 #: seconds added before an errand is given up
 SLACK_S = 1.0
+
+
+@dataclass(slots=True)
+class _Lent:
+    """A request that is under way elsewhere."""
+
+    request: Request
+    means: Means
+    at: float
 
 
 class Lending:
@@ -60,15 +71,17 @@ class Lending:
         self._rules = rules
         self._space, self._me, self._place, self._settings, self._clock = space, me, place, settings, clock
         self._payload = payload and settings.payload
+        self._pools = {means: pool(place, means) for means in Means}
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
         self._numbers = 0
-        self._out: dict[str, tuple[Request, float]] = {}  # errand → request, when it was lent; emptied with its result
+        self._out: dict[str, _Lent] = {}  # by errand; emptied with its result
         self._untried: set[str] = set()  # URLs that were brought back; left when we fetch them
+        self._rendering = Rendering(settings)
         self._to_ship: deque[UrlTS] = deque()
         self._ship_now = asyncio.Event()
         self._call_back = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._room = 0
+        self._shares = dict.fromkeys(Means, 0)  # how much may be lent
         self._epoch = 0
         self._failed: BaseException | None = None
         self._sink: Callable[[Result], None]
@@ -80,10 +93,11 @@ class Lending:
     async def open(self, sink: Callable[[Result], None], wake: Callable[[], None]) -> list[str]:
         """Begin; results go to the sink. Returns URLs that an earlier run of us has lent: someone may be at them."""
         self._sink, self._wake = sink, wake
-        mine, at = template(UrlTS, gatherer=self._me), pool(self._place, Means.PLAIN)
-        left = [errand.url for errand in await self._space.scan(mine, at=at)]
-        if left:
-            await self._space.remove(mine, at=at)
+        mine, left = template(UrlTS, gatherer=self._me), list[str]()
+        for at in self._pools.values():
+            if stale := await self._space.scan(mine, at=at):
+                left += [errand.url for errand in stale]
+                await self._space.remove(mine, at=at)
         self._tasks = [asyncio.ensure_future(job) for job in (self._ship(), self._listen(), self._tend())]
         for task in self._tasks:
             task.add_done_callback(self._ended)
@@ -102,11 +116,11 @@ class Lending:
 
     @property
     def room(self) -> int:
-        """How many requests may be lent now."""
-        return 0 if self._call_back.is_set() else max(self._room - len(self._out), 0)
+        """How many plain requests may be lent now."""
+        return self._room_of(Means.PLAIN)
 
-    def takes(self, visit: PageVisit) -> bool:
-        """Whether this page can be lent now.
+    def means_for(self, visit: PageVisit, we_could: bool) -> Means | None:
+        """To whom this page can be lent now; None if it is to be ours. `we_could` fetch it now by ourselves.
 
         Not what was brought back: that is ours. Not where the host is owed more than half a lease: after somebody who
         vanished, the next one comes when the lease ends. Nor where other gatherers ask it too, each in its turn: a
@@ -115,24 +129,34 @@ class Lending:
         url = visit.entry.url
         if url in self._untried:
             self._untried.discard(url)
-            return False
+            return None
         pace = visit.host.pace
         delay_s = delay_of(pace, self._rules)
-        return self.room > 0 and delay_s <= self._settings.lease_s / 2 and (not delay_s or pace.turn.count == 1)
+        if delay_s > self._settings.lease_s / 2 or (delay_s and pace.turn.count > 1):
+            return None
+        if self._room_of(Means.BROWSER) and self._rendering.wants(url):
+            return Means.BROWSER
+        return Means.PLAIN if self.room and not we_could else None
 
-    def start(self, request: Request) -> None:
+    def render(self, url: str) -> bool:
+        """This page is an empty shell: whether it is to be queued again, for somebody with a browser."""
+        return self._room_of(Means.BROWSER) > 0 and self._rendering.is_to_be(url)
+
+    def start(self, request: Request, means: Means = Means.PLAIN) -> None:
         """Lend a request; its result comes to the sink."""
         self._numbers += 1
+        self._rendering.begun(request.url)
         errand = UrlTS(
             *(self._me, self._run, self._numbers, request.url, self._settings.lease_s),
             epoch=self._epoch,
             place=self._place,
+            means=means,
             etag=request.etag or "",
             last_modified=request.last_modified or "",
             once=request.once,
             payload=self._payload,
         )
-        self._out[errand.id] = request, self._clock()
+        self._out[errand.id] = _Lent(request, means, self._clock())
         self._to_ship.append(errand)
         self._ship_now.set()
 
@@ -153,18 +177,22 @@ class Lending:
     # -- tasks -----------------------------------------------------------------------------------------
 
     async def _ship(self) -> None:
-        at = pool(self._place, Means.PLAIN)
         while True:
             await self._ship_now.wait()
             self._ship_now.clear()
             while self._to_ship:
                 batch = [self._to_ship.popleft() for _ in range(min(len(self._to_ship), BATCH))]
-                receipt = await self._space.out_many(UrlTS, batch, to=at, ttl_s=self._settings.offer_s)
-                for errand in batch[: receipt.accepted]:
-                    if errand.id in self._out:  # its time begins when it can be taken
-                        self._out[errand.id] = self._out[errand.id][0], self._clock()
-                for errand in batch[receipt.accepted :]:
-                    self._not_tried(errand.id, "the pool is full")
+                for means, at in self._pools.items():
+                    if errands := [errand for errand in batch if errand.means is means]:
+                        await self._offer(errands, at)
+
+    async def _offer(self, errands: list[UrlTS], at: str) -> None:
+        receipt = await self._space.out_many(UrlTS, errands, to=at, ttl_s=self._settings.offer_s)
+        for errand in errands[: receipt.accepted]:
+            if lent := self._out.get(errand.id):
+                lent.at = self._clock()  # its time begins when it can be taken
+        for errand in errands[receipt.accepted :]:
+            self._not_tried(errand.id, "the pool is full")
 
     async def _listen(self) -> None:
         while True:
@@ -179,12 +207,14 @@ class Lending:
             members = await self._space.scan(template(Member))
             lenders = sum(member.place == self._place and member.state == "running" for member in members)
             before = self.room
-            self._room = helpers.share(beats, self._place, Means.PLAIN, lenders, self._settings.ahead)
+            for means, ahead in ((Means.PLAIN, self._settings.ahead), (Means.BROWSER, BROWSER_AHEAD)):
+                self._shares[means] = helpers.share(beats, self._place, means, lenders, ahead)
             self._helpers = sum(beat.place == self._place for beat in beats)
             if self.room > before:
                 self._wake()
-            if self._out and (self._call_back.is_set() or not self._helpers):
-                await self._fetch_back()
+            for means in {lent.means for lent in self._out.values()}:
+                if self._call_back.is_set() or not self._shares[means]:
+                    await self._fetch_back(self._pools[means])
             self._give_up_old()
             try:
                 async with asyncio.timeout(LOOK_S):
@@ -193,9 +223,9 @@ class Lending:
             except TimeoutError:
                 pass
 
-    async def _fetch_back(self) -> None:
+    async def _fetch_back(self, at: str) -> None:
         """Take our own errands, if nobody holds them."""
-        mine, at = template(UrlTS, gatherer=self._me, run=self._run), pool(self._place, Means.PLAIN)
+        mine = template(UrlTS, gatherer=self._me, run=self._run)
         while True:
             taken = await self._space.take_many(
                 [mine], at=at, limit=BATCH, timeout_s=0.0, lease_s=self._settings.lease_s
@@ -209,71 +239,39 @@ class Lending:
     def _give_up_old(self) -> None:
         """Those that have expired, and one lease ago."""
         before = self._clock() - self._settings.offer_s - self._settings.lease_s - SLACK_S
-        for old in [errand for errand, (_, lent_at) in self._out.items() if lent_at < before]:
+        for old in [errand for errand, lent in self._out.items() if lent.at < before]:
             self._not_tried(old, "no helper has answered in time")
 
     # -- results ---------------------------------------------------------------------------------------
 
     def _bring(self, summary: SummaryTS) -> None:
-        request, lent_at = self._out.get(summary.id, (None, 0.0))
-        if request is None or request.url != summary.url:
+        lent = self._out.get(summary.id)
+        if lent is None or lent.request.url != summary.url:
             events.debug("late", url=summary.url, helper=summary.helper)
             return
         if not summary.status and not summary.failure:
             self._not_tried(summary.id, f"{summary.helper}: {summary.message}")
             return
         del self._out[summary.id]
-        self._sink(result_of(summary, request, lent_at, self._clock()))
+        self._sink(result_of(summary, lent.request, lent.means, lent.at, self._clock()))
 
     def _not_tried(self, errand: str, why: str) -> None:
-        request, lent_at = self._out.pop(errand, (None, 0.0))
-        if request is not None:
-            events.debug("not-tried", url=request.url, why=why)
-            self._untried.add(request.url)
-            self._sink(Failure(request, FailureKind.NOT_TRIED, why, lent_at, 0.0))
+        lent = self._out.pop(errand, None)
+        if lent is not None:
+            url = lent.request.url
+            events.debug("not-tried", url=url, why=why)
+            self._untried.add(url)
+            if lent.means is Means.BROWSER:
+                self._rendering.missed(url)
+            self._sink(Failure(lent.request, FailureKind.NOT_TRIED, why, lent.at, 0.0))
+
+    def _room_of(self, means: Means) -> int:
+        share = self._shares[means]
+        if not share or self._call_back.is_set():
+            return 0
+        return max(share - sum(lent.means is means for lent in self._out.values()), 0)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failed = self._failed or error
             self._wake()
-
-
-def result_of(summary: SummaryTS, request: Request, lent_at: float, now: float) -> Result:
-    """What a helper brought, as if we had fetched it; a 2xx carries what was read, in its request's tag."""
-    started_at = min(max(summary.started_at, lent_at), now)  # the helper's clock is its own
-    if not summary.status:
-        kind = FailureKind(summary.failure) if summary.failure in set(FailureKind) else FailureKind.PROTOCOL
-        return Failure(request, kind, summary.message, started_at, summary.elapsed_s)
-    if 200 <= summary.status < 300:
-        assert isinstance(request.tag, PageVisit)
-        visit = msgspec.structs.replace(request.tag, reading=reading_of(summary))
-        request = msgspec.structs.replace(request, tag=visit)
-    return Response(
-        request,
-        summary.status,
-        summary.reason,
-        summary.http_version,
-        tuple(summary.headers),
-        summary.body,
-        b"",  # what it says has been read
-        summary.request_head,
-        summary.ip,
-        started_at,
-        summary.elapsed_s,
-        summary.helper,
-        None if summary.request_head else (summary.size_bytes, summary.digest),
-    )
-
-
-def reading_of(summary: SummaryTS) -> Reading:
-    """What the helper read."""
-    document = Document(
-        hrefs=[],
-        title=summary.title,
-        description=summary.description,
-        language=summary.language,
-        text=summary.text,
-        simhash=summary.simhash,
-        source=summary.source,
-    )
-    return Reading(document, summary.outlinks, summary.final_url or summary.url, summary.noindex)

@@ -90,9 +90,11 @@ class Helper:
             events.warning("no-answers", helper=self._desk.helper, requests=self._misses, rest_s=MISSES_REST_S)
             await self._rest(MISSES_REST_S)
             self._misses = MISSES // 2
-        free = self._allowance.starts(self._clock(), time.process_time(), len(self._doing))
-        if not free:
-            await self._rest(None if len(self._doing) >= self._limits.connections else REST_S)
+        at_once, fetching = self._limits.connections, self._fetcher.in_flight
+        free = self._allowance.starts(self._clock(), time.process_time(), fetching)
+        free = min(free, 2 * at_once - len(self._doing))  # as many again may be on their way back
+        if free <= 0:
+            await self._rest(None if fetching >= at_once or len(self._doing) >= 2 * at_once else REST_S)
             return
         asked_at, lease_s = self._clock(), self._desk.terms.lease_s
         errands = await self._desk.take(free, min(TAKE_S, WAIT * lease_s))
@@ -121,6 +123,7 @@ class Helper:
         self._misses = 0 if type(result) is Response else self._misses + 1
         report = asyncio.ensure_future(self._report(errand, result))
         self._reports.add(report)
+        self._changed.set()
         report.add_done_callback(self._reports.discard)
         report.add_done_callback(self._ended)
 

@@ -52,6 +52,7 @@ def summary_of(errand: UrlTS, helper: str, result: Result, reader: Reader) -> Su
         outlinks=reading.outlinks if reading else [],
         noindex=bool(reading and reading.noindex),
         source=bool(document and document.source),
+        shell=bool(reading and reading.shell),
         request_head=result.request_head if errand.payload else b"",
         body=result.body if errand.payload else b"",
     )

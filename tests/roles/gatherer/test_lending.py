@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +38,19 @@ POOL = pool("", Means.PLAIN)
 class Stand:
     """Lending on a whiteboard whose time the test moves, and a helper's end of it."""
 
-    def __init__(self, place: str = "") -> None:
+    def __init__(self, place: str = "", **settings: Any) -> None:
         self.clock = TickingClock(1000.0)
         self.board = MemoryBoard(self.clock)
         self.helper = MemorySpace(self.board, "h1")
         self.results: list[Result] = []
         self.lending = Lending(
-            *(MemorySpace(self.board, "g0"), "g0", place, SETTINGS, Politeness(delay_s=1.0), True),
+            *(MemorySpace(self.board, "g0"), "g0", place, replace(SETTINGS, **settings)),
+            *(Politeness(delay_s=1.0), True),
             clock=self.clock.now,
         )
 
-    def visit(self, number: int, **pace: Any) -> PageVisit:
-        return PageVisit(Host("a.example", Pace(**pace)), Entry(f"http://a.example/{number}"))
+    def visit(self, number: int, path: str = "", **pace: Any) -> PageVisit:
+        return PageVisit(Host("a.example", Pace(**pace)), Entry(f"http://a.example/{path or number}"))
 
     def lend(self, *numbers: int) -> None:
         for number in numbers:
@@ -62,11 +64,11 @@ class Stand:
     async def beat(self, connections: int, helper: str = "h1", place: str = "", ttl_s: float = 1e9) -> None:
         await self.helper.out(HelperBeat(helper, place, connections=connections), ttl_s=ttl_s)
 
-    async def take(self, count: int) -> list[UrlTS]:
+    async def take(self, count: int, means: Means = Means.PLAIN) -> list[UrlTS]:
         got: list[UrlTS] = []
         async with asyncio.timeout(10):
             while len(got) < count:
-                taken = await self.helper.take_many([template(UrlTS)], at=POOL, limit=count, lease_s=10.0)
+                taken = await self.helper.take_many([template(UrlTS)], at=pool("", means), limit=count, lease_s=10.0)
                 got += [each.item for each in taken]
                 await asyncio.sleep(0.001)
         return got
@@ -82,8 +84,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def stand(place: str = "") -> AsyncIterator[Stand]:
-    there = Stand(place)
+async def stand(place: str = "", **settings: Any) -> AsyncIterator[Stand]:
+    there = Stand(place, **settings)
     assert await there.lending.open(there.results.append, lambda: None) == []
     try:
         yield there
@@ -133,8 +135,8 @@ async def test_lending_goes_on_by_itself_where_a_helper_has_not_tried():
         (result,) = there.results
         assert isinstance(result, Failure) and result.kind is FailureKind.NOT_TRIED
         visit = there.visit(1)
-        assert not there.lending.takes(visit)  # it is ours
-        assert there.lending.takes(visit)  # but only once: if that fails too, others may try
+        assert there.lending.means_for(visit, we_could=False) is None  # it is ours
+        assert there.lending.means_for(visit, we_could=False)  # but only once: if that fails too, others may try
 
 
 async def test_lending_lends_what_the_helpers_of_its_place_can_hold():
@@ -211,10 +213,43 @@ async def test_lending_keeps_hosts_whose_delay_a_vanished_helper_could_break():
     async with stand() as there:
         await there.beat(4)
         await there.until(lambda: there.lending.room == 4)
-        assert there.lending.takes(there.visit(1))
-        assert there.lending.takes(there.visit(1, crawl_delay_s=5.0))
-        assert not there.lending.takes(there.visit(1, crawl_delay_s=5.1))
-        assert not there.lending.takes(there.visit(1, turn=Turn(0, 2)))
+        assert there.lending.means_for(there.visit(1), we_could=False) is Means.PLAIN
+        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.0), we_could=False) is Means.PLAIN
+        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.1), we_could=False) is None
+        assert there.lending.means_for(there.visit(1, turn=Turn(0, 2)), we_could=False) is None
+        assert there.lending.means_for(there.visit(1), we_could=True) is None
+
+
+async def test_lending_sends_to_a_browser_what_the_rules_say_and_what_was_an_empty_shell():
+    async with stand(browser=(r"/app/",)) as there:
+        ruled, shell = there.visit(1, path="app/1"), there.visit(2)
+        assert there.lending.means_for(ruled, we_could=True) is None  # there is no browser
+        assert not there.lending.render(shell.entry.url)
+        await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
+        await there.until(lambda: there.lending.means_for(ruled, we_could=True) is Means.BROWSER)
+        assert there.lending.means_for(shell, we_could=True) is None
+        assert there.lending.render(shell.entry.url)
+        assert there.lending.means_for(shell, we_could=True) is Means.BROWSER
+        there.lending.start(Request(shell.entry.url, tag=shell), Means.BROWSER)
+        (errand,) = await there.take(1, Means.BROWSER)
+        await there.put(errand, shell=True)
+        await there.until(lambda: there.results)
+        visit = there.results[0].request.tag
+        assert isinstance(visit, PageVisit) and visit.reading is not None and not visit.reading.shell
+
+
+async def test_lending_does_not_wait_for_a_browser_for_ever():
+    async with stand() as there:
+        await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1), ttl_s=5.0)
+        visit = there.visit(1)
+        await there.until(lambda: there.lending.render(visit.entry.url))
+        there.lending.start(Request(visit.entry.url, tag=visit), Means.BROWSER)
+        there.clock.advance(6.0)
+        await there.until(lambda: there.results)
+        await there.helper.out(HelperBeat("b2", "", Means.BROWSER, 1))
+        assert there.lending.means_for(visit, we_could=True) is None  # plainly, then
+        await asyncio.sleep(0.02)
+        assert not there.lending.render(visit.entry.url)  # and stored as it is
 
 
 # -- a whole gatherer --------------------------------------------------------------------------------------
@@ -306,3 +341,46 @@ async def test_gatherer_and_helpers_keep_the_delay_of_each_host(tmp_path: Path):
         assert any(record.helper for record in records.values())
         assert min(gaps) >= 0.1
         assert max(host.max_in_flight for host in web.log.hosts.values()) == 1
+
+
+SHELL = b"<html><head><title>App</title><script src=/app.js></script></head><body><div id=root></div></body></html>"
+
+
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A site whose home page is an empty shell."""
+    path = (await reader.readline()).split()[1]
+    while (await reader.readline()).strip():
+        pass
+    body = SHELL if path == b"/" else b"<p>a page that scripts link to"
+    status = b"404 None" if path == b"/robots.txt" else b"200 OK"
+    head = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+    writer.write(head % (status, len(body)) + body)
+    writer.close()
+
+
+async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path: Path):
+    """The browser is the test itself: it says what scripts would have written."""
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    home = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    board = MemoryBoard()
+    space, browser = MemorySpace(board, "test"), MemorySpace(board, "b1")
+    gatherer = assembly.gatherer(tmp_path, "g0", load(None, {}, QUICK), [home], MemorySpace(board, "g0"))
+    task = asyncio.create_task(gatherer.run([]))
+    await browser.out(HelperBeat("b1", "", Means.BROWSER, 1))
+    await asyncio.sleep(0.05)
+    await space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))
+    await space.out(Seeds([home]), to="seeds")
+    async with asyncio.timeout(30):
+        (taken,) = await browser.take_many([template(UrlTS)], at=pool("", Means.BROWSER), limit=1, timeout_s=None)
+        errand = taken.item
+        links = [f"{home}hidden"]
+        summary = SummaryTS(errand.gatherer, errand.run, errand.number, errand.url, "b1", 200, outlinks=links)
+        await browser.out(summary, to="g0")
+        await browser.ack([taken])
+        while gatherer.tally.pages < 2 or not gatherer.is_quiet():
+            await asyncio.sleep(0.02)
+    await space.out(Control(CrawlState.DONE))
+    await task
+    server.close()
+    found = {record.url: record.helper for record in read_records(tmp_path)}
+    assert (errand.url, found) == (home, {home: "b1", f"{home}hidden": ""})
