@@ -30,6 +30,7 @@ def gatherer(
     ghost: bool = False,
     place: str = "",
     server: str = "",
+    session: int = 1,
 ) -> Gatherer:
     """A gatherer that works in this directory: alone, or with others at a whiteboard. Needs a running event loop.
 
@@ -60,7 +61,7 @@ def gatherer(
             team = Client(name, space, server, settings.team, frontier)
         else:
             Team = importlib.import_module(TEAM).Team  # noqa: N806
-            team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place)
+            team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place, session)
         if settings.helpers.lend:
             Lending = importlib.import_module("gcs.roles.gatherer.lending").Lending  # noqa: N806
             lending = Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)

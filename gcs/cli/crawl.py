@@ -54,6 +54,10 @@ from gcs.settings import Settings
     "--next", "begins", is_flag=True,
     help="Begin the next session: ask again for every page of DIR; what has not changed costs little.",
 )  # fmt: skip
+@click.option(
+    "--plan", type=click.Path(path_type=Path), metavar="FILE",
+    help="Divide the work by this plan of gcs plan. [the one in DIR for this session]",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def crawl(
     urls: tuple[str, ...],
@@ -67,6 +71,7 @@ def crawl(
     log_level: str,
     log_json: bool,
     begins: bool,
+    plan: Path | None,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -79,8 +84,8 @@ def crawl(
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
     if begins and not memory.seeds:
         raise UsageError(f"{output}: there is no crawl here to go on from; leave --next out")
-    if begins and (gatherers > 1 or url or station):
-        raise UsageError("--next is for one gatherer as yet: leave out -n, --space and --station")
+    if begins and settings.team.coordination == "seed-server":
+        raise UsageError("a seed-server knows one session only: leave --next out, or choose another --coordination")
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = ask_contact(settings, seeds)
@@ -93,10 +98,14 @@ def crawl(
         return gatherer
 
     try:
-        if gatherers > 1 or url or station or settings.team.coordination == "seed-server":
+        if gatherers > 1 or url or station or settings.team.coordination == "seed-server" or _was_team(output):
             team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
-            crew = team.Crew(output, settings, seeds, gatherers, url, log_level, listen if station else None)
+            blueprint = _blueprint(output, settings, session, gatherers, plan)
+            crew = team.Crew(
+                output, settings, seeds, gatherers, url, log_level, listen if station else None, session, blueprint
+            )
             memory.write(output, seeds, settings)
+            sessions.begin(output, session)
             outcome = team.run_crew(crew, progress=not as_json)
         else:
             name, progress = settings.crawl.name, not as_json
@@ -107,6 +116,20 @@ def crawl(
     save_report(outcome.report, sessions.report_file(output, session))
     save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result
     return code
+
+
+def _was_team(directory: Path) -> bool:
+    """Whether others than the first gatherer have left something here."""
+    return any(path.parent.name != "g0" for path in directory.glob("state/*/frontier"))
+
+
+def _blueprint(directory: Path, settings: Settings, session: int, gatherers: int, file: Path | None) -> bytes:
+    """The plan made ahead for this session, if there is one."""
+    if settings.team.coordination == "superpages" and not file and not sessions.plan_file(directory, session).exists():
+        return b""
+    coordination = importlib.import_module("gcs.cli.coordination")  # it needs numpy
+    packed: bytes = coordination.blueprint_of(directory, settings.team, session, max(gatherers, 1), file)
+    return packed
 
 
 def ask_contact(settings: Settings, seeds: list[str]) -> Settings:

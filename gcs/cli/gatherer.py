@@ -23,7 +23,7 @@ from gcs.cli import assembly
 from gcs.cli.loop import run_loop
 from gcs.core.evidence import Evidence
 from gcs.core.plan import Plan
-from gcs.core.succession import Draft, Planner, Team
+from gcs.core.succession import Beginning, Draft, Planner, Team
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tuples import Charter, Control, CrawlState
@@ -203,8 +203,9 @@ class Seat:
             try:
                 seeds, post = self._charter.seeds, self._post
                 return assembly.gatherer(
-                    post.output, name, self._settings, seeds, space, ghost, post.place, post.server
-                )
+                    post.output, name, self._settings, seeds, space, ghost, post.place, post.server,
+                    self._charter.session,
+                )  # fmt: skip
             except UsageError:
                 await space.close()
                 if time.monotonic() > give_up_at:
@@ -216,7 +217,7 @@ class Seat:
 
     async def lead(self, mine: Gatherer) -> None:
         """Stand for leader, and lead when elected. What goes wrong in it is no reason to stop crawling."""
-        while self._settings.team.coordination == "superpages":
+        while self._settings.team.coordination != "seed-server":
             try:
                 await self._stand(mine)
             except Exception as error:
@@ -236,12 +237,27 @@ class Seat:
             planner=_planner,
             random=random.Random(),
             expected=self._charter.gatherers,
+            session=self._charter.session,
+            beginning=self._beginning,
             known=lambda: team.known_plan,
         )
         try:
             await leader.run()
         finally:
             await space.close()
+
+    @property
+    def _beginning(self) -> Beginning | None:
+        charter = self._charter
+        if not charter.blueprint:
+            return None
+
+        def begin(running: tuple[str, ...], old: Plan | None) -> Plan:
+            coordination = importlib.import_module("gcs.cli.coordination")  # numpy, and only the leader needs it
+            first: Plan = coordination.beginning(charter.blueprint, self._settings.team, charter.session)(running, old)
+            return first
+
+        return begin
 
     async def raise_ghost(self, dead: str) -> bool:
         """Let a ghost hand over what the dead gatherer left, if its directory is here and nobody holds it."""

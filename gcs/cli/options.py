@@ -23,6 +23,8 @@ FLAGS = {
     "--queue": "frontier.queue",
     "--include": "crawl.include",
     "--exclude": "crawl.exclude",
+    "--coordination": "team.coordination",
+    "--mode": "team.mode",
     "--delay": "politeness.delay_s",
     "--summary": "summary.depth",
     "--allow-private": "fetch.allow_private",

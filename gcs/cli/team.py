@@ -60,6 +60,8 @@ class Crew:
         url: str | None,
         log: str,
         listen: str | None = None,
+        session: int = 1,
+        blueprint: bytes = b"",
     ) -> None:
         if url:
             parse(url)  # what is no address, no store or no expression is told before anything starts
@@ -68,7 +70,7 @@ class Crew:
         if settings.team.trigger:
             Expression(settings.team.trigger, NAMES)
         self._directory, self._settings, self._seeds, self._count = directory, settings, seeds, count
-        self._log, self._listen = log, listen
+        self._log, self._listen, self._session, self._blueprint = log, listen, session, blueprint
         self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)
         self._url = url or ""
         self._children: list[Child] = []
@@ -119,7 +121,7 @@ class Crew:
     async def _open(self) -> None:
         space = await self._enter()
         try:
-            await open_crawl(space, self._settings, self._seeds, self._count)
+            await open_crawl(space, self._settings, self._seeds, self._count, self._session, self._blueprint)
         finally:
             await space.close()
 
@@ -227,9 +229,11 @@ class Crew:
         return report.build(self._settings.crawl.name, state, [shares[name] for name in sorted(shares)])
 
 
-async def open_crawl(space: Space, settings: Settings, seeds: list[str], gatherers: int) -> None:
+async def open_crawl(
+    space: Space, settings: Settings, seeds: list[str], gatherers: int, session: int = 1, blueprint: bytes = b""
+) -> None:
     """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected."""
-    await space.out(Charter(msgspec.json.encode(settings), seeds, max(1, gatherers)))
+    await space.out(Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint))
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await space.out(Seeds(seeds), to="seeds")
 

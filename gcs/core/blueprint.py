@@ -31,8 +31,9 @@ from gcs.core.ground import Ground, even_cuts
 from gcs.core.packed import pack, unpack
 from gcs.core.partition import GONE, Problem, partition
 from gcs.core.partition.dset import domain
-from gcs.core.plan import ExchangeMode, Plan, diff
-from gcs.core.sortkey import FIRST_KEY, LAST_KEY, host_of, url_of
+from gcs.core.plan import ExchangeMode, Plan
+from gcs.core.ranges import EVERYTHING
+from gcs.core.sortkey import FIRST_KEY, host_of, url_of
 from gcs.core.tree import Cuts
 from gcs.errors import UsageError
 
@@ -73,20 +74,20 @@ class Blueprint(msgspec.Struct, frozen=True):
             names = list(range(len(gatherers)))
             owners = np.where(owners < len(gatherers), owners, GONE)
             owners = partition("sticky", Problem(np.array(self.weights), len(gatherers), current=owners))
-        plan = Plan(
+        return Plan(
             epoch=old.epoch + 1 if old else 1,
             gatherers=gatherers,
             cuts=self.cuts,
             owners=tuple(names[owner] for owner in owners.tolist()),
             hot_pages=self.hot_pages,
             mode=mode,
-            lost=() if old else ((FIRST_KEY, LAST_KEY),),
+            lost=EVERYTHING,  # a session begins: nothing changes hands as in the midst of one
             ground=self.ground,
             listed=self.listed,
             lists_hosts=self.lists_hosts,
             session=session,
+            static=self.model != "superpages",
         )
-        return msgspec.structs.replace(plan, moves=tuple(diff(old, plan))) if old else plan
 
     def encode(self) -> bytes:
         """As bytes."""

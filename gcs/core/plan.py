@@ -68,6 +68,8 @@ class Plan(msgspec.Struct, frozen=True):
     lists_hosts: bool = False
     #: number of the session for which it was made
     session: int = 1
+    #: made ahead: changed only when somebody comes, goes or asks for it
+    static: bool = False
 
     def __post_init__(self) -> None:
         if not is_expansion(self.cuts) or len(self.owners) != len(self.cuts):

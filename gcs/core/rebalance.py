@@ -16,7 +16,7 @@ import numpy as np
 from gcs.core.evidence import Evidence
 from gcs.core.leaf import Leaf
 from gcs.core.partition import greedy, sticky
-from gcs.core.plan import ExchangeMode, Plan, diff
+from gcs.core.plan import Plan, diff
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY
 from gcs.core.statistics import project
 from gcs.core.succession import Draft, Team, hot_pages
@@ -36,15 +36,18 @@ def make_plan(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings,
     problem = replace(problem_of(old, pages, evidence.statistics, team.running, settings), current=current)
     if fresh:
         owners = (greedy.partition_i if problem.links is None else greedy.partition_ii)(problem)
+    elif old.static:
+        owners = sticky.partition(problem)
     else:
         owners = sticky.partition(replace(problem, current=spread(problem, current, np.array(pages.weights))))
-    plan = Plan(
+    plan = msgspec.structs.replace(
+        old,
         epoch=old.epoch + 1,
         gatherers=team.running,
         cuts=pages.cuts,
         owners=tuple(owners.tolist()),
         hot_pages=hot_pages(old, evidence, settings.hot_pages),
-        mode=ExchangeMode(settings.mode),
+        lost=(),
         leavers=team.leavers,
     )
     plan = msgspec.structs.replace(plan, moves=tuple(diff(old, plan)))
@@ -56,6 +59,8 @@ def _superpages(old: Plan, evidence: Evidence, gatherers: int, settings: TeamSet
     tree, statistics = evidence.tree, evidence.statistics
     if not tree.visits:
         return Superpages(old.cuts, (0.0,) * len(old.cuts), ())
+    if old.static:
+        return weigh(tree, old.cuts)
     pages = create(tree, threshold(tree.visits, gatherers, settings.delta), old.owners)
     old_work, work = work_of(statistics, len(old.cuts)), work_of(project(statistics, old.cuts, pages), len(pages.cuts))
     share = float(work.sum()) / (gatherers * settings.delta)

@@ -92,7 +92,9 @@ def imbalance(values: Sequence[float]) -> float:
 
 
 def build(crawl: str, state: str, shares: Sequence[Share]) -> Report:
-    """The report of a crawl from the shares of its gatherers."""
+    """The report of a crawl's session from the shares of its gatherers; those of an earlier one do not count."""
+    session = max((share.session for share in shares), default=1)
+    shares = [share for share in shares if share.session == session]
     epoch = max((share.epoch for share in shares), default=0)
     tally = sum((share.tally for share in shares), Tally())
     traffic = tally.traffic
@@ -137,7 +139,7 @@ def build(crawl: str, state: str, shares: Sequence[Share]) -> Report:
         revisits=tally.revisits,
         retries=tally.retries,
         failures=dict(sorted(tally.failures.items())),
-        session=max((share.session for share in shares), default=1),
+        session=session,
         new=tally.new,
         changed=tally.changed,
         same=tally.same,

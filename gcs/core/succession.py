@@ -1,8 +1,9 @@
 """How one plan follows another: the values of a leader's decision, and the plans that need no arithmetic.
 
-Four plans can follow. `first_plan` begins a crawl. `refreshed` changes the hot pages only. `recovered` gives away what
-a dead gatherer owned when its disk cannot be reached; it touches nothing else, so that hand-overs between the living
-go on under it. The fourth, a new division of the work, is a Planner's (`core.rebalance`).
+Five plans can follow. `first_plan` begins a crawl, `renewed` the next session of it. `refreshed` changes the hot pages
+only. `recovered` gives away what a dead gatherer owned when its disk cannot be reached; it touches nothing else, so
+that hand-overs between the living go on under it. The last, a new division of the work, is a Planner's
+(`core.rebalance`).
 
 Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
 change hands with it, or still do from the plan before.
@@ -41,6 +42,12 @@ class Draft:
     moved: float
     #: time that all need together under the present owners, as a multiple of that under the plan; 1 where not measured
     locality: float = 1.0
+
+
+class Beginning(Protocol):
+    """Makes the first plan of a session, for those who run, from a plan made ahead."""
+
+    def __call__(self, running: tuple[str, ...], old: Plan | None) -> Plan: ...
 
 
 class Planner(Protocol):
@@ -90,22 +97,28 @@ def recovered(old: Plan, running: Sequence[str], dead: Collection[str], *, commi
             owners[at] = min(held, key=lambda name: (held[name], name))
             held[owners[at]] += 1
     gone = ranges.unite(lost)
-    return Plan(
+    return msgspec.structs.replace(
+        old,
         epoch=old.epoch + 1,
         gatherers=gatherers,
-        cuts=old.cuts,
         owners=tuple(map(gatherers.index, owners)),
         # their new owners have never heard of the hot ones
-        hot_pages=tuple(url for url in old.hot_pages if not ranges.contains(gone, sort_key(url))),
-        mode=old.mode,
+        hot_pages=tuple(url for url in old.hot_pages if not ranges.contains(gone, old.ground.place(sort_key(url)))),
         lost=gone,
         moves=tuple(move for move in due if not {move.loser, move.winner} & set(dead)),
         leavers=() if committed else tuple(name for name in old.leavers if name not in dead),
     )
 
 
+def renewed(old: Plan, running: tuple[str, ...], session: int) -> Plan:
+    """The same division for the next session: what those owned who are not there goes to those who have least."""
+    plan = recovered(old, running, set(old.gatherers) - set(running), committed=True)
+    return msgspec.structs.replace(plan, hot_pages=old.hot_pages, lost=ranges.EVERYTHING, session=session)
+
+
 def hot_pages(old: Plan, evidence: Evidence, most: int) -> tuple[str, ...]:
     """The most linked candidates; those of the old plan first, as long as they are candidates."""
     known, counts = set(old.hot_pages), evidence.hot
     ranked = sorted(counts, key=lambda url: (url not in known, -counts[url], url))
-    return tuple(ranked[:most])
+    # those that the last session named stay, if there is room: everybody has them, met or not
+    return tuple(dict.fromkeys([*ranked, *(old.hot_pages if old.session > 1 else ())]))[:most]

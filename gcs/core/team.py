@@ -8,9 +8,15 @@ from typing import Literal
 class TeamSettings:
     """The same for all members of a crawl."""
 
-    #: who decides which gatherer fetches what: a plan of superpages that an elected leader makes, or a seed-server
-    coordination: Literal["superpages", "seed-server"] = "superpages"
-    #: what becomes of a foreign URL: sent to its owner, dropped, or fetched by its finder when it has nothing else
+    #: who fetches what: superpages (a plan that follows the crawl), hash, metis-page and metis-site (plans made ahead,
+    #: from the last session), seed-server (which hands out URLs one by one), or independent (everybody what it finds)
+    coordination: Literal["superpages", "hash", "metis-page", "metis-site", "seed-server", "independent"] = "superpages"
+    #: what is hashed, where coordination is hash
+    hash_by: Literal["site", "url"] = "site"
+    #: under a METIS plan, pages (or sites) that the last session did not know: to the owner of their neighbours in the
+    #: URL tree, or to whoever finds them
+    unlisted: Literal["tree", "finder"] = "tree"
+    #: what becomes of a URL of another's: sent to its owner, dropped, or fetched by its finder when it has nothing else
     mode: Literal["exchange", "firewall", "cross-over"] = "exchange"
     #: seconds without a heartbeat after which a gatherer counts as gone
     lease_s: float = 10.0

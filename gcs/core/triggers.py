@@ -124,7 +124,7 @@ def reason(state: TeamState, settings: TeamSettings, pace: Pace, now: float, tri
     joining = [member.gatherer for member in state.active if member.gatherer not in state.plan.gatherers]
     if joining and now - pace.planned_at >= settings.rebalance_s:
         return f"join: {', '.join(joining)}"
-    if joining or state.paused or len(state.active) < 2 or not pace.is_open(now):
+    if joining or state.paused or state.plan.static or len(state.active) < 2 or not pace.is_open(now):
         return ""
     if idle := _idle(state, settings, pace):
         return f"idle: {idle}"

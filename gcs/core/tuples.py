@@ -463,6 +463,9 @@ class Charter(Posted, frozen=True, array_like=True):
     seeds: list[str]
     #: how many gatherers are expected at the start
     gatherers: int = 1
+    #: the session to crawl, and its blueprint if there is one: a plan made ahead (`core.blueprint`)
+    session: int = 1
+    blueprint: bytes = b""
 
 
 class Finds(Consumed, frozen=True, array_like=True):

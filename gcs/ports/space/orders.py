@@ -56,7 +56,7 @@ async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
         rules = msgspec.json.decode(charter.settings, type=_Rules).urls
         seeds = list(dict.fromkeys(_seed(text, rules) for text in texts))
         everything = list(dict.fromkeys([*charter.seeds, *seeds]))
-        receipt = await space.out(Charter(charter.settings, everything, charter.gatherers), given=Holds(charter))
+        receipt = await space.out(msgspec.structs.replace(charter, seeds=everything), given=Holds(charter))
         if not receipt.refused:
             await space.out(Seeds(seeds), to="seeds")
             return seeds

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from random import Random
 
 from gcs.core.expression import Expression
-from gcs.core.succession import Planner
+from gcs.core.succession import Beginning, Planner
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tree import WHOLE, Cuts
@@ -47,6 +47,8 @@ class Leader:
         random: Random,
         expected: int = 1,
         initial: Cuts = WHOLE,
+        session: int = 1,
+        beginning: Beginning | None = None,
         known: Callable[[], PlanPosted | None] = lambda: None,
     ) -> None:
         """`clock` is monotonic. `known` is the plan that this process's gatherer has, from its disk or the board."""
@@ -54,7 +56,7 @@ class Leader:
         self._space = space
         self._settings = settings
         self._clock = clock
-        self._orders = Orders(settings, ghost, planner, random, trigger, expected, initial)
+        self._orders = Orders(settings, ghost, planner, random, trigger, expected, initial, session, beginning)
         self._candidate = Candidate(space, name, settings.lease_s, clock)
         self._known = Known(known)
         self._office: tuple[Board, Office] | None = None

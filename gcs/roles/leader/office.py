@@ -14,16 +14,19 @@ It must not keep anything that the next leader would need: that hangs on the boa
 from dataclasses import dataclass
 from random import Random
 
+import msgspec
+
 from gcs.core import termination
 from gcs.core.expression import Expression
-from gcs.core.succession import Planner, first_plan
+from gcs.core.plan import Plan
+from gcs.core.succession import Beginning, Planner, first_plan, renewed
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tree import Cuts
 from gcs.core.tuples import Control, CrawlState, Seeds
 from gcs.events import Events
 from gcs.roles.leader.absent import Absent, Ghost
-from gcs.roles.leader.board import SEEDS, Board, View
+from gcs.roles.leader.board import BLANK, SEEDS, Board, View
 from gcs.roles.leader.rounds import Rounds
 
 #: seconds that the first plan waits for the members that are expected
@@ -46,6 +49,9 @@ class Orders:
     expected: int
     #: the user's expansion, with which the crawl begins
     initial: Cuts
+    #: the session to crawl, and the plan made ahead for it, if there is one
+    session: int = 1
+    beginning: Beginning | None = None
 
 
 class Office:
@@ -65,7 +71,9 @@ class Office:
         if view.state in (CrawlState.STOPPING, CrawlState.DONE) or not await self._has_plan(view):
             self._look = None
             return
-        if await self._absent.step(view) or not await self._is_committed(view):
+        if self._is_to_begin(view):
+            await self._begin(view)
+        elif await self._absent.step(view) or not await self._is_committed(view):
             self._look = None
             self._rounds.abandon()
         elif not await self._is_over(view):
@@ -92,11 +100,32 @@ class Office:
             self._waits_since = view.now
         if len(active) < self._orders.expected and view.now - self._waits_since < FIRST_WAIT_S:
             return
+        plan = await self._board.publish(self._first(view), view, "first")
+        self._waits_since = None
+        events.info("planned", epoch=plan.epoch, superpages=len(plan.cuts), moved=0, reason=f"session {plan.session}")
+
+    def _is_to_begin(self, view: View) -> bool:
+        """Whether the plan on the board is that of an earlier session, and nothing of it is under way any more."""
+        assert view.plan is not None and view.posted is not None
+        blank = any(member.state == BLANK for member in view.members.values())
+        return view.plan.session < self._orders.session and view.posted.committed and not blank
+
+    def _first(self, view: View) -> Plan:
+        """The first plan of the session. Who was in the one before and has not come leaves: its ghost shares out."""
+        orders, old, active = self._orders, view.plan, view.active
         known = {name: view.members[name].figures.get("known", 0.0) for name in active}
         heir = max(active, key=lambda name: known[name])
-        plan = first_plan(active, self._orders.initial, self._orders.settings, heir if known[heir] else None)
-        plan = await self._board.publish(plan, view, "first")
-        events.info("planned", epoch=plan.epoch, superpages=len(plan.cuts), moved=0, reason="first")
+        if orders.beginning is not None:
+            plan = orders.beginning(active, old)
+            if old is None and orders.session == 1 and known[heir]:
+                return msgspec.structs.replace(plan, lost=())  # one has begun alone, and hands over
+        elif old is not None:
+            plan = renewed(old, active, orders.session)
+        else:
+            first = first_plan(active, orders.initial, orders.settings, heir if known[heir] else None)
+            plan = msgspec.structs.replace(first, session=orders.session)
+        absent = tuple(name for name in old.gatherers if name not in active) if old else ()
+        return msgspec.structs.replace(plan, leavers=absent)
 
     async def _is_committed(self, view: View) -> bool:
         """Whether everything is handed over; if that is news, say so."""

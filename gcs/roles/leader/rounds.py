@@ -131,6 +131,8 @@ class Rounds:
         evidence = evidence_of(view.plan, replies, view.members, self._random)
         team = Team(view.active, self._state(view).leaving)
         hot = hot_pages(view.plan, evidence, self._settings.hot_pages)
+        if survey and view.plan.static:
+            return Draft(view.plan, 0.0), hot
         return self._planner(view.plan, team, evidence, self._settings, fresh=survey), hot
 
     def _state(self, view: View) -> TeamState:

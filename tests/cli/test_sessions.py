@@ -1,0 +1,83 @@
+"""Sessions of a team, one after the other in one directory, each coordinated in another way."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.ports.records.reading import read_records
+
+Run = Callable[..., object]
+QUICK = ("--allow-private", "--delay", "0", "--scope", "any", "--summary", "links", "--json")
+
+
+def crawl(gcs: Run, *arguments: str) -> dict:
+    done = gcs("crawl", "-o", "out", *arguments, *QUICK)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def test_sessions_of_a_team_find_every_change_whoever_owns_what(gcs: Run, tmp_path: Path) -> None:
+    spec = FakeWebSpec.plain(
+        hosts=8, pages=240, validators=True, changed_share=0.1, added_share=0.05, gone_share=0.05, host_sizes="zipf"
+    )
+    with FakeWebProcess(spec) as web:
+        first = crawl(gcs, *web.seeds, "-n", "2")
+        before = survey(web.web).pages
+        assert (first["session"], first["unique"], first["new"]) == (1, len(before), len(before))
+
+        old = web.web
+        web.set_session(2)
+        truth = survey(web.web).pages
+        second = crawl(gcs, "--next", "-n", "3", "--coordination", "metis-site")
+        records = [record for record in read_records(tmp_path / "out") if record.session == 2]
+        by_change = {
+            change: {r.url for r in records if r.change == change} for change in ("new", "changed", "same", "gone")
+        }
+        unchanged = {url for url in before & truth if old.plan(url).etag == web.web.plan(url).etag}
+        assert by_change["same"] == unchanged
+        assert by_change["changed"] == (before & truth) - unchanged
+        assert by_change["new"] == truth - before
+        assert by_change["gone"] == before - truth
+        assert len(records) == len({record.url for record in records}), "each page once per session"
+        assert second["revisits"] == len(unchanged), "validators go with pages that change hands"
+        assert second["bytes"] < 0.25 * first["bytes"]
+        assert second["session"] == 2 and second["gatherers"] == 3
+        assert second["new"] + second["changed"] == second["pages"] == second["unique"]
+
+        # by hash, and then by one alone: those who have left are handed over by their ghosts
+        third = crawl(gcs, "--next", "-n", "2", "--coordination", "hash")
+        assert (third["same"], third["pages"], third["gone"]) == (len(truth), 0, 0)
+        fourth = crawl(gcs, "--next", "--coordination", "superpages")
+        assert (fourth["same"], fourth["pages"], fourth["session"]) == (len(truth), 0, 4)
+    reports = sorted(path.name for path in (tmp_path / "out" / "sessions").glob("*.json"))
+    assert reports == ["0001.json", "0002.json", "0003.json", "0004.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--coordination", "metis-page", "-n", "2"], "this is the first: crawl once by superpages"),
+        (["--plan", "nowhere", "-n", "2"], "nowhere: cannot be read"),
+        (["--next"], "out: there is no crawl here to go on from; leave --next out"),
+    ],
+)
+def test_a_session_that_cannot_be_says_why(gcs: Run, arguments: list[str], message: str) -> None:
+    done = gcs("crawl", "http://127.0.0.1:9/", "-o", "out", *arguments)
+    assert done.code == 2 and message in done.err
+
+
+def test_plan_prints_what_each_choice_costs(gcs: Run, tmp_path: Path) -> None:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=6, pages=120)) as web:
+        crawl(gcs, *web.seeds)
+    planned = json.loads(gcs("plan", "out", "-k", "2", "--json", "--hot-pages", "0").out)
+    assert (planned["session"], planned["pages"], planned["hosts"]) == (2, 120, 6)
+    rows = {row["model"]: row for row in planned["choices"]}
+    assert set(rows) == {"metis-site", "superpages", "metis-page", "site-hash", "url-hash"}
+    assert rows["metis-site"]["exchanged_bytes"] < rows["url-hash"]["exchanged_bytes"] / 2
+    assert rows["metis-site"]["imbalance_pages"] < 0.06
+    assert Path(tmp_path / planned["file"]).exists()
+    assert "* metis-site" in gcs("plan", "out", "-k", "2", "--compare", "none").out
