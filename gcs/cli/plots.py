@@ -19,6 +19,8 @@ _STYLE = {
     "axes.grid": True,
     "grid.alpha": 0.3,
 }
+#: leaves out when and with what an SVG was made
+_NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 #: a tenth of a point is fine enough for a picture
 _DIGITS = re.compile(rb"(\d\.\d)\d+")
 _WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 3.6
@@ -69,6 +71,6 @@ def _chart(axes: "Axes", chart: Chart) -> None:
 
 def _saved(figure: object, form: str) -> bytes:
     file = io.BytesIO()
-    figure.savefig(file, format=form, dpi=110, metadata={"Date": None} if form == "svg" else None)  # type: ignore[attr-defined]
+    figure.savefig(file, format=form, dpi=110, metadata=_NOTHING if form == "svg" else None)  # type: ignore[attr-defined]
     data = file.getvalue()
     return b"\n".join(line.strip() for line in _DIGITS.sub(rb"\1", data).splitlines()) if form == "svg" else data

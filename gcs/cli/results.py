@@ -124,11 +124,11 @@ def text(done: Result, picture: str | None = None, level: int = 2) -> str:
     return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
 
 
-def page(results: Sequence[Result], command: str) -> str:
+def page(results: Sequence[Result]) -> str:
     """All studies on one page, with their pictures."""
     parts = [
-        "# Studies",
-        f"The papers' experiments on web graphs, made by `{command}`. For each claim: what the paper found, what "
+        f"# Studies on {results[0].graph.name if results else 'nothing'}",
+        "The papers' experiments on a web graph, made by `gcs study all`. For each claim: what the paper found, what "
         "came out here, and why where they differ.",
         *(text(done, f"{done.study.name}.svg") for done in results),
     ]

@@ -71,6 +71,14 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 @click.option(
     "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where graphs and results are remembered."
 )
+@click.option(
+    "--pictures",
+    type=click.Choice(["png", "svg"]),
+    multiple=True,
+    default=("png", "svg"),
+    show_default=True,
+    help="In which form.",
+)
 @click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="For scale: measured costs, as JSON.")
 @click.option("--fresh", is_flag=True, help="Forget what this study gave last time.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON object.")
@@ -83,6 +91,7 @@ def study(
     upstream: bool,
     output: Path | None,
     cache: Path | None,
+    pictures: tuple[str, ...],
     costs: Path | None,
     fresh: bool,
     as_json: bool,
@@ -91,22 +100,19 @@ def study(
     graph = _graph(place, upstream, memory / "graphs")
     wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed, _costs(costs))
     chosen = list(STUDIES.values()) if name == ALL else [STUDIES[name]]
-    done = list(_run(chosen, graph, wish, Memory(memory / "results", fresh)))
     folder = output or (None if as_json else Path("studies") / graph.name)
-    if folder:
-        files = [file for one in done for file in write(one, folder)]
-        if name == ALL:
-            write_whole(
-                folder / "README.md", page(done, f"gcs study all --graph {place}").encode(), "choose another -o DIR"
-            )
+    done = []
+    for one in _run(chosen, graph, wish, Memory(memory / "results", fresh)):
+        done.append(one)
+        files = write(one, folder, pictures) if folder else []
+        if not as_json:
+            _print(one)
+            click.echo(f"written: {', '.join(map(str, files))}\n")
+    if folder and name == ALL:
+        write_whole(folder / "README.md", page(done).encode(), "choose another -o DIR")
     if as_json:
         click.echo(msgspec.json.encode(done[0].json() if name != ALL else _together(done)))
-        return 0
-    for one in done:
-        _print(one)
-    if folder:
-        click.echo("written: " + ", ".join(str(file) for file in files))
-    if not plots.available():
+    elif not plots.available():
         click.echo("no pictures: matplotlib is not installed (pip install 'gcs-crawler[studies]')", err=True)
     return 0
 

@@ -63,9 +63,13 @@ def site_keys(graph: WebGraph) -> Sequence[bytes]:
         return _numbered(int(sites.max(initial=-1)) + 1)
     first = np.full(int(sites.max(initial=-1)) + 1, -1)
     first[sites[::-1]] = np.arange(len(sites))[::-1]
-    return [
-        host(sort_key(canonical(graph.urls[page]) or graph.urls[page])) if page >= 0 else b"" for page in first.tolist()
-    ]
+    return [host(page_key(graph.urls[page])) if page >= 0 else b"" for page in first.tolist()]
+
+
+def page_key(url: str) -> bytes:
+    """The sort key of a URL as a data set spells it; what is none is a host of its own."""
+    known = canonical(url)
+    return sort_key(known) if known else b"?%s\x00/" % url.encode()
 
 
 def random_seeds(owners: Owners, counts: Sequence[int], chance: np.random.Generator) -> Ids:

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.canon import canonical
 from gcs.core.crawled import Crawled, Visits, superpages
 from gcs.core.crawled import crawled as in_key_order
 from gcs.core.graph import Links
 from gcs.core.metrics import imbalance, least_moved, loads, moved_weight
 from gcs.core.partition import GONE, Problem, partition
-from gcs.core.sortkey import sort_key
 from gcs.sim.graph import WebGraph
-from gcs.sim.owners import sites_of
+from gcs.sim.owners import page_key, sites_of
 
 #: length of a URL where there are none (Cho's estimate)
 URL_BYTES = 40
@@ -31,7 +29,7 @@ def crawled(graph: WebGraph) -> Crawled:
     Where there are no URLs, a page is named by the numbers of its site and its own.
     """
     if graph.urls:
-        keys = [sort_key(canonical(url) or url) for url in graph.urls]
+        keys = [page_key(url) for url in graph.urls]
         url_bytes = np.array([len(url) for url in graph.urls], np.int64)
     else:
         keys = [b"%010d\x00/\x00%010d" % pair for pair in zip(sites_of(graph).tolist(), range(graph.pages))]

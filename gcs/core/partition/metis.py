@@ -83,9 +83,10 @@ def giants(problem: Problem) -> list[int]:
 
 
 def _constraints(problem: Problem) -> Floats:
-    """(m, c) the weights that can be balanced: columns that weigh nothing are left out."""
+    """(m, c) the weights that can be balanced: columns that weigh nothing, or the same as another, are left out."""
     weights = problem.weights.reshape(problem.m, -1).astype(np.float64)
-    weights = weights[:, weights.any(axis=0)]
+    same = [any((column == other).all() for other in weights.T[:at]) for at, column in enumerate(weights.T)]
+    weights = weights[:, weights.any(axis=0) & ~np.array(same)]
     return weights if weights.shape[1] else np.ones((problem.m, 1))
 
 

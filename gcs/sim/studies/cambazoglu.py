@@ -25,6 +25,8 @@ from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, lines
 
 KS = (8, 16, 24, 32, 40, 48, 56, 64)
 RUNS = 8
+#: a graph is not cut into parts of fewer pages, unless asked for: no whole number of them would be balanced
+PAGES_EACH = 200
 #: imbalance that is allowed on both weights
 TOLERANCE = 0.05
 #: storage imbalance, request imbalance, bytes
@@ -51,7 +53,7 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[ModelRow]:
     """Every model at every K, so many times with another seed."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
-    ks, runs = wish.ks or KS, wish.runs or RUNS
+    ks, runs = wish.ks or [k for k in KS if graph.pages >= PAGES_EACH * k or k == KS[0]], wish.runs or RUNS
     pages = _Task(data, page_model(data.session))
     sites = _Task(data, superpage_model(data.session, data.session.sites))
     rows = []

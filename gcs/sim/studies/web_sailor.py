@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcs.core.canon import canonical
 from gcs.core.metrics import quality
 from gcs.core.seedserver import SeedServerSettings, domain_of, fair_moves, say
 from gcs.sim.graph import Ids, WebGraph
@@ -74,7 +75,7 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[SailorRow]:
 def _domains(web: WebGraph, clients: int) -> Ids:
     """The domain of each page, numbered by size: 0 has the most pages."""
     _, first, sites = np.unique(sites_of(web), return_index=True, return_inverse=True)
-    names = [domain_of(web.urls[page], "top") for page in first.tolist()] if web.urls else []
+    names = [_top_level(web.urls[page]) for page in first.tolist()] if web.urls else []
     if len(set(names)) < FEWEST * clients:
         names = [str(site) for site in range(len(first))]
     number = {name: place for place, name in enumerate(dict.fromkeys(names))}
@@ -84,6 +85,11 @@ def _domains(web: WebGraph, clients: int) -> Ids:
     rank[order] = np.arange(len(order))
     ranked: Ids = rank[of_page]
     return ranked
+
+
+def _top_level(url: str) -> str:
+    known = canonical(url)
+    return domain_of(known, "top") if known else url
 
 
 class _Fleet:
