@@ -1,5 +1,6 @@
 """The roster: the members of a team and how they do, as the whiteboard shows them. Pure."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -39,7 +40,12 @@ class Roster(msgspec.Struct, frozen=True):
 
 def rows(members: Iterable[Member], leader: Leader | None, waiting: Mapping[str, int]) -> list[Row]:
     """The members in the order of their names; `waiting` are the blocks in each inbox."""
-    return [_row(member, leader, waiting) for member in sorted(members, key=lambda member: member.gatherer)]
+    return [_row(member, leader, waiting) for member in sorted(members, key=lambda member: natural(member.gatherer))]
+
+
+def natural(name: str) -> list[str | int]:
+    """A name as people sort it: g2 before g10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def roster(

@@ -8,7 +8,7 @@ from gcs.core import report as reports
 from gcs.core.outlook import outlook
 from gcs.core.plan import Plan
 from gcs.core.report import Report, Share
-from gcs.core.roster import rows
+from gcs.core.roster import natural, rows
 from gcs.core.series import Counts, Sample
 from gcs.core.tally import Tally
 from gcs.core.treemap import Point, points_of
@@ -85,7 +85,7 @@ def report(board: Board) -> Report:
     shown = {bulletin.gatherer: bulletin.share for bulletin in board.bulletins}
     shares = [
         _share(member, shown.get(member.gatherer, b""))
-        for member in sorted(board.members, key=lambda member: member.gatherer)
+        for member in sorted(board.members, key=lambda member: natural(member.gatherer))
     ]
     built = reports.build(board.crawl, state_of(board.control, board.members), shares)
     return msgspec.structs.replace(built, helpers=len(board.helpers))
@@ -114,7 +114,8 @@ def sample(board: Board, report: Report) -> tuple[Sample, Counts]:
 
 def links(board: Board) -> Links:
     """Who sends links to whom."""
-    names = sorted({member.gatherer for member in board.members} | {each.gatherer for each in board.bulletins})
+    known = {member.gatherer for member in board.members} | {each.gatherer for each in board.bulletins}
+    names = sorted(known, key=natural)
     sent = {bulletin.gatherer: bulletin.sent for bulletin in board.bulletins}
     return Links(names, [[sent.get(source, {}).get(target, 0) for target in names] for source in names])
 

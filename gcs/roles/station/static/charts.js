@@ -44,7 +44,7 @@ export class Chart {
     const points = this.points;
     const first = points.length ? points[0].at : 0;
     const last = points.length ? Math.max(points[points.length - 1].at, first + 10) : 10;
-    const most = Math.max(1, ...points.flatMap((point) => this.lines.map((line) => line.of(point))));
+    const most = Math.max(4, ...points.flatMap((point) => this.lines.map((line) => line.of(point))));
     const marks = ticks(most);
     const top = marks[marks.length - 1];
     this.x = (at) => LEFT + ((at - first) / (last - first)) * (width - LEFT - RIGHT);

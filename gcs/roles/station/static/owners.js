@@ -12,7 +12,7 @@ export function colour(name) {
     const number = /(\d+)$/.exec(name);
     const taken = new Set(given.values());
     const wished = number ? COLOURS[Number(number[1]) % COLOURS.length] : undefined;
-    const free = COLOURS.find((each) => !taken.has(each)) ?? COLOURS[given.size % COLOURS.length];
+    const free = COLOURS.find((each) => !taken.has(each)) ?? `hsl(${((given.size * 137.5) % 360).toFixed()} 62% 28%)`;
     given.set(name, wished && !taken.has(wished) ? wished : free);
   }
   return given.get(name);

@@ -5,6 +5,7 @@ import { ago, axisTime, brief, bytes, count, duration, percent, time } from "./f
 import { colour } from "./owners.js";
 
 const SHOWN_PLANS = 8;
+const MOST_NUMBERS = 6;
 
 // -- how it stands ------------------------------------------------------------------------------------
 
@@ -73,17 +74,21 @@ export function links({ gatherers, sent }) {
   const table = $("links");
   if (!gatherers.length) return table.replaceChildren();
   const most = Math.max(1, ...sent.flat());
+  const dense = gatherers.length > MOST_NUMBERS; // colours tell more than so many numbers
+  table.classList.toggle("dense", dense);
+  const name = (text) => (dense ? [h("span", { class: "key", style: { background: colour(text) } }), h("span", { class: "spoken" }, text)] : [chip(text), text]);
   const cell = (row, column) => {
     const urls = sent[row][column];
-    if (row === column) return h("td", { class: "self" }, "·");
-    const heat = urls ? 0.08 + 0.5 * (Math.log1p(urls) / Math.log1p(most)) : 0;
+    if (row === column) return h("td", { class: "self" }, dense ? "" : "·");
+    const heat = urls ? 0.08 + (dense ? 0.85 : 0.5) * (Math.log1p(urls) / Math.log1p(most)) ** (dense ? 3 : 1) : 0;
     const shade = urls ? { background: `rgb(var(--heat) / ${heat.toFixed(3)})` } : {};
-    return h("td", { style: shade, title: `${gatherers[row]} → ${gatherers[column]}: ${count(urls)} URLs` }, brief(urls));
+    const title = `${gatherers[row]} → ${gatherers[column]}: ${count(urls)} URLs`;
+    return h("td", { style: shade, title }, dense ? h("span", { class: "spoken" }, brief(urls)) : brief(urls));
   };
   table.replaceChildren(
-    h("thead", {}, h("tr", {}, h("td", { class: "self" }), ...gatherers.map((name) => h("th", { scope: "col" }, chip(name), name)))),
-    h("tbody", {}, ...gatherers.map((name, row) =>
-      h("tr", {}, h("th", { scope: "row" }, chip(name), name), ...gatherers.map((_, column) => cell(row, column))))),
+    h("thead", {}, h("tr", {}, h("td", { class: "self" }), ...gatherers.map((text) => h("th", { scope: "col", title: text }, ...name(text))))),
+    h("tbody", {}, ...gatherers.map((text, row) =>
+      h("tr", {}, h("th", { scope: "row" }, chip(text), text), ...gatherers.map((_, column) => cell(row, column))))),
   );
 }
 

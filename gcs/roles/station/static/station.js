@@ -50,7 +50,7 @@ const show = {
     document.title = `${value.crawl} · ${value.state} · GCS`;
     say($("crawl"), value.crawl);
     const handing = value.committed ? "" : ", handing over";
-    say($("subtitle"), value.epoch ? `plan ${value.epoch}, ${value.superpages} superpages${handing}` : "waiting for a plan");
+    say($("subtitle"), value.epoch ? `plan ${value.epoch}, ${value.superpages} superpage${value.superpages === 1 ? "" : "s"}${handing}` : "waiting for a plan");
     $("state").dataset.state = value.state;
     say($("state"), value.state);
     say($("seen"), `as of ${time(value.at)}`);
