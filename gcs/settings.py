@@ -39,7 +39,9 @@ ENVIRONMENT_PREFIX = "GCS_"
 NOT_SETTINGS = frozenset(
     {
         "GCS_SPACE",
+        "GCS_GATEWAY",
         "GCS_RQ",
+        "GCS_TOKEN",
         "GCS_STATION_LISTEN",
         "GCS_STATION_VIEW_TOKEN",
         "GCS_STATION_CONTROL_TOKEN",

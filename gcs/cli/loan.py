@@ -14,15 +14,16 @@ from typing import Any
 import click
 import msgspec
 
-from gcs.cli.parts import make_fetcher, make_reader
+from gcs.cli.parts import make_browser, make_fetcher, make_reader
 from gcs.core.allowance import Limits, Loan
 from gcs.core.shift import WHOLE_DAY, Shift, parse
 from gcs.core.template import template
 from gcs.core.tuples import Charter, Means
-from gcs.errors import SpaceError
+from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.desk import Desk
 from gcs.ports.desk.board import BoardDesk
+from gcs.ports.desk.gateway import open_gateway
 from gcs.ports.space import SpaceSettings, open_space
 from gcs.ports.space.keys import checked
 from gcs.roles.helper import FETCH, Helper
@@ -41,8 +42,11 @@ TIMEOUTS = ("connect_timeout_s", "first_byte_timeout_s", "total_timeout_s", "slo
 
 #: what the owner of a machine decides; the same for `gcs helper` and `gcs shift schedule`
 OPTIONS = (
-    click.option("--space", "url", envvar="GCS_SPACE", required=True, metavar="URL", help="Whiteboard of the crawl."),
-    click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl."),
+    click.option("--space", "url", envvar="GCS_SPACE", default="", metavar="URL", help="Whiteboard of the crawl."),
+    click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl, with --space."),
+    click.option("--gateway", envvar="GCS_GATEWAY", default="", metavar="URL", help="Or a station: it needs --token."),
+    click.option("--token", envvar="GCS_TOKEN", default="", help="From whoever runs the crawl: gcs token create."),
+    click.option("--browser", is_flag=True, help="Help with pages that scripts write, in headless Chromium."),
     click.option("--place", default="", help="Where the machine stands: it helps the gatherers of the same place."),
     click.option("--shift", "hours", metavar="HH:MM-HH:MM", help="Help at these hours only, local time.  [always]"),
     click.option("--days", default="", metavar="DAYS", help="Days on which a shift begins: mon-fri, sat,sun …  [all]"),
@@ -78,7 +82,14 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
     limits = Limits(take("connections"), take("rate"), take("cpu") / 100, int(take("max_mb") * 1_000_000))
     place = take("place")
     checked(place or "-", "place")
-    loan = Loan(take("url"), take("crawl"), place, limits, take("allow_private"))
+    url, gateway, token = take("url"), take("gateway"), take("token")
+    if gateway:
+        url = ""  # of two ways, the one that trusts us less
+        if not token:
+            raise UsageError("--gateway needs a --token (or GCS_TOKEN): ask whoever runs the crawl for one")
+    elif not url:
+        raise UsageError("where to? give --gateway URL of a station and --token, or --space URL of the whiteboard")
+    loan = Loan(url, take("crawl"), place, limits, take("allow_private"), gateway, token, take("browser"))
     hours, days = take("hours"), take("days")
     return loan, parse(hours or WHOLE_DAY, days) if hours or days else None
 
@@ -102,7 +113,10 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
 
 
 async def open_desk(loan: Loan) -> Desk:
-    """A desk at the whiteboard of the crawl, under a name of our own."""
+    """A desk at the gateway, or at the whiteboard of the crawl, under a name of our own."""
+    means = Means.BROWSER if loan.browser else Means.PLAIN
+    if loan.gateway:
+        return await open_gateway(loan.gateway, loan.token, means)
     name = f"{socket.gethostname()}-{os.getpid()}-{random.SystemRandom().getrandbits(24):06x}"
     space = await open_space(loan.space, crawl=loan.crawl, name=name, settings=SpaceSettings(max_deliveries=NEVER))
     try:
@@ -113,7 +127,7 @@ async def open_desk(loan: Loan) -> Desk:
     except BaseException:
         await space.close()
         raise
-    return BoardDesk(space, terms(settings), loan.place, Means.PLAIN)
+    return BoardDesk(space, terms(settings), loan.place, means)
 
 
 def make_helper(desk: Desk, loan: Loan, clock: Callable[[], float] = time.monotonic) -> Helper:
@@ -127,4 +141,5 @@ def make_helper(desk: Desk, loan: Loan, clock: Callable[[], float] = time.monoto
         **{name: min(getattr(told.fetch, name), FETCH * told.lease_s) for name in TIMEOUTS},
     )
     reader = make_reader(told.summary, told.urls, told.fetch.robots_token, told.nofollow, in_processes=False)
-    return Helper(desk, reader, limits, lambda sink: make_fetcher(fetch, sink), clock)
+    make = make_browser if loan.browser else make_fetcher
+    return Helper(desk, reader, limits, lambda sink: make(fetch, sink), clock)

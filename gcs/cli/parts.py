@@ -25,3 +25,12 @@ def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fet
     module, name = ENGINES[settings.engine]
     engine: Callable[..., Fetcher] = getattr(importlib.import_module(module), name)
     return engine(settings, sink)
+
+
+def make_browser(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
+    """The engine that renders pages, above the one that the settings name."""
+    browser = importlib.import_module("gcs.ports.fetch.browser")  # it brings Playwright, which is an extra
+    made: Fetcher = browser.BrowserFetcher(
+        settings, sink, browser.BrowserSettings(), lambda s: make_fetcher(settings, s)
+    )
+    return made

@@ -34,13 +34,18 @@ class Limits:
 class Loan:
     """What the owner of a machine lends, and where to."""
 
-    #: URL of the whiteboard
+    #: URL of the whiteboard; "" where the gateway is meant
     space: str
     crawl: str = "crawl"
     place: str = ""
     limits: Limits = field(default_factory=Limits)
     #: the owner, too, allows private addresses; the crawl has to as well
     allow_private: bool = False
+    #: URL of a station, and the token to show there
+    gateway: str = ""
+    token: str = ""
+    #: pages that need a browser, and only those
+    browser: bool = False
 
 
 class Allowance:

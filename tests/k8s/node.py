@@ -121,7 +121,7 @@ class Node:
             ]
             words = [sys.executable, "-c", READ, f"http://127.0.0.1:{port}{container[which]['httpGet']['path']}"]
         else:
-            words = ["nsenter", "-t", str(self._processes[pod].pid), "-m", *container[which]["exec"]["command"]]
+            words = ["nsenter", "-t", str(self._processes[pod].pid), "-m", "-r", *container[which]["exec"]["command"]]
         own = {each["name"]: self._value(each, pod) for each in container.get("env", [])}
         inside = ["ip", "netns", "exec", self._space, *words]
         return subprocess.run(inside, env=os.environ | own, capture_output=True, timeout=30).returncode == 0

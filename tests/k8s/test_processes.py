@@ -87,6 +87,26 @@ def check(node: Node, web: Web, pods: list[str]) -> dict:
     return report
 
 
+def test_manifests_run_a_crawl_to_its_end(node: Node) -> None:
+    web = node.serve(FakeWebSpec.plain(hosts=12, pages=1500, latency_s=0.05))
+    node.start("StatefulSet", "redis", "redis-0")
+    wait_until(lambda: node.probe("StatefulSet", "redis", "redis-0", "readinessProbe"))
+    pods = [gatherer(node, 0), gatherer(node, 1)]
+    node.start("Deployment", "station", "station-a")
+    wait_until(lambda: node.probe("Deployment", "station", "station-a", "readinessProbe"))
+    crawl(node, web)
+    node.start("Deployment", "helper", "helper-a", {}, "--allow-private")
+    report = check(node, web, pods)
+    assert report["helpers"] == 1
+    assert node.wait("helper-a", 30) == 0, node.messages("helper-a")
+    assert all(node.runs(pod) for pod in [*pods, "station-a", "redis-0"]), "they wait for the next crawl"
+    assert node.probe("StatefulSet", "gatherer", "gatherer-0", "livenessProbe")
+    tokens = node.secrets["gcs-tokens"]
+    assert b"gcs_pages" in node.fetch("http://127.0.0.1:8642/metrics", tokens["view"])
+    for pod in ("station-a", *pods):
+        assert node.terminate(pod, 20) == 0, node.messages(pod)
+
+
 def test_gatherers_scale_as_kubernetes_scales_them(node: Node) -> None:
     """2 → 4 → 1 while it crawls; the highest numbers go first, each with its grace period."""
     web = node.serve(FakeWebSpec.plain(hosts=40, pages=2000, giant_share=0.3, latency_s=0.05))
