@@ -94,6 +94,24 @@ def test_helper_fetches_much_of_a_crawl_and_ends_with_it(start: Start, space: st
         assert each.stderr and re.search(r"off-duty .*pages=[1-9]", each.stderr.read())
 
 
+def test_helpers_that_come_and_go_are_no_reason_to_rebalance(start: Start, space: str, web: FakeWebProcess) -> None:
+    """Two gatherers, and no idle trigger: only helpers, and the rates that change with them, could be a reason."""
+    words = ("--set", "team.idle_urls=1000000", "--set", "team.rebalance_s=0.3", "--log", "info")
+    crawl = start("crawl", web.seeds[0], "-o", "crawl", "-n", "2", "--space", space, *CRAWL, *words)
+    for _ in range(2):
+        passing = start(*helper(space))
+        until(passing, "on-duty")
+        time.sleep(1.0)
+        passing.kill()
+    staying = start(*helper(space))
+    out, err = crawl.communicate(timeout=120)
+    assert crawl.returncode == 0, err
+    assert staying.wait(30) == 0
+    assert json.loads(out)["pages"] == PAGES and json.loads(out)["helpers"] >= 1
+    reasons = set(re.findall(r"planned .*reason=[\"']?(\w+)", err))
+    assert reasons and reasons <= {"first", "join"}, reasons
+
+
 def test_helper_goes_within_seconds_when_it_is_told(
     start: Start, space: str, web: FakeWebProcess, tmp_path: Path
 ) -> None:

@@ -74,3 +74,21 @@ def test_census_shows_its_superpages_in_few_points(tmp_path: Path) -> None:
         assert all(low <= key < high for key, _ in patch.points)
         assert sum(urls for _, urls in patch.points) == pytest.approx(patch.seen)
     frontier.close()
+
+
+def test_census_counts_what_helpers_fetched_as_help_and_not_as_speed(tmp_path: Path) -> None:
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    census = Census("a", frontier, random.Random(0))
+    census.adopt(OWN)
+    while census.step():
+        pass
+    census.queued(frontier.insert([Entry(url(number)) for number in range(4)]))
+    for number in range(4):
+        page = record(number)
+        census.recorded(msgspec.structs.replace(page, helper="h1") if number else page, 0.5)
+    statistics = Statistics.decode(census.encode()[1])
+    assert statistics.helped == {"a": 3}
+    assert sum(work.amount for work in statistics.rates["a"].values()) == 1
+    assert sum(figures.pages for figures in statistics.superpages.values()) == 4
+    assert sum(figures.queued for figures in statistics.superpages.values()) == 0
+    frontier.close()
