@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.queues import kernels
+import gcs.core.queues.kernels as kernels
 from gcs.core.queues.contract import Counts
 from gcs.core.queues.entries import Entries
 from gcs.core.queues.kernels import cells, compiled

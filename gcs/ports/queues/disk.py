@@ -10,10 +10,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import gcs.ports.queues.manifest as manifest
 from gcs.core.queues import Counts, Ids, Keys, Layout, make_paged_queue
 from gcs.core.queues.entries import ENTRY_BYTES
 from gcs.errors import GcsError, StoreError, UsageError
-from gcs.ports.queues import manifest
 from gcs.ports.queues.blockfile import BlockFile, store_error
 from gcs.ports.queues.manifest import Manifest
 

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
+import gcs.roles.station.values as values
 from gcs.core.access import Role
 from gcs.core.treemap import Tile
 from gcs.core.tuples import CrawlState
 from gcs.ports.space import orders
 from gcs.ports.space.port import Space
-from gcs.roles.station import values
 from gcs.roles.station.doorman import CALLER, ROLES, needs
 from gcs.roles.station.lookout import Lookout
 from gcs.roles.station.problems import problem

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import msgspec
 from aiohttp import web
 
+import gcs.roles.station.assets as assets
 from gcs.core.access import Role
 from gcs.ports.space.port import Space
-from gcs.roles.station import assets
 from gcs.roles.station.api import Api
 from gcs.roles.station.description import describe
 from gcs.roles.station.doorman import Doorman, needs, public, secure

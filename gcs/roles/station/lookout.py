@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+import gcs.roles.station.views as views
 from gcs.core.plan import Plan
 from gcs.core.report import Report
 from gcs.core.series import Sample, Series
@@ -17,7 +18,6 @@ from gcs.core.treemap import Point, Tile, tile
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.port import Space
-from gcs.roles.station import views
 from gcs.roles.station.board import Board, read_board
 from gcs.roles.station.values import Errors, History, Links, Pages, Rebalances, Status
 
