@@ -91,6 +91,8 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     noindex: bool = False
     nofollow: bool = False
     source: bool = False
+    #: without its scripts the page says nothing
+    shell: bool = False
     #: base64, for the WARC, where the errand asks for it
     request_head: Annotated[str, Meta(max_length=1 << 16)] = ""
     body: str = ""
@@ -133,6 +135,7 @@ def summary_of(
         outlinks=outlinks,
         noindex=heed and claim.noindex,
         source=claim.source,
+        shell=claim.shell,
         request_head=request_head,
         body=body,
         trusted=trusted,

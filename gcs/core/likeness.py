@@ -1,19 +1,21 @@
-"""Likeness: whether two looks at a page have seen the same page.
+"""Likeness: whether what somebody says of a page is borne out by our own looks at it.
 
-One look is somebody's word, the other our own. Pages change between two looks, and two readers of the same bytes
-differ a little, so both are let pass; what is not: links that are not there, words that the page does not say, links
-and text kept back. Where the bytes were the same, the page is no excuse, and little may differ.
+Where the bytes are the same, so must be what was read in them: no link that is not there, hardly one left out, no text
+that the page does not say. Where they are not, the page may have changed: how much it changes is seen from two looks of
+our own, and twice as much is granted.
 
-Invariant: pure; a look that copies ours is always the same page.
+Invariant: pure; a claim that copies a look of ours is always borne out by it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from itertools import pairwise
 from random import Random
 
-#: share of links, both ways, and of words that may differ: where the bytes are the same, and where they are not
-SAME_LINKS, SAME_WORDS = 0.05, 0.3
-OTHER_LINKS, OTHER_WORDS = 0.4, 0.6
+#: share of the links that may be left out, and of the words that may be other ones: two readers of the same bytes
+LEFT_OUT, UNSAID = 0.05, 0.1
+#: the same, and links that are not there, between two states of what is much the same page
+CHANGED = 0.5
 #: words are compared by so many pieces of so many characters, taken at random from what is claimed
 PIECES, PIECE_CHARS = 64, 12
 #: of a text of so many characters at least this share must be told
@@ -35,33 +37,62 @@ class Look:
     words: str = ""
 
 
-class Likeness(StrEnum):
-    """How alike two looks are."""
-
-    SAME = "same"
-    CHANGED = "changed"  # different bytes, much the same page
-    OTHER = "other"
+def same_bytes(one: Look, other: Look) -> bool:
+    """Whether both saw the same message."""
+    return not one.digests.isdisjoint(other.digests)
 
 
-def compare(claim: Look, own: Look, chance: Random) -> tuple[Likeness, str]:
-    """How alike they are; and, if they are not, what is wrong with the claim."""
-    same_bytes = not claim.digests.isdisjoint(own.digests)
-    links, words = (SAME_LINKS, SAME_WORDS) if same_bytes else (OTHER_LINKS, OTHER_WORDS)
-    made_up, missing = claim.links - own.links, own.links - claim.links
-    if len(made_up) > links * len(claim.links):
-        return Likeness.OTHER, f"{len(made_up)} of {len(claim.links)} links are not on the page"
-    if len(missing) > links * len(own.links):
-        return Likeness.OTHER, f"{len(missing)} of {len(own.links)} links of the page are missing"
-    if (unsaid := _unsaid(claim, own, chance)) > words:
-        return Likeness.OTHER, f"{unsaid:.0%} of the text is not on the page"
-    if len(own.text) >= LONG_CHARS and len(claim.text) < TOLD * len(own.text):
-        return Likeness.OTHER, f"{len(claim.text)} of {len(own.text)} characters of text"
-    return (Likeness.SAME if same_bytes else Likeness.CHANGED), ""
+def misfit(claim: Look, looks: Sequence[Look], chance: Random) -> str:
+    """What our looks do not bear out in a claim; "" if nothing. What differs among them is granted twice."""
+    links_s, words_s = _unrest(looks, chance)
+    there, everywhere = frozenset().union(*(look.links for look in looks)), _common(looks)
+    made_up, missing = claim.links - there, everywhere - claim.links
+    if len(made_up) > 2 * links_s * len(claim.links):
+        return f"{len(made_up)} of {len(claim.links)} links are not on the page"
+    if len(missing) > (LEFT_OUT + 2 * links_s) * len(everywhere):
+        return f"{len(missing)} of {len(everywhere)} links of the page are missing"
+    if (unsaid := _unsaid(claim, looks, chance)) > UNSAID + 2 * words_s:
+        return f"{unsaid:.0%} of the text is not on the page"
+    longest = max(len(look.text) for look in looks)
+    if longest >= LONG_CHARS and len(claim.text) < TOLD * longest:
+        return f"{len(claim.text)} of {longest} characters of text"
+    return ""
 
 
-def _unsaid(claim: Look, own: Look, chance: Random) -> float:
-    """The share of the claimed title and text that the page does not say. White space does not count."""
-    told, page = _squeezed(f"{claim.title} {claim.text}"), _squeezed(f"{own.title} {own.text} {own.words}")
+def resembles(claim: Look, look: Look, chance: Random) -> bool:
+    """Whether the claim could be of another state of the page."""
+    made_up, missing = claim.links - look.links, look.links - claim.links
+    return (
+        len(made_up) <= CHANGED * len(claim.links)
+        and len(missing) <= CHANGED * len(look.links)
+        and _unsaid(claim, [look], chance) <= CHANGED
+    )
+
+
+def is_wild(looks: Sequence[Look], chance: Random) -> bool:
+    """Whether the page is another one at every look."""
+    return max(_unrest(looks, chance)) > CHANGED
+
+
+def _unrest(looks: Sequence[Look], chance: Random) -> tuple[float, float]:
+    """The shares of links and of words that differ from look to look."""
+    links = words = 0.0
+    for one, other in pairwise(looks):
+        union = one.links | other.links
+        links = max(links, len(one.links ^ other.links) / len(union) if union else 0.0)
+        words = max(words, _unsaid(one, [other], chance), _unsaid(other, [one], chance))
+    return links, words
+
+
+def _common(looks: Sequence[Look]) -> frozenset[str]:
+    first, *rest = (look.links for look in looks)
+    return first.intersection(*rest)
+
+
+def _unsaid(claim: Look, looks: Sequence[Look], chance: Random) -> float:
+    """The share of the claimed title and text that no look has seen. White space does not count."""
+    told = _squeezed(f"{claim.title} {claim.text}")
+    page = "\n".join(_squeezed(f"{look.title} {look.text} {look.words}") for look in looks)
     if len(told) <= PIECE_CHARS:
         return 0.0 if told in page else 1.0
     last = len(told) - PIECE_CHARS

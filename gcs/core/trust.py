@@ -2,8 +2,9 @@
 
 What a helper brings through the gateway is held in *lots*, one open at a time for each helper. When a lot is full or
 old it is closed, and only then some of its pages are drawn, at random, for the gatherer to fetch again. If all of them
-are as the helper said, the other pages of the lot are believed; if one is not, none is. A page that looks different is
-looked at twice: if our own two looks differ too, the page changes from look to look, and says nothing of the helper.
+are as the helper said, the other pages of the lot are believed; if one is not, none is. A page of which we saw other
+bytes is looked at twice, because pages change: what our own two looks differ in speaks against nobody, and a page that
+the helper may have seen in another state leaves us unsure, which is no lie, but its lot is not believed.
 
 Invariant: no page is believed unless another page of its lot, which the helper could not foresee, was seen to be true;
 a drawn page is never believed, but fetched. So a helper that always lies has nothing believed, whatever it says. Of one
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Generic, TypeVar
 
-from gcs.core.likeness import Likeness, Look, compare
+from gcs.core.likeness import Look, is_wild, misfit, resembles, same_bytes
 from gcs.errors import SettingsError
 
 T = TypeVar("T")
@@ -57,9 +58,9 @@ class Evidence:
 
     true: int = 0
     false: int = 0
-    #: pages that change from look to look
+    #: pages that may have changed
     unsure: int = 0
-    #: true ones since it began, or since the last false one
+    #: true ones since it began, or since the last one that was not
     row: int = 0
 
 
@@ -70,7 +71,7 @@ class _Held(Generic[T]):
     url: str
     claim: Look
     item: T
-    #: our first look, if it was different
+    #: our first look, if it saw other bytes
     first: Look | None = None
 
 
@@ -95,7 +96,7 @@ class Verdict(Generic[T]):
     believed: tuple[T, ...] = ()
     #: these are not to be stored: fetch them
     refused: tuple[T, ...] = ()
-    #: the page looked at is different: look at it a second time before anything is said
+    #: the page may have changed: look at it a second time before anything is said
     again: bool = False
     #: what was wrong
     lie: str = ""
@@ -114,8 +115,8 @@ class Quarantine(Generic[T]):
         self._closed: list[_Lot[T]] = []
 
     def __len__(self) -> int:
-        """Pages that are held."""
-        return sum(len(lot.held) for lot in (*self._open.values(), *self._closed))
+        """Pages that wait to be believed; not those that are drawn, which are fetched whatever comes of them."""
+        return sum(len(lot.held) for lot in (*self._open.values(), *self._closed)) - len(self._drawn)
 
     def is_drawn(self, url: str) -> bool:
         """Whether our own look at this page is awaited."""
@@ -146,21 +147,21 @@ class Quarantine(Generic[T]):
         """We have looked at a drawn page; None: there is no such page."""
         lot = self._drawn[url]
         held = lot.held[url]
-        likeness, why = (Likeness.OTHER, "there is no such page") if own is None else self._compare(held.claim, own)
-        if likeness is Likeness.OTHER and own is not None and held.first is None:
+        if own and held.first is None and not same_bytes(held.claim, own):
             held.first = own
             return Verdict(lot.helper, again=True)
+        why, is_lie = self._judge(held, own) if own else ("there is no such page", True)
         evidence = self.evidence.setdefault(lot.helper, Evidence())
         self._take(lot, url)
-        if likeness is not Likeness.OTHER:
+        if not why:
             evidence.true += 1
             evidence.row += 1
             return self._end(lot, believe=True) if not lot.drawn else Verdict(lot.helper)
-        if held.first and own and self._compare(held.first, own)[0] is Likeness.OTHER:
+        evidence.row = 0
+        if not is_lie:
             evidence.unsure += 1
             return self._end(lot)
         evidence.false += 1
-        evidence.row = 0
         cut_off = evidence.false >= self._settings.lies
         refused = self.clear(lot.helper) if cut_off else self._end(lot).refused
         return Verdict(lot.helper, refused=tuple(refused), lie=why, cut_off=cut_off)
@@ -214,5 +215,16 @@ class Quarantine(Generic[T]):
             del self._open[lot.helper]
         return Verdict(lot.helper, believed=items) if believe else Verdict(lot.helper, refused=items)
 
-    def _compare(self, claim: Look, own: Look) -> tuple[Likeness, str]:
-        return compare(claim, own, self._chance)
+    def _judge(self, held: _Held[T], own: Look) -> tuple[str, bool]:
+        """What is wrong with the claim, "" if nothing; and whether that is a lie, or may be the page's doing."""
+        claim, chance = held.claim, self._chance
+        if same_bytes(claim, own):
+            return misfit(claim, [own], chance), True
+        assert held.first
+        looks = [held.first, own]
+        if is_wild(looks, chance):
+            return "the page is another one every time", False
+        why = misfit(claim, looks, chance)
+        if not why and same_bytes(*looks):
+            why = "its digest is not the page's"
+        return why, not resembles(claim, own, chance)

@@ -181,3 +181,33 @@ def test_look_that_failed_says_nothing() -> None:
 def test_share_must_be_one(share: float) -> None:
     with pytest.raises(SettingsError, match=r"trust\.share"):
         TrustSettings(share=share)
+
+
+STATES = [Look(frozenset({f"sha1:{n}"}), frozenset(f"l{i}" for i in range(40)) - {f"l{n}"}, "t") for n in range(4)]
+
+
+def verdict(claim: Look, *looks: Look) -> tuple[int, int, int]:
+    """Of one drawn page: true, false, unsure."""
+    trial = Trial(TrustSettings(probation=1))
+    seen = iter(looks)
+    trial.bring(1, tell=lambda _: claim, see=lambda _: next(seen))
+    evidence = trial.quarantine.evidence["anna"]
+    assert next(seen, None) is None
+    return evidence.true, evidence.false, evidence.unsure
+
+
+def test_page_that_changed_is_judged_by_how_much_it_changes() -> None:
+    one, two, three, _ = STATES
+    assert verdict(one, one) == (1, 0, 0)
+    assert verdict(one, two, one) == (1, 0, 0)  # it has two states
+    assert verdict(one, two, three) == (1, 0, 0)  # no two looks are the same, and no more so than ours
+    evil = Look(frozenset({"sha1:x"}), one.links | {f"evil{n}" for n in range(8)}, "t")
+    assert verdict(evil, two, three) == (0, 0, 1)  # too much of a change, but a change it may be
+    assert verdict(evil, two, two) == (0, 0, 1)
+    assert verdict(Look(frozenset({"sha1:x"}), two.links, "t"), two, two) == (
+        0,
+        0,
+        1,
+    )  # other bytes than all others see
+    assert verdict(Look(one.digests, evil.links, "t"), one) == (0, 1, 0)  # of these bytes we know
+    assert verdict(Look(frozenset({"sha1:x"}), frozenset({"evil"}), "t"), two, three) == (0, 1, 0)

@@ -38,7 +38,7 @@ FINAL = {
 #: what a claim says in the words of the summary
 NAMES = (
     *("url", "status", "failure", "http_version", "ip", "started_at", "elapsed_s", "size_bytes", "digest"),
-    *("language", "noindex", "source"),
+    *("language", "noindex", "source", "shell"),
 )
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -4,6 +4,7 @@
                           ├──► untried, or an empty shell ─► dispatcher: queued again
                           └──► page ─► read ─► (texts) ─► recorder
                           └──► no page, or read by a helper ► recorder
+                          └──► read by a stranger ─► scrutiny ─► recorder, or fetched by ourselves
 
 Invariant: every answer is counted in `under_way` from its arrival until the recorder has it, so that nobody takes a
 gatherer for idle whose pages are being read.
@@ -20,6 +21,7 @@ from gcs.ports.reader import Reader, Reading
 from gcs.ports.records.store import Store
 from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.recorder import Recorder
+from gcs.roles.gatherer.scrutiny import Held, Scrutiny
 
 #: answers taken in per turn, so that sockets are served in between
 RESULTS_PER_STEP = 64
@@ -37,6 +39,8 @@ class Answers:
         self.in_texts = 0
         #: asked of every empty shell, whether somebody with a browser will fetch it
         self.is_rendered: Callable[[str], bool] = lambda _: False
+        #: where strangers' pages wait; None where there are no helpers
+        self.scrutiny: Scrutiny | None = None
         #: told of every robots.txt that was had
         self.on_robots: Callable[[RobotsVisit, Response, Robots, float], None] = lambda *_: None
 
@@ -46,9 +50,14 @@ class Answers:
         return len(self._results)
 
     @property
+    def in_reading(self) -> int:
+        """Pages whose text is being read elsewhere, or that are held until they are believed."""
+        return self.in_texts + (0 if self.scrutiny is None else len(self.scrutiny))
+
+    @property
     def under_way(self) -> int:
         """Answers that have no record yet."""
-        return len(self._results) + self.in_texts
+        return len(self._results) + self.in_reading
 
     def arrive(self, result: Result) -> None:
         """The fetch engine's sink."""
@@ -63,16 +72,18 @@ class Answers:
             if type(tag) is PageVisit:
                 retry_after_s = dispatcher.page_ended(tag, result, now)
                 if type(result) is Failure and result.kind is FailureKind.NOT_TRIED:
-                    dispatcher.queue_again(tag)
+                    dispatcher.queue_again(tag.entry)
                 elif type(result) is Response and 200 <= result.status < 300:
-                    self._page(tag, result, dispatcher)
+                    self._page(tag, result, dispatcher, now)
                 else:
+                    if self.scrutiny is not None and self.scrutiny.is_awaited(tag.entry.url):
+                        self.scrutiny.no_page(tag.entry, result)
                     self._recorder.without_page(tag.entry, result, now, retry_after_s)
             elif type(tag) is RobotsVisit:
                 self._robots(tag, result, dispatcher, now)
         while self._read:
             self.in_texts -= 1
-            self._recorder.page(*self._read.popleft())
+            self._record(*self._read.popleft())
 
     def _robots(self, visit: RobotsVisit, result: Result, dispatcher: Dispatcher, now: float) -> None:
         target = None
@@ -83,18 +94,27 @@ class Answers:
         if robots and type(result) is Response:
             self.on_robots(visit, result, robots, now)
 
-    def _page(self, visit: PageVisit, response: Response, dispatcher: Dispatcher) -> None:
+    def _page(self, visit: PageVisit, response: Response, dispatcher: Dispatcher, now: float) -> None:
         entry, reading = visit.entry, visit.reading or self._reader.read(response)
+        if visit.doubted and self.scrutiny is not None:
+            self.scrutiny.hold(Held(entry, response, reading), now)
+            return
         if reading.shell and self.is_rendered(entry.url):
             self._store.fetched(response)
-            dispatcher.queue_again(visit)
+            dispatcher.queue_again(entry)
             return
         if visit.reading or self._texts is None or reading.document.source:
-            self._recorder.page(entry, response, reading)
+            self._record(entry, response, reading)
             return
         self.in_texts += 1
         task = asyncio.ensure_future(self._reader.read_text(response, reading))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
+
+    def _record(self, entry: Entry, response: Response, reading: Reading) -> None:
+        """Unless it is a page that strangers are judged by, and it has to be looked at twice."""
+        scrutiny = self.scrutiny
+        if scrutiny is None or not scrutiny.is_awaited(entry.url) or scrutiny.looked(entry, response, reading):
+            self._recorder.page(entry, response, reading)
 
     def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Future[Reading]") -> None:
         if not done.cancelled():

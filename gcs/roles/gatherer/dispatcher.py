@@ -42,6 +42,8 @@ class PageVisit(msgspec.Struct, frozen=True):
     entry: Entry
     #: what a helper has read in the page
     reading: Reading | None = None
+    #: the helper is a stranger
+    doubted: bool = False
 
 
 class RobotsVisit(msgspec.Struct, frozen=True):
@@ -201,11 +203,11 @@ class Dispatcher:
         self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
         return retry_after_s
 
-    def queue_again(self, visit: PageVisit) -> None:
+    def queue_again(self, entry: Entry) -> None:
         """A visit that has ended has to be made once more, when its host's delay is over."""
-        self.open.discard(visit.entry.url)
-        self._frontier.put_back((visit.entry.url,))
-        self._offer(visit.host.name)
+        self.open.discard(entry.url)
+        self._frontier.put_back((entry.url,))
+        self._offer(host_of(entry.url))
 
     def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:
         """An answer for a robots.txt, `target` where it is a redirect. Returns the rules once they are known.

@@ -10,6 +10,7 @@ Invariant: whatever ends a turn against its will ends the crawl, after everythin
 import asyncio
 import time
 from collections.abc import Callable
+from random import Random
 from typing import TYPE_CHECKING
 
 from gcs.core.page import PageRecord, Response
@@ -29,6 +30,7 @@ from gcs.roles.gatherer.parts import Parts, State
 from gcs.roles.gatherer.pulse import Pulse
 from gcs.roles.gatherer.recorder import Recorder
 from gcs.roles.gatherer.robots import RobotsDesk
+from gcs.roles.gatherer.scrutiny import Held, Scrutiny
 from gcs.settings import Settings
 
 if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
@@ -62,6 +64,10 @@ class Gatherer:
         every_s = settings.frontier.checkpoint_s
         self._checkpoints = Checkpoints(parts, self._recorder, self._intake, self._meter, every_s)
         self._checkpoints.share = self.share
+        if self._lending:
+            scrutiny = self._scrutiny = Scrutiny(settings.trust, Random(), self._lending.cut_off)
+            scrutiny.record, scrutiny.fetch = self._believe, self._fetch_ourselves
+            self._answers.scrutiny, self._lending.on_cut_off = scrutiny, scrutiny.forget
         self._recorder.on_done = self._dispatcher.open.discard
         self._recorder.on_record = self._recorded
         self._answers.on_robots = self._robots_known
@@ -200,7 +206,9 @@ class Gatherer:
         self._intake.links()
         self._check_limits(now)
         if self._lending:
-            self._lending.turn(self.team.epoch if self.team else 0, is_wanted_back=not self._may_start)
+            epoch, is_wanted_back = self.team.epoch if self.team else 0, not self._may_start
+            self._lending.turn(epoch, is_wanted_back)
+            self._scrutiny.turn(now, epoch, is_wanted_back)
         due_at = self._dispatcher.fill(now, self._room())
         # at a shared host milliseconds count: a turn may have taken some
         for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
@@ -213,7 +221,9 @@ class Gatherer:
         elif self._answers.waiting or self._dispatcher.is_drawing or not (self.team or self._renewal.is_done):
             self._pulse.wake()
         else:
-            moments = (due_at, self._dispatcher.next_at, self._checkpoints.due_at(self._dispatcher.has_plenty))
+            checkpoint_at = self._checkpoints.due_at(self._dispatcher.has_plenty)
+            scrutiny_at = self._scrutiny.next_at() if self._lending else None
+            moments = (due_at, self._dispatcher.next_at, checkpoint_at, scrutiny_at)
             self._pulse.sleep(min(at for at in moments if at is not None) - now)
 
     def _sow(self) -> None:
@@ -248,6 +258,14 @@ class Gatherer:
         self._meter.explored.page(self._admission.in_scope(record.outlinks))
         if self.team:
             self.team.recorded(record, elapsed_s)
+
+    def _believe(self, held: Held) -> None:
+        self._recorder.page(held.entry, held.response, held.reading)
+
+    def _fetch_ourselves(self, entry: Entry) -> None:
+        assert self._lending
+        self._lending.keep(entry.url)
+        self._dispatcher.queue_again(entry)
 
     def _robots_known(self, visit: RobotsVisit, response: Response, robots: Robots, now: float) -> None:
         if self.team:
@@ -287,5 +305,5 @@ class Gatherer:
             room = min(room, self._texts.free - own)
         room = self._fetcher.allot(room)
         if limit := self._settings.crawl.max_pages:
-            room = min(room, limit - self.tally.pages - self._fetcher.in_flight - self._answers.in_texts)
+            room = min(room, limit - self.tally.pages - self._fetcher.in_flight - self._answers.in_reading)
         return room

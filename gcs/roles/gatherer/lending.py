@@ -22,11 +22,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gcs.core import helpers
+from gcs.core.access import token_id
 from gcs.core.helpers import HelperSettings, pool
 from gcs.core.page import Failure, FailureKind, Request, Result
 from gcs.core.politeness import Politeness, delay_of
 from gcs.core.template import template
-from gcs.core.tuples import HelperBeat, Means, Member, SummaryTS, UrlTS
+from gcs.core.tuples import Access, CutOff, HelperBeat, Means, Member, SummaryTS, UrlTS
 from gcs.events import Events
 from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
@@ -87,6 +88,9 @@ class Lending:
         self._sink: Callable[[Result], None]
         self._wake: Callable[[], None]
         self._helpers = 0  # of our place, as of the last look
+        self._to_cut: list[CutOff] = []
+        #: told of the helpers that were cut off
+        self.on_cut_off: Callable[[list[str]], None] = lambda _: None
 
     # -- life ------------------------------------------------------------------------------------------
 
@@ -170,6 +174,15 @@ class Lending:
         else:
             self._call_back.clear()
 
+    def keep(self, url: str) -> None:
+        """This URL is not to be lent: we want to look ourselves."""
+        self._untried.add(url)
+
+    def cut_off(self, helper: str, reason: str) -> None:
+        """Nothing is to be taken from this helper any more, by anybody."""
+        events.error("cut_off", helper=helper, reason=reason)
+        self._to_cut.append(CutOff(helper, reason, self._me, self._clock()))
+
     def figures(self) -> dict[str, float]:
         """What the others may know."""
         return {"helpers": self._helpers, "lent": len(self._out)}
@@ -216,6 +229,7 @@ class Lending:
                 if self._call_back.is_set() or not self._shares[means]:
                     await self._fetch_back(self._pools[means])
             self._give_up_old()
+            await self._cut_off()
             try:
                 async with asyncio.timeout(LOOK_S):
                     await self._call_back.wait()
@@ -236,6 +250,15 @@ class Lending:
             if len(taken) < BATCH:
                 return
 
+    async def _cut_off(self) -> None:
+        """Post whom we caught, and take the token away; see whom others caught."""
+        while self._to_cut:
+            note = self._to_cut.pop()
+            await self._space.out(note)
+            await self._space.remove(template(Access, id=token_id(note.helper)))
+        if notes := await self._space.scan(template(CutOff)):
+            self.on_cut_off([note.helper for note in notes])
+
     def _give_up_old(self) -> None:
         """Those that have expired, and one lease ago."""
         before = self._clock() - self._settings.offer_s - self._settings.lease_s - SLACK_S
@@ -251,6 +274,9 @@ class Lending:
             return
         if not summary.status and not summary.failure:
             self._not_tried(summary.id, f"{summary.helper}: {summary.message}")
+            return
+        if not summary.trusted and not 200 <= summary.status < 300:
+            self._not_tried(summary.id, f"{summary.helper} found no page, and is no witness")
             return
         del self._out[summary.id]
         self._sink(result_of(summary, lent.request, lent.means, lent.at, self._clock()))
