@@ -304,15 +304,16 @@ async def test_liar_who_was_honest_at_first_is_caught_and_its_lot_is_fetched(
     async def later(desk: Stranger, summary: SummaryTS) -> None:
         nonlocal count
         count += summary.status == 200
-        await (desk.tell(summary) if count <= 30 else made_up_links(desk, summary))
+        await (desk.tell(summary) if count <= 40 else made_up_links(desk, summary))
 
-    crawl = Crawl(tmp_path, fakeweb, load(None, {}, QUICK | {"trust.share": 0.2, "trust.lies": 1}))
+    trust = {"trust.share": 0.25, "trust.lies": 1, "trust.lot_pages": 4, "fetch.connections": 1}
+    crawl = Crawl(tmp_path, fakeweb, load(None, {}, QUICK | trust))
     records = await crawl.run(later)  # type: ignore[arg-type]
     assert await crawl.cut_off()
     told = [record for record in records.values() if record.helper]
     false = [record for record in told if "http://127.0.0.1:9/evil" in record.outlinks]
     assert told
-    assert len(false) <= 10  # one mixed lot in which only honest pages were drawn
+    assert len(false) <= 3  # one mixed lot in which only honest pages were drawn
     true = {url: fact for url, fact in facts(records).items() if "evil" not in str(fact)}
     assert true == {url: fact for url, fact in truth.items() if url in true}
 
