@@ -6,7 +6,7 @@ from pathlib import Path
 from gcs.cli.control import visit
 from gcs.core.roster import Roster, roster
 from gcs.core.template import template
-from gcs.core.tuples import Control, Leader, Member, PlanPosted
+from gcs.core.tuples import Control, HelperBeat, Leader, Member, PlanPosted
 from gcs.ports.space.port import BOARD, Space
 
 
@@ -33,6 +33,7 @@ async def look(space: Space) -> Roster:
         await space.read(template(Leader)),
         await space.read(template(Control)),
         waiting,
+        await space.scan(template(HelperBeat)),
     )
 
 
@@ -69,6 +70,11 @@ def table(team: Roster) -> str:
     ]
     widths = [max(map(len, column)) for column in zip(head, *rows)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in (head, *rows)]
+    for each in team.help:
+        where = f" at {each.place}" if each.place else ""
+        lines.append(
+            f"helpers{where}: {each.helpers}, {each.connections} pages at once, {each.pages_per_s:,.0f} pages/s"
+        )
     state = "" if team.committed else ", hand-over under way"
     return "\n".join(
         [f"team {team.crawl_state}: epoch {team.epoch}, {team.superpages:,} superpages{state} (* leads)", *lines]

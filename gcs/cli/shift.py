@@ -1,5 +1,7 @@
 """`gcs shift`: night shifts of machines that run a stock `rq worker`."""
 
+import dataclasses
+import re
 from datetime import datetime
 from typing import Any
 
@@ -47,7 +49,7 @@ def list_(rq: str, as_json: bool) -> None:
     """List the shifts."""
     orders, now = ShiftBook(connect(rq), work).orders(), datetime.now()
     if as_json:
-        click.echo(msgspec.json.encode(orders))
+        click.echo(msgspec.json.encode([_shown(order) for order in orders]))
         return
     for order in orders:
         ends_at = order.shift.ends_at(now)
@@ -72,3 +74,10 @@ def cancel(name: str, rq: str) -> None:
 def cron(rq: str) -> None:
     """Ring for the shifts (RQ's cron, which follows the list): let it run on one machine that is always on."""
     Bell(ShiftBook(connect(rq), work), lambda: datetime.now().astimezone()).ring()
+
+
+def _shown(order: Order) -> Order:
+    """Without what is secret: the token, and a password in the URL."""
+    loan = order.loan
+    url = re.sub(r"//[^/@]*@", "//…@", loan.space)
+    return msgspec.structs.replace(order, loan=dataclasses.replace(loan, space=url, token="…" if loan.token else ""))

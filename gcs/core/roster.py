@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from gcs.core.plan import Plan
-from gcs.core.tuples import Control, Leader, Member, PlanPosted
+from gcs.core.tuples import Control, HelperBeat, Leader, Member, PlanPosted
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -28,6 +28,16 @@ class Row(msgspec.Struct, frozen=True):
     settled: bool
 
 
+class Help(msgspec.Struct, frozen=True):
+    """The helpers of one place."""
+
+    place: str
+    helpers: int
+    #: pages that they fetch at once
+    connections: int
+    pages_per_s: float
+
+
 class Roster(msgspec.Struct, frozen=True):
     """The team."""
 
@@ -36,6 +46,7 @@ class Roster(msgspec.Struct, frozen=True):
     superpages: int
     committed: bool
     members: list[Row]
+    help: list[Help] = []
 
 
 def rows(members: Iterable[Member], leader: Leader | None, waiting: Mapping[str, int]) -> list[Row]:
@@ -54,6 +65,7 @@ def roster(
     leader: Leader | None,
     control: Control | None,
     waiting: Mapping[str, int],
+    beats: Iterable[HelperBeat] = (),
 ) -> Roster:
     """The team."""
     return Roster(
@@ -62,7 +74,17 @@ def roster(
         superpages=len(Plan.decode(posted.plan).cuts) if posted else 0,
         committed=bool(posted and posted.committed),
         members=rows(members, leader, waiting),
+        help=_help(list(beats)),
     )
+
+
+def _help(beats: list[HelperBeat]) -> list[Help]:
+    found = []
+    for place in sorted({beat.place for beat in beats}):
+        there = [beat for beat in beats if beat.place == place]
+        connections, pages_per_s = sum(beat.connections for beat in there), sum(beat.pages_per_s for beat in there)
+        found.append(Help(place, len(there), connections, round(pages_per_s, 2)))
+    return found
 
 
 def _row(member: Member, leader: Leader | None, waiting: Mapping[str, int]) -> Row:

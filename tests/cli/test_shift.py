@@ -187,6 +187,11 @@ def test_shift_commands_tell_what_there_is(call: Run, url: str, book: ShiftBook)
     assert hours in call("shift", "list", *common).out
     (listed,) = json.loads(call("shift", "list", *common, "--json").out)
     assert (listed["workers"], listed["loan"]["place"], listed["loan"]["limits"]["cpu"]) == (3, "watson", 0.5)
+    book.add(
+        Order("secret", Loan("redis://me:hush@host", gateway="https://s", token="hush"), parse(hours)), datetime.now()
+    )
+    assert "hush" not in call("shift", "list", *common, "--json").out
+    assert book.cancel("secret")
     assert "no shift" in call("shift", "cancel", "day", *common).err
     assert call("shift", "cancel", "night", *common).code == 0
     assert "plain Redis" in call("shift", "list", "--rq", "redis://127.0.0.1:1").err

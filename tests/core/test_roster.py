@@ -1,8 +1,8 @@
 """The roster: members in the order in which people count."""
 
 from gcs.core.plan import Plan
-from gcs.core.roster import natural, roster
-from gcs.core.tuples import Control, CrawlState, Leader, Member, PlanPosted
+from gcs.core.roster import Help, natural, roster
+from gcs.core.tuples import Control, CrawlState, HelperBeat, Leader, Member, PlanPosted
 
 
 def test_roster_shows_the_team_as_people_sort_it():
@@ -20,3 +20,9 @@ def test_roster_shows_the_team_as_people_sort_it():
 
 def test_natural_order_of_names_that_have_nothing_in_common():
     assert sorted(["b", "10", "9", "a2", "a10", "", "a"], key=natural) == ["", "9", "10", "a", "a2", "a10", "b"]
+
+
+def test_roster_adds_up_the_helpers_of_each_place():
+    beats = [HelperBeat("h1", "watson", connections=4, pages_per_s=1.5), HelperBeat("h2", "watson", connections=2)]
+    team = roster([], None, None, None, {}, [*beats, HelperBeat("h3", connections=1)])
+    assert team.help == [Help("", 1, 1, 0.0), Help("watson", 2, 6, 1.5)]
