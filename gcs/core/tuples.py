@@ -48,6 +48,7 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     url: str
     #: back-link count since the last block that named the URL, or its OPIC cash
     weight: int | float = 1
+    #: `core.ordering.GIFT` where only the weight counts: the sender has named the URL before
     depth: int = 0
     #: the page on which it was found first
     parent: str = ""
@@ -66,6 +67,9 @@ class UrlBlock(Consumed, frozen=True, array_like=True):
 
     epoch: int
     links: list[Link]
+    #: who sent it, by the name of its disk, and its number there: the same if it comes again
+    sender: str = ""
+    serial: int = 0
 
 
 class Queued(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -124,6 +128,9 @@ class HandOver(Consumed, frozen=True, array_like=True):
     #: URLs finished by the former owner: their keys as in the frontier (long ones end in a hash), and marks, one letter
     seen: list[tuple[bytes, str]] = []
     hosts: list[HostState] = []
+    #: as in a UrlBlock
+    sender: str = ""
+    serial: int = 0
 
 
 # -- helpers -----------------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@
 """
 
 from gcs.core.ordering.ledger import Ledger
-from gcs.core.ordering.orders import BFS, ORDERS, Found, Ordering, Scored, listed, redirected
+from gcs.core.ordering.orders import BFS, GIFT, ORDERS, Found, Ordering, Scored, listed, redirected
 from gcs.core.ordering.rank import BEHIND, rank
 
 __all__ = [
     "BEHIND",
     "BFS",
+    "GIFT",
     "ORDERS",
     "Found",
     "Ledger",

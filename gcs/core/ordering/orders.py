@@ -22,6 +22,9 @@ import msgspec
 from gcs.core.ordering.rank import BEHIND, rank
 from gcs.errors import OrderError
 
+#: depth of a link that is no more than a gift: its URL is known to whoever it goes to, as far as the sender knows
+GIFT = -1
+
 
 class Found(msgspec.Struct, frozen=True):
     """What is known of a URL that waits: what a user's score may judge by."""

@@ -31,8 +31,8 @@ and for a gatherer of a team (`exchange`):
     outbox  number                              → destination, tuple   kept until the receiver has committed it
 """
 
-from gcs.ports.frontier.entry import GIFT, Entry, Mark
+from gcs.ports.frontier.entry import Entry, Mark
 from gcs.ports.frontier.glance import Glance, glance
 from gcs.ports.frontier.store import Frontier, FrontierSettings
 
-__all__ = ["GIFT", "Entry", "Frontier", "FrontierSettings", "Glance", "Mark", "glance"]
+__all__ = ["Entry", "Frontier", "FrontierSettings", "Glance", "Mark", "glance"]

@@ -41,9 +41,11 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     #: its back-links or cash (see `core.ordering`); last, so that it can be read and changed at the end of a row
     worth: float = 0.0
 
+    @property
+    def is_seed(self) -> bool:
+        """Whether nobody links to it, as far as we know."""
+        return not self.parent and self.depth == 0
 
-#: depth of an entry that is no more than a gift to a URL which is known, as far as its sender knows
-GIFT = -1
 
 _WORTH = Struct(">d")
 

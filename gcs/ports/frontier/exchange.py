@@ -3,18 +3,28 @@
 The tables live in the frontier's file and transaction, so that a page's mark, the foreign URLs it brought and the block
 in which they leave become durable in one step.
 
+Blocks may arrive twice. That does no harm to URLs, but to what they are worth: so a block has a serial number, and the
+last ones of each sender are kept with the effects of their blocks.
+
 Invariant: a block stays in the outbox until `drop_block`; a held URL stays until `release` hands it to the frontier.
 Numbers of blocks are not used twice while the frontier is open: a late `drop_block` of one that is gone hits no other.
 """
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from gcs.core.ground import Ground
-from gcs.core.sortkey import FIRST_KEY, sort_key
+from gcs.core.ordering import GIFT
+from gcs.core.sortkey import FIRST_KEY
 from gcs.ports.frontier.entry import Entry, decode, encode
-from gcs.ports.frontier.key import short
+from gcs.ports.frontier.key import key_of, short
+
+#: serial numbers of a sender that are remembered: a block that comes again later than that counts twice
+SERIALS_KEPT = 10_000
 
 
 class Exchange:
@@ -22,12 +32,18 @@ class Exchange:
 
     def __init__(self, environment: Any, txn: Callable[[], Any]) -> None:
         self._txn = txn
-        self._sent, self._held, self._outbox = (environment.open_db(name) for name in (b"sent", b"held", b"outbox"))
+        self._sent, self._held, self._outbox, self._serials = (
+            environment.open_db(name) for name in (b"sent", b"held", b"outbox", b"serials")
+        )
         self._last_block = 0
 
     def post(self, key: bytes) -> bool:
         """Note that a foreign URL is being posted; False if it was before (the c-hit table)."""
         return bool(self._txn().put(short(key), b"", overwrite=False, db=self._sent))
+
+    def was_posted(self, key: bytes) -> bool:
+        """Whether a foreign URL was posted."""
+        return self._txn().get(short(key), db=self._sent) is not None
 
     def forget_posts(self, low: bytes, high: bytes, ground: Ground = Ground.TREE) -> None:
         """The range is ours now: what was posted of it no longer matters."""
@@ -39,9 +55,17 @@ class Exchange:
         self._txn().drop(self._sent, delete=False)
 
     def hold(self, entries: Iterable[Entry], instead: bool = False) -> None:
-        """Keep entries of a range that is not complete yet; with `instead`, in place of those that are held."""
+        """Keep entries of a range that is not complete yet; with `instead`, in place of those that are held.
+
+        What either is worth is added up.
+        """
         for entry in entries:
-            self._txn().put(short(sort_key(entry.url)), encode(entry), overwrite=instead, db=self._held)
+            key = key_of(entry.url)
+            if (packed := self._txn().get(key, db=self._held)) is not None:
+                before = decode(packed)
+                kept = entry if instead or before.depth == GIFT else before
+                entry = msgspec.structs.replace(kept, worth=before.worth + entry.worth)
+            self._txn().put(key, encode(entry), db=self._held)
 
     def held(self) -> int:
         """How many entries are held."""
@@ -65,6 +89,28 @@ class Exchange:
         for number, packed in self._txn().cursor(self._outbox):
             to, _, block = packed.partition(b"\x00")
             yield int.from_bytes(number, "big"), to.decode(), block
+
+    def stamp(self) -> tuple[str, int]:
+        """Our name as a sender, another one whenever the disk is, and a number that no other block of ours has."""
+        name = self._txn().get(b"name", db=self._serials)
+        if name is None:
+            name = secrets.token_hex(6).encode()
+            self._txn().put(b"name", name, db=self._serials)
+        number = int.from_bytes(self._txn().get(b"last", db=self._serials) or b"", "big") + 1
+        self._txn().put(b"last", number.to_bytes(8, "big"), db=self._serials)
+        return name.decode(), number
+
+    def is_first(self, kind: str, sender: str, serial: int) -> bool:
+        """Whether a block arrives for the first time. After a crash some come again, and some late."""
+        begin = f"from {sender} {kind} ".encode()
+        if not self._txn().put(begin + serial.to_bytes(8, "big"), b"", overwrite=False, db=self._serials):
+            return False
+        with self._txn().cursor(self._serials) as cursor:
+            old = begin + max(serial - SERIALS_KEPT, 0).to_bytes(8, "big")
+            ok = cursor.set_range(begin)
+            while ok and cursor.key() and cursor.key() < old:
+                ok = cursor.delete()
+        return True
 
     def kept(self) -> int:
         """How many blocks are kept."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 import lmdb
 
-from gcs.core.ordering import BFS, Ledger, Ordering
+from gcs.core.ordering import BFS, GIFT, Ledger, Ordering
 from gcs.core.sortkey import url_of
-from gcs.ports.frontier.entry import GIFT, Entry, Mark, decode, encode, worth_of
+from gcs.ports.frontier.entry import Entry, Mark, decode, encode, worth_of
 from gcs.ports.frontier.exchange import Exchange
 from gcs.ports.frontier.key import ORDER, host_part, is_whole, key_of, short
 from gcs.ports.frontier.moving import Moving
@@ -274,7 +274,8 @@ class Frontier:
         if mark is None and entry.depth != GIFT:
             return False
         self._touch(1)
-        if mark is None or mark[:1] != QUEUED or not self._waiting.credit(key, mark, entry.worth):
+        waits = mark is not None and mark[:1] == QUEUED and not entry.is_seed  # seeds may be told twice
+        if entry.worth and not (waits and self._waiting.credit(key, mark, entry.worth)):
             self.ledger.idle += entry.worth
         return True
 

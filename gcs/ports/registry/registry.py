@@ -21,7 +21,7 @@ from typing import Any
 import lmdb
 import msgspec
 
-from gcs.core.ordering import Found, Ordering
+from gcs.core.ordering import GIFT, Found, Ordering
 from gcs.core.tuples import Link
 from gcs.ports.frontier.opening import lock, open_environment, store_error
 from gcs.ports.registry.node import Node, State, docid
@@ -70,6 +70,8 @@ class Registry:
         for link, domain in links:
             key = docid(link.url)
             row = self._txn.get(key, db=self._nodes)
+            if row is None and link.depth == GIFT:
+                continue  # its URL was never ours: outside of the crawl
             if row is None:
                 new += 1
                 self._put(

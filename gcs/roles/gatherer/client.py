@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from gcs.core.ordering import GIFT
 from gcs.core.page import PageRecord
 from gcs.core.report import Share
 from gcs.core.sortkey import host_name, host_of, sort_key
@@ -130,7 +131,8 @@ class Client:
         for entry in entries:
             known = self._links.get(entry.url)
             weight = (known.weight if known else 0.0) + entry.worth
-            self._links[entry.url] = Link(entry.url, weight, max(entry.depth, 0), entry.parent)
+            found = known if known and entry.depth == GIFT else entry
+            self._links[entry.url] = Link(entry.url, weight, found.depth, found.parent)
         return []
 
     def queued(self, entries: list[Entry]) -> None:

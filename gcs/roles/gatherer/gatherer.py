@@ -137,16 +137,17 @@ class Gatherer:
             await self._texts.close()
         if self._leaving:
             self._leaving.cancel()
+        share: Share | None = None
         try:
             if self._finished.done() and not self._finished.cancelled() and not self._finished.exception():
                 self._checkpoints.make(self._clock())
                 self._store.finish()
-                self.final_share = self.share()
+                share = self.final_share = self.share()
         finally:
             self._store.close()
             self._frontier.close()
             if self.team:
-                await self.team.shutdown(self.final_share)
+                await self.team.shutdown(share)
 
     def leave(self) -> None:
         """Hand everything over to the others, then end."""

@@ -9,6 +9,7 @@ it happens and when it becomes durable is the team's matter.
 Invariant: whatever arrives ends in the frontier, held, or in the outbox.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -21,6 +22,7 @@ from gcs.core.tuples import HandOver, Seeds, UrlBlock
 from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.frontier.key import short
 from gcs.roles.gatherer.census import Census
+from gcs.roles.gatherer.cqueue import CQueue, Tolerance
 from gcs.roles.gatherer.handover import PART_URLS, HandOvers, queued
 from gcs.roles.gatherer.home import Home
 from gcs.roles.gatherer.lookback import LookBack
@@ -29,23 +31,25 @@ from gcs.roles.gatherer.router import Router
 
 #: foreign URLs met lately that are kept in memory
 RECENT_URLS = 60_000
-NOTE = "hand-overs"
+NOTE, C_QUEUE_NOTE = "hand-overs", "c-queue"
 
 
 class Holdings:
     """The ranges of one gatherer."""
 
     def __init__(
-        self, me: str, frontier: Frontier, mail: Mail, block_urls: int, records: Callable[[], Iterator[PageRecord]]
+        self, me: str, frontier: Frontier, mail: Mail, superstep: Tolerance, records: Callable[[], Iterator[PageRecord]]
     ) -> None:
         self._me, self._frontier, self._mail = me, frontier, mail
-        self.router = Router(me, frontier.exchange, block_urls, RECENT_URLS)
+        self._c_queue = CQueue(superstep)
+        self.router = Router(me, frontier, self._c_queue, RECENT_URLS)
         self.census = Census(me, frontier, Random(me))
         self._hand_overs = HandOvers(me, frontier)
         self._look_back = LookBack(me, frontier, records)
         self._home: Home
         #: others', of the last session; filled by step, emptied into the outbox, at the latest by before_commit
         self._revisits: dict[str, list[Entry]] = {}
+        self._clock = time.monotonic
 
     def restore(self, home: Home, plan: Plan | None) -> None:
         """Go on as the last commit left it."""
@@ -53,6 +57,7 @@ class Holdings:
         self.router.traffic = home.traffic
         self._look_back.admit, self._look_back.seeds = home.admission.wanted, lambda: home.admission.seeds
         if plan:
+            self._c_queue.restore(self._frontier.note(C_QUEUE_NOTE))
             self.router.adopt(plan)
             self.census.resume(plan)
             self._know(plan)
@@ -92,15 +97,19 @@ class Holdings:
 
     def accept(self, item: Any, plan: Plan) -> list[Entry]:
         """What a tuple brings for our frontier; the rest of it is sent on."""
+        ledger, worth = self._frontier.ledger, self._frontier.order.seed
         if isinstance(item, Seeds):
-            return self.router.forward([Entry(url) for url in item.urls])
+            ledger.issued += worth * len(item.urls)
+            return self.router.forward([Entry(url, worth=worth) for url in item.urls])
         if isinstance(item, UrlBlock):
             self._home.traffic.received_urls += len(item.links)
-            return self.router.forward([Entry(link.url, link.parent, link.depth, link.depth) for link in item.links])
+            return self.router.forward([self.router.received(link) for link in item.links])
         assert isinstance(item, HandOver)
         if item.epoch < self._home.renewal.epoch:  # of the last session: what was finished then is not now
             item = HandOver(item.epoch, item.low, item.high, False, item.queued)
         got = self._hand_overs.receive(item, plan)
+        ledger.received += sum(each.worth for each in item.queued)
+        ledger.sent += sum(each.worth for _, part in got.onward for each in part.queued)
         self.router.awaited = self._hand_overs.awaited
         self._home.traffic.moved_urls += got.moved
         self.census.received([key for key, _ in item.seen])
@@ -139,10 +148,11 @@ class Holdings:
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""
-        if self.router.has_waiting:
+        if self._c_queue.is_due(self._clock(), self._home.dispatcher.has_plenty):
             self._mail.send(self.router.close_blocks())
         if self._revisits and self.router.plan:
             self._send_revisits(self.router.plan, *self._revisits)
+        self._frontier.set_note(C_QUEUE_NOTE, self._c_queue.encode())
         self._frontier.set_note(NOTE, self._hand_overs.encode())
 
     def _hand_over(self, plan: Plan, now: float) -> None:

@@ -7,7 +7,8 @@ Invariant: whatever is new in the frontier is offered to the window and counted,
 
 import msgspec
 
-from gcs.ports.frontier import GIFT, Entry, Frontier
+from gcs.core.ordering import GIFT
+from gcs.ports.frontier import Entry, Frontier
 from gcs.roles.gatherer.dispatcher import Dispatcher
 from gcs.roles.gatherer.meter import Meter
 from gcs.roles.gatherer.parts import Parts

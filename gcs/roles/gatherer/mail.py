@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
+import msgspec
+
 from gcs.core import codec
 from gcs.core.tally import Traffic
 from gcs.core.tuples import Consumed, HandOver, UrlBlock
@@ -74,11 +76,14 @@ class Mail:
                 self._early.append(taken)
             else:
                 self._in_hand.append(taken)
-                yield taken.item
+                yield self._once(taken.item)
 
     def send(self, items: Iterable[tuple[str, Any]]) -> None:
         """Put these into the outbox; the next commit lets them go."""
         for to, item in items:
+            if isinstance(item, UrlBlock | HandOver):
+                sender, serial = self._exchange.stamp()
+                item = msgspec.structs.replace(item, sender=sender, serial=serial)
             packed = codec.encode(item)
             if isinstance(item, UrlBlock):
                 self.traffic.exchanged_bytes += len(packed)
@@ -117,6 +122,17 @@ class Mail:
         """Nothing is on its way to us or from us, as far as we know."""
         pending = self._in_hand or self._new or self._early or self._returned
         return not pending and self._observer.is_idle and not self._exchange.kept()
+
+    def _once(self, item: Any) -> Any:
+        """The item; but what it is worth counts only the first time."""
+        if not isinstance(item, UrlBlock | HandOver) or not item.sender:
+            return item
+        if self._exchange.is_first(item.name, item.sender, item.serial):
+            return item
+        if isinstance(item, UrlBlock):
+            return msgspec.structs.replace(item, links=[msgspec.structs.replace(link, weight=0) for link in item.links])
+        queued = [msgspec.structs.replace(each, worth=0.0) for each in item.queued]
+        return msgspec.structs.replace(item, queued=queued)
 
     def _take_back(self, number: int, item: Consumed) -> None:
         self._exchange.drop_block(number)

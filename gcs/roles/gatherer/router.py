@@ -3,8 +3,10 @@
     link ─► mine ───────────────► frontier (or held, while its range is on its way to us)
         └─► foreign ─► hot page? ─► posted before? ─► c-queue ─► block per owner (at the next checkpoint)
 
-A foreign URL is posted once (the c-hit table is on disk); hot pages of the plan are never posted, since whoever
+A foreign URL is posted once (the c-hit table is on disk), and again with every superstep only where the order of the
+crawl weighs links: then what was found of it since is sent. Hot pages of the plan are never posted, since whoever
 reported one as hot has posted it. How often each was seen is counted: the leader chooses the hot pages by that.
+In cross-over mode a foreign URL goes behind all of our own.
 
 Invariant: every link given to `route` is returned, held, in the c-queue, or suppressed because its owner has been told.
 """
@@ -12,18 +14,19 @@ Invariant: every link given to `route` is returned, held, in the c-queue, or sup
 from bisect import bisect_right
 from collections.abc import Iterable
 
+import msgspec
+
 from gcs.core.ground import Ground
+from gcs.core.ordering import BEHIND, GIFT
 from gcs.core.plan import ExchangeMode, Plan
 from gcs.core.ranges import Range, contains
 from gcs.core.recent import Recent
 from gcs.core.sortkey import sort_key
 from gcs.core.tally import Traffic
 from gcs.core.tuples import Link, UrlBlock
-from gcs.ports.frontier import Entry
-from gcs.ports.frontier.exchange import Exchange
+from gcs.ports.frontier import Entry, Frontier
+from gcs.roles.gatherer.cqueue import CQueue
 
-#: in cross-over mode a foreign URL goes behind all of our own
-CROSS_OVER_PRIORITY = 1 << 30
 #: URLs whose in-links are counted
 COUNTED_URLS = 10_000
 #: hot-page candidates that are reported
@@ -33,14 +36,13 @@ CANDIDATES = 1_000
 class Router:
     """Routes the links of one gatherer by the plan."""
 
-    def __init__(self, me: str, exchange: Exchange, block_urls: int, recent_urls: int) -> None:
+    def __init__(self, me: str, frontier: Frontier, c_queue: CQueue, recent_urls: int) -> None:
         self._me = me
-        self._exchange = exchange
-        self._block_urls = block_urls
+        self._exchange, self._order, self._ledger = frontier.exchange, frontier.order, frontier.ledger
+        self._c_queue = c_queue
         self._posted = Recent(recent_urls)  # foreign URLs met lately: the part of the c-hit table in memory
         self._counts: dict[str, int] = {}
         self._hot: frozenset[str] = frozenset()
-        self._c_queue: dict[str, dict[str, Link]] = {}  # filled by route; emptied by close_blocks
         self.traffic = Traffic()
         self.plan: Plan | None = None
         #: ranges of ours whose hand-over is not complete
@@ -51,9 +53,7 @@ class Router:
         self.plan = plan
         self._hot = frozenset(url for url in plan.hot_pages if plan.owner_of(sort_key(url)) != self._me)
         self._posted.clear()
-        links = [link for queued in self._c_queue.values() for link in queued.values()]
-        self._c_queue.clear()
-        return self.redirect(links)
+        return self.redirect(self._c_queue.drain())
 
     def redirect(self, links: Iterable[Link]) -> list[Entry]:
         """Links that were on their way under an older plan, posted already: to their new owners; returns ours."""
@@ -62,10 +62,16 @@ class Router:
         for link in links:
             owner = self.plan.owner_of(sort_key(link.url))
             if owner == self._me:
-                ours.append(Entry(link.url, link.parent, link.depth, link.depth))
+                ours.append(self.received(link))
             else:
-                self._c_queue.setdefault(owner, {})[link.url] = link
+                self._c_queue.add(owner, link)
         return ours
+
+    def received(self, link: Link) -> Entry:
+        """What somebody sent us, as an entry."""
+        worth = float(link.weight) if self._order.weighs else 0.0
+        self._ledger.received += worth
+        return Entry(link.url, link.parent, link.depth, link.depth, worth=worth)
 
     def route(self, entries: Iterable[Entry]) -> list[Entry]:
         """The entries that are ours to queue now; the others are on their way. Without a plan, all are ours."""
@@ -93,23 +99,23 @@ class Router:
         Whatever we send on is news to its owner, hot or not: it is us who was told of it.
         """
         assert self.plan is not None
-        foreign: list[Link] = []
         mine: list[Entry] = []
         for entry in entries:
             key = sort_key(entry.url)
-            if self.plan.owner_of(key) == self._me:
+            if (owner := self.plan.owner_of(key)) == self._me:
                 mine.append(entry)
-            elif self._exchange.post(key):
-                foreign.append(Link(entry.url, 1, entry.depth, entry.parent))
-        self.redirect(foreign)
+            elif self._exchange.post(key) or entry.worth:
+                self._send(owner, entry)
         return self.route(mine)
 
     def meet(self, outlinks: list[str]) -> None:
-        """Count the links of a page that need not be posted (again); called before the fresh ones are routed."""
+        """A page was fetched: count its links that need not be posted (again), before the fresh ones are routed."""
+        self._c_queue.fetched()
         hot = self._hot.intersection(outlinks)
         known = self._posted.known(outlinks)
         self.traffic.suppressed_hot += len(hot)
-        self.traffic.suppressed_c_queue += len(known)
+        if not self._order.weighs:
+            self.traffic.suppressed_c_queue += len(known)
         counts = self._counts
         for url in (*hot, *known):
             counts[url] = counts.get(url, 0) + 1
@@ -124,14 +130,9 @@ class Router:
     def close_blocks(self) -> list[tuple[str, UrlBlock]]:
         """Everything in the c-queue as blocks, each with its destination."""
         assert self.plan is not None
-        blocks: list[tuple[str, UrlBlock]] = []
-        for owner, links in self._c_queue.items():
-            waiting = list(links.values())
-            cuts = range(0, len(waiting), self._block_urls)
-            blocks += [(owner, UrlBlock(self.plan.epoch, waiting[cut : cut + self._block_urls])) for cut in cuts]
-            self.traffic.exchanged_urls += len(waiting)
-            self.traffic.named_bytes += sum(len(link.url) for link in waiting)
-        self._c_queue.clear()
+        blocks = self._c_queue.blocks(self.plan.epoch)
+        self.traffic.exchanged_urls += sum(len(block.links) for _, block in blocks)
+        self.traffic.named_bytes += sum(len(link.url) for _, block in blocks for link in block.links)
         return blocks
 
     @property
@@ -140,23 +141,29 @@ class Router:
         return bool(self._c_queue)
 
     def _foreign(self, entry: Entry, key: bytes, owner: str, plan: Plan) -> list[Entry]:
+        """Send an entry to its owner, if it is worth it; returns it where it is for us to fetch all the same."""
         url = entry.url
         if plan.is_finders(key):
             return [entry]
-        if plan.mode is ExchangeMode.FIREWALL:
-            return []
         if plan.mode is ExchangeMode.CROSS_OVER:
-            return [Entry(url, entry.parent, entry.depth, CROSS_OVER_PRIORITY, 0, entry.hops)]
+            return [msgspec.structs.replace(entry, priority=BEHIND)]
         self._posted.fresh((url,))
-        if url in self._hot:
-            return []
-        queued = self._c_queue.setdefault(owner, {})
-        if (waiting := queued.get(url)) is not None:
-            queued[url] = Link(url, waiting.weight + 1, min(waiting.depth, entry.depth), waiting.parent)
-        elif self._exchange.post(key):
-            queued[url] = Link(url, 1, entry.depth, entry.parent)
+        if plan.mode is ExchangeMode.FIREWALL or url in self._hot:
+            self._ledger.idle += entry.worth
+        elif self._c_queue.has(owner, url):
+            self._send(owner, entry)
+        elif entry.depth == GIFT:  # its owner knows the URL if we have posted it; else it is none of the crawl's
+            if self._exchange.was_posted(key):
+                self._send(owner, entry)
+            else:
+                self._ledger.idle += entry.worth
+        elif self._exchange.post(key) or entry.worth:
+            self._send(owner, entry)
         else:
             self.traffic.suppressed_c_queue += 1
-        if not queued:
-            del self._c_queue[owner]
         return []
+
+    def _send(self, owner: str, entry: Entry) -> None:
+        self._ledger.sent += entry.worth
+        weight = entry.worth if self._order.weighs else 1
+        self._c_queue.add(owner, Link(entry.url, weight, entry.depth, entry.parent))

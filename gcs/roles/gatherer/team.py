@@ -30,6 +30,7 @@ from gcs.core.tuples import Statistics as StatisticsPosted
 from gcs.events import Events
 from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.space.port import Space
+from gcs.roles.gatherer.cqueue import Tolerance
 from gcs.roles.gatherer.herald import BULLETIN_TTL_S, Herald, Work
 from gcs.roles.gatherer.holdings import Holdings
 from gcs.roles.gatherer.home import Home
@@ -65,7 +66,7 @@ class Team:
         self.observer = Observer(space, me, self._run, settings, time.monotonic, lambda: self._home.wake())
         self._mail = Mail(frontier.exchange, self.observer)
         self._standing = Standing(me, frontier)
-        self._holdings = Holdings(me, frontier, self._mail, settings.block_urls, records)
+        self._holdings = Holdings(me, frontier, self._mail, Tolerance(urls=settings.block_urls), records)
         self._herald = Herald(me)
         self._home: Home
         self._answered: Announcement | None = None
@@ -206,8 +207,7 @@ class Team:
         """A page of ours is done; its links are about to be admitted."""
         self._holdings.census.recorded(record, elapsed_s)
         self._herald.recorded(record, elapsed_s)
-        if record.outlinks:
-            self._holdings.router.meet(record.outlinks)
+        self._holdings.router.meet(record.outlinks)
 
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
         """The robots.txt of a host that others ask too."""

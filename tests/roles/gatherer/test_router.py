@@ -7,6 +7,7 @@ import pytest
 from gcs.core.plan import Plan
 from gcs.core.sortkey import sort_key
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.roles.gatherer.cqueue import CQueue, Tolerance
 from gcs.roles.gatherer.router import Router
 
 MINE, THEIRS, OTHER = "http://a.example/", "http://b.example/", "http://b.example/other"
@@ -16,7 +17,7 @@ CUT = sort_key(THEIRS)
 @pytest.fixture
 def router(tmp_path: Path):
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    yield Router("a", frontier.exchange, 100, 1000)
+    yield Router("a", frontier, CQueue(Tolerance(urls=100)), 1000)
     frontier.close()
 
 

@@ -11,11 +11,13 @@ import pytest
 
 from gcs.cli import assembly
 from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.core.ordering import ORDERS, Ledger
 from gcs.core.plan import Plan
 from gcs.core.sortkey import LAST_KEY, sort_key
 from gcs.core.template import template
 from gcs.core.tuples import Control, CrawlState, Member, PlanPosted, Seeds
 from gcs.ports.fetch.fakeweb import FakeWeb
+from gcs.ports.frontier import Frontier
 from gcs.ports.records.reading import read_records
 from gcs.ports.space import MemoryBoard, MemorySpace
 from gcs.roles.gatherer import Gatherer, State
@@ -340,3 +342,75 @@ async def die(team: Team, name: str) -> None:
     gatherer._finished.cancel()
     gatherer._checkpoints.make = lambda _: None  # type: ignore[method-assign]
     await asyncio.gather(task, return_exceptions=True)
+
+
+def assert_conserved(team: Team) -> None:
+    """Every unit of cash that was issued is idle, waits somewhere, or is on its way."""
+    total = Ledger()
+    for gatherer in team.gatherers.values():
+        frontier = gatherer._frontier
+        held = frontier.exchange.release(b"", LAST_KEY, 10_000)
+        frontier.exchange.hold(held)
+        waiting = sum(entry.worth for entry in [*frontier.entries(b"", LAST_KEY), *held])
+        assert frontier.ledger.waiting() == pytest.approx(waiting), gatherer.name
+        total += frontier.ledger
+    assert total.issued >= len(team.web.seeds), "one that is told twice is issued twice, and at rest at once"
+    assert total.sent - total.received >= -1e-9
+    assert total.waiting() + total.idle + total.sent - total.received == pytest.approx(total.issued)
+
+
+async def ledgers(team: Team) -> Ledger:
+    """What the gatherers, which have ended, left in their frontiers."""
+    total = Ledger()
+    for name in team.gatherers:
+        frontier = Frontier(team.directory / "state" / name / "frontier", team.settings.frontier, ORDERS["opic"])
+        assert frontier.ledger.waiting() == pytest.approx(0.0, abs=1e-9)
+        total += frontier.ledger
+        frontier.close()
+    return total
+
+
+@pytest.mark.parametrize(("order", "queue"), [("opic", "hosts"), ("opic", "heap"), ("backlink", "heap")])
+async def test_team_sends_what_links_are_worth(tmp_path: Path, order: str, queue: str) -> None:
+    changes = {"crawl__order": order, "frontier__queue": queue, "fetch__connections": 4}
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=12, pages=240, latency_s=0.005), **changes) as team:
+        team.join("a", "b", "c")
+        cuts = [b"", *hosts(team)[1:]]
+        await team.plan({cut: "abc"[at % 3] for at, cut in enumerate(cuts)}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        for pages in (40, 120):
+            await team.until(lambda _, pages=pages: len(team.web.log.hits) > pages)
+            if order == "opic":
+                assert_conserved(team)
+        await team.finish()
+        team.check()
+        if order == "opic":
+            total = await ledgers(team)
+            assert total.issued == pytest.approx(total.idle), "in the end all cash is at rest"
+            assert total.sent == pytest.approx(total.received)
+            assert total.sent > 0.1
+            assert total.spent > len(team.web.seeds), "it went through many hands"
+
+
+async def test_team_keeps_worth_when_ranges_move_and_gatherers_die(tmp_path: Path) -> None:
+    """Blocks and parts come twice after a crash: what they are worth must not."""
+    changes = {"crawl__order": "opic", "frontier__queue": "heap", "fetch__connections": 4}
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=8, pages=300, latency_s=0.01), **changes) as team:
+        team.join("a", "b", "c")
+        cuts = [b"", *hosts(team)[1:]]
+        await team.plan({cut: "abc"[at % 3] for at, cut in enumerate(cuts)}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        for turn, name in enumerate("ab"):
+            before = len(team.web.log.hits)
+            await team.until(lambda _, before=before: len(team.web.log.hits) >= before + 50)
+            await team.plan({cut: "abc"[(at + turn) % 3] for at, cut in enumerate(cuts)})
+            await die(team, name)
+            team.join(name)
+            await team.settled()
+            assert_conserved(team)
+        await team.finish()
+        stored = team.pages()
+        assert sorted(stored) == sorted(survey(team.web.web).pages)
+        total = await ledgers(team)
+        assert total.issued == pytest.approx(total.idle)
+        assert total.sent == pytest.approx(total.received)
