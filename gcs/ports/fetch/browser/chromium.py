@@ -37,7 +37,7 @@ def executable(settings: BrowserSettings) -> str:
     )
     if not found:
         wanted = settings.executable or " or ".join(NAMES)
-        raise UsageError(f"no browser: {wanted} is not on PATH; install Debian's chromium, or name one by --chromium")
+        raise UsageError(f"no browser: {wanted} is not on PATH; install it (Debian: apt-get install chromium)")
     return found
 
 
