@@ -62,3 +62,20 @@ def test_json_is_remembered_and_the_same(folder, tmp_path):
 def test_wrong_wishes_are_explained(words, says):
     done = gcs("study", *words)
     assert done.returncode == 2 and says in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_crawl_is_a_graph_too(tmp_path):
+    assert gcs("demo", "--hosts", "4", "--pages", "40", "-o", tmp_path / "demo").returncode == 0
+    words = ["--graph", tmp_path / "demo", "-k", "2", "--cache", tmp_path / "c", "--json"]
+    found = json.loads(gcs("study", "cho-communication", *words).stdout)
+    assert found["graph"] == "demo" and found["rows"][0]["urls_per_page"] > 0
+
+
+def test_costs_of_ones_own_change_the_scale(folder, tmp_path):
+    costs = tmp_path / "costs.json"
+    costs.write_text('{"page_cpu_s": 0.01}')
+    words = ["study", "scale", "--graph", folder, "-k", "1", "--cache", tmp_path / "c", "--json"]
+    assert json.loads(gcs(*words, "--costs", costs).stdout)["rows"][0]["pages_per_s"] == pytest.approx(100)
+    costs.write_text('{"page_cpus": 1}')
+    wrong = gcs(*words, "--costs", costs)
+    assert wrong.returncode == 2 and "page_cpu_s" in wrong.stderr

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gcs.errors import UsageError
-from gcs.sim.folder import load
+from gcs.sim.folder import from_crawl, load
 from gcs.sim.graph import from_links
 
 
@@ -87,3 +87,29 @@ def test_breadth_first_visits_each_reachable_page_once_by_depth():
     assert list(graph.breadth_first([0])) == [0, 1, 2, 3, 4]
     assert list(graph.breadth_first([4, 1])) == [1, 4, 3, 0, 2]
     assert list(graph.breadth_first([3], more=[5, 3, 0])) == [3, 5, 0, 1, 2, 4]
+
+
+def test_load_remembers_what_it_read(tmp_path):
+    place = folder(tmp_path, edges=EDGES, urls=URLS, pages="site_id\tbytes\n0\t10\n0\t20\n1\t30\n2\t40\n")
+    first, again = (load(place, cache=tmp_path / "cache") for _ in range(2))
+    assert first.digest == again.digest and len(list((tmp_path / "cache").iterdir())) == 1
+    assert again.targets.tolist() == first.targets.tolist() and list(again.urls) == list(first.urls)
+    assert isinstance(again.targets, np.memmap)
+    folder(tmp_path, edges="0 1\n")
+    assert load(place, cache=tmp_path / "cache").links == 1
+
+
+def test_from_crawl_keeps_links_between_stored_pages():
+    pages = [("http://a/", 10, ["http://b/", "http://gone/"]), ("http://b/", 20, []), ("http://a/", 99, ["http://a/"])]
+    graph = from_crawl("crawl", pages)
+    assert (graph.pages, graph.links) == (2, 1) and graph.outlinks(0).tolist() == [1]
+    assert graph.sizes_bytes.tolist() == [10, 20] and graph.sites.tolist() == [0, 1] and graph.digest
+
+
+def test_links_of_and_batches_are_the_links_page_by_page():
+    graph = from_links("g", np.array([0, 0, 1, 2, 2, 4]), np.array([1, 2, 3, 3, 4, 0]), 6)
+    pages = np.array([2, 0, 5, 4])
+    counts, targets = graph.links_of(pages)
+    assert counts.tolist() == [2, 2, 0, 1] and targets.tolist() == [3, 4, 1, 2, 0]
+    parts = list(graph.batches(pages, links=2))
+    assert np.concatenate(parts).tolist() == pages.tolist() and len(parts) > 1
