@@ -109,7 +109,7 @@ def test_helpers_that_come_and_go_are_no_reason_to_rebalance(start: Start, space
     assert staying.wait(30) == 0
     assert json.loads(out)["pages"] == PAGES and json.loads(out)["helpers"] >= 1
     reasons = set(re.findall(r"planned .*reason=[\"']?(\w+)", err))
-    assert reasons and reasons <= {"first", "join"}, reasons
+    assert reasons and reasons <= {"first", "session", "join"}, reasons
 
 
 def test_helper_goes_within_seconds_when_it_is_told(
