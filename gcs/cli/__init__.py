@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": ("gcs.cli.demo", "Crawl a small web that ships with GCS, and print the report."),
     "crawl": ("gcs.cli.crawl", "Crawl from seeds on this machine; run again on the same DIR to resume."),
     "plan": ("gcs.cli.plan", "Plan the next session from the last one; says what each choice would cost."),
+    "schedule": ("gcs.cli.schedule", "Crawl the next session at certain times, by RQ's cron and a worker."),
     "gatherer": ("gcs.cli.gatherer", "Join a crawl with this machine; SIGTERM hands over and leaves."),
     "seed-server": ("gcs.cli.seedserver", "Keep the URLs of a crawl and hand them out to gatherers (WEB-SAILOR)."),
     "helper": ("gcs.cli.helper", "Lend this machine to a crawl; it keeps nothing on disk."),

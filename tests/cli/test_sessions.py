@@ -1,6 +1,8 @@
 """Sessions of a team, one after the other in one directory, each coordinated in another way."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
+from gcs.ports.space import EmbeddedServer
 
 Run = Callable[..., object]
 QUICK = ("--allow-private", "--delay", "0", "--scope", "any", "--summary", "links", "--json")
@@ -68,6 +71,25 @@ def test_sessions_of_a_team_find_every_change_whoever_owns_what(gcs: Run, tmp_pa
 def test_a_session_that_cannot_be_says_why(gcs: Run, arguments: list[str], message: str) -> None:
     done = gcs("crawl", "http://127.0.0.1:9/", "-o", "out", *arguments)
     assert done.code == 2 and message in done.err
+
+
+def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
+    gcs: Run, start: Callable[..., subprocess.Popen[str]], tmp_path: Path, environment: dict[str, str]
+) -> None:
+    server = EmbeddedServer(tmp_path / "rq")
+    url = server.start()
+    try:
+        with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=20, validators=True)) as web:
+            crawl(gcs, *web.seeds)
+            assert "when?" in gcs("schedule", "out", "--rq", url).err
+            bell = start("schedule", "out", "--rq", url, "--every", "1")
+            worker = [str(Path(sys.executable).parent / "rq"), "worker", "gcs-sessions", "--url", url]
+            subprocess.run([*worker, "--max-jobs", "1"], cwd=tmp_path, env=environment, timeout=60, check=True)
+            bell.terminate()
+    finally:
+        server.stop()
+    report = json.loads((tmp_path / "out" / "sessions" / "0002.json").read_bytes())
+    assert (report["session"], report["state"], report["same"]) == (2, "done", 20)
 
 
 def test_plan_prints_what_each_choice_costs(gcs: Run, tmp_path: Path) -> None:

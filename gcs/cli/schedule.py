@@ -1,0 +1,52 @@
+"""`gcs schedule`: periodic crawling. RQ's cron rings, and an `rq worker` beside the directory crawls a session."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from gcs.cli import sessions
+from gcs.cli.shift import rq_option
+from gcs.errors import UsageError
+from gcs.ports.shifts import connect
+
+#: how a session ends that was crawled, or stopped by a limit of the user's
+DONE, LIMIT = 0, 3
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, resolve_path=True), default=Path("crawl"), metavar="[DIR]")
+@rq_option
+@click.option("--cron", "expression", metavar="EXPR", help='When: five fields, such as "0 3 * * *" for three at night.')
+@click.option("--every", "every_s", type=click.IntRange(min=1), metavar="S", help="Or: seconds between two sessions.")
+@click.option("--queue", default="gcs-sessions", show_default=True, help="RQ queue of the worker.")
+@click.option("-n", "--gatherers", type=click.IntRange(min=1), default=1, show_default=True, help="As in gcs crawl.")
+def schedule(directory: Path, rq: str, expression: str | None, every_s: int | None, queue: str, gatherers: int) -> None:
+    """Crawl the next session of DIR again and again; runs until stopped. `rq worker gcs-sessions` does the work."""
+    if (expression is None) == (every_s is None):
+        raise UsageError('when? give either --cron "0 3 * * *" or --every SECONDS')
+    if not sessions.current(directory):
+        raise UsageError(f"{directory}: there is no crawl here to go on from; begin it with gcs crawl -o {directory}")
+    from rq.cron import CronScheduler  # slow to load, and nobody else needs it
+
+    bell = CronScheduler(connect(rq))
+    when = {"cron": expression} if expression else {"interval": every_s}
+    try:
+        bell.register(next_session, queue, args=(str(directory), gatherers), job_timeout=-1, **when)
+    except ValueError as error:
+        raise UsageError(f"--cron {expression!r} is no time: {error}") from None
+    click.echo(f"{directory}: the next session {expression or f'every {every_s} s'}, by `rq worker {queue}`")
+    bell.start()  # type: ignore[no-untyped-call]
+
+
+def next_session(directory: str, gatherers: int = 1) -> int:
+    """The job of the worker: one session, to its end. A session under way is not begun anew, but gone on with."""
+    command = [sys.executable, "-m", "gcs", "crawl", "-o", directory, "-n", str(gatherers), "--json"]
+    before = sessions.reports(Path(directory)).get(sessions.current(Path(directory)))
+    if before is not None and before.state in ("done", "limit"):
+        command.append("--next")
+    code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+    if code not in (DONE, LIMIT):
+        raise RuntimeError(f"gcs crawl ended with code {code}")
+    return sessions.current(Path(directory))
