@@ -158,12 +158,14 @@ class Holdings:
     def _hand_over(self, plan: Plan, now: float) -> None:
         dispatcher, room = self._home.dispatcher, self._mail.room_for_parts
         was_leaving = self._hand_overs.is_leaving
-        parts = self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now))
+        parts = list(self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
         self._mail.send(parts)
         if self._hand_overs.is_leaving and room > 0:
             self._home.wake()
-        elif was_leaving and not self._hand_overs.is_leaving:
-            dispatcher.put_back()  # the window was filled while some of the frontier was no longer ours
+        elif was_leaving or any(part.queued for _, part in parts):
+            # the window was filled while some of the frontier was no longer ours; or it holds what was in flight, had to
+            # be asked for again, and has left just now
+            dispatcher.put_back()
 
     def _know(self, plan: Plan) -> None:
         """What looking through records, and through the frontier, has to know of the plan."""
