@@ -163,8 +163,8 @@ class Holdings:
         if self._hand_overs.is_leaving and room > 0:
             self._home.wake()
         elif was_leaving or any(part.queued for _, part in parts):
-            # the window was filled while some of the frontier was no longer ours; or it holds what was in flight, had to
-            # be asked for again, and has left just now
+            # the window was filled while some of the frontier was no longer ours; or it holds what was in flight, had
+            # to be asked for again, and has left just now
             dispatcher.put_back()
 
     def _know(self, plan: Plan) -> None:
