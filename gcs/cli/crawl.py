@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gcs import events
-from gcs.cli import assembly, options, sessions
+from gcs.cli import assembly, options, sessions, superstep
 from gcs.cli.memory import Memory
 from gcs.cli.output import finish, save_report
 from gcs.cli.run import run_crawl
@@ -101,8 +101,9 @@ def crawl(
         if gatherers > 1 or url or station or settings.team.coordination == "seed-server" or _was_team(output):
             team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
             blueprint = _blueprint(output, settings, session, gatherers, plan)
+            heeding = superstep.heed(output, settings, gatherers)
             crew = team.Crew(
-                output, settings, seeds, gatherers, url, log_level, listen if station else None, session, blueprint
+                output, heeding, seeds, gatherers, url, log_level, listen if station else None, session, blueprint
             )
             memory.write(output, seeds, settings)
             sessions.begin(output, session)

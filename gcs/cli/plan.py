@@ -6,10 +6,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs.cli import sessions
+from gcs.cli import sessions, superstep
+from gcs.cli.superstep import Foretold
 from gcs.core.blueprint import MODELS, Wish, draw
 from gcs.core.crawled import Crawled
 from gcs.core.forecast import Forecast, forecast
+from gcs.core.ordering.superstep import predict, replay_of
 from gcs.core.team import TeamSettings
 from gcs.ports.records.graph import read_graph
 
@@ -30,6 +32,7 @@ class Planned(msgspec.Struct, frozen=True):
     file: str
     seconds: float
     choices: list[Forecast]
+    superstep: Foretold
 
 
 @click.command()
@@ -72,8 +75,13 @@ def plan(
     others = [Wish(other, parts, tolerance, hot_pages) for other in _compared(compare, data) if other != model]
     choices = [forecast(data, blueprint), *(forecast(data, draw(data, other)) for other in others)]
     session = data.session
+    step = predict(replay_of(session.sources, session.targets, blueprint.owners_of(data)))
+    foretold = Foretold(parts, step.pages, step.messages, step.error)
+    superstep.write(directory, foretold)
     seconds = round(time.monotonic() - started_at, 2)
-    planned = Planned(number, session.pages, data.hosts, len(session.sources), model, str(file), seconds, choices)
+    planned = Planned(
+        number, session.pages, data.hosts, len(session.sources), model, str(file), seconds, choices, foretold
+    )
     click.echo(msgspec.json.encode(planned) if as_json else _table(planned))
 
 
@@ -106,12 +114,13 @@ def _table(planned: Planned) -> str:
         )
         for line in (head, *rows)
     ]
-    k = planned.choices[0].parts
+    k, step = planned.choices[0].parts, planned.superstep
     return "\n".join(
         [
             f"{planned.pages:,} pages of {planned.hosts:,} hosts, {planned.links:,} links; "
             f"session {planned.session} for {k} gatherers ({planned.seconds:.1f} s)",
             *lines,
+            f"superstep: {step.pages:,} pages, or {step.urls:,} URLs for one gatherer ({step.error:.1%} come late)",
             f"* is the plan, in {planned.file}; gcs crawl --next -n {k} takes it",
         ]
     )

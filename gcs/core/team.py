@@ -28,8 +28,13 @@ class TeamSettings:
     partition: Literal["greedy", "links"] = "greedy"
     #: URLs of large in-degree that everybody knows and nobody posts; 0 for none
     hot_pages: int = 1_000
-    #: URLs in one block
-    block_urls: int = 1_000
+    #: pages that a gatherer fetches before it sends the others what it has found of theirs; 0 for as many as the last
+    #: session foretells (gcs plan), or else for none: with every checkpoint
+    superstep_pages: int = 0
+    #: URLs for one gatherer that may wait for that, and the most in one block; 0 as above, or 1,000
+    block_urls: int = 0
+    #: seconds that they may wait
+    block_s: float = 2.0
     #: seconds between two rebalances, at least; doubled after each one that was not forced, up to 16 times this
     rebalance_s: float = 2.0
     #: rebalance when a gatherer has less than this share of the mean remaining work …
@@ -42,3 +47,8 @@ class TeamSettings:
     trigger: str = ""
     #: seconds after which the range of a gatherer whose disk cannot be reached is found again through the others' links
     recover_s: float = 60.0
+
+    @property
+    def urls_per_block(self) -> int:
+        """The most URLs in one block."""
+        return self.block_urls or 1_000

@@ -102,4 +102,8 @@ def test_plan_prints_what_each_choice_costs(gcs: Run, tmp_path: Path) -> None:
     assert rows["metis-site"]["exchanged_bytes"] < rows["url-hash"]["exchanged_bytes"] / 2
     assert rows["metis-site"]["imbalance_pages"] < 0.06
     assert Path(tmp_path / planned["file"]).exists()
+    foretold = json.loads((tmp_path / "out" / "state" / "superstep.json").read_text())
+    assert foretold == planned["superstep"]
+    assert foretold["gatherers"] == 2
+    assert 1 <= foretold["pages"] <= 120
     assert "* metis-site" in gcs("plan", "out", "-k", "2", "--compare", "none").out

@@ -16,8 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gcs.core.pagerank import pagerank
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Ids = NDArray[np.int32] | NDArray[np.int64]
 
 #: the error that the paper allows
 BOUND = 0.05
@@ -93,6 +96,15 @@ class Replay:
                 return np.array(ends, np.int64)
             ends.append(end)
             at = [int(np.searchsorted(mail, end)) for mail in self._mail]
+
+
+def replay_of(sources: Ids, targets: Ids, owners: Ints) -> Replay:
+    """A session by PageRank, from its links in any order and the owner of each page."""
+    order = np.argsort(sources, kind="stable")
+    offsets = np.zeros(len(owners) + 1, np.int64)
+    np.cumsum(np.bincount(sources, minlength=len(owners)), out=offsets[1:])
+    found = targets[order]
+    return Replay(offsets, found, owners, pagerank(offsets, found, tolerance=1e-6))
 
 
 def predict(replay: Replay, bound: float = BOUND) -> Superstep:

@@ -162,7 +162,7 @@ class Client:
         self._mail.committed()
 
     def _blocks(self) -> Iterator[Finds]:
-        size, links = self._settings.block_urls, list(self._links.values())
+        size, links = self._settings.urls_per_block, list(self._links.values())
         for at in range(0, max(len(links), len(self._done)), size):
             done = self._done[at : at + size]
             hosts = {host_name(host_of(sort_key(url))) for url in done}

@@ -12,10 +12,12 @@ Invariant: at every commit its URLs are in the frontier's notes or in blocks of 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 import msgspec
 
 from gcs.core.ordering import GIFT
+from gcs.core.team import TeamSettings
 from gcs.core.tuples import Link, UrlBlock
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -30,7 +32,12 @@ class Tolerance:
     pages: int = 0
     #: β: URLs for one owner, which are also the most in one block
     urls: int = 1_000
-    seconds: float = 5.0
+    seconds: float = 2.0
+
+    @classmethod
+    def of(cls, settings: TeamSettings) -> Self:
+        """As the settings say."""
+        return cls(settings.superstep_pages, settings.urls_per_block, settings.block_s)
 
 
 class CQueue:

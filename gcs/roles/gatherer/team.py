@@ -66,7 +66,7 @@ class Team:
         self.observer = Observer(space, me, self._run, settings, time.monotonic, lambda: self._home.wake())
         self._mail = Mail(frontier.exchange, self.observer)
         self._standing = Standing(me, frontier)
-        self._holdings = Holdings(me, frontier, self._mail, Tolerance(urls=settings.block_urls), records)
+        self._holdings = Holdings(me, frontier, self._mail, Tolerance.of(settings), records)
         self._herald = Herald(me)
         self._home: Home
         self._answered: Announcement | None = None
