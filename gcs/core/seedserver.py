@@ -28,12 +28,15 @@ class SeedServerSettings:
     domain: Literal["top", "host"] = "top"
     #: domain sets by hand, the words of each one: the first goes to the client that comes first; the rest is shared out
     dsets: tuple[str, ...] = ()
-    #: connections of a client: when it comes, at least, and at most
+    #: connections of a client when it comes
     connections: int = 8
+    #: connections of a client that was told to slow down, at least
     least_connections: int = 2
+    #: connections of a client that was told to hurry up, at most
     most_connections: int = 64
-    #: "slow down" below so many seeds held for each connection of a client, "hurry up" above so many
+    #: "slow down" below so many seeds held for each connection of a client
     slow_below: float = 1.0
+    #: "hurry up" above so many seeds held for each connection of a client
     hurry_above: float = 8.0
     #: seeds in a client's hands for each of its connections
     ahead: int = 4
