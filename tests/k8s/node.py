@@ -124,7 +124,7 @@ class Node:
             words = ["nsenter", "-t", str(self._processes[pod].pid), "-m", "-r", *container[which]["exec"]["command"]]
         own = {each["name"]: self._value(each, pod) for each in container.get("env", [])}
         inside = ["ip", "netns", "exec", self._space, *words]
-        return subprocess.run(inside, env=os.environ | own, capture_output=True, timeout=30).returncode == 0
+        return subprocess.run(inside, env=os.environ | own, capture_output=True, timeout=60).returncode == 0
 
     def wait(self, pod: str, timeout_s: float) -> int:
         """Wait for a pod to end; its exit code."""
@@ -178,7 +178,7 @@ class Node:
     def fetch(self, url: str, token: str) -> bytes:
         """GET something of the station."""
         words = ["ip", "netns", "exec", self._space, sys.executable, "-c", READ, url, token]
-        return subprocess.run(words, check=True, capture_output=True, timeout=30).stdout
+        return subprocess.run(words, check=True, capture_output=True, timeout=60).stdout
 
     # -- the end ---------------------------------------------------------------------------------------
 

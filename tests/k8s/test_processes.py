@@ -77,7 +77,7 @@ def has_stored(node: Node, pod: str) -> bool:
 
 def check(node: Node, web: Web, pods: list[str]) -> dict:
     """The job's report says done, and the disks hold every page once."""
-    assert node.wait("crawl", 120) == 0, node.messages("crawl")
+    assert node.wait("crawl", 180) == 0, node.messages("crawl")
     report = json.loads(node.output("crawl"))
     stored = Counter(r.url for pod in pods for r in read_records(node.disk(pod)) if r.is_page)
     assert set(stored) == survey(web).pages
@@ -98,13 +98,13 @@ def test_manifests_run_a_crawl_to_its_end(node: Node) -> None:
     node.start("Deployment", "helper", "helper-a", {}, "--allow-private")
     report = check(node, web, pods)
     assert report["helpers"] == 1
-    assert node.wait("helper-a", 30) == 0, node.messages("helper-a")
+    assert node.wait("helper-a", 90) == 0, node.messages("helper-a")
     assert all(node.runs(pod) for pod in [*pods, "station-a", "redis-0"]), "they wait for the next crawl"
     assert node.probe("StatefulSet", "gatherer", "gatherer-0", "livenessProbe")
     tokens = node.secrets["gcs-tokens"]
     assert b"gcs_pages" in node.fetch("http://127.0.0.1:8642/metrics", tokens["view"])
     for pod in ("station-a", *pods):
-        assert node.terminate(pod, 20) == 0, node.messages(pod)
+        assert node.terminate(pod, 60) == 0, node.messages(pod)
 
 
 def test_gatherers_scale_as_kubernetes_scales_them(node: Node) -> None:
