@@ -4,15 +4,13 @@ It holds the tally and the evidence for the explored fraction, both kept in the 
 checkpoint, and measures time, CPU and memory. It decides nothing.
 """
 
-import os
-import resource
-
 import msgspec
 
 from gcs.core.estimate import Evidence, Explored
 from gcs.core.report import Share
 from gcs.core.tally import Tally
 from gcs.ports.frontier import Frontier
+from gcs.ports.usage import cpu_s, peak_rss_mb
 
 #: seconds over which the rates of a heartbeat are measured
 FIGURES_S = 5.0
@@ -29,12 +27,12 @@ class Meter:
         self.explored = Explored(msgspec.msgpack.decode(evidence, type=Evidence) if evidence else None)
         self._started_at = self._turn_at = now
         self._rates_since = (now, self.tally.pages, self.tally.busy_s)
-        self._before_s, self._before_cpu_s = self.tally.seconds, self.tally.cpu_s - _cpu_s()
+        self._before_s, self._before_cpu_s = self.tally.seconds, self.tally.cpu_s - cpu_s()
 
     def begin_again(self) -> None:
         """Count from nothing: a recrawl begins."""
         self.tally.clear()
-        self._before_s, self._before_cpu_s = 0.0, -_cpu_s()
+        self._before_s, self._before_cpu_s = 0.0, -cpu_s()
         self.explored = Explored()
 
     def running_s(self, now: float) -> float:
@@ -51,8 +49,8 @@ class Meter:
         """This gatherer's part of the report."""
         tally = self.tally
         tally.seconds = self._before_s + now - self._started_at
-        tally.cpu_s = self._before_cpu_s + _cpu_s()
-        tally.peak_rss_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        tally.cpu_s = self._before_cpu_s + cpu_s()
+        tally.peak_rss_mb = peak_rss_mb()
         known, queued = self._frontier.known(), self._frontier.queued()
         fraction = 1.0 if known and not queued else self.explored.fraction()
         busy = min(tally.busy_s / tally.seconds, 1.0) if tally.seconds else 0.0
@@ -84,8 +82,3 @@ class Meter:
         self._frontier.set_note("tally", self.tally.encode())
         self._frontier.set_note("explored", msgspec.msgpack.encode(self.explored.evidence))
         self._frontier.set_note("share", msgspec.msgpack.encode(share))
-
-
-def _cpu_s() -> float:
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system

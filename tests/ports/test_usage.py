@@ -1,0 +1,28 @@
+"""What a process says of its own use of the machine."""
+
+import subprocess
+import sys
+
+from gcs.ports.usage import cpu_s, peak_rss_mb
+
+CHILD = "from gcs.ports.usage import peak_rss_mb; print(peak_rss_mb())"
+
+
+def test_peak_is_the_largest_memory_held() -> None:
+    ballast = bytearray(b"x") * 200_000_000
+    assert peak_rss_mb() > 190
+    del ballast
+    assert peak_rss_mb() > 190  # a peak stays
+
+
+def test_peak_of_a_child_is_not_that_of_its_parent() -> None:
+    ballast = bytearray(b"x") * 300_000_000
+    done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=True)
+    assert len(ballast) == 300_000_000
+    assert 1 < float(done.stdout) < 150
+
+
+def test_cpu_counts_children_that_ended() -> None:
+    before = cpu_s()
+    subprocess.run([sys.executable, "-c", "sum(range(3_000_000))"], check=True)
+    assert cpu_s() > before
