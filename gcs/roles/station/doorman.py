@@ -12,6 +12,7 @@ A handler says what it needs (`needs(Role.VIEW)`, or `public`); one that says no
 Invariant: no handler runs for a request that was not let in. It must not know what the handlers do.
 """
 
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
@@ -21,6 +22,7 @@ from aiohttp import web
 
 from gcs.core.access import ALLOWS, Role, allowed, holder
 from gcs.core.tuples import Access
+from gcs.errors import SpaceError
 from gcs.roles.station.problems import problem
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -33,6 +35,8 @@ CALLER = web.RequestKey("caller", str)
 #: what the caller may do
 ROLES = web.RequestKey("roles", frozenset[Role])
 
+#: seconds between two looks for a token that is not known
+AGAIN_S = 0.2
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: what every answer says: nothing from elsewhere, in no frame, no guessing of types
 HEADERS = {
@@ -63,8 +67,16 @@ public = needs(None)
 class Doorman:
     """Lets requests in, or not."""
 
-    def __init__(self, host: str, *, keys: Iterable[Access] = (), names: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        host: str,
+        *,
+        keys: Iterable[Access] = (),
+        names: Iterable[str] = (),
+        posted: Callable[[], Awaitable[Iterable[Access]]] | None = None,
+    ) -> None:
         self.on_loopback = is_loopback(host)
+        self._posted, self._looked_at = posted, -AGAIN_S
         self._names = frozenset(name.lower() for name in names)
         self._own_keys = tuple(keys)
         self._keys = self._own_keys
@@ -81,9 +93,19 @@ class Doorman:
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """The middleware."""
+        if self._caller(request)[1] is None:
+            await self._look_again()
         if refusal := self._refusal(request):
             return refusal
         return await handler(request)
+
+    async def _look_again(self) -> None:
+        """Before a token is called wrong: it may have been made just now. Who guesses tokens costs us little by it."""
+        if self._posted is None or time.monotonic() < self._looked_at + AGAIN_S:
+            return
+        self._looked_at = time.monotonic()
+        with contextlib.suppress(SpaceError):
+            self.update(await self._posted())
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         if not self._is_known_host(request):

@@ -45,6 +45,8 @@ TEND_S = 0.5
 BEAT_TTL_S = 5.0
 #: bytes of a request that is not a put, and of a put beside the body that it may carry
 SMALL_BYTES, PUT_BYTES = 64 << 10, 8 << 20
+#: seconds without a word after which a helper is taken to be gone, and between two looks at who is left at the end
+SILENT_S, FAREWELL_S = 3.0, 0.1
 
 events = Events("gateway")
 
@@ -103,6 +105,13 @@ class Gateway:
                 self._cut_off[note.helper] = note.reason
                 await self._let_go(note.helper)
         await self._read_charter()
+
+    async def farewell(self) -> None:
+        """Stay, if the crawl is over, until the helpers have heard so and said goodbye; not for one that is silent."""
+        while await self._is_over():
+            if all(self._clock() - helper.heard_at > SILENT_S for helper in self._helpers.values()):
+                return
+            await asyncio.sleep(FAREWELL_S)
 
     # -- the door --------------------------------------------------------------------------------------
 
@@ -165,6 +174,7 @@ class Gateway:
         found = self._helpers.get(name)
         if found is None:
             found = self._helpers[name] = Helper(name, key.place, key.trusted, time.time())
+        found.heard_at = self._clock()
         return found
 
     # -- verbs -----------------------------------------------------------------------------------------
@@ -250,9 +260,7 @@ class Gateway:
         able = min(beat.connections, int(helper.quota))
         figures = (helper.pages, helper.bytes, beat.pages_per_s, helper.since)
         await self._space.out(HelperBeat(helper.name, helper.place, helper.means, able, *figures), ttl_s=BEAT_TTL_S)
-        control = await self._space.read(template(Control))
-        is_over = control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING)
-        return Standing(list(helper.held), is_over)
+        return Standing(list(helper.held), await self._is_over())
 
     async def _bye(self, helper: Helper, body: bytes) -> Answer:
         msgspec.json.decode(body, type=Ids)
@@ -269,6 +277,10 @@ class Gateway:
         if lease or errand in helper.past:
             raise RefusedError(409, "this errand is yours no longer: it was put before, or its lease has ended")
         raise RefusedError(409, "this errand is not on your lease", strike=True)
+
+    async def _is_over(self) -> bool:
+        control = await self._space.read(template(Control))
+        return control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING)
 
     async def _read_charter(self) -> None:
         charter = await self._space.read(template(Charter))

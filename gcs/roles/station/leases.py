@@ -46,6 +46,8 @@ class Helper:
     pages: int = 0
     bytes: int = 0
     strikes: int = 0
+    #: when it last asked for anything, by the clock of whoever is asked
+    heard_at: float = 0.0
     #: errands that it has brought, or has let lapse
     past: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
 
+from gcs.core.template import template
 from gcs.core.tuples import Access
 from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
@@ -17,8 +18,8 @@ from gcs.roles.station.doorman import Doorman
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.lookout import Lookout
 
-#: seconds that requests under way get at the end
-END_S = 2.0
+#: seconds that requests under way get at the end, and that helpers have to hear of it
+END_S, FAREWELL_S = 2.0, 8.0
 #: bytes of a request line: the longest path of the URL tree, quoted
 MOST_LINE_BYTES = 1 << 16
 #: what the server logs by itself is what strangers send that is not HTTP; what our handlers do wrong is logged by them
@@ -56,8 +57,8 @@ class Station:
     def __init__(
         self, space: Space, crawl: str, address: Address, *, keys: Iterable[Access] = (), names: Sequence[str] = ()
     ) -> None:
-        self._wanted = address
-        self._doorman = Doorman(address.host, keys=keys, names=names)
+        self._wanted, self._space = address, space
+        self._doorman = Doorman(address.host, keys=keys, names=names, posted=self._keys)
         self._lookout = Lookout(space, crawl)
         self._lookout.listen(self._see)
         self._gateway = Gateway(space)
@@ -89,16 +90,25 @@ class Station:
     async def shutdown(self) -> None:
         """Show how it ended, let requests under way end, and close."""
         if self._tasks:
+            await _within(FAREWELL_S, self._gateway.farewell())
             await end(self._tasks)
             await self._look()
         await self._runner.cleanup()
 
     async def _look(self) -> None:
-        try:
-            async with asyncio.timeout(END_S):
-                await self._lookout.look()
-        except (SpaceError, TimeoutError) as error:
-            events.warning("unreachable", reason=str(error) or "no answer in time")
+        await _within(END_S, self._lookout.look())
+
+    async def _keys(self) -> list[Access]:
+        return await self._space.scan(template(Access))
 
     def _see(self) -> None:
         self._doorman.update(self._lookout.board.keys)
+
+
+async def _within(seconds: float, work: Awaitable[None]) -> None:
+    """What needs the whiteboard, and can be done without."""
+    try:
+        async with asyncio.timeout(seconds):
+            await work
+    except (SpaceError, TimeoutError) as error:
+        events.warning("unreachable", reason=str(error) or "no answer in time")

@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from gcs.core.access import helper_name
 from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.core.shift import Shift
 from gcs.core.urls import host
 from gcs.ports.fetch.browser.chromium import NAMES
 from gcs.ports.fetch.fakeweb import FakeWebProcess
@@ -27,6 +30,18 @@ if not CHROMIUM:
 EXTENSION = Path(__file__).parents[3] / "helpers" / "browser" / "extension"
 #: a folder for screenshots that a person wants to look at
 SHOTS = os.environ.get("SCREENSHOTS")
+#: shifts with the days on which they begin (Sunday is 0, as in JavaScript), and moments of a week that goes round
+SHIFTS = [
+    ("22:00", "06:00", [1, 2, 3, 4, 5]),
+    ("09:30", "17:00", [0, 6]),
+    ("00:00", "00:00", [3]),
+    ("12:00", "12:00", [0]),
+]
+MOMENTS = [datetime(2026, 10, 30, 5, 59) + timedelta(minutes=197 * step) for step in range(60)]
+ON_DUTY = """async (asked) => {
+    const { isOnDuty } = await import("./schedule.js");
+    return asked.map(([from, to, days, now]) => isOnDuty({ shift: true, from, to, days }, new Date(now)));
+}"""
 
 
 def granted(folder: Path) -> Path:
@@ -36,6 +51,12 @@ def granted(folder: Path) -> Path:
     manifest["host_permissions"] = manifest.pop("optional_host_permissions")
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
+
+
+def is_on(from_: str, to: str, days: list[int], now: datetime) -> bool:
+    """What `gcs helper --shift` says of the same hours."""
+    begin, end = (60 * int(time[:2]) + int(time[3:]) for time in (from_, to))
+    return Shift(begin, end, frozenset((day - 1) % 7 for day in days)).ends_at(now) is not None
 
 
 class InBrowser(Crawl):
@@ -70,7 +91,7 @@ class InBrowser(Crawl):
             await page.fill("[name=token]", TOKEN)
             await page.check("[name=allowPrivate]")
             await self._shoot(page, "resting")
-            await page.click("#toggle")
+            await self._off_duty(page)
             await self._until(page, "#state", lambda text: text == "helping")
             await self._until(page, "#pages", lambda text: int(text) > 5)
             self.seen = [await page.inner_text("#who"), await page.inner_text("#recent")]
@@ -82,6 +103,19 @@ class InBrowser(Crawl):
             await page.set_viewport_size({"width": 400, "height": 900})
             await self._shoot(page, "narrow")
             await context.close()
+
+    async def _off_duty(self, page: Any) -> None:
+        """Started outside its hours it waits and fetches nothing; with its hours lifted it begins."""
+        asked = [[from_, to, days, moment.isoformat()] for (from_, to, days), moment in product(SHIFTS, MOMENTS)]
+        self.on_duty = await page.evaluate(ON_DUTY, asked)
+        later = [(datetime.now() + timedelta(hours=hours)).strftime("%H:%M") for hours in (2, 3)]
+        await page.check("[name=shift]")
+        await page.fill("[name=from]", later[0])
+        await page.fill("[name=to]", later[1])
+        await page.click("#toggle")
+        await self._until(page, "#state", lambda text: text == f"off duty until {later[0]}")
+        assert await page.inner_text("#pages") == "0"
+        await page.uncheck("[name=shift]")
 
     async def _until(self, page: Any, selector: str, condition: Callable[[str], bool]) -> None:
         async with asyncio.timeout(60):
@@ -112,6 +146,7 @@ async def test_extension_crawls_pages_across_origins(tmp_path: Path, monkeypatch
     assert not crawl.errors
     assert helper_name(KEY) in crawl.seen[0] and "links" in crawl.seen[1]
     assert "over" in crawl.farewell
+    assert crawl.on_duty == [is_on(*shift, moment) for shift, moment in product(SHIFTS, MOMENTS)]
     for url, fact in facts(records).items():  # what it read is what we read
         names = ("status", "language", "title", "final_url", "noindex")
         ours = facts(alone)[url]

@@ -80,6 +80,21 @@ async def test_doorman_knows_tokens_of_the_board_as_soon_as_it_looks_and_forgets
         assert (await at.call("/api/me", **me)).status == 401
 
 
+async def test_doorman_knows_a_token_that_was_made_just_now():
+    async with stage() as at:
+        await at.space.out(entry("gcs_a-token-made-a-moment-ago", Role.VIEW, label="guest"))
+        assert (await at.call("/api/me", headers=bearer("gcs_a-token-made-a-moment-ago"))).status == 200
+
+
+async def test_doorman_looks_rarely_for_tokens_that_are_guessed():
+    async with stage() as at:
+        looks = []
+        at.station._doorman._posted = lambda: looks.append(1) or at.space.scan(template(Access))
+        for guess in range(20):
+            assert (await at.call("/api/me", headers=bearer(f"gcs_a-token-that-is-guessed-{guess}"))).status == 401
+        assert 1 <= len(looks) < 20
+
+
 async def test_doorman_turns_away_rebound_names_on_loopback():
     async with stage(names=["station.example.org"]) as at:
         port = at.station.address.port

@@ -1,27 +1,31 @@
 """The gateway: helpers behind HTTP, honest and not. Only what is on a lease leaves a trace on the whiteboard."""
 
+import asyncio
 import io
 import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
+import hypothesis
 import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gcs.core.access import Role, entry, helper_name
 from gcs.core.helpers import pool
 from gcs.core.template import template
-from gcs.core.tuples import Access, Charter, CutOff, HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError
 from gcs.ports.desk.gateway import GatewayDesk, GatewayError, open_gateway
 from gcs.ports.space import MemoryBoard, MemorySpace
 from gcs.roles.station.doorman import Doorman
-from gcs.roles.station.gateway import Gateway
+from gcs.roles.station.gateway import SILENT_S, Gateway
 from gcs.roles.station.leases import FEW
 from gcs.roles.station.problems import explain
-from gcs.settings import Settings
+from gcs.settings import Settings, load
 
 ANNA, BERT, OURS, BOSS = (f"a-token-long-enough-{name}" for name in ("anna", "bert", "ours", "boss"))
 KEYS = (
@@ -31,6 +35,7 @@ KEYS = (
     entry(BOSS, Role.CONTROL, label="boss"),
 )
 NAMES = [helper_name(key) for key in KEYS]
+VERBS = ["hello", "take", "put", "extend", "return", "beat", "bye"]
 
 
 class Room:
@@ -347,3 +352,65 @@ async def test_desk_ends_when_it_is_cut_off(room: Room) -> None:
     with pytest.raises(GatewayError, match="it lied"):
         await desk.take(1, 0.0)
     await desk.close()
+
+
+async def test_gateway_stays_at_the_end_until_its_helpers_have_heard_of_it(room: Room) -> None:
+    await room.post("hello", ANNA, {})
+    await room.gateway.farewell()  # the crawl goes on: there is nothing to wait for
+    await room.space.out(Control(CrawlState.DONE, "crew"))
+    staying = asyncio.ensure_future(room.gateway.farewell())
+    for _ in range(3):
+        status, standing = await room.post("beat", ANNA, {})
+        assert (status, standing["is_over"], staying.done()) == (200, True, False)
+    await room.post("bye", ANNA, {})
+    await staying
+
+
+async def test_gateway_does_not_wait_for_a_helper_that_is_silent(room: Room) -> None:
+    await room.post("hello", ANNA, {})
+    await room.space.out(Control(CrawlState.DONE, "crew"))
+    room.now += SILENT_S + 1
+    await room.gateway.farewell()
+
+
+#: what a message of any verb might hold
+FIELDS = [
+    "id",
+    "url",
+    "ids",
+    "limit",
+    "timeout_s",
+    "connections",
+    "status",
+    "hrefs",
+    "headers",
+    "body",
+    "means",
+    "title",
+]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+MESSAGES = st.dictionaries(st.sampled_from(FIELDS), VALUES).map(msgspec.json.encode) | st.binary(max_size=200)
+
+
+@given(sent=st.lists(st.tuples(st.sampled_from(VERBS), MESSAGES), min_size=1, max_size=30))
+@hypothesis.settings(max_examples=40)
+def test_nothing_that_is_sent_breaks_the_gateway(sent: list[tuple[str, bytes]]) -> None:
+    """Whatever comes is answered in order or refused, and puts nothing on the whiteboard that was not lent."""
+
+    async def knock() -> None:
+        room = Room(load(None, {}, {"trust.strikes": 1_000_000}))
+        await room.open()
+        await room.lend("/1", "/2")
+        try:
+            for verb, body in sent:
+                status, _ = await room.post(verb, ANNA, body)
+                assert status in (200, 403, 409, 413, 422), (verb, body, status)
+            assert await room.brought() == []
+        finally:
+            await room.client.close()
+
+    asyncio.run(knock())
