@@ -44,7 +44,20 @@ def read_status(directory: Path) -> Report:
         raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")
     state = "running" if running else "stopped" if any(share.queued for share in shares) else "done"
     name = Memory.read(directory).settings.get("crawl.name", Settings().crawl.name)
-    return report.build(str(name), state, shares)
+    return report.build(str(name), state, shares, None if running else count_unique(directory, shares))
+
+
+def count_unique(directory: Path, shares: list[Share]) -> int | None:
+    """Different pages that a team has stored in its session, where records can be read here; None for one alone.
+
+    What a gatherer has stored elsewhere counts as different from all the others'.
+    """
+    shares = report.current(shares)
+    if len(shares) < 2:
+        return None
+    distinct = importlib.import_module("gcs.ports.records.distinct")  # numpy is slow to load
+    found = distinct.distinct(directory, shares[0].session, sum(share.tally.pages for share in shares))
+    return int(found.unique) + sum(share.unique for share in shares if not found.stored[share.id])
 
 
 def read_shares(directory: Path) -> tuple[list[Share], bool]:

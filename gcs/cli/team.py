@@ -21,7 +21,7 @@ from gcs.cli.children import Child, arguments
 from gcs.cli.loop import run_loop
 from gcs.cli.progress import Progress
 from gcs.cli.run import Outcome
-from gcs.cli.status import read_shares
+from gcs.cli.status import count_unique, read_shares
 from gcs.core import report
 from gcs.core.expression import Expression
 from gcs.core.report import Report, Share
@@ -226,7 +226,9 @@ class Crew:
         shares = {share.id: share for share in read_shares(self._directory)[0]}
         for account in await self._space.scan(template(Account)):
             shares.setdefault(account.gatherer, msgspec.msgpack.decode(account.share, type=Share))
-        return report.build(self._settings.crawl.name, state, [shares[name] for name in sorted(shares)])
+        team = [shares[name] for name in sorted(shares)]
+        unique = await asyncio.to_thread(count_unique, self._directory, team)
+        return report.build(self._settings.crawl.name, state, team, unique)
 
 
 async def open_crawl(

@@ -91,14 +91,25 @@ def imbalance(values: Sequence[float]) -> float:
     return max(values) * len(values) / total - 1 if total else 0.0
 
 
-def build(crawl: str, state: str, shares: Sequence[Share]) -> Report:
-    """The report of a crawl's session from the shares of its gatherers; those of an earlier one do not count."""
+def current(shares: Sequence[Share]) -> list[Share]:
+    """The shares of the newest session; those of an earlier one do not count."""
     session = max((share.session for share in shares), default=1)
-    shares = [share for share in shares if share.session == session]
+    return [share for share in shares if share.session == session]
+
+
+def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = None) -> Report:
+    """The report of a crawl's session from the shares of its gatherers.
+
+    `unique`: different pages of the whole team; without it, no page counts as stored by two.
+    """
+    shares = current(shares)
+    session = shares[0].session if shares else 1
     epoch = max((share.epoch for share in shares), default=0)
     tally = sum((share.tally for share in shares), Tally())
     traffic = tally.traffic
-    unique = sum(share.unique for share in shares)
+    own = sum(share.unique for share in shares)
+    # records may be there that no share counts yet: of who was killed, until it is started again
+    unique = own if unique is None else min(unique, own)
     known = sum(share.known_urls for share in shares)
     seconds = max((share.tally.seconds for share in shares), default=0.0)
     return Report(

@@ -61,6 +61,21 @@ def test_sessions_of_a_team_find_every_change_whoever_owns_what(gcs: Run, tmp_pa
 
 
 @pytest.mark.parametrize(
+    "way",
+    [("--coordination", "independent"), ("--coordination", "hash", "--mode", "cross-over")],
+    ids=lambda way: way[-1],
+)
+def test_a_page_that_several_have_stored_is_one_in_the_report(gcs: Run, tmp_path: Path, way: tuple[str, ...]) -> None:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=60)) as web:
+        report = crawl(gcs, *web.web.homes, "-n", "2", *way)
+    urls = [record.url for record in read_records(tmp_path / "out") if record.is_page]
+    assert (report["pages"], report["unique"]) == (len(urls), 60)
+    assert report["overlap"] == (len(urls) - 60) / 60 > 0.5
+    status = json.loads(gcs("status", "out", "--json").out)
+    assert (status["unique"], status["overlap"]) == (60, report["overlap"])
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--coordination", "metis-page", "-n", "2"], "this is the first: crawl once by superpages"),
