@@ -7,6 +7,7 @@ import pytest
 
 from gcs.core.page import Failure, Request, Response, Result
 from gcs.ports.fetch import FetchSettings
+from gcs.ports.fetch.curl.driver import Driver
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -60,3 +61,15 @@ def test_engine_runs_on_uvloop(engine) -> None:
     assert len({page.request.url for page in pages}) == len(pages) == 300
     assert {len(page.content) for page in pages} == {32_000}
     assert failures == ["protocol", "protocol", "timeout", "timeout"]
+
+
+def test_an_alarm_that_is_due_at_once_may_be_moved() -> None:
+    """Uvloop makes a handle without a time of a call that is due already; libcurl's timer has to live with it."""
+
+    async def schedule() -> None:
+        driver = Driver(lambda *_: None, 4)
+        driver._set_alarm(asyncio.get_running_loop().time())
+        driver._schedule(50)
+        await driver.close()
+
+    uvloop.run(schedule())

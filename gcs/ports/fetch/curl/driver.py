@@ -31,7 +31,8 @@ class Driver:
         self._closed = False
         self._handles = 0  # in the multi handle
         self._deadline_s: float | None = None  # when libcurl wants to be called
-        self._alarm: asyncio.TimerHandle | None = None  # rings at the deadline or before
+        self._alarm: asyncio.TimerHandle | None = None  # rings at the deadline or before …
+        self._alarm_s = 0.0  # … at this time: uvloop's handle does not always know
         self._kick: asyncio.Handle | None = None  # set while libcurl wants to be called at once
         self._multi = pycurl.CurlMulti()
         self._watch: Watch = watch(self._loop, self._act)
@@ -74,13 +75,13 @@ class Driver:
         else:
             self._deadline_s = self._loop.time() + delay_ms / 1000
             # the deadline moves with every request: an alarm that rings too early is cheaper than a new one
-            if self._alarm is None or self._alarm.when() > self._deadline_s:
+            if self._alarm is None or self._alarm_s > self._deadline_s:
                 self._set_alarm(self._deadline_s)
 
     def _set_alarm(self, deadline_s: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = self._loop.call_at(deadline_s, self._ring)
+        self._alarm, self._alarm_s = self._loop.call_at(deadline_s, self._ring), deadline_s
 
     def _ring(self) -> None:
         self._alarm = None
