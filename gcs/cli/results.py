@@ -1,14 +1,17 @@
 """What a study leaves: a table (CSV), pictures (PNG and SVG), and a text that lays the paper's figures beside ours.
 
 Results are remembered under the hash of the graph, of the wish and of the code that made them, so that a page can be
-written again in no time and never from the rows of an older program.
+written again in no time and never from the rows of an older program; a study of several steps goes on where it was
+interrupted.
 """
 
+import ast
 import csv
 import io
+import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,12 @@ from typing import Any
 import msgspec
 import xxhash
 
-import gcs
 from gcs.cli.memory import write_whole
 from gcs.cli.plots import draw
+from gcs.sim.folder import load
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies import Row, Study, Tick, Wish
+from gcs.sim.synthetic import synthetic
 
 _ADVICE = "choose another -o DIR or --cache DIR"
 
@@ -55,32 +59,56 @@ class Result:
 
 
 def result(study: Study, graph: WebGraph, wish: Wish, tick: Tick, memory: Memory) -> Result:
-    """Run a study, or remember how it went."""
-    file = memory.folder / f"{study.name}-{_key(study, graph, wish)}.json" if graph.digest else None
-    if file and file.exists() and not memory.fresh:
-        seconds, rows = msgspec.json.decode(file.read_bytes(), type=tuple[float, list[dict[str, Any]]])
-        return Result(study, graph, msgspec.convert(rows, list[study.row]), seconds)  # type: ignore[name-defined]
-    started = time.perf_counter()
-    found = study.run(graph, wish, tick)
-    done = Result(study, graph, found, time.perf_counter() - started)
-    if file:
-        write_whole(file, msgspec.json.encode((done.seconds, found)), _ADVICE)
-    return done
+    """Run a study, or those of its steps that are not remembered."""
+    ks = study.steps.ks(graph, wish) if study.steps else ()
+    steps = [replace(wish, ks=(k,)) for k in ks] or [wish]
+    files = {step: memory.folder / f"{study.name}-{_key(study, graph, step)}.json" for step in steps}
+    done = {} if memory.fresh or not graph.digest else _remembered(study, files)
+    missing = [step for step in steps if step not in done]
+    if missing:
+        started = time.perf_counter()
+        rest = replace(wish, ks=tuple(k for step in missing for k in step.ks))
+        made = study.steps.run(graph, rest, tick) if study.steps else iter([study.run(graph, rest, tick)])
+        for step, rows in zip(missing, made):
+            now = time.perf_counter()
+            done[step], started = (now - started, rows), now
+            if graph.digest:
+                write_whole(files[step], msgspec.json.encode(done[step]), _ADVICE)
+    return Result(study, graph, [row for step in steps for row in done[step][1]], sum(done[step][0] for step in steps))
+
+
+def _remembered(study: Study, files: dict[Wish, Path]) -> dict[Wish, tuple[float, Sequence[Row]]]:
+    found: dict[Wish, tuple[float, Sequence[Row]]] = {}
+    for step, file in files.items():
+        if file.exists():
+            seconds, rows = msgspec.json.decode(file.read_bytes(), type=tuple[float, list[dict[str, Any]]])
+            found[step] = seconds, msgspec.convert(rows, list[study.row])  # type: ignore[name-defined]
+    return found
 
 
 def _key(study: Study, graph: WebGraph, wish: Wish) -> str:
-    return xxhash.xxh3_128_hexdigest(msgspec.json.encode([study.name, graph.digest, wish, _code()]))
+    code = _code(study.run.__module__)
+    return xxhash.xxh3_128_hexdigest(msgspec.json.encode([study.name, graph.digest, wish, code]))
 
 
 @cache
-def _code() -> str:
+def _code(module: str) -> str:
     """Hash of the code that decides what comes out."""
-    digest = xxhash.xxh3_128()
-    package = Path(gcs.__file__).parent
-    for room in ("core", "sim"):
-        for file in sorted((package / room).rglob("*.py")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return xxhash.xxh3_128_hexdigest(msgspec.msgpack.encode(sorted(sources(module).items())))
+
+
+def sources(module: str) -> dict[str, bytes]:
+    """A module, what makes graphs, and all of ours that they import, near and far: name → source."""
+    found: dict[str, bytes] = {}
+    todo = [module, load.__module__, synthetic.__module__]
+    while todo:
+        name = todo.pop()
+        if name.startswith("gcs.") and name not in found and name in sys.modules:
+            found[name] = Path(sys.modules[name].__file__ or "").read_bytes()
+            for node in ast.walk(ast.parse(found[name])):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    todo += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -98,12 +98,12 @@ def _balanced(problem: Problem) -> Owners:
     best: tuple[float, int, Owners] | None = None
     for call in range(1 + _MORE_CALLS):
         owners = _call(problem, weights, problem.seed + call, recursive=call % 2 == 1)
-        excess = max(_imbalance(problem, weights, owners) - problem.tolerance, 0.0)
+        excess = _imbalance(problem, weights, owners) - problem.tolerance
+        if excess <= 0:
+            return owners
         cost = problem.links.crossing(owners)
         if best is None or (excess, cost) < best[:2]:
             best = excess, cost, owners
-        if not best[0]:
-            break
     assert best is not None
     return best[2]
 

@@ -4,7 +4,7 @@ Invariant: a study is pure. It takes a graph and a wish and returns rows; charts
 so that remembered rows give the same page as fresh ones. It must not draw, print or write: that is for the command.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -65,6 +65,19 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """Of a long study whose rows for one number of gatherers do not depend on the others.
+
+    Each number is remembered by itself, so that a study that was interrupted goes on where it was.
+    """
+
+    #: the numbers that it looks at
+    ks: Callable[[WebGraph, Wish], Sequence[int]]
+    #: the rows of one number after the other
+    run: Callable[[WebGraph, Wish, Tick], Iterator[Sequence[Row]]]
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """An experiment: how it is run, and how its rows are read."""
 
@@ -79,6 +92,7 @@ class Study:
     findings: Callable[[Sequence[Row]], Sequence[Finding]]
     #: what the paper gives in figures, in rows with the same names
     paper: Sequence[Row] = ()
+    steps: Steps | None = None
 
 
 def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> list[Line]:

@@ -1,0 +1,39 @@
+"""The same work for many items, on all cores at once.
+
+The processes are forked, so they see whatever was made before without a copy of it; only items and answers are sent.
+METIS, which wants the main thread of a process, has it there.
+
+Invariant: the answers are those of `map(work, items)`, in that order.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+_work: Callable[[Any], Any] | None = None
+
+
+def spread(work: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[Answer]:
+    """What the work makes of each item, in their order."""
+    cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, len(items))
+    if cores < 2:
+        yield from map(work, items)
+        return
+    with multiprocessing.get_context("fork").Pool(cores, _begin, (work,)) as pool:
+        yield from pool.imap(_do, items)
+
+
+def _begin(work: Callable[[Any], Any]) -> None:
+    global _work
+    _work = work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started the study ends it
+
+
+def _do(item: object) -> object:
+    assert _work is not None
+    return _work(item)

@@ -1,0 +1,56 @@
+"""What is remembered of a study: its steps, by graph, wish and code."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from gcs.cli.results import Memory, result, sources
+from gcs.sim.studies import STUDIES, Study, Wish
+from gcs.sim.studies.study import Steps
+from gcs.sim.synthetic import Shape, synthetic
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    K: int
+    value: float
+
+
+@pytest.fixture
+def asked():
+    return []
+
+
+@pytest.fixture
+def study(asked):
+    """Squares, which fail at 4 when asked for the first time."""
+
+    def run(graph, wish, tick):
+        asked.append(wish.ks)
+        for k in wish.ks:
+            if k == 4 and len(asked) == 1:
+                raise KeyboardInterrupt
+            yield [Row(k, k * k)]
+
+    steps = Steps(lambda graph, wish: wish.ks or (2, 3, 4, 5), run)
+    return Study("squares", "", "", Row, list, lambda rows: [], lambda rows: [], steps=steps)
+
+
+def test_an_interrupted_study_goes_on_where_it_was(study, asked, tmp_path):
+    graph, memory = synthetic(Shape(100)), Memory(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        result(study, graph, Wish(), print, memory)
+    rows = [Row(k, k * k) for k in (2, 3, 4, 5)]
+    assert result(study, graph, Wish(), print, memory).rows == rows
+    assert result(study, graph, Wish(), print, memory).rows == rows
+    assert result(study, graph, Wish((5, 2)), print, memory).rows == [rows[3], rows[0]]
+    assert asked == [(2, 3, 4, 5), (4, 5)]
+    result(study, graph, Wish(seed=2), print, memory)
+    result(study, graph, Wish((2,)), print, Memory(tmp_path, fresh=True))
+    assert asked[2:] == [(2, 3, 4, 5), (2,)]
+
+
+def test_the_code_of_a_study_is_what_it_imports():
+    ours = sources(STUDIES["cambazoglu"].run.__module__)
+    assert {"gcs.sim.studies.cambazoglu", "gcs.core.partition.metis", "gcs.sim.synthetic"} <= ours.keys()
+    assert "gcs.sim.studies.teng_helpers" not in ours and b"METIS" in ours["gcs.core.partition.metis"]
