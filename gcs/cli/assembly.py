@@ -6,13 +6,13 @@ from pathlib import Path
 from gcs.cli.orders import load_order, queue_maker
 from gcs.cli.parts import ENGINES, make_fetcher, make_reader
 from gcs.core.admission import Admission
+from gcs.core.malloc import keep_arena
 from gcs.core.recent import Recent
 from gcs.core.scope import Scope
 from gcs.ports.frontier import Frontier
 from gcs.ports.records.reading import read_records, rows
 from gcs.ports.records.store import Store
 from gcs.ports.space.port import Space
-from gcs.ports.summarise.malloc import keep_arena
 from gcs.roles.gatherer import Gatherer, Parts
 from gcs.roles.gatherer.renewal import FIELDS, Renewal
 from gcs.settings import Settings, with_user_agent

@@ -6,15 +6,20 @@ METIS, which wants the main thread of a process, has it there.
 Invariant: the answers are those of `map(work, items)`, in that order.
 """
 
+import contextlib
+import ctypes
 import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from gcs.core.malloc import keep_everything
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
+_PR_SET_PDEATHSIG = 1
 _work: Callable[[Any], Any] | None = None
 
 
@@ -31,7 +36,10 @@ def spread(work: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[An
 def _begin(work: Callable[[Any], Any]) -> None:
     global _work
     _work = work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started the study ends it
+    keep_everything()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it even inside METIS, and quietly
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # Linux: nor does it outlive its parent
 
 
 def _do(item: object) -> object:

@@ -1,6 +1,10 @@
 """Work on all cores gives what it gives on one, in processes of their own."""
 
 import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 from gcs.sim.spread import spread
 
@@ -15,3 +19,36 @@ def test_spread_uses_processes_of_their_own_if_there_are_cores(monkeypatch):
     assert os.getpid() not in set(spread(lambda _: os.getpid(), range(4)))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0})
     assert set(spread(lambda _: os.getpid(), range(4))) == {os.getpid()}
+
+
+def test_workers_do_not_outlive_who_started_them(tmp_path):
+    code = """
+import os, time
+from pathlib import Path
+from gcs.sim.spread import spread
+os.sched_getaffinity = lambda _pid: {0, 1}
+def work(number):
+    Path(f"pid{number}").write_text(str(os.getpid()))
+    time.sleep(600)
+list(spread(work, range(2)))
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
+    pids = [int(_wait(lambda: _text(tmp_path / f"pid{number}"))) for number in range(2)]
+    parent.kill()
+    parent.wait()
+    assert _wait(lambda: not any(_text(Path(f"/proc/{pid}/cmdline")) for pid in pids))
+
+
+def _text(file):
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
+def _wait(holds):
+    for _ in range(600):
+        if answer := holds():
+            return answer
+        time.sleep(0.05)
+    raise AssertionError("it did not come about within 30 s")

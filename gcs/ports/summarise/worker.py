@@ -16,7 +16,7 @@ import sys
 
 import msgspec
 
-from gcs.ports.summarise.malloc import keep_arena
+from gcs.core.malloc import keep_arena
 from gcs.ports.summarise.options import Options
 from gcs.ports.summarise.registry import Registry, Source
 
