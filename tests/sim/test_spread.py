@@ -33,7 +33,9 @@ def work(number):
 list(spread(work, range(2)))
 """
     parent = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
-    pids = [int(_wait(lambda: _text(tmp_path / f"pid{number}"))) for number in range(2)]
+    files = [tmp_path / f"pid{number}" for number in range(2)]
+    _wait(lambda: all(map(_text, files)))
+    pids = [int(_text(file)) for file in files]
     parent.kill()
     parent.wait()
     assert _wait(lambda: not any(_text(Path(f"/proc/{pid}/cmdline")) for pid in pids))
