@@ -43,11 +43,12 @@ def gatherer(
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
     by_server = space is not None and settings.team.coordination == "seed-server"
+    folder = directory / "state" / name / "frontier"
     frontier = Frontier(
-        directory / "state" / name / "frontier",
+        folder,
         settings.frontier,
         load_order(settings.seed_server.order if by_server else crawl.order),
-        queue_maker(settings.frontier.queue),
+        queue_maker(folder, settings.frontier),
     )
     try:
         store = Store.open(directory, settings.store, name, crawl=crawl.name, info=info)

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 from gcs.core.ordering import ORDERS, Ordering, Scored
 from gcs.errors import SettingsError
+from gcs.ports.frontier import FrontierSettings
 
 if TYPE_CHECKING:  # a crawl host by host does without it
     from gcs.core.queues import Queue
 
 ENTRY_POINTS = "gcs.orders"
 HOSTS = "hosts"
+#: keys in a block of the queue: small, because a crawl extracts some hundreds at a time
+BLOCK_KEYS = 4096
 
 
 def load_order(name: str) -> Ordering:
@@ -29,12 +32,13 @@ def load_order(name: str) -> Ordering:
     return Scored(name, score)
 
 
-def queue_maker(name: str) -> "Callable[[], Queue] | None":
+def queue_maker(folder: Path, settings: FrontierSettings) -> "Callable[[], Queue] | None":
     """What makes the queue of one order over all hosts; None where each host has its own."""
-    if name == HOSTS:
+    if settings.queue == HOSTS:
         return None
-    make_queue: Callable[[str], Queue] = importlib.import_module("gcs.core.queues").make_queue  # it brings numpy
-    return lambda: make_queue(name)
+    queues = importlib.import_module("gcs.ports.queues")  # it brings numpy
+    on_disk = queues.DiskSettings(settings.queue_bytes, BLOCK_KEYS)
+    return lambda: queues.open_scratch(settings.queue, folder, on_disk)
 
 
 def _from_module(module: str, function: str) -> object:

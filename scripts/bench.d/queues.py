@@ -14,8 +14,10 @@ comparisons  of keys, per pair (Figure 8). heap sinks as in textbooks; heapq, wh
              is counted by a class of keys
 growing      comparisons per key extracted, in a queue that grows: five keys come in for each that goes out
 blocks       blocks of 1,000 keys read and written per 1,000 pairs, with a cache of 10 and 30 % of the queue (Figure 9)
-threads      two trees one after the other, and on two threads at once (Figure 10): seconds of the clock, less those in
-             which a thread could run and had no core, as the kernel counts them; the least of several turns
+threads      two trees one after the other, then on two threads at once (Figure 10), then in two processes, which is
+             what the machine can give; in turns. speedup and processes are medians of ratios of the clock's seconds,
+             cpu_ratio and processes_cpu of CPU seconds, over the calm turns: those in which nobody else took 5 % of the
+             machine (over all, if none was calm)
 disk         millions of keys a second in a folder, with a cache of 256 MB: filled and one extracted, pairs, then a
              quarter extracted; by the clock and by CPU
 """
@@ -25,24 +27,30 @@ import gc
 import heapq
 import json
 import multiprocessing
+import os
 import resource
+import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gcs.core.queues import Counts, Layout, Queue, make_paged_queue, make_queue
+from gcs.core.queues import Counts, Layout, make_paged_queue, make_queue, make_tree
 from gcs.core.queues.blocks import MemoryStorage
-from gcs.core.queues.tournament import TournamentTree
 from gcs.ports.queues import open_queue
 
 BATCH = 100_000
+#: pairs of each tree in a turn on threads, which lasts some tenths of a second, so that some are left in peace
+TURN_PAIRS = 400_000
+#: a turn counts if others took less than this part of the machine; so many are enough, and nobody waits longer
+CALM, ENOUGH, PATIENCE_S = 0.05, 15, 50.0
 #: keys in a block, where blocks are counted
 BLOCK_KEYS = 1000
 OURS = ("quickheap", "tournament")
@@ -58,7 +66,7 @@ class Sizes:
     counted: tuple[int, ...] = (1_000_000, 10_000_000)
     pairs: int = 1_000_000
     disk: tuple[int, ...] = (1_000_000, 100_000_000)
-    turns: int = 60
+    turns: int = 600
     #: each row in a process of its own, so that its memory is its own
     apart: bool = True
 
@@ -170,37 +178,97 @@ def touched(name: str, keys: int, top: int, most: int, share: float) -> float:
     return round((counts.block_reads + counts.block_writes) * (size / BLOCK_KEYS) / (rounds * top / BLOCK_KEYS), 2)
 
 
-def runnable_s() -> float:
-    """Seconds in which this thread could run and had no core."""
+def others_s() -> float:
+    """CPU seconds that the machine has spent on anything but this process and its children, steal included."""
     try:
-        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
-    except OSError:  # not Linux
+        busy = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    except OSError:  # not Linux: all turns count
         return 0.0
+    user, nice, system, _, _, irq, softirq, steal = (int(each) for each in busy)
+    own = os.times()
+    ticks = user + nice + system + irq + softirq + steal
+    return ticks / os.sysconf("SC_CLK_TCK") - own.user - own.system - own.children_user - own.children_system
+
+
+def work_alone(pipe: Connection, keys: int, top: int, rounds: int, seed: int) -> None:
+    """A process of its own with one tree: a turn for each message."""
+    chance = np.random.default_rng(seed)
+    tree = warmed(make_tree(is_one_of_many=True), keys, top, chance)
+    pipe.send(0.0)
+    while pipe.recv():
+        begun = time.process_time()
+        pairs(tree, top, rounds, chance)
+        pipe.send(time.process_time() - begun)
+
+
+def median(values: list[float]) -> float:
+    """To two places."""
+    return round(statistics.median(values), 2)
 
 
 def two_threads(keys: int, top: int, turns: int) -> dict[str, float]:
-    """How much faster two trees are on two threads than one after the other."""
+    """How much faster two trees are on two threads, and in two processes, than one after the other."""
     chances = [np.random.default_rng(seed) for seed in (1, 2)]
-    trees = [warmed(TournamentTree({}, 8192), keys, top, chance) for chance in chances]
-    rounds, took = max(100_000 // top, 1), list[float]()  # short turns: some are left in peace
+    trees = [warmed(make_tree(is_one_of_many=True), keys, top, chance) for chance in chances]
+    rounds = max(TURN_PAIRS // top, 1)
+    pipes, children = [], []
+    for seed in (1, 2):
+        here, there = multiprocessing.Pipe()
+        child = multiprocessing.get_context("spawn").Process(target=work_alone, args=(there, keys, top, rounds, seed))
+        child.start()
+        pipes.append(here)
+        children.append(child)
 
-    def work(tree: Queue, chance: np.random.Generator) -> None:
-        begun, waited = time.perf_counter(), runnable_s()
-        pairs(tree, top, rounds, chance)
-        took.append(time.perf_counter() - begun - (runnable_s() - waited))
-
-    one, two = float("inf"), float("inf")
-    for _ in range(turns):
+    def one_by_one() -> float:
+        begun = time.process_time()
         for tree, chance in zip(trees, chances):
-            work(tree, chance)
-        one, took = min(one, sum(took)), []
-        threads = [threading.Thread(target=work, args=each) for each in zip(trees, chances)]
+            pairs(tree, top, rounds, chance)
+        return time.process_time() - begun
+
+    def at_once() -> float:
+        begun = time.process_time()
+        threads = [
+            threading.Thread(target=pairs, args=(tree, top, rounds, chance)) for tree, chance in zip(trees, chances)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        two, took = min(two, max(took)), []
-    return {"one_ns": round(one / (2 * rounds * top) * 1e9, 1), "speedup": round(one / two, 2)}
+        return time.process_time() - begun
+
+    def in_processes() -> float:
+        for pipe in pipes:
+            pipe.send(True)
+        return sum(pipe.recv() for pipe in pipes)
+
+    for pipe in pipes:
+        pipe.recv()  # it is warm
+    calm: list[list[tuple[float, float]]] = []
+    all_turns: list[list[tuple[float, float]]] = []
+    begun_at = time.perf_counter()
+    while len(all_turns) < turns and len(calm) < ENOUGH and time.perf_counter() - begun_at < PATIENCE_S:
+        turn, noise_s = [], others_s()
+        for way in (one_by_one, at_once, in_processes):
+            begun = time.perf_counter()
+            cpu_s = way()
+            turn.append((time.perf_counter() - begun, cpu_s))
+        noise_s = others_s() - noise_s - turn[-1][1]  # the processes' CPU counts as others' until they have ended
+        all_turns.append(turn)
+        if noise_s < CALM * (os.cpu_count() or 1) * sum(clock_s for clock_s, _ in turn):
+            calm.append(turn)
+    for pipe, child in zip(pipes, children):
+        pipe.send(False)
+        child.join()
+    took = calm or all_turns
+    return {
+        "one_ns": median([one[1] / (2 * rounds * top) * 1e9 for one, _, _ in took]),
+        "speedup": median([one[0] / two[0] for one, two, _ in took]),
+        "cpu_ratio": median([two[1] / one[1] for one, two, _ in took]),
+        "processes": median([one[0] / two[0] for one, _, two in took]),
+        "processes_cpu": median([two[1] / one[1] for one, _, two in took]),
+        "calm": len(calm),
+        "turns": len(all_turns),
+    }
 
 
 def on_disk(name: str, keys: int, top: int) -> dict[str, float]:

@@ -23,13 +23,26 @@ from gcs.core.queues.contract import Counts, Ids, Keys, Queue
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.forest import Forest
 from gcs.core.queues.heap import BinaryHeap
+from gcs.core.queues.kernels import can_compile
+from gcs.core.queues.matches import NodeMatches, RowMatches
 from gcs.core.queues.paged import PagedChunks
 from gcs.core.queues.quickheap import QuickHeap
 from gcs.core.queues.ring import RingChunks
 from gcs.core.queues.tournament import TournamentTree
 from gcs.errors import UsageError
 
-__all__ = ["MAX_ID", "QUEUES", "Counts", "Ids", "Keys", "Layout", "Queue", "make_paged_queue", "make_queue"]
+__all__ = [
+    "MAX_ID",
+    "QUEUES",
+    "Counts",
+    "Ids",
+    "Keys",
+    "Layout",
+    "Queue",
+    "make_paged_queue",
+    "make_queue",
+    "make_tree",
+]
 
 QUEUES = ("quickheap", "tournament", "heap")
 #: entries in a node of the tournament tree: where a merge costs more than the call of it
@@ -56,11 +69,17 @@ def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KE
     if name == "quickheap":
         return QuickHeap(RingChunks(), counts)
     if name == "tournament":
-        trees = [TournamentTree({}, node_keys, counts) for _ in range(threads)]
+        trees = [make_tree(node_keys, counts, threads > 1) for _ in range(threads)]
         return Forest(trees) if threads > 1 else trees[0]
     if name == "heap":
         return BinaryHeap(counts)
     raise UsageError(f"no queue is called {name!r}; there are {', '.join(QUEUES)}")
+
+
+def make_tree(node_keys: int = NODE_KEYS, counts: Counts | None = None, is_one_of_many: bool = False) -> TournamentTree:
+    """A tree in memory; if it is one of many that work at once, compiled where that can be had."""
+    is_compiled = is_one_of_many and can_compile()
+    return TournamentTree(RowMatches(node_keys, counts) if is_compiled else NodeMatches({}, counts), node_keys, counts)
 
 
 def make_paged_queue(
@@ -73,5 +92,5 @@ def make_paged_queue(
         return QuickHeap(PagedChunks(ranked, keys), counts, layout.cache_blocks * keys // 2), ranked
     blocks = Blocks(storage, layout.cache_blocks, counts, slots)
     if name == "tournament":
-        return TournamentTree(blocks, keys, counts), blocks
+        return TournamentTree(NodeMatches(blocks, counts), keys, counts), blocks
     return make_queue(name, counts), blocks  # a heap lies on no blocks

@@ -15,26 +15,15 @@ Invariants: as above; places 1 … N - 1 are matches, N … 2N - 1 leaves. Both 
 level: a batch of R costs 2R lg(n/R) comparisons and a sort, in the worst case.
 """
 
-from typing import Protocol
-
 import msgspec
 import numpy as np
 
 from gcs.core.queues.contract import Counts, Ids, Keys
 from gcs.core.queues.entries import Entries, pack, unpack
+from gcs.core.queues.matches import Matches, match
 from gcs.core.queues.primitives import primitives
 
 _NOTHING = np.empty(0, np.complex128)
-
-
-class Nodes(Protocol):
-    """Where the items' entries lie."""
-
-    def __getitem__(self, item: int) -> Entries: ...
-
-    def __setitem__(self, item: int, entries: Entries) -> None: ...
-
-    def __delitem__(self, item: int) -> None: ...
 
 
 class _State(msgspec.Struct, frozen=True, array_like=True):
@@ -50,8 +39,8 @@ class _State(msgspec.Struct, frozen=True, array_like=True):
 class TournamentTree:
     """A tournament tree whose nodes hold `node_keys` entries each."""
 
-    def __init__(self, nodes: Nodes, node_keys: int, counts: Counts | None = None) -> None:
-        self._nodes, self._node_keys = nodes, node_keys
+    def __init__(self, matches: Matches, node_keys: int, counts: Counts | None = None) -> None:
+        self._matches, self._node_keys = matches, node_keys
         self._do = primitives(counts)
         self._counts = counts or Counts()
         #: place → item; place 0 is not used
@@ -110,8 +99,11 @@ class TournamentTree:
 
     def best(self, count: int) -> Entries:
         """The best `count` entries, sorted, which stay; all if there are fewer."""
-        while len(self._front) < count and self._items:
-            self._front = np.concatenate((self._front, self._extract()))
+        front, held = [self._front], len(self._front)
+        while held < count and self._items:
+            front.append(self._extract())
+            held += self._node_keys
+        self._front = np.concatenate(front) if len(front) > 1 else self._front
         self._front, self._pending = self._match(self._front, self._pending)
         if not self._items and len(self._front) < count:  # then what is pending is next
             self._front, self._pending = np.concatenate((self._front, self._pending)), _NOTHING
@@ -122,18 +114,11 @@ class TournamentTree:
         self._front = self._front[count:]
 
     def _match(self, winner: Entries, loser: Entries) -> tuple[Entries, Entries]:
-        """The best entries of both for the winner, the others for the loser; their sizes stay."""
-        if not len(winner) or not len(loser):
-            return winner, loser
-        self._counts.comparisons += 1
-        if winner[-1] <= loser[0]:
-            return winner, loser
-        both = self._do.merge(winner, loser)
-        return both[: len(winner)], both[len(winner) :]
+        return match(winner, loser, self._do, self._counts)
 
     def _insert(self, entries: Entries) -> None:
         """A node of sorted entries goes into the tree."""
-        nodes, places = self._nodes, self._places
+        places = self._places
         self._front, entries = self._match(self._front, entries)
         item = self._spare.pop() if self._spare else len(self._leaf)
         if item == len(self._leaf):
@@ -145,23 +130,14 @@ class TournamentTree:
         else:
             places.append(item)
         leaf = self._leaf[item] = len(places) - 1
-        met = -1
-        for up in range(leaf.bit_length() - 1, 0, -1):  # from the root down; an item may have won several matches
-            winner = places[leaf >> up]
-            if winner != met:
-                before = nodes[winner]
-                after, entries = self._match(before, entries)
-                if after is not before:
-                    nodes[winner] = after
-                met = winner
-        nodes[item] = entries
+        above = (places[leaf >> up] for up in range(leaf.bit_length() - 1, 0, -1))  # from the root down
+        self._matches.sink(item, entries, list(dict.fromkeys(above)))  # one may have won several matches
 
     def _extract(self) -> Entries:
         """The root's item leaves the tree; returns its entries."""
-        nodes, places, leaf = self._nodes, self._places, self._leaf
+        places, leaf = self._places, self._leaf
         best = places[1]
-        top = nodes[best]
-        del nodes[best]
+        top = self._matches.take(best)
         self._spare.append(best)
         if self._items == 1:
             places.pop()
@@ -177,19 +153,8 @@ class TournamentTree:
             leaf[winner] = last
         places[place] = item
         leaf[item] = place
-        while place > 1:
+        rivals = [places[place >> up ^ 1] for up in range(place.bit_length() - 1)]
+        for winner in self._matches.climb(item, rivals):
             place >>= 1
-            places[place] = self._play(places[2 * place], places[2 * place + 1])
+            places[place] = winner
         return top
-
-    def _play(self, one: int, two: int) -> int:
-        """Play a match; returns the winner. The loser's worst entry stays its worst, so its own wins stay true."""
-        nodes = self._nodes
-        first, second = nodes[one], nodes[two]
-        self._counts.comparisons += 1
-        if second[-1] < first[-1]:
-            one, two, first, second = two, one, second, first
-        better, worse = self._match(first, second)
-        if better is not first:
-            nodes[one], nodes[two] = better, worse
-        return one

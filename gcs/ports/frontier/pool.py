@@ -2,9 +2,10 @@
 
     insert ─► pool ─► extract_top(R) ─► window, or the host's shelf where the host has its share of the window
 
-Rows lie on disk by their sequence number, each behind its rank; over them stands a queue of (rank, sequence) pairs in
-memory, which is built from the rows when the frontier is opened. A rank that changes is inserted again; the old pair is
-*stale*, and dropped when it comes out. So no change has to search the queue.
+Rows lie on disk by their sequence number, each behind its rank; over them stands a queue of (rank, sequence) pairs,
+built from the rows when the frontier is opened. It needs no safety of its own: what it has no memory for lies in a
+file that goes with the process. A rank that changes is inserted again; the old pair is *stale*, and dropped when it
+comes out. So no change has to search the queue.
 
 filled by: insert and credit, of one superstep at a time; emptied by: extract
 Invariant: every row has a pair of its present rank, in the queue or about to be inserted.
@@ -20,14 +21,22 @@ if TYPE_CHECKING:  # a crawl host by host does without it, and without numpy
 RANK, SEQUENCE = Struct(">I"), Struct(">Q")
 #: pairs per row, and some, beyond which the stale ones are worth a cleaning
 STALE_RATIO, STALE_LEAST = 3, 100_000
+#: pairs that wait for insert_many, at most
+PAIRS_PER_INSERT = 50_000
 
 
 class Pool:
     """The waiting URLs of a frontier, by rank."""
 
-    def __init__(self, rows: Any, txn: Callable[[], Any], make_queue: "Callable[[], Queue] | None") -> None:
-        self._rows, self._txn, self._make_queue = rows, txn, make_queue
-        self._queue: Queue
+    def __init__(
+        self,
+        rows: Any,
+        txn: Callable[[], Any],
+        make_queue: "Callable[[], Queue] | None",
+        release: Callable[[], None],
+    ) -> None:
+        self._rows, self._txn, self._make_queue, self._release = rows, txn, make_queue, release
+        self._queue: Queue | None = None
         self._ranks: list[int] = []  # pairs for the queue; filled by put, emptied by extract
         self._sequences: list[int] = []
 
@@ -39,14 +48,20 @@ class Pool:
         """Whether there is an order over all hosts in this crawl."""
         return self._make_queue is not None
 
+    def close(self) -> None:
+        """Let go of the queue, its memory and its file."""
+        self._queue = None
+
     def build(self) -> None:
         """Make the queue anew from what is on disk."""
         assert self._make_queue is not None
+        self.close()
         self._queue = self._make_queue()
         self._ranks, self._sequences = [], []
-        for key, packed in self._txn().cursor(self._rows):
+        for number, (key, packed) in enumerate(self._txn().cursor(self._rows)):
             self._remember(*RANK.unpack_from(packed), *SEQUENCE.unpack(key))
-        self._flush()
+            if number % PAIRS_PER_INSERT == 0:
+                self._release()
 
     def put(self, rank: int, sequence: int, row: bytes, rank_before: int | None = None) -> None:
         """A URL waits here; or it did with another row and that rank."""
@@ -66,9 +81,9 @@ class Pool:
 
     def extract(self, count: int) -> Iterator[tuple[int, int, bytes]]:
         """Take the best `count` out, best first: rank, sequence, row."""
-        self._flush()
-        while count > 0 and len(self._queue):
-            keys, ids = self._queue.extract_top(count)
+        queue = self._flush()
+        while count > 0 and len(queue):
+            keys, ids = queue.extract_top(count)
             for key, sequence in zip(keys.tolist(), ids.tolist()):
                 found = self.get(sequence)
                 if found is not None and found[0] == -key:
@@ -79,13 +94,17 @@ class Pool:
     def _remember(self, rank: int, sequence: int) -> None:
         self._ranks.append(rank)
         self._sequences.append(sequence)
+        if len(self._ranks) >= PAIRS_PER_INSERT:
+            self._flush()
 
-    def _flush(self) -> None:
-        """insert_many of the superstep's pairs."""
+    def _flush(self) -> "Queue":
+        """insert_many of the superstep's pairs; returns the queue, which has them all."""
         import numpy as np  # loaded already, with the queue
 
+        assert self._queue is not None
         if self._ranks:
             self._queue.insert_many(-np.array(self._ranks, np.float64), np.array(self._sequences, np.uint64))
             self._ranks, self._sequences = [], []
             if len(self._queue) > STALE_RATIO * len(self) + STALE_LEAST:
                 self.build()
+        return self._queue

@@ -8,14 +8,19 @@ from the cache in a microsecond. Linux only; elsewhere nothing happens.
 import contextlib
 import ctypes
 from pathlib import Path
+from typing import Any
 
 _MADV_DONTNEED = 4
+_PAGE_BYTES = 4096
+#: look-ups after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
+RELEASE_EVERY, RELEASE_BYTES = 100, 12 << 20
 
 
 class Resident:
-    """The memory map of one file in this process."""
+    """The memory map of an LMDB environment in this process."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, environment: Any, file: Path) -> None:
+        self._environment, self._touched = environment, 0
         self._start, self._length = 0, 0
         with contextlib.suppress(OSError, AttributeError):
             self._madvise = ctypes.CDLL(None, use_errno=True).madvise
@@ -25,7 +30,15 @@ class Resident:
                     start, _, end = line.partition(" ")[0].partition("-")
                     self._start, self._length = int(start, 16), int(end, 16) - int(start, 16)
 
-    def release(self, used_bytes: int) -> None:
-        """Let the pages of the first `used_bytes` go."""
-        if self._start:
+    def touch(self, lookups: int) -> None:
+        """So many rows were looked up: let the map go, once in a while."""
+        self._touched += lookups
+        if self._touched >= RELEASE_EVERY:
+            self.release()
+
+    def release(self) -> None:
+        """Let the map go, if it is large."""
+        self._touched = 0
+        used_bytes = (self._environment.info()["last_pgno"] + 1) * _PAGE_BYTES
+        if self._start and used_bytes > RELEASE_BYTES:
             self._madvise(self._start, min(used_bytes, self._length), _MADV_DONTNEED)

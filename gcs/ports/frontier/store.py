@@ -6,11 +6,9 @@ Invariants
 - One writer: all calls come from one thread of one process (LMDB refuses a second by its lock).
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import lmdb
 
@@ -19,10 +17,12 @@ from gcs.core.sortkey import url_of
 from gcs.ports.frontier.entry import Entry, Mark, decode, encode, worth_of
 from gcs.ports.frontier.exchange import Exchange
 from gcs.ports.frontier.key import ORDER, host_part, is_whole, key_of, short
+from gcs.ports.frontier.marks import Marks
 from gcs.ports.frontier.moving import Moving
 from gcs.ports.frontier.opening import lock, open_environment, store_error
 from gcs.ports.frontier.pool import Pool
 from gcs.ports.frontier.resident import Resident
+from gcs.ports.frontier.settings import FrontierSettings
 from gcs.ports.frontier.shelves import Shelves
 from gcs.ports.frontier.waiting import Waiting
 
@@ -31,29 +31,8 @@ if TYPE_CHECKING:  # only a crawl in one order over all hosts needs it, and nump
 
 #: changes after which a commit is due: each may hold a page of memory until then
 CHANGES_PER_COMMIT = 4_000
-#: look-ups after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
-RELEASE_EVERY, RELEASE_BYTES = 100, 12 << 20
-PAGE_BYTES = 4096
 
 QUEUED = Mark.QUEUED.value
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierSettings:
-    """How much of the frontier stays in memory, and how often it becomes durable."""
-
-    #: what waits: each host in its own order, and hosts take turns; or all in one order, kept by one of these queues
-    queue: Literal["hosts", "quickheap", "tournament", "heap"] = "hosts"
-    #: URLs in memory, over all hosts (the paper's window of the queue)
-    window_urls: int = 10_000
-    #: URLs of one host in the window
-    host_window_urls: int = 100
-    #: URLs judged lately, which answer most links without the disk
-    recent_urls: int = 30_000
-    #: seconds between commits; a crash repeats at most what the record log does not hold
-    checkpoint_s: float = 2.0
-    #: fsync at each commit: a power cut, too, loses nothing that was committed
-    fsync: bool = True
 
 
 class Frontier:
@@ -79,13 +58,16 @@ class Frontier:
             self.exchange = Exchange(self._env, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
             raise store_error(directory, error) from error
-        self._resident = Resident(directory / "data.mdb")
-        self._touched = self._changed = 0
+        self._resident = Resident(self._env, directory / "data.mdb")
+        self._changed = 0
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self.ledger = Ledger.decode(self.note("ledger"))
-        shelves, pool = Shelves(queue, taken, later, lambda: self._txn), Pool(rows, lambda: self._txn, make_queue)
+        shelves = Shelves(queue, taken, later, lambda: self._txn)
+        pool = Pool(rows, lambda: self._txn, make_queue, self._resident.release)
         self._waiting = Waiting(self._urls, shelves, pool, order, lambda: self._txn)
+        self._marks = Marks(self._urls, self._hosts, lambda: self._txn)
+        self.mark, self.known, self.scan = self._marks.mark, self._marks.known, self._marks.scan
         self.hosts, self.take, self.wake = shelves.hosts, shelves.take, shelves.wake
         self.moving = Moving(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
         shelves.restore()
@@ -127,22 +109,7 @@ class Frontier:
 
         Returns the URLs that were refused, as far as they can be told: robots.txt may allow them by now.
         """
-        refused: list[bytes] = []
-        hosts: Counter[bytes] = Counter()
-        with self._txn.cursor(self._urls) as cursor:
-            ok = cursor.first()
-            while ok and (key := bytes(cursor.key())):
-                mark = cursor.value()[:1]
-                if mark == QUEUED:
-                    hosts[host_part(key)] += 1
-                    ok = cursor.next()
-                    continue
-                if mark == Mark.REFUSED.value:
-                    refused.append(key)
-                ok = cursor.delete()
-        self._txn.drop(self._hosts, delete=False)
-        for host, count in hosts.items():
-            self._txn.put(host, count.to_bytes(8, "big"), db=self._hosts)
+        refused = self._marks.renew()
         self.exchange.forget()
         return [url_of(key) for key in refused if is_whole(key)]
 
@@ -162,8 +129,9 @@ class Frontier:
 
         Returns what was taken, best first, and the hosts that have something on their shelves now.
         """
+        extracted = self._waiting.extract(count, fits)
         self._touch(2 * count)
-        return self._waiting.extract(count, fits)
+        return extracted
 
     def finish(self, url: str, mark: Mark) -> Mark | None:
         """The URL is dealt with and gives nothing to others. Returns the mark that it had."""
@@ -201,28 +169,11 @@ class Frontier:
             if (mark := self._queued_mark(key)) is not None:
                 self._waiting.put_back(key, mark)
 
-    # -- looking ---------------------------------------------------------------------------------------
-
-    def mark(self, url: str) -> Mark | None:
-        """The mark of a URL, None if it is not known."""
-        value = self._txn.get(key_of(url), db=self._urls)
-        return None if value is None else Mark(value[:1])
-
-    def known(self) -> int:
-        """How many URLs are known, whatever their mark."""
-        return int(self._txn.stat(self._urls)["entries"])
+    # -- looking: `mark`, `known` and `scan` are those of the marks ------------------------------------
 
     def queued(self) -> int:
         """How many URLs wait, in the queue, in the window, in flight or for a retry."""
         return len(self._waiting)
-
-    def scan(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, Mark]]:
-        """All known keys in [low, high) with their marks, in order. A key over the limit ends in a hash."""
-        with self._txn.cursor(self._urls) as cursor:
-            ok = cursor.set_range(low)
-            while ok and (key := bytes(cursor.key())) < high:
-                yield key, Mark(cursor.value()[:1])
-                ok = cursor.next()
 
     def entries(self, low: bytes, high: bytes) -> Iterator[Entry]:
         """The entries that wait in [low, high), in key order."""
@@ -260,6 +211,7 @@ class Frontier:
     def close(self) -> None:
         """Drop what was not committed and release the directory."""
         self._txn.abort()
+        self._waiting.close()
         self._env.close()
         self._lock.close()
 
@@ -280,14 +232,8 @@ class Frontier:
         return True
 
     def _touch(self, lookups: int) -> None:
-        """Give back the pages of the map, once in a while."""
         self._changed += lookups
-        self._touched += lookups
-        if self._touched >= RELEASE_EVERY:
-            self._touched = 0
-            size_bytes = (self._env.info()["last_pgno"] + 1) * PAGE_BYTES
-            if size_bytes > RELEASE_BYTES:
-                self._resident.release(size_bytes)
+        self._resident.touch(lookups)
 
     def _queued_mark(self, key: bytes) -> bytes | None:
         """The mark of a URL that waits, with its place; None if it does not."""

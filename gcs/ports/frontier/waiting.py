@@ -34,6 +34,10 @@ class Waiting:
         if self.pool is not None:
             self.pool.build()
 
+    def close(self) -> None:
+        """Let go of it."""
+        self._rows.close()
+
     def __len__(self) -> int:
         return len(self._shelves) + (len(self.pool) if self.pool else 0)
 

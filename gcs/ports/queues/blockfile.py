@@ -16,7 +16,7 @@ class BlockFile:
     """One open file of blocks."""
 
     def __init__(self, path: Path, block_keys: int) -> None:
-        self._path, self._bytes = path, block_keys * ENTRY_BYTES
+        self._path, self._bytes, self._fd = path, block_keys * ENTRY_BYTES, -1
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -55,6 +55,9 @@ class BlockFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def store_error(verb: str, path: Path, error: OSError) -> StoreError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gcs.ports.queues.manifest as manifest
-from gcs.core.queues import Counts, Ids, Keys, Layout, make_paged_queue
+from gcs.core.queues import Counts, Ids, Keys, Layout, Queue, make_paged_queue
 from gcs.core.queues.entries import ENTRY_BYTES
 from gcs.errors import GcsError, StoreError, UsageError
 from gcs.ports.queues.blockfile import BlockFile, store_error
@@ -43,8 +43,8 @@ class DiskQueue:
                     f"{settings.block_keys}: open it as that, or delete the folder"
                 )
             self._file = BlockFile(folder / "blocks", settings.block_keys)
-            layout = Layout(settings.block_keys, settings.cache_bytes // (settings.block_keys * ENTRY_BYTES))
-            self._queue, self._blocks = make_paged_queue(name, self._file, layout, counts, was.slots if was else None)
+            slots = was.slots if was else None
+            self._queue, self._blocks = make_paged_queue(name, self._file, _layout(settings), counts, slots)
             if was:
                 self._queue.restore(was.state)
         except GcsError:
@@ -83,6 +83,17 @@ def open_queue(
 ) -> DiskQueue:
     """The queue in this folder, as it was saved; an empty one if there is none yet."""
     return DiskQueue(name, folder, settings or DiskSettings(), counts)
+
+
+def open_scratch(name: str, folder: Path, settings: DiskSettings) -> Queue:
+    """An empty queue on a file that has no name and goes with it: for who can fill it again."""
+    file = BlockFile(folder / "scratch", settings.block_keys)
+    (folder / "scratch").unlink()
+    return make_paged_queue(name, file, _layout(settings))[0]
+
+
+def _layout(settings: DiskSettings) -> Layout:
+    return Layout(settings.block_keys, settings.cache_bytes // (settings.block_keys * ENTRY_BYTES))
 
 
 def _lock(folder: Path) -> int:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.queues import MAX_ID, QUEUES, Counts, make_queue, quickheap, ring
+from gcs.core.queues import MAX_ID, QUEUES, Counts, make_queue, matches, quickheap, ring
+from gcs.core.queues.tournament import TournamentTree
 from gcs.errors import UsageError
 
 #: few keys and ids, so that ties and twins are common; and the edges of what can be ordered
@@ -23,6 +24,18 @@ def extract(queue, count):
     keys, ids = queue.extract_top(count)
     assert keys.dtype == np.float64 and ids.dtype == np.uint64
     return list(zip(keys.tolist(), ids.tolist()))
+
+
+def agrees_with_a_list(queue, calls):
+    model = []
+    for call in calls:
+        if isinstance(call, int):
+            best, model = model[:call], model[call:]
+            assert extract(queue, call) == best
+        else:
+            insert(queue, call)
+            model = sorted(model + call, key=lambda pair: (-pair[0], pair[1]))
+        assert len(queue) == len(model)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -106,18 +119,21 @@ def test_queue_compares_less_than_a_heap(name):
     assert counts[name].comparisons < counts["heap"].comparisons
 
 
+@pytest.mark.parametrize("is_compiled", [True, False])
+@settings(deadline=None)
+@given(calls=st.lists(st.one_of(BATCH, st.integers(0, 90)), max_size=25), node_keys=st.integers(1, 20))
+def test_tree_in_rows_gives_what_a_sorted_list_gives(is_compiled, calls, node_keys):
+    """All matches of a way in one call, compiled and as it stands."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_compiled:
+            patch.setattr(matches, "compiled", lambda kernel: kernel)
+        agrees_with_a_list(TournamentTree(matches.RowMatches(node_keys), node_keys), calls)
+
+
 @settings(deadline=None, max_examples=40)
 @given(calls=st.lists(st.one_of(BATCH, st.integers(0, 90)), max_size=25), threads=st.integers(2, 4))
 def test_forest_gives_what_a_sorted_list_gives(calls, threads):
-    queue, model = make_queue("tournament", node_keys=7, threads=threads), []
-    for call in calls:
-        if isinstance(call, int):
-            best, model = model[:call], model[call:]
-            assert extract(queue, call) == best
-        else:
-            insert(queue, call)
-            model = sorted(model + call, key=lambda pair: (-pair[0], pair[1]))
-        assert len(queue) == len(model)
+    agrees_with_a_list(make_queue("tournament", node_keys=7, threads=threads), calls)
 
 
 def test_forest_spreads_ids_evenly():

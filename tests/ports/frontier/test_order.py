@@ -1,6 +1,6 @@
 """A frontier that weighs its URLs, against a model: the best first, no worth lost, whatever the order of operations."""
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +12,7 @@ from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, rank
 from gcs.core.queues import make_queue
 from gcs.core.urls import host
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.ports.queues import DiskSettings, open_scratch
 
 QUICK = FrontierSettings(fsync=False)
 OPIC, BACKLINK = ORDERS["opic"], ORDERS["backlink"]
@@ -26,7 +27,8 @@ def heap() -> object:
 class OrderMachine(stateful.RuleBasedStateMachine):
     """insert, credit, extract, take, settle, retry, move, commit and crash under OPIC, in one order over all hosts."""
 
-    queue: Callable[[], object] | None = staticmethod(heap)
+    #: blocks of two keys and memory for four of them: the queue goes to its file and back
+    queue: DiskSettings | None = DiskSettings(cache_bytes=4 * 2 * 16, block_keys=2)
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +43,9 @@ class OrderMachine(stateful.RuleBasedStateMachine):
         self.committed = self.state()
 
     def open(self) -> None:
-        self.frontier = Frontier(Path(self.folder.name), QUICK, OPIC, self.queue)
+        folder = Path(self.folder.name)
+        make_queue = partial(open_scratch, "quickheap", folder, self.queue) if self.queue else None
+        self.frontier = Frontier(folder, QUICK, OPIC, make_queue)
 
     def state(self) -> tuple[object, ...]:
         return dict(self.worth), list(self.found), set(self.done), set(self.taken), set(self.shelved), set(self.later)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from gcs.core.queues import QUEUES, Counts, quickheap
 from gcs.errors import DiskFullError, StoreError, UsageError
-from gcs.ports.queues import DiskSettings, blockfile, open_queue
+from gcs.ports.queues import DiskSettings, blockfile, open_queue, open_scratch
 
 BATCH = st.lists(st.tuples(st.integers(-3, 3).map(float), st.integers(0, 9)), max_size=60)
 CALLS = st.lists(st.one_of(BATCH, st.integers(0, 90), st.sampled_from(["save", "crash"])), max_size=25)
@@ -66,6 +67,7 @@ def test_disk_queue_gives_what_a_sorted_list_gives(name, calls):
 #: inserts, extracts and saves for ever; a line for each save that has begun and for each that has returned
 WRITER = """
 import sys
+import tracemalloc
 from functools import partial
 from pathlib import Path
 import numpy as np
@@ -207,6 +209,24 @@ def test_full_disk_keeps_the_last_save(tmp_path, monkeypatch):
     assert extract(queue, 3) == [(99.0, 99), (98.0, 98), (97.0, 97)]
     assert len(queue) == 97
     queue.close()
+
+
+@pytest.mark.parametrize("name", ["quickheap", "tournament"])
+def test_scratch_keeps_to_its_memory_and_leaves_no_file(name, tmp_path):
+    """6 MB of pairs through a cache of 1 MB, all of them there in order, on a file that nobody has to clear away."""
+    random, keys = np.random.default_rng(1), 400_000
+    tracemalloc.start()
+    queue = open_scratch(name, tmp_path, DiskSettings(1 << 20, 4096))
+    for start in range(0, keys, 20_000):
+        queue.insert_many(random.random(20_000), np.arange(start, start + 20_000, dtype=np.uint64))
+    got = [queue.extract_top(20_000) for _ in range(3)]
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 5 << 20
+    assert not list(tmp_path.iterdir())
+    got += [queue.extract_top(keys)]
+    assert np.all(np.diff(np.concatenate([each for each, _ in got])) <= 0)
+    assert np.array_equal(np.sort(np.concatenate([ids for _, ids in got])), np.arange(keys, dtype=np.uint64))
 
 
 @pytest.mark.parametrize("name", ["quickheap", "tournament"])
