@@ -181,15 +181,21 @@ def types() -> dict[str, Any]:
 def documentation() -> Iterator[tuple[str, object, str]]:
     """Every dotted key with its default and the text of its `#:` comment."""
     for section, part in _parts().items():
-        defaults = part()
-        notes: list[str] = []
-        for line in map(str.strip, inspect.getsource(part).splitlines()):
-            name = line.partition(":")[0]
-            if line.startswith("#:"):
-                notes.append(line[2:].strip())
-            elif hasattr(defaults, name) and line.startswith(f"{name}:"):
-                yield f"{section}.{name}", getattr(defaults, name), " ".join(notes)
-                notes = []
+        for name, default, text in notes(part):
+            yield f"{section}.{name}", default, text
+
+
+def notes(part: type) -> Iterator[tuple[str, object, str]]:
+    """Every field of a dataclass with its default and the text of its `#:` comment."""
+    defaults = part()
+    text: list[str] = []
+    for line in map(str.strip, inspect.getsource(part).splitlines()):
+        name = line.partition(":")[0]
+        if line.startswith("#:"):
+            text.append(line[2:].strip())
+        elif hasattr(defaults, name) and line.startswith(f"{name}:"):
+            yield name, getattr(defaults, name), " ".join(text)
+            text = []
 
 
 def _from_file(file: Path) -> dict[str, object]:

@@ -149,7 +149,9 @@ def text(done: Result, picture: str | None = None, level: int = 2) -> str:
     for found in study.findings(done.rows):
         why = f" ({found.why})" if found.why else ""
         lines.append(f"| {found.claim} | {found.paper} | {found.ours}{why} | {'yes' if found.agrees else 'no'} |")
-    return "\n\n".join([*parts, "\n".join(lines)]) + "\n"
+    if len(lines) > 2:
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
 
 
 def page(results: Sequence[Result]) -> str:

@@ -13,24 +13,25 @@ import msgspec
 from gcs.cli import plots
 from gcs.cli.memory import write_whole
 from gcs.cli.results import Memory, Result, page, result, table, write
+from gcs.cli.setups import read_setup, setup_options
 from gcs.errors import UsageError
 from gcs.ports.records import reading
 from gcs.sim.capacity import Costs
 from gcs.sim.folder import from_crawl, load
 from gcs.sim.graph import WebGraph
-from gcs.sim.studies import STUDIES, Study, Tick, Wish
+from gcs.sim.studies import OWN, STUDIES, Study, Tick, Wish
 from gcs.sim.synthetic import Shape, synthetic
 
 ALL = "all"
 SYNTHETIC = "synthetic:"
-_NAMES = "\n".join(f"{one.name:18} {one.title}" for one in STUDIES.values())
+_NAMES = "\n".join(f"{one.name:18} {one.title}" for one in (*STUDIES.values(), OWN))
 HELP = f"""Repeat an experiment of the papers on a web graph.
 
 A table (CSV), pictures (PNG and SVG; they need the extra gcs-crawler[studies]) and a text are written to DIR
 [studies/GRAPH, and nothing with --json].
 
 \b
-NAME is one of these, or all:
+NAME is one of these, or all (but run):
 {_NAMES}
 """
 
@@ -52,7 +53,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 
 
 @click.command(help=HELP)
-@click.argument("name", type=click.Choice([*STUDIES, ALL]), metavar="NAME")
+@click.argument("name", type=click.Choice([*STUDIES, OWN.name, ALL]), metavar="NAME")
 @click.option(
     "--graph",
     "place",
@@ -80,6 +81,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
     help="In which form.",
 )
 @click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="For scale: measured costs, as JSON.")
+@setup_options
 @click.option("--fresh", is_flag=True, help="Forget what this study gave last time.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON object.")
 def study(
@@ -95,11 +97,12 @@ def study(
     costs: Path | None,
     fresh: bool,
     as_json: bool,
+    **setup: object,
 ) -> int:
     memory = cache or _cache()
     graph = _graph(place, upstream, memory / "graphs")
-    wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed, _costs(costs))
-    chosen = list(STUDIES.values()) if name == ALL else [STUDIES[name]]
+    wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed, _costs(costs), read_setup(setup, name))
+    chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, OWN.name: OWN}[name]]
     folder = output or (None if as_json else Path("studies") / graph.name)
     done = []
     for one in _run(chosen, graph, wish, Memory(memory / "results", fresh)):

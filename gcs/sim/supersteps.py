@@ -25,6 +25,8 @@ from gcs.sim.reach import FirstOf
 from gcs.sim.waiting import Pages, Queued, Ranks, Scan, Waiting
 
 _NO_PAGES: Pages = np.empty(0, np.int32)
+#: added to a rank, it is behind all others: ranks have 32 bits
+_LATER = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Rules:
     exchange_every: int = 1
     #: pages whose URLs everybody knows: seeds of their owners, never told
     replicated: Pages = field(default_factory=lambda: _NO_PAGES, repr=False)
+    #: for one gatherer alone: pages that it fetches only in supersteps in which nothing else waits (cross-over mode)
+    abroad: NDArray[np.bool_] | None = field(default=None, repr=False)
     #: makes the queue of a gatherer, as those of core.queues; without, waiting pages are scanned
     make_queue: Callable[[], Queue] | None = None
 
@@ -63,12 +67,17 @@ class Step:
     """What happened in one superstep, all gatherers together."""
 
     pages: Pages = field(repr=False)
-    #: pairs told at its end, and the links behind them
-    told: int
+    #: the page of each pair told at its end, and how many links are behind them
+    told_pages: Pages = field(repr=False)
     told_links: int
     #: links told of pages that were fetched already, and links inside a part to such pages
     late: int
     late_home: int
+
+    @property
+    def told(self) -> int:
+        """How many pairs were told."""
+        return len(self.told_pages)
 
 
 class Crawl:
@@ -88,7 +97,7 @@ class Crawl:
         self.page_of = np.zeros(pages, np.int32)
         self.waits = np.zeros(pages, np.bool_)
         self.fetched = np.zeros(pages, np.bool_)
-        self._found = 0
+        self._found = self._at_home = 0
         self._first = FirstOf(pages)
         self._known_to_all = np.zeros(pages, np.bool_)
         self._known_to_all[rules.replicated] = True
@@ -114,7 +123,7 @@ class Crawl:
             left -= len(pages)
             late_home = self.fetch(pages)
             due = number % self._rules.exchange_every == 0 or not len(pages)
-            yield Step(pages, *(self.exchange() if due else (0, 0, 0)), late_home)
+            yield Step(pages, *(self.exchange() if due else (_NO_PAGES, 0, 0)), late_home)
 
     @property
     def is_over(self) -> bool:
@@ -127,9 +136,12 @@ class Crawl:
 
     def take(self, quota: Ids) -> list[Pages]:
         """The best pages of each gatherer, as many as it may have: they wait no more."""
+        if self._rules.abroad is not None and self._at_home:
+            quota = np.minimum(quota, self._at_home)
         taken = [self._waiting.take(me, count) if count > 0 else _NO_PAGES for me, count in enumerate(quota.tolist())]
         for pages in taken:
             self.waits[pages] = False
+            self._at_home -= self._count_at_home(pages)
         return taken
 
     def give_back(self, pages: Pages) -> None:
@@ -162,14 +174,14 @@ class Crawl:
                 self._untold.append((keys, gifts[told], depths[told]))
         return self._arrive(targets[home], gifts[home], depths[home])
 
-    def exchange(self) -> tuple[int, int, int]:
-        """Tell all that is untold: how many pairs, links, and links to pages that were fetched already."""
+    def exchange(self) -> tuple[Pages, int, int]:
+        """Tell all that is untold: the page of each pair, how many links, and links to pages that were fetched."""
         if not self._untold:
-            return 0, 0, 0
+            return _NO_PAGES, 0, 0
         keys, gifts, depths = (np.concatenate(column) for column in zip(*self._untold))
         self._untold.clear()
-        pairs = len(np.unique(keys))
-        return pairs, len(keys), self._arrive((keys % self._graph.pages).astype(np.int32), gifts, depths)
+        pairs, targets = ((some % self._graph.pages).astype(np.int32) for some in (np.unique(keys), keys))
+        return pairs, len(keys), self._arrive(targets, gifts, depths)
 
     def _arrive(self, targets: Pages, gifts: NDArray[np.float64], depths: Ids) -> int:
         """Owners hear of links to their pages; how many of them come too late to matter."""
@@ -196,7 +208,14 @@ class Crawl:
             self.rank[fresh], self.rank[changed] = ranks(self.worth[fresh]), ranks(self.worth[changed])
         else:
             self.rank[fresh] = depth
+        if self._rules.abroad is not None:
+            for pages in (fresh, changed):
+                self.rank[pages] += _LATER * self._rules.abroad[pages]
+            self._at_home += self._count_at_home(fresh)
         self._waiting.put(fresh, changed)
+
+    def _count_at_home(self, pages: Pages) -> int:
+        return 0 if self._rules.abroad is None else int((~self._rules.abroad[pages]).sum())
 
     def _gifts(self, worth: NDArray[np.float64], links: Ids) -> NDArray[np.float64]:
         """What each link of a page adds to the worth of its target."""

@@ -57,11 +57,20 @@ def test_json_is_remembered_and_the_same(folder, tmp_path):
         (["cho-coverage", "--graph", "/nowhere"], "edges.txt.gz"),
         (["cho-coverage", "--graph", ".", "-k", "two"], "whole numbers"),
         (["cho-coverage", "--graph", ".", "-k", "0"], "whole numbers"),
+        (["cho-coverage", "--graph", "synthetic:10", "--mode", "firewall"], "gcs study run"),
+        (["run", "--graph", "synthetic:100", "--mode", "firewall", "--replicated", "5"], "nothing is told"),
     ],
 )
 def test_wrong_wishes_are_explained(words, says):
     done = gcs("study", *words)
     assert done.returncode == 2 and says in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_team_of_ones_own_is_put_together_by_options(folder, tmp_path):
+    words = ["--graph", folder, "-k", "2,4", "--cache", tmp_path / "c", "--seeds", "3"]
+    choices = ["--partitioner", "metis", "--mode", "cross-over", "--order", "opic", "--queue", "tournament"]
+    found = json.loads(gcs("study", "run", *words, *choices, "--superstep-pages", "2", "--json").stdout)
+    assert [row["n"] for row in found["rows"] if row["coverage"] == 1.0][-1] == 4 and found["rows"][-1]["overlap"] > 0
 
 
 def test_a_crawl_is_a_graph_too(tmp_path):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gcs.sim.studies import (
+    any_team,
     cambazoglu,
     cho_communication,
     cho_coverage,
@@ -22,7 +23,7 @@ from gcs.sim.studies import (
 )
 from gcs.sim.studies.study import Chart, Finding, Line, Row, Study, Tick, Wish
 
-__all__ = ["STUDIES", "Chart", "Finding", "Line", "Row", "Study", "Tick", "Wish"]
+__all__ = ["OWN", "STUDIES", "Chart", "Finding", "Line", "Row", "Study", "Tick", "Wish"]
 
 _MODULES = (
     cho_coverage,
@@ -42,3 +43,5 @@ _MODULES = (
     scale,
 )
 STUDIES: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in _MODULES})
+#: a crawl of the user's own making, beside the papers' experiments
+OWN = any_team.STUDY

@@ -11,7 +11,9 @@ from typing import Any
 
 from gcs.sim.capacity import MEASURED, Costs
 from gcs.sim.graph import WebGraph
+from gcs.sim.setup import Setup
 
+USUAL = Setup()
 #: a frozen dataclass of numbers and words: one line of the table
 Row = Any
 #: told how much of the work is done (0 … 1), and what is being done
@@ -29,6 +31,8 @@ class Wish:
     seed: int = 1
     #: what things cost, for the capacity model
     costs: Costs = MEASURED
+    #: how the team works, for a crawl of one's own
+    setup: Setup = USUAL
 
 
 @dataclass(frozen=True, slots=True)
