@@ -263,7 +263,7 @@ def test_crawl_that_reaches_nobody_says_why(gcs: Run, arguments: list[str], kind
 )
 def test_crawl_of_a_page_that_never_comes_says_why(gcs: Run, hostile: FakeWebProcess, path: str, reason: str) -> None:
     seed = hostile.web.sites[0].origin + path
-    wait_s = 0.3 if "hang" in path else 20  # a bomb takes its time to be made
+    wait_s = 1.0 if "hang" in path else 20  # a bomb takes its time to be made
     limits = ("--set", f"fetch.first_byte_timeout_s={wait_s}", "--set", "fetch.max_body_bytes=100000")
     limits += ("--set", "fetch.max_content_bytes=1000000", "--set", "crawl.sitemaps=false", "--max-seconds", "60")
     done = gcs("crawl", seed, "-o", "out", "--json", *limits, quick=True)

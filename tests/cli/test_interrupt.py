@@ -63,7 +63,7 @@ def test_crawl_ends_at_once_at_the_second_signal(
     assert crawl.stderr.readline().startswith("ending:")
     crawl.send_signal(number)
     assert crawl.wait(10) == 130
-    quick = ("--set", "fetch.first_byte_timeout_s=0.5", "--set", "politeness.tries=4", "--set", "traps.max_depth=12")
+    quick = ("--set", "fetch.first_byte_timeout_s=1", "--set", "politeness.tries=4", "--set", "traps.max_depth=12")
     assert gcs("crawl", "-o", "out", *quick, quick=True).code == 0
     stored = Counter(record.url for record in read_records(tmp_path / "out") if record.is_page)
     assert survey(hostile.web).pages <= set(stored)

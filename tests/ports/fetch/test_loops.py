@@ -41,7 +41,7 @@ async def crawl(engine, pages: int) -> list[Result]:
         elif fetcher.in_flight == 0:
             done.set()
 
-    fetcher = engine(FetchSettings(allow_private=True, first_byte_timeout_s=0.3, kept_connections=4), sink)
+    fetcher = engine(FetchSettings(allow_private=True, first_byte_timeout_s=3.0, kept_connections=4), sink)
     await fetcher.open()
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
         origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
