@@ -83,9 +83,9 @@ def _row(graph: WebGraph, owners: Owners, order: Ids, at: Ids, final: Ids, k: in
             peak = max(peak, standing)
             seen += np.bincount(targets, minlength=graph.pages)
         if size:
-            hot[:] = False
-            hot[np.argpartition(-seen, size - 1)[:size]] = True
-            hot &= seen > 0
+            border = max(int(np.partition(seen, -size)[-size]), 1)
+            hot = seen > border
+            hot[np.flatnonzero(seen == border)[: size - int(hot.sum())]] = True  # of equals, those that come first
     pages_fetched = len(order)
     return HotPagesRow(
         k,

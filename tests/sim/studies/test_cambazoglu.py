@@ -1,8 +1,12 @@
 """Tables 1 to 3 against a count of bytes, pages and URLs one by one, and what they must show on a real graph."""
 
+from collections import Counter, defaultdict
+from itertools import groupby
+
 import numpy as np
 import pytest
 
+from gcs.core.graph import Links
 from gcs.core.partition import Problem, partition
 from gcs.sim.folder import load
 from gcs.sim.partitions import crawled
@@ -48,21 +52,69 @@ def _key(web, page):
     return sort_key(web.urls[page])
 
 
-def test_gp_rows_balance_and_tell_less_than_hashing_the_same(web, silent):
-    rows = {row.model: row for row in cambazoglu.run(web, Wish((2,), runs=1), silent)}
-    for model in ("page-gp", "site-gp"):
-        assert rows[model].bytes < rows[model].bytes_hashed
-    assert rows["page-gp"].units == 240 and rows["site-hash"].units == len(set(web.sites.tolist()))
+def slow_links(web, unit_of_page):
+    """Links between units, one by one: the length of every URL that names a page of another, both ways together."""
+    costs = Counter()
+    for page in range(web.pages):
+        for link in web.outlinks(page).tolist():
+            if unit_of_page[page] != unit_of_page[link]:
+                costs[frozenset((unit_of_page[page], unit_of_page[link]))] += len(web.urls[link])
+    near = defaultdict(dict)
+    for pair, cost in costs.items():
+        one, other = pair
+        near[one][other] = near[other][one] = cost
+    rows = [sorted(near[unit].items()) for unit in range(max(unit_of_page.values()) + 1)]
+    flat = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, 2)
+    return Links(np.cumsum([0, *map(len, rows)]), flat[:, 0], flat[:, 1])
 
 
-def test_volume_of_a_partition_by_metis_is_that_of_its_owners(web):
-    data = crawled(web)
-    task = cambazoglu._Task(data, cambazoglu.page_model(data.session))
-    owners = partition(
-        "metis", Problem(np.ones((web.pages, 2), np.int64), 3, links=cambazoglu.page_model(data.session).links)
-    )
+def slow_ranges(web, ordered, limit):
+    """The unit of each page: its site, or a range of it, half the limit to the limit, cut at the fewest bytes."""
+    total, unit_of_page, unit = int(web.sizes_bytes.sum()), {}, -1
+
+    def weight(pages):
+        return max(sum(int(web.sizes_bytes[page]) for page in pages) / total, len(pages) / web.pages)
+
+    for _, group in groupby(ordered, key=lambda page: web.sites[page]):
+        site = rest = list(group)
+        while rest:
+            size = len(rest)
+            if weight(rest) > limit:
+                fits = [count for count in range(1, len(rest) + 1) if weight(rest[:count]) <= limit] or [1]
+                enough = [count for count in fits if weight(rest[:count]) >= limit / 2] or [fits[-1]]
+                size = min(enough, key=lambda count: across(web, site, rest[count:]))
+            unit += 1
+            unit_of_page |= dict.fromkeys(rest[:size], unit)
+            rest = rest[size:]
+    return unit_of_page
+
+
+def across(web, site, behind):
+    """Bytes of the links inside a site between the pages behind a border and those before it."""
+    behind, site = set(behind), set(site)
+    links = ((page, link) for page in site for link in web.outlinks(page).tolist() if link in site)
+    return sum(len(web.urls[link]) for page, link in links if (page in behind) != (link in behind))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_gp_rows_are_what_the_owners_of_metis_store_ask_and_tell(web, silent, k):
+    """The graphs of pages and of ranges of sites are made link by link; METIS is asked with them again."""
+    rows = {row.model: row for row in cambazoglu.run(web, Wish((k,), runs=2), silent)}
     ordered = sorted(range(web.pages), key=lambda page: _key(web, page))
-    assert task._volume(owners) == figures(web, dict(zip(ordered, owners.tolist())), 3)[2]
+    pages = {page: place for place, page in enumerate(ordered)}
+    for model, unit_of_page in (("page-gp", pages), ("site-gp", slow_ranges(web, ordered, 1 / 64 / k))):
+        units = max(unit_of_page.values()) + 1
+        members = [[page for page in ordered if unit_of_page[page] == unit] for unit in range(units)]
+        weights = np.array([[sum(web.sizes_bytes[unit].tolist()), len(unit)] for unit in members])
+        runs = []
+        for seed in range(2):
+            problem = Problem(weights, k, links=slow_links(web, unit_of_page), tolerance=0.05, seed=seed)
+            given = partition("metis", problem).tolist()
+            runs.append(figures(web, {page: given[unit] for page, unit in unit_of_page.items()}, k))
+        row = rows[model]
+        assert (row.units, row.runs) == (units, 2)
+        assert [row.storage_imbalance, row.request_imbalance, row.bytes] == pytest.approx(np.mean(runs, axis=0))
+        assert row.bytes < row.bytes_hashed
 
 
 def test_tables_on_the_java_documentation(request, silent):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gcs.sim.owners import page_owners
+from gcs.sim.owners import page_owners, random_seeds
 from gcs.sim.reach import reach
 from gcs.sim.studies import cho_coverage
 from gcs.sim.studies.study import Wish
@@ -37,15 +37,33 @@ def test_owners_by_site_hash_keep_a_site_together(web):
 
 
 def test_rows_are_means_over_the_runs(web, outlinks, silent):
+    """Same seeds for every n; the same on half of the sites; five seeds for each gatherer, over all pages."""
     rows = cho_coverage.run(web, Wish((1, 2, 4), runs=2, seed=7), silent)
+    sites = len(set(web.sites.tolist()))
+    chosen = set(np.random.default_rng(7).permutation(sites)[: (sites + 1) // 2].tolist())
+    kept = [page for page in range(web.pages) if web.sites[page] in chosen]
+    number = {page: place for place, page in enumerate(kept)}
+    links_half = [[number[link] for link in outlinks[page] if link in number] for page in kept]
     expected = {1: [], 2: [], 4: []}
-    for number in range(2):
-        seeds = np.random.default_rng([7, number]).choice(web.pages, 20, replace=False).tolist()
-        everything = crawl(outlinks, seeds, [0] * web.pages)
+    for run in range(2):
+        chance = np.random.default_rng([7, run])
+        seeds, seeds_half = (chance.choice(pages, 20, replace=False).tolist() for pages in (web.pages, len(kept)))
+        everything = crawl(outlinks, seeds, [0] * web.pages), crawl(links_half, seeds_half, [0] * len(kept))
         for n, shares in expected.items():
-            owner = page_owners(web, "site-hash", n, number).tolist()
-            shares.append(len(crawl(outlinks, seeds, owner)) / len(everything))
-    assert {row.n: row.coverage for row in rows} == {n: pytest.approx(np.mean(s)) for n, s in expected.items()}
+            owner = page_owners(web, "site-hash", n, run)
+            each = random_seeds(owner, [5] * n, chance).tolist()
+            owner = owner.tolist()
+            owner_half = page_owners(web.induced(np.isin(np.arange(web.pages), kept)), "site-hash", n, run).tolist()
+            shares.append(
+                [
+                    len(crawl(outlinks, seeds, owner)) / len(everything[0]),
+                    len(crawl(links_half, seeds_half, owner_half)) / len(everything[1]),
+                    len(crawl(outlinks, each, owner)) / web.pages,
+                ]
+            )
+    for row in rows:
+        found = [row.coverage, row.coverage_half, row.coverage_5_each]
+        assert found == pytest.approx(np.mean(expected[row.n], axis=0))
     assert rows[0].coverage == 1.0 and rows[-1].coverage < 1.0
     assert rows[0].seeds == 20
 

@@ -55,6 +55,24 @@ def test_urls_told_are_counted_on_the_graph(web, outlinks, silent, monkeypatch):
         assert row.hours == pytest.approx(row.pages / row.pages_per_s / 3600)
 
 
+def test_rows_are_worked_out_by_hand(web, silent, monkeypatch):
+    """Every column from the costs, for n = 4 in the middle (by the logarithm) between the teams that are counted."""
+    monkeypatch.setattr(scale, "COUNTED", (2, 8))
+    two, four, eight = scale.run(web, Wish((2, 4, 8)), silent)[:: len(scale.PAGES)]
+    row, costs = four, Costs()
+    assert row.pages == 10**6 and row.urls_per_page == pytest.approx((two.urls_per_page + eight.urls_per_page) / 2)
+    assert row.pages_per_s == pytest.approx(4 / (1130e-6 + 90e-6))
+    assert row.hours * 3600 == pytest.approx(10**6 * (1130e-6 + 90e-6) / 4)
+    assert row.mbit_per_s == pytest.approx(row.pages_per_s * 19_250 * 8 / 10**6)
+    assert row.urls_per_s == pytest.approx(row.pages_per_s * row.urls_per_page)
+    waits = row.urls_per_s * 2 / 12  # of the URLs of two seconds, what one of 12 pairs has at a checkpoint
+    assert row.blocks_per_s == pytest.approx(12 * (1 - np.exp(-waits)) / 2)
+    busy = costs.board_idle + row.blocks_per_s * 216e-6 + row.urls_per_s * 12.2e-6
+    assert row.whiteboard_load == pytest.approx(busy) and row.redis_servers == 1
+    assert row.checkpoint_for_one_s == 2.0
+    assert row.disk_gb_each == pytest.approx(10**6 / 4 * (10_060 + 690) / 1e9)
+
+
 def test_model_agrees_with_live_teams():
     for n, seconds, urls, load in scale.LIVE:
         assert scale.model_of_live(n, seconds, urls, Costs()) == pytest.approx(load, rel=0.25)

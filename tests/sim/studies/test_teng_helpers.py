@@ -5,7 +5,6 @@ import pytest
 
 from gcs.sim.studies import teng_helpers
 from gcs.sim.studies.study import Wish
-from gcs.sim.supersteps import Rules
 
 
 @pytest.fixture
@@ -17,16 +16,61 @@ def rows(web, silent, monkeypatch):
     return teng_helpers.run(web, Wish((3,)), silent)
 
 
-def test_steady_helpers_are_as_good_as_faster_gatherers(web, slow_crawl, rows):
-    seeds = np.random.default_rng(1).choice(web.pages, 6, replace=False)
+def slow_team(web, owners, helpers, stay, seed):
+    """A page at a time: pages fetched, supersteps, part of what helpers were given that came back."""
+    k, chance = len(helpers), np.random.default_rng(seed)
+    own = web.pages / (10 * k)
+    seeds = sorted(chance.choice(web.pages, 2 * k, replace=False).tolist())
+    depth, fetched, back = dict.fromkeys(seeds, 0), [], {}
+    waiting = [[page for page in seeds if owners[page] == me] for me in range(k)]
+    steps = given = lost = 0
+    while back or any(waiting):
+        for page in back.pop(steps, ()):
+            waiting[owners[page]].append(page)
+        done = []
+        for me in range(k):
+            helped = int(min(helpers[me] * 0.25, 1 / 0.3) * own)
+            best = sorted(waiting[me], key=depth.get)[: max(helped + max(int(own - 0.3 * helped), 0), 1)]
+            waiting[me] = [page for page in waiting[me] if page not in best]
+            lent, at_home = best[:helped], best[helped:]
+            leaves = [chance.random() < (1 / stay if stay else 0) for _ in range(helpers[me])]
+            missing = set()
+            for helper, gone in enumerate(leaves):  # shares are as even as can be, larger ones first
+                size, more = divmod(len(lent), len(leaves))
+                start = helper * size + min(helper, more)
+                share = lent[start : start + size + (helper < more)]
+                missing |= set(share[len(share) // 2 :]) if gone else set()
+            back.setdefault(steps + 3, []).extend(page for page in lent if page in missing)
+            given, lost = given + len(lent), lost + len(missing)
+            done += [page for page in lent if page not in missing] + at_home
+        back = {step: pages for step, pages in back.items() if pages}
+        inside, told = [], []
+        for page in done:
+            for link in web.outlinks(page).tolist():
+                (inside if owners[link] == owners[page] else told).append((link, depth[page] + 1))
+        for link, deep in inside + told:
+            if link not in depth:
+                depth[link] = deep
+                waiting[owners[link]].append(link)
+        fetched += done
+        steps += 1
+    assert len(fetched) == len(set(fetched))
+    return len(fetched), steps, lost / given if given else 0.0
+
+
+def test_rows_are_those_of_the_slow_team(web, rows):
+    alike = teng_helpers._balanced(web, 3, np.ones(3)).tolist()
     speed = {}
-    for helpers in (0, 4):
-        own = web.pages / 30
-        helped = int(helpers * 0.25 * own)
-        owners = teng_helpers._balanced(web, 3, np.ones(3))
-        steps = slow_crawl(web, Rules(owners, 3, pages_each=helped + int(own - 0.3 * helped)), seeds, web.pages)
-        speed[helpers] = sum(len(pages) for pages, *_ in steps) / len(steps)
-    assert [row.speedup for row in rows if not row.stay] == [1.0, pytest.approx(speed[4] / speed[0])]
+    for row in rows:
+        pages, steps, lost = slow_team(web, alike, [row.helpers] * 3, row.stay, 1)
+        speed[row.helpers] = pages / steps
+        assert row.speedup == pytest.approx(speed[row.helpers] / speed[0])
+        assert row.lost == pytest.approx(lost)
+        if row.helpers and not row.stay:
+            uneven = [2 * row.helpers, 0, 0]
+            counted = teng_helpers._balanced(web, 3, teng_helpers._rates(np.array(uneven))).tolist()
+            assert row.supersteps_counted == slow_team(web, counted, uneven, 0, 1)[1]
+            assert row.supersteps_uncounted == slow_team(web, alike, uneven, 0, 1)[1]
 
 
 def test_vanishing_helpers_lose_no_page(rows):
