@@ -68,6 +68,8 @@ class Report(msgspec.Struct, frozen=True):
     #: length of the URLs exchanged; bytes in which ranges and revisits changed hands
     named_bytes: int = 0
     moved_bytes: int = 0
+    #: messages in which URLs were exchanged
+    exchanged_blocks: int = 0
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -157,4 +159,5 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
         gone=tally.gone,
         named_bytes=traffic.named_bytes,
         moved_bytes=traffic.moved_bytes,
+        exchanged_blocks=traffic.blocks,
     )

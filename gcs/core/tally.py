@@ -21,6 +21,8 @@ class Traffic:
     #: length of the URLs exchanged; bytes in which ranges and revisits changed hands
     named_bytes: int = 0
     moved_bytes: int = 0
+    #: messages in which URLs were exchanged
+    blocks: int = 0
 
     def clear(self) -> None:
         """Begin again at nothing; whoever counts here goes on doing so."""

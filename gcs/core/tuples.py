@@ -53,6 +53,11 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
     #: the page on which it was found first
     parent: str = ""
 
+    @property
+    def is_seed(self) -> bool:
+        """Whether nobody has found it: it was given to the crawl, and is on its way to its owner."""
+        return not self.parent and self.depth == 0
+
 
 class UrlBlock(Consumed, frozen=True, array_like=True):
     """Foreign URLs of one destination, routed under the plan of `epoch`.

@@ -7,20 +7,24 @@ comes out is certain:
     firewall      a gatherer reaches what its own pages reach from its own seeds
     cross-over    and then everything that they reach, whosever it is
     independent   the same, at once
+    seed-server   every page once, by the client of its domain; a report names every link of its pages once
 
 Invariant: owners are those of `core.plan`, the figures those of `core.metrics`: what a live crawl reports.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gcs.core.crawled import Crawled
 from gcs.core.graph import Ints, Session
 from gcs.core.metrics import communication, coverage, imbalance, overlap, posted
 from gcs.core.plan import ExchangeMode, Plan
 from gcs.core.sortkey import sort_key
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +40,30 @@ class Scheme:
     imbalance: float
 
 
+def foretell_server(data: Crawled, owners: Ints, reports: Ints) -> Scheme:
+    """What clients of a seed-server tell it (S1), who have these pages and tell them in these reports (-1: not at all).
+
+    How many pages a report holds is a matter of time, so it has to be given.
+    """
+    session, told = data.session, np.flatnonzero(reports >= 0)
+    known = reports[session.sources] >= 0
+    named = np.unique(reports[session.sources[known]] * session.pages + session.targets[known])
+    volume = int(session.url_bytes[named % session.pages].sum())
+    share = communication(len(named), len(told))
+    return Scheme(1.0, 0.0, len(named), volume, share, imbalance(np.bincount(owners[told])))
+
+
+def _numbers(data: Crawled, seeds: Iterable[str]) -> Ints:
+    """The pages of the graph that are seeds."""
+    number = {key: page for page, key in enumerate(data.keys)}
+    return np.array([number[key] for url in seeds if (key := sort_key(url)) in number], np.int64)
+
+
 def foretell(data: Crawled, plan: Plan, seeds: Iterable[str]) -> Scheme:
     """The crawl of these seeds under this plan; coverage is counted against what one alone would reach."""
     k, session = len(plan.gatherers), data.session
     owners = np.array([plan.owners[at] for at in plan.locate_many(data.keys)], np.int64)
-    number = {key: page for page, key in enumerate(data.keys)}
-    roots = np.array([number[key] for url in seeds if (key := sort_key(url)) in number], np.int64)
+    roots = _numbers(data, seeds)
     rows = _Rows(session)
     everything = rows.reached(roots)
     if plan.mode is ExchangeMode.EXCHANGE:
@@ -82,18 +104,23 @@ class _Rows:
         np.cumsum(np.bincount(session.sources, minlength=session.pages), out=self._offsets[1:])
         self._pages = session.pages
 
-    def reached(
-        self, roots: Ints, within: "np.typing.NDArray[np.bool_] | None" = None
-    ) -> "np.typing.NDArray[np.bool_]":
+    def reached(self, roots: Ints, within: Mask | None = None) -> Mask:
         """The pages that links lead to from these, through pages `within` only."""
         known = np.zeros(self._pages, np.bool_)
-        front: Sequence[int] = np.unique(roots).tolist()
-        known[front] = True
-        while front:
-            found = np.concatenate([self._targets[self._offsets[page] : self._offsets[page + 1]] for page in front])
+        known[self.order(roots, within)] = True
+        return known
+
+    def order(self, roots: Ints, within: Mask | None = None) -> Ints:
+        """The same, in the order in which they are found, breadth first."""
+        known = np.zeros(self._pages, np.bool_)
+        fronts = [np.unique(roots)]
+        known[fronts[0]] = True
+        while len(fronts[-1]):
+            rows = [self._targets[self._offsets[page] : self._offsets[page + 1]] for page in fronts[-1].tolist()]
+            found = np.concatenate(rows)
             fresh = np.unique(found[~known[found]])
             if within is not None:
                 fresh = fresh[within[fresh]]
             known[fresh] = True
-            front = fresh.tolist()
-        return known
+            fronts.append(fresh)
+        return np.concatenate(fronts)

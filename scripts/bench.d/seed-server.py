@@ -35,7 +35,7 @@ def main() -> None:
         figures = {
             "pages": len(stored),
             "coverage": len(stored) / len(survey(web.web).pages),
-            "overlap": report["overlap"],
+            "overlap": len(records) / len(stored) - 1,
             "pages_per_client": dict(sorted(Counter(record.gatherer for record in records).items())),
             "words": dict(Counter(word[2] for word in words)),
             "connections": {

@@ -1,6 +1,7 @@
 """Sessions of a team, one after the other in one directory, each coordinated in another way."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,17 +9,32 @@ from pathlib import Path
 
 import pytest
 
+from gcs.core.blueprint import hashed
 from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.core.plan import ExchangeMode
 from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.ports.records.graph import read_graph
 from gcs.ports.records.reading import read_records
 from gcs.ports.space import EmbeddedServer
+from gcs.sim.schemes import foretell
 
 Run = Callable[..., object]
-QUICK = ("--allow-private", "--delay", "0", "--scope", "any", "--summary", "links", "--json")
+QUICK = (
+    "--allow-private",
+    "--delay",
+    "0",
+    "--scope",
+    "any",
+    "--summary",
+    "links",
+    "--json",
+    "--set",
+    "team.beat_s=0.1",
+)
 
 
 def crawl(gcs: Run, *arguments: str) -> dict:
-    done = gcs("crawl", "-o", "out", *arguments, *QUICK)
+    done = gcs("crawl", *arguments, *(() if "-o" in arguments else ("-o", "out")), *QUICK)
     assert done.code == 0, done.err
     return json.loads(done.out)
 
@@ -60,14 +76,34 @@ def test_sessions_of_a_team_find_every_change_whoever_owns_what(gcs: Run, tmp_pa
     assert reports == ["0001.json", "0002.json", "0003.json", "0004.json"]
 
 
-@pytest.mark.parametrize(
-    "way",
-    [("--coordination", "independent"), ("--coordination", "hash", "--mode", "cross-over")],
-    ids=lambda way: way[-1],
-)
-def test_a_page_that_several_have_stored_is_one_in_the_report(gcs: Run, tmp_path: Path, way: tuple[str, ...]) -> None:
+def test_a_second_session_costs_what_has_changed_and_metis_exchanges_least(gcs: Run, tmp_path: Path) -> None:
+    """The fake web of neighbours; `scripts/bench schemes` does the same on more of it, and on real pages."""
+    links = {"links": 20, "neighbours": 2, "foreign_share": 0.4}
+    with FakeWebProcess(FakeWebSpec.plain(hosts=100, pages=600, validators=True, changed_share=0.1, **links)) as web:
+        flags = ("-n", "2", "--set", "team.hot_pages=0")
+        first = crawl(gcs, *web.web.homes, *flags, "--coordination", "hash")
+        data, plan = read_graph(tmp_path / "out"), hashed("site-hash", 2).plan(("g0", "g1"), ExchangeMode.EXCHANGE, 1)
+        told = foretell(data, plan, web.web.homes)
+        assert (first["exchanged_urls"], first["named_bytes"]) == (told.exchanged_urls, told.exchanged_bytes)
+        assert first["imbalance"]["pages"] == pytest.approx(told.imbalance, abs=1e-3)
+
+        old = web.web
+        web.set_session(2)
+        changed = {url for url in survey(old).pages if old.plan(url).etag != web.web.plan(url).etag}
+        shutil.copytree(tmp_path / "out", tmp_path / "by-hash")
+        exchanged = {}
+        for way, directory in (("metis-site", "out"), ("hash", "by-hash")):
+            report = crawl(gcs, "-o", directory, "--next", *flags, "--coordination", way)
+            records = [record for record in read_records(tmp_path / directory) if record.session == 2]
+            assert {record.url for record in records if record.change == "changed"} == changed
+            assert report["bytes"] <= 0.2 * first["bytes"]
+            exchanged[way] = report["named_bytes"]
+    assert 4 * exchanged["metis-site"] <= exchanged["hash"]
+
+
+def test_a_page_that_several_have_stored_is_one_in_the_report(gcs: Run, tmp_path: Path) -> None:
     with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=60)) as web:
-        report = crawl(gcs, *web.web.homes, "-n", "2", *way)
+        report = crawl(gcs, *web.web.homes, "-n", "2", "--coordination", "hash", "--mode", "cross-over")
     urls = [record.url for record in read_records(tmp_path / "out") if record.is_page]
     assert (report["pages"], report["unique"]) == (len(urls), 60)
     assert report["overlap"] == (len(urls) - 60) / 60 > 0.5

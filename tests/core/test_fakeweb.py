@@ -289,6 +289,16 @@ def test_links_in_degrees_are_skewed_and_cross_hosts_as_asked() -> None:
     assert 0.15 < foreign / total < 0.4  # the tree within hosts takes its share
 
 
+def test_hosts_link_to_their_neighbours_where_they_have_any() -> None:
+    web = Web(FakeWebSpec.plain(hosts=20, pages=400, links=20, neighbours=4), PORT)
+    gaps: Counter[int] = Counter()
+    for url in survey(web).pages - set(web.homes):
+        here = web.locate(url)[0].index
+        gaps.update((web.locate(link.target)[0].index - here + 10) % 20 - 10 for link in web.plan(url).links)
+    assert set(gaps) == {-2, -1, 0, 1, 2}
+    assert min(gaps[-1], gaps[1]) > max(gaps[-2], gaps[2]) > 0
+
+
 def test_pages_have_about_the_size_asked_for() -> None:
     for wanted, links in ((1_500, 8), (15_000, 40)):
         web = Web(FakeWebSpec.plain(hosts=2, pages=200, html_bytes=wanted, links=links), PORT)

@@ -6,7 +6,7 @@ import pytest
 from gcs.core.crawled import Visits, crawled
 from gcs.core.plan import ExchangeMode, Plan
 from gcs.core.sortkey import sort_key
-from gcs.sim.schemes import foretell
+from gcs.sim.schemes import foretell, foretell_server
 
 URLS = [f"http://{host}.example/{page}" for host in "ab" for page in range(3)]
 #: a0 → a1 → b1 → a2, b0 → b1, b0 → a1; b2 is reached from a2
@@ -39,6 +39,14 @@ def test_schemes_are_those_of_a_walk_by_hand(web, mode, coverage, overlap, urls,
     assert (told.coverage, told.exchanged_urls, told.imbalance) == (coverage, urls, imbalance)
     assert told.overlap == pytest.approx(overlap)
     assert told.exchanged_bytes == urls * len(URLS[0])
+
+
+def test_clients_of_a_seed_server_name_a_link_once_in_each_report(web):
+    owners, reports = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 2, 1, 3, -1])
+    told = foretell_server(web, owners, reports)
+    # report 0 (a0, a1): a1, b1; 1 (b0): a1, b1; 2 (a2): b2; 3 (b1): a2
+    assert (told.exchanged_urls, told.exchanged_bytes) == (6, 6 * len(URLS[0]))
+    assert (told.imbalance, told.urls_per_page) == (pytest.approx(0.2), 1.2)
 
 
 def test_a_scheme_counts_only_what_the_seeds_reach(web):

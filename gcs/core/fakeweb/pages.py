@@ -1,7 +1,8 @@
 """The ordinary pages of the fake web: who links to whom, and what changes from session to session.
 
 Every page links home, to its parent and its children (so that all is reachable from the homes), and to
-pages chosen by chance: neighbours, Zipf-popular pages of its host, Zipf-popular pages elsewhere. Homes
+pages chosen by chance: neighbours, Zipf-popular pages of its host, Zipf-popular pages elsewhere (of all hosts, or
+of neighbouring ones: real sites link mostly to a few others). Homes
 also link to the homes of the hosts below theirs in the tree of hosts.
 
 Invariant: a page whose links differ between two sessions has other validators in them, so that a crawler
@@ -9,6 +10,7 @@ that trusts 304 misses nothing. Only leaves disappear.
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
 from random import Random
 
@@ -136,7 +138,7 @@ class Pages:
             elif toss < 2 * local:
                 targets.append((site, int(site.pages ** chance()) - 1))  # Zipf: P(rank ≤ r) = log r / log n
             else:
-                other = sites[int(len(sites) ** chance()) - 1]
+                other = self._elsewhere(site, chance)
                 targets.append((other, int(other.pages ** chance()) - 1))
         if not spec.spellings:
             return (*(Link(to.origin + page_path(to.index, n)) for to, n in targets), *entries)
@@ -147,6 +149,14 @@ class Pages:
             ),
             *entries,
         )
+
+    def _elsewhere(self, site: Site, chance: Callable[[], float]) -> Site:
+        """Where a link to another host leads."""
+        sites, near = self._sites, self._spec.neighbours
+        if not near:
+            return sites[int(len(sites) ** chance()) - 1]
+        step = int((near / 2 + 1) ** chance())
+        return sites[(site.index + (step if chance() < 0.5 else -step)) % len(sites)]
 
 
 def _charset(chance: int) -> tuple[str, str]:

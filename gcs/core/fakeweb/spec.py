@@ -43,6 +43,8 @@ class FakeWebSpec:
     links: int = 12
     #: share of the freely chosen links that lead to another host
     foreign_share: float = 0.25
+    #: hosts that they lead to, the next ones on either side in the order of hosts, Zipf; 0 = to all, the popular first
+    neighbours: int = 0
     #: size of an ordinary page, about (70–130 % of this)
     html_bytes: int = 2_000
 

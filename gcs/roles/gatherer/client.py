@@ -152,7 +152,10 @@ class Client:
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""
         blocks = list(self._blocks())
-        self._home.traffic.exchanged_urls += len(self._links)
+        traffic = self._home.traffic
+        traffic.exchanged_urls += len(self._links)
+        traffic.named_bytes += sum(map(len, self._links))
+        traffic.blocks += len(blocks)
         self._mail.send((self._server, block) for block in blocks)
         self._links.clear()
         self._done.clear()

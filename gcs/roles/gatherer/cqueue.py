@@ -63,7 +63,7 @@ class CQueue:
         if before is not None:
             first, other = (link, before) if before.depth == GIFT else (before, link)
             depth = first.depth if other.depth == GIFT else min(first.depth, other.depth)
-            link = Link(link.url, before.weight + link.weight, depth, first.parent)
+            link = Link(link.url, before.weight + link.weight, depth, first.parent or other.parent)
         queued[link.url] = link
 
     def drain(self) -> list[Link]:

@@ -96,7 +96,8 @@ class Router:
     def forward(self, entries: Iterable[Entry]) -> list[Entry]:
         """Those of the entries that others sent us which are ours to queue now; the rest goes to its owners.
 
-        Whatever we send on is news to its owner, hot or not: it is us who was told of it.
+        Whatever we send on is news to its owner, hot or not: it is us who was told of it. Seeds are no links that we
+        found: they are passed on whether or not we have posted, or will post, the same URL.
         """
         assert self.plan is not None
         mine: list[Entry] = []
@@ -104,7 +105,7 @@ class Router:
             key = sort_key(entry.url)
             if (owner := self.plan.owner_of(key)) == self._me:
                 mine.append(entry)
-            elif self._exchange.post(key) or entry.worth:
+            elif entry.is_seed or self._exchange.post(key) or entry.worth:
                 self._send(owner, entry)
         return self.route(mine)
 
@@ -131,8 +132,10 @@ class Router:
         """Everything in the c-queue as blocks, each with its destination."""
         assert self.plan is not None
         blocks = self._c_queue.blocks(self.plan.epoch)
-        self.traffic.exchanged_urls += sum(len(block.links) for _, block in blocks)
-        self.traffic.named_bytes += sum(len(link.url) for _, block in blocks for link in block.links)
+        found = [link.url for _, block in blocks for link in block.links if not link.is_seed]
+        self.traffic.exchanged_urls += len(found)
+        self.traffic.named_bytes += sum(map(len, found))
+        self.traffic.blocks += len(blocks)
         return blocks
 
     @property

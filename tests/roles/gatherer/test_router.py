@@ -48,10 +48,22 @@ def test_router_never_posts_hot_pages_but_sends_on_those_that_came(router: Route
     router.adopt(plan(hot=(THEIRS,)))
     router.route([Entry(THEIRS)])
     assert posted(router) == []
-    assert router.forward([Entry(MINE), Entry(THEIRS), Entry(OTHER)]) == [Entry(MINE)]
+    other = Entry(OTHER, THEIRS, 1, 1)
+    assert router.forward([Entry(MINE), Entry(THEIRS), other]) == [Entry(MINE)]
     assert posted(router) == [("b", [THEIRS, OTHER])]
-    router.forward([Entry(OTHER)])
+    router.forward([other])
     assert posted(router) == []
+
+
+def test_seeds_that_are_passed_on_are_no_exchange(router: Router) -> None:
+    router.adopt(plan())
+    router.forward([Entry(THEIRS)])
+    assert posted(router) == [("b", [THEIRS])]
+    assert router.traffic.exchanged_urls == router.traffic.named_bytes == 0
+    router.forward([Entry(THEIRS), Entry(OTHER)])
+    router.route([Entry(THEIRS, MINE, 1, 1)])
+    assert posted(router) == [("b", [THEIRS, OTHER])]
+    assert (router.traffic.exchanged_urls, router.traffic.named_bytes) == (1, len(THEIRS))
 
 
 def test_router_gives_what_waits_to_the_owners_of_a_new_plan(router: Router) -> None:
