@@ -2,47 +2,33 @@
 
 import asyncio
 import contextlib
-import dataclasses
-import importlib
 import math
 import os
-import random
 import signal
 import socket
 import time
-import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 import click
-import msgspec
 
 from gcs import events as logging
-from gcs.cli import assembly
 from gcs.cli.loop import run_loop
-from gcs.core.evidence import Evidence
-from gcs.core.plan import Plan
-from gcs.core.succession import Beginning, Draft, Planner, Team
-from gcs.core.team import TeamSettings
+from gcs.cli.seat import Post, Seat, patient
 from gcs.core.template import template
 from gcs.core.tuples import Charter, Control, CrawlState
-from gcs.errors import GcsError, SpaceError, UsageError
+from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.space import Space, SpaceSettings, open_space
+from gcs.ports.space import SpaceSettings
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, State
-from gcs.roles.leader import Leader
-from gcs.settings import Settings
 
 events = Events("gatherer")
 
-#: seconds to wait for the crawl to be there, and for a ghost of ours to let go of our directory
-CHARTER_S, LOCK_S = 60.0, 120.0
+#: seconds to wait for the crawl to be there
+CHARTER_S = 60.0
 #: seconds between two looks for a crawl to begin, and between two signs of life
 ATTEND_S, ALIVE_S = 0.5, 10.0
-#: deliveries before a tuple in the inbox of a gatherer is set aside
-NEVER = 1 << 31
 
 
 @click.command()
@@ -76,23 +62,6 @@ def gatherer(
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
     logging.set_up(log_level, log_json)
     return run_loop(_attend(Post(url, crawl, name, output, place, server, coordination), stay))
-
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """What a gatherer is told: where the whiteboard is, the crawl, its name, its disk, its place, its seed-server."""
-
-    url: str
-    crawl: str
-    name: str
-    output: Path
-    place: str
-    server: str
-    coordination: str | None
-
-    async def space(self, settings: SpaceSettings, name: str = "") -> Space:
-        """Go to the whiteboard, in our own name or another's."""
-        return await open_space(self.url, crawl=self.crawl, name=name or self.name, settings=settings)
 
 
 async def _attend(post: Post, stay: bool) -> int:
@@ -139,7 +108,7 @@ async def _show_life(file: Path) -> NoReturn:
         await asyncio.sleep(ALIVE_S)
 
 
-async def _join(seat: "Seat", signals: "Signals") -> int:
+async def _join(seat: Seat, signals: "Signals") -> int:
     mine = await seat.take(seat.name)
     signals.go_to(mine)
     leader = asyncio.create_task(seat.lead(mine))
@@ -179,122 +148,3 @@ class Signals:
 
     def _tell(self, gatherer: Gatherer) -> None:
         (gatherer.leave if self._last == signal.SIGTERM else gatherer.stop)()
-
-
-class Seat:
-    """A place at the whiteboard from which gatherers (and ghosts of dead ones) are run."""
-
-    def __init__(self, post: Post, charter: Charter) -> None:
-        self._post, self._charter, self.name = post, charter, post.name
-        self._settings = msgspec.json.decode(charter.settings, type=Settings)
-        way = self._settings.team.coordination
-        if post.coordination not in (None, way):
-            raise UsageError(
-                f"the crawl '{post.crawl}' is coordinated by {way}: leave --coordination out, or start another"
-            )
-        self._ghosts: dict[str, asyncio.Task[State]] = {}
-
-    async def take(self, name: str, ghost: bool = False) -> Gatherer:
-        """A gatherer of this name; waits for its directory, which a ghost of it may still be clearing."""
-        give_up_at = time.monotonic() + (0.0 if ghost else LOCK_S)
-        settings = tenacious(self._settings.space)
-        while True:
-            space = await self._post.space(settings, name)
-            try:
-                seeds, post = self._charter.seeds, self._post
-                return assembly.gatherer(
-                    post.output, name, self._settings, seeds, space, ghost, post.place, post.server,
-                    self._charter.session,
-                )  # fmt: skip
-            except UsageError:
-                await space.close()
-                if time.monotonic() > give_up_at:
-                    raise
-            except BaseException:
-                await space.close()
-                raise
-            await asyncio.sleep(0.2)
-
-    async def lead(self, mine: Gatherer) -> None:
-        """Stand for leader, and lead when elected. What goes wrong in it is no reason to stop crawling."""
-        while self._settings.team.coordination != "seed-server":
-            try:
-                await self._stand(mine)
-            except Exception as error:
-                events.error("leader-failed", error=repr(error), trace=traceback.format_exc())
-            await asyncio.sleep(self._settings.team.lease_s)
-
-    async def _stand(self, mine: Gatherer) -> None:
-        team = mine.team
-        assert team is not None
-        space = await self._post.space(patient(self._settings.space))
-        leader = Leader(
-            space,
-            mine.name,
-            self._settings.team,
-            clock=time.monotonic,
-            ghost=self.raise_ghost,
-            planner=_planner,
-            random=random.Random(),
-            expected=self._charter.gatherers,
-            session=self._charter.session,
-            beginning=self._beginning,
-            known=lambda: team.known_plan,
-        )
-        try:
-            await leader.run()
-        finally:
-            await space.close()
-
-    @property
-    def _beginning(self) -> Beginning | None:
-        charter = self._charter
-        if not charter.blueprint:
-            return None
-
-        def begin(running: tuple[str, ...], old: Plan | None) -> Plan:
-            coordination = importlib.import_module("gcs.cli.coordination")  # numpy, and only the leader needs it
-            first: Plan = coordination.beginning(charter.blueprint, self._settings.team, charter.session)(running, old)
-            return first
-
-        return begin
-
-    async def raise_ghost(self, dead: str) -> bool:
-        """Let a ghost hand over what the dead gatherer left, if its directory is here and nobody holds it."""
-        running = self._ghosts.get(dead)
-        if running is not None and not running.done():
-            return True
-        if not (self._post.output / "state" / dead / "frontier").is_dir():
-            return False
-        try:
-            ghost = await self.take(dead, ghost=True)
-        except GcsError:
-            return False
-        self._ghosts[dead] = asyncio.create_task(ghost.run([]))
-        self._ghosts[dead].add_done_callback(lambda task: _note_end(dead, task))
-        return True
-
-    async def end_ghosts(self) -> None:
-        """Stop the ghosts; what they have not handed over stays on their disks for the next one."""
-        await end(self._ghosts.values())
-
-
-def tenacious(settings: SpaceSettings) -> SpaceSettings:
-    """For who takes from its own inbox: nobody else can, and nothing there may be lost because it was killed often."""
-    return dataclasses.replace(patient(settings), max_deliveries=NEVER)
-
-
-def patient(settings: SpaceSettings) -> SpaceSettings:
-    """For who was there before: the address is right, so an absent server will come back."""
-    return dataclasses.replace(settings, open_s=settings.patience_s)
-
-
-def _planner(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False) -> Draft:
-    """Loaded by a leader's first plan: numpy comes with it, and most members never lead."""
-    make_plan: Planner = importlib.import_module("gcs.core.rebalance").make_plan
-    return make_plan(old, team, evidence, settings, fresh=fresh)
-
-
-def _note_end(dead: str, task: "asyncio.Task[State]") -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
-        events.warning("ghost-failed", gatherer=dead, error=error)

@@ -10,9 +10,10 @@ import click
 import msgspec
 
 from gcs import events as logging
-from gcs.cli.gatherer import CHARTER_S, tenacious
+from gcs.cli.gatherer import CHARTER_S
 from gcs.cli.loop import run_loop
 from gcs.cli.orders import load_order
+from gcs.cli.seat import tenacious
 from gcs.core.seedserver import Word
 from gcs.core.template import template
 from gcs.core.tuples import Charter

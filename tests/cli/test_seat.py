@@ -1,8 +1,8 @@
-"""`gcs gatherer`, as far as no team is needed for it."""
+"""The seat at the whiteboard, as far as no team is needed for it."""
 
 from pathlib import Path
 
-from gcs.cli.gatherer import tenacious
+from gcs.cli.seat import tenacious
 from gcs.core.template import template
 from gcs.core.tuples import Link, UrlBlock
 from gcs.ports.space import EmbeddedServer, SpaceSettings, open_space
