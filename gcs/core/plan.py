@@ -142,6 +142,13 @@ class Plan(msgspec.Struct, frozen=True):
                 shared[host] = tuple(sorted(owners))
         return shared
 
+    def changing_hosts(self) -> set[bytes]:
+        """Hosts that were or are shared, and whose owners change with this plan: something of them moves, not all."""
+        if self.ground is not Ground.TREE:
+            return set()
+        moved = (*((move.low, move.high) for move in self.moves), *self.lost)
+        return {host_of(end) for ends in moved for end in ends if b"\x00/" in end}
+
     def encode(self) -> bytes:
         """The plan as bytes."""
         return pack(_VERSION, self)

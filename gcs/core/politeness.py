@@ -4,7 +4,8 @@ A host is owed one delay between the end of a request and the start of the next.
 the configured one, the crawl-delay of its robots.txt (up to a limit) and the adaptive one, which doubles
 when the host answers 429 or 503 and falls back slowly when it answers well. A host without a delay may be
 asked over several connections at once. Where a plan shares a host among several gatherers, each of them
-waits that many times the delay, in turns (`Turn`), so that the host sees one delay.
+waits that many times the delay, in turns (`Turn`), so that the host sees one delay. While the owners of such a host
+change, nobody asks it: under two plans, two could think that it is their turn.
 
 Invariant: the time between the starts of two requests to a host is never below its delay.
 """
@@ -58,6 +59,8 @@ class Turn:
 
 
 ALONE = Turn()
+#: the owners of the host are changing: it is nobody's turn
+CLOSED = Turn(0, 0)
 
 
 class Everywhere(Mapping[str, Turn]):
@@ -89,9 +92,19 @@ class Pace:
     turn: Turn = ALONE
 
 
+def common_delay_of(pace: Pace, rules: Politeness) -> float:
+    """The part of a host's delay that all its owners know."""
+    return max(rules.delay_s, min(pace.crawl_delay_s, rules.max_crawl_delay_s))
+
+
 def delay_of(pace: Pace, rules: Politeness) -> float:
     """The delay that the host is owed now."""
-    return max(rules.delay_s, min(pace.crawl_delay_s, rules.max_crawl_delay_s), pace.adaptive_s)
+    return max(common_delay_of(pace, rules), pace.adaptive_s)
+
+
+def is_closed(pace: Pace, rules: Politeness) -> bool:
+    """Whether nobody may ask the host until its owners have changed."""
+    return pace.turn == CLOSED and delay_of(pace, rules) > 0
 
 
 def connections_of(pace: Pace, rules: Politeness) -> int:
@@ -102,7 +115,7 @@ def connections_of(pace: Pace, rules: Politeness) -> int:
 def start_at(pace: Pace, rules: Politeness, now: float) -> float:
     """The first moment from now on at which a request may start, as far as the delay goes."""
     earliest = max(now, pace.next_at)
-    return earliest if pace.turn.count == 1 else next_turn(earliest, delay_of(pace, rules), pace.turn)
+    return earliest if pace.turn.count <= 1 else next_turn(earliest, common_delay_of(pace, rules), pace.turn)
 
 
 def started(pace: Pace, rules: Politeness, now: float) -> None:

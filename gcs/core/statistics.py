@@ -29,6 +29,11 @@ _VERSION = 1
 _PRIOR = 10.0
 #: rounds in which the speeds of gatherers and superpages are fitted to each other
 _FITS = 10
+#: gatherers whose speed is within this factor of the median count as equal, beyond the second as measured: what is
+#: measured in a busy machine differs by as much for no reason, and would move work about for ever
+_EQUAL, _DIFFERENT = 1.2, 1.4
+#: standard errors of what was measured by which both factors are wider
+_ERRORS = 2.0
 
 
 class Figures(msgspec.Struct, array_like=True):
@@ -125,7 +130,7 @@ class Statistics(msgspec.Struct):
             of_superpage = (amount.sum(axis=0) + _PRIOR) / (of_gatherer @ seconds + _PRIOR / mean)
         guess = np.outer(of_gatherer, of_superpage)
         rates: NDArray[np.float64] = (amount + _PRIOR) / (seconds + _PRIOR / guess)
-        return rates
+        return rates * (_levelled(of_gatherer, amount.sum(axis=1)) / of_gatherer)[:, None]
 
     def exchange_rates(self, gatherers: Sequence[str]) -> "NDArray[np.float64]":
         """c: URLs per second that each gatherer exchanges; the team's mean where it is not known."""
@@ -222,6 +227,18 @@ def _add_figures(total: Figures, more: Figures) -> None:
 def _add_work(total: Work, more: Work) -> None:
     total.amount += more.amount
     total.seconds += more.seconds
+
+
+def _levelled(speeds: "NDArray[np.float64]", pages: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """The speeds, each measured on so many pages, without differences that mean nothing."""
+    import numpy as np
+
+    median = np.median(np.log(speeds))
+    apart = np.log(speeds) - median
+    noise = math.log(_EQUAL) + _ERRORS / np.sqrt(pages + 1)
+    heeded = (np.abs(apart) - noise) / math.log(_DIFFERENT / _EQUAL)
+    levelled: NDArray[np.float64] = np.exp(median + apart * np.clip(heeded, 0.0, 1.0))
+    return levelled
 
 
 def _mean(amount: float, seconds: float) -> float:

@@ -4,8 +4,8 @@ Hosts stand in one of five places:
 
     ready     may be asked now                       filled by feed, tick, ended; emptied by release
     sleeping  its delay is not over                  filled by release; emptied by tick
-    held      full connections, or its robots.txt    filled by release, begin; left by ended
-              is being asked for
+    held      full connections, its robots.txt is    filled by release, begin; left by ended, clear
+              being asked for, or its owners change
     blocked   its address has full connections       filled by release; left by ended (of any host there)
     hungry    nothing in memory, more on disk        filled by release, arrived; emptied by the owner's feed
 
@@ -19,7 +19,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
-from gcs.core.politeness import ALONE, Pace, Politeness, Turn, answered, connections_of, start_at, started
+from gcs.core.politeness import (
+    ALONE,
+    CLOSED,
+    Pace,
+    Politeness,
+    Turn,
+    answered,
+    connections_of,
+    delay_of,
+    is_closed,
+    start_at,
+    started,
+)
 
 T = TypeVar("T")
 
@@ -78,11 +90,17 @@ class Window(Generic[T]):
             host = self.hosts[name] = Host(name, pace)
         return host
 
-    def share(self, turns: Mapping[str, Turn]) -> None:
-        """From now on these hosts are shared with other gatherers."""
+    def share(self, turns: Mapping[str, Turn], now: float) -> None:
+        """From now on these hosts are shared with other gatherers. To be called while nothing waits (`clear`).
+
+        What was closed begins with a pause: another owner may have asked it just before.
+        """
         self._turns = turns
         for host in self.hosts.values():
-            host.pace.turn = turns.get(host.name, ALONE)
+            pace, turn = host.pace, turns.get(host.name, ALONE)
+            if pace.turn == CLOSED != turn:
+                pace.next_at = max(pace.next_at, now + delay_of(pace, self.rules))
+            pace.turn = turn
 
     def clear(self) -> list[T]:
         """Take everything out of the window that is not in flight; what the hosts are owed stays known."""
@@ -91,7 +109,7 @@ class Window(Generic[T]):
             entries += host.waiting
             host.waiting.clear()
             host.more = True
-            if host.place is not Place.HELD:
+            if host.place is not Place.HELD or not host.pace.in_flight:
                 host.place = Place.NOWHERE
         self._ready.clear()
         self._sleeping.clear()
@@ -189,7 +207,7 @@ class Window(Generic[T]):
     def _settle(self, host: Host[T], now: float) -> Place:
         """Put a host where it belongs."""
         pace = host.pace
-        if host.held or pace.in_flight >= connections_of(pace, self.rules):
+        if host.held or pace.in_flight >= connections_of(pace, self.rules) or is_closed(pace, self.rules):
             return self._put(host, Place.HELD)
         if not host.waiting:
             return self._put(host, Place.HUNGRY if host.more else Place.NOWHERE)

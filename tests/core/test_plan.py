@@ -1,6 +1,7 @@
 from itertools import pairwise
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,6 +89,17 @@ def test_shared_hosts_are_those_whose_pages_have_several_owners(plan, some):
             if all(not cut < other <= host + b"\x00/http" for other in plan.cuts)
         }  # fmt: skip
         assert list(sharers) == sorted(pieces) and len(pieces) > 1
+
+
+@given(plans(), plans())
+def test_host_that_is_shared_before_or_after_and_changes_its_owners_is_changing(old, new):
+    new = msgspec.structs.replace(new, moves=tuple(diff(old, new)))
+    before, after = old.shared_hosts(), new.shared_hosts()
+    for host in {*before, *after}:
+        was, will = ({*shared.get(host, ()), plan.owner_of(host + b"\x00/http")} for shared, plan in
+                     ((before, old), (after, new)))  # fmt: skip
+        assert was == will or host in new.changing_hosts()
+    assert not msgspec.structs.replace(new, moves=()).changing_hosts()
 
 
 def test_host_is_shared_only_with_owners_of_its_pages():

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +82,15 @@ def test_turns_keep_the_owners_of_a_host_one_delay_apart(count: int, delay: floa
         slots.setdefault(round(moment / (1.25 * delay + JITTER_S) - 0.05), []).append(moment)
     moments = [group[0] for _, group in sorted(slots.items())]  # one owner's own starts are spaced by its pace
     assert all(later - earlier >= 1.1 * delay for earlier, later in pairwise(moments))
+
+
+@given(adaptive=st.floats(0, 50), crawl_delay=st.floats(0, 5), now=st.floats(0, 1e6))
+def test_turn_is_where_all_owners_expect_it_whatever_one_of_them_was_answered(adaptive, crawl_delay, now) -> None:
+    """A 503 that only one has seen makes it wait longer, but does not shift it into another's slot."""
+    pace = Pace(crawl_delay_s=crawl_delay, adaptive_s=adaptive, next_at=now + adaptive, turn=Turn(1, 3))
+    at = start_at(pace, RULES, now)
+    assert at >= now + adaptive
+    assert at == pytest.approx(next_turn(at, max(RULES.delay_s, crawl_delay), pace.turn))
 
 
 @given(earliest=st.floats(0, 1e6), delay=st.floats(0.01, 60), count=st.integers(1, 16), data=st.data())

@@ -92,12 +92,12 @@ def test_project_divides_as_the_visits_were():
 
 def test_rate_table_holds_what_was_measured():
     statistics = Statistics(
-        rates={"ada": {0: Work(10_000, 100.0), 1: Work(10_000, 1000.0)}, "bob": {1: Work(10_000, 500.0)}}
+        rates={"ada": {0: Work(10_000, 100.0), 1: Work(10_000, 1000.0)}, "bob": {1: Work(10_000, 250.0)}}
     )
     table = statistics.rate_table(["ada", "bob"], 2)
     assert table[0, 0] == pytest.approx(100, rel=0.02)
     assert table[0, 1] == pytest.approx(10, rel=0.02)
-    assert table[1, 1] == pytest.approx(20, rel=0.02)
+    assert table[1, 1] == pytest.approx(40, rel=0.02)
 
 
 def test_rate_table_guesses_what_was_not_measured():
@@ -112,6 +112,14 @@ def test_rate_table_guesses_what_was_not_measured():
     assert table.shape == (4, 3) and np.all(table > 0)
     assert table[2, 1] < table[0, 1] and table[2, 1] < table[2, 0]
     assert table[3, 0] > table[3, 1]
+
+
+def test_rate_table_heeds_only_differences_between_gatherers_that_mean_something():
+    """What differs by a fifth counts as equal; what differs by half, as it was measured."""
+    rates = {name: {0: Work(10_000, 10_000 / rate)} for name, rate in zip("abcde", (100, 110, 90, 100, 50))}
+    table = Statistics(rates=rates).rate_table(list("abcde"), 1)[:, 0]
+    assert table[:4] == pytest.approx(100, rel=0.02)
+    assert table[4] == pytest.approx(50, rel=0.02)
 
 
 def test_rate_table_without_measurements_is_even():

@@ -109,9 +109,12 @@ class Dispatcher:
         self._frontier.put_back(entry.url for entry in self._window.clear())
         self._hosts_on_disk, self._cursor = True, ""
 
-    def share_hosts(self, turns: Mapping[str, Turn]) -> None:
+    def share_hosts(self, turns: Mapping[str, Turn], now: float) -> None:
         """These hosts are ours only in part."""
-        self._window.share(turns)
+        self.put_back()
+        for name in turns:
+            self._window.host(name)  # those that are closed now have to be known when they are opened
+        self._window.share(turns, now)
 
     def host_states(self, now: float) -> list[HostState]:
         """What politeness owes the hosts, and their robots.txt, for whoever asks them next."""
@@ -160,7 +163,8 @@ class Dispatcher:
         if self._hosts_on_disk and self._window.waiting < self._limits.window_urls // 2:
             self._next_hosts(now)
         batch = self._limits.host_window_urls
-        for host in list(self._window.hungry.values()):
+        # not before there is room: what comes meanwhile may be better
+        for host in list(self._window.hungry.values()) if room > 0 else ():
             entries = self._frontier.take(host.name, batch)
             self._window.feed(host, entries, more=len(entries) == batch)
         if self._frontier.is_pooled:
@@ -179,7 +183,10 @@ class Dispatcher:
                 url, hops = self._robots_hops.pop(origin, (f"{origin}/robots.txt", 0))
                 self._request(host, Request(url, tag=RobotsVisit(host, origin, hops), once=True), now)
             elif robots.allows(entry.url):
-                host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
+                if host.pace.crawl_delay_s != (robots.crawl_delay_s or 0.0):  # it was released by another delay
+                    host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
+                    self._window.give_back(host, entry)
+                    continue
                 tag = PageVisit(host, entry)
                 self.open.add(entry.url)
                 once = politeness.delay_of(host.pace, self._window.rules) > 0

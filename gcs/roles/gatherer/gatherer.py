@@ -211,12 +211,12 @@ class Gatherer:
             self._lending.turn(epoch, is_wanted_back)
             self._scrutiny.turn(now, epoch, is_wanted_back)
         due_at = self._dispatcher.fill(now, self._room())
-        # at a shared host milliseconds count: a turn may have taken some
-        for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
-            self._recorder.give_up(entry, why, now)
         self._store.flush()
         if now >= self._checkpoints.due_at(self._dispatcher.has_plenty) or self._frontier.wants_commit:
             self._checkpoints.make(now)
+        # last, and by the clock: at a shared host milliseconds count, and what is started leaves when the turn is over
+        for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
+            self._recorder.give_up(entry, why, now)
         if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or State.DONE)
         elif self._answers.waiting or self._dispatcher.is_drawing or not (self.team or self._renewal.is_done):

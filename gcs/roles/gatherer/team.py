@@ -21,7 +21,7 @@ import msgspec
 
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
-from gcs.core.politeness import Everywhere, Turn
+from gcs.core.politeness import CLOSED, Everywhere, Turn
 from gcs.core.report import Share
 from gcs.core.sortkey import host_name
 from gcs.core.team import TeamSettings
@@ -74,6 +74,7 @@ class Team:
         self._settled_epoch = 0  # as of the last commit
         self._has_left = False
         self._shared: Mapping[str, Turn] = {}
+        self._is_changing = False  # hosts are closed, because their owners change
         self._session = session
         self.leaving = ghost
         self.connections = 0
@@ -90,7 +91,7 @@ class Team:
         plan = self._standing.plan
         self._holdings.restore(home, plan)
         if plan:
-            self._share_hosts(plan)
+            self._share_hosts(plan, time.time())
         self._note_settled()
         self._mail.restore(plan.gatherers if plan else None)
         self.observer.start(self._member)
@@ -184,10 +185,12 @@ class Team:
             self._home.dispatcher.robots_told(self.observer.robots.popleft(), now)
         posted, new = self.observer.plan, list[Entry]()
         if posted is not None and self._standing.is_news(posted):
-            new += self._adopt(posted)
+            new += self._adopt(posted, now)
         plan = self._standing.plan
         if plan is None:
             return new
+        if self._is_changing and self._is_committed:
+            self._share_hosts(plan, now)
         self.observer.take_seeds(self.me in plan.gatherers and not self.leaving and self._has_begun)
         for item in self._mail.returned():
             new += self._holdings.accept_back(item, plan)
@@ -225,25 +228,36 @@ class Team:
         if self._owes_answer:
             self._answer()
 
-    def _adopt(self, posted: PlanPosted) -> list[Entry]:
+    def _adopt(self, posted: PlanPosted, now: float) -> list[Entry]:
         old, plan = self._standing.plan, self._standing.follow(posted)
         ours = self._holdings.adopt(old, plan)
-        self._share_hosts(plan)
+        self._share_hosts(plan, now)
         events.info("adopted", gatherer=self.me, epoch=plan.epoch, superpages=self.superpages)
         return ours
 
-    def _share_hosts(self, plan: Plan) -> None:
+    @property
+    def _is_committed(self) -> bool:
+        """Whether everybody follows the plan that we follow, and has handed over what it lost with it."""
+        posted = self.observer.plan
+        return posted is not None and posted.epoch == self.epoch and posted.committed
+
+    def _share_hosts(self, plan: Plan, now: float) -> None:
+        """Ask shared hosts in turns; those whose owners change only when everybody does so."""
         turns: Mapping[str, Turn]
+        self._is_changing = not self._is_committed
         if plan.shares_all_hosts and self.me in plan.gatherers:
-            turns = Everywhere(Turn(plan.gatherers.index(self.me), len(plan.gatherers)))
+            turn = Turn(plan.gatherers.index(self.me), len(plan.gatherers))
+            turns = Everywhere(CLOSED if self._is_changing else turn)
         else:
             turns = {
                 host_name(host): Turn(owners.index(self.me), len(owners))
                 for host, owners in plan.shared_hosts().items()
                 if self.me in owners
             }
+            if self._is_changing:
+                turns |= {host_name(host): CLOSED for host in plan.changing_hosts()}
         self._shared = turns
-        self._home.dispatcher.share_hosts(turns)
+        self._home.dispatcher.share_hosts(turns, now)
 
     # -- what we say -----------------------------------------------------------------------------------
 

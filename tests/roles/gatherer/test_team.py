@@ -3,6 +3,7 @@
 import asyncio
 import random
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from gcs.cli import assembly
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.ordering import ORDERS, Ledger
-from gcs.core.plan import Plan
+from gcs.core.plan import Plan, diff
 from gcs.core.sortkey import LAST_KEY, sort_key
 from gcs.core.template import template
 from gcs.core.tuples import Control, CrawlState, Member, PlanPosted, Seeds
@@ -46,6 +47,7 @@ class Team:
         self.gatherers: dict[str, Gatherer] = {}
         self.tasks: dict[str, asyncio.Task[State]] = {}
         self.epoch = 0
+        self.posted: Plan | None = None
 
     def join(self, *names: str, ghost: bool = False) -> None:
         for name in names:
@@ -60,7 +62,12 @@ class Team:
         names = tuple(sorted(set(owners.values())))
         cuts = tuple(sorted(owners))
         plan = Plan(self.epoch, names, cuts, tuple(names.index(owners[cut]) for cut in cuts), lost=lost, **more)
-        await self.space.out(PlanPosted(self.epoch, 1, plan.encode()))
+        self.posted = msgspec.structs.replace(plan, moves=tuple(diff(self.posted, plan)) if self.posted else ())
+        await self.space.out(PlanPosted(self.epoch, 1, self.posted.encode()))
+
+    async def commit(self) -> None:
+        assert self.posted
+        await self.space.out(PlanPosted(self.epoch, 1, self.posted.encode(), committed=True))
 
     async def members(self) -> dict[str, Member]:
         everybody = await self.space.scan(template(Member))
@@ -79,6 +86,10 @@ class Team:
                 set(members) >= set(self.tasks) and all(m.settled_epoch == self.epoch for m in members.values())
             )
         )
+
+    async def beats(self, count: int) -> None:
+        before = await self.members()
+        await self.until(lambda members: all(members[name].beat >= before[name].beat + count for name in before))
 
     async def finish(self) -> None:
         """End when all have been passive for two beats in a row."""
@@ -153,6 +164,34 @@ async def test_team_moves_ranges_in_mid_crawl(tmp_path: Path) -> None:
             await team.settled()
         await team.finish()
         team.check()
+
+
+async def test_team_asks_a_host_in_turns_and_not_at_all_while_its_owners_change(tmp_path: Path) -> None:
+    delay_s = 0.02
+    spec = FakeWebSpec.plain(hosts=1, pages=30, html_bytes=1_000)
+    async with team_on(tmp_path, spec, politeness__delay_s=delay_s) as team:
+        team.join("a", "b", "c")
+        await team.plan({b"": "a"}, lost=ALL)
+        await team.settled()
+        await team.commit()
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        pages = sorted(map(sort_key, survey(team.web.web).pages))
+        for owners in ("ab", "cab", "b"):
+            hits = team.web.log.requests
+            await team.until(lambda _, hits=hits: team.web.log.requests >= hits + 4)
+            cuts = [b"", *pages[:: len(pages) // len(owners) + 1][1:]]
+            await team.plan(dict(zip(cuts, owners)))
+            await team.settled()
+            await team.beats(2)  # what was in flight has come to its end
+            hits = team.web.log.requests
+            await team.beats(2)
+            assert team.web.log.requests == hits, "somebody was at the host before all had the plan"
+            await team.commit()
+        await team.finish()
+        team.check()
+        starts = sorted(record.fetched_at for record in read_records(tmp_path))
+        # one may be late, if the machine stops us between the look at the clock and the request
+        assert sum(later - earlier < delay_s for earlier, later in pairwise(starts)) <= 1
 
 
 async def test_team_hands_over_to_others_when_a_gatherer_leaves(tmp_path: Path) -> None:
