@@ -24,6 +24,10 @@ _NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 #: a tenth of a point is fine enough for a picture
 _DIGITS = re.compile(rb"(\d\.\d)\d+")
 _WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 3.6
+#: points of a line that has marks, at most
+_MARKED = 20
+#: charts side by side, at most
+_COLUMNS = 3
 
 
 def available() -> bool:
@@ -36,26 +40,31 @@ def available() -> bool:
 
 
 def draw(charts: Sequence[Chart], name: str, forms: Sequence[str]) -> dict[str, bytes]:
-    """The charts side by side in one picture, in each form: file name → content. Nothing where matplotlib is absent."""
+    """The charts in one picture, in each form: file name → content. Nothing where matplotlib is absent."""
     if not charts or not available():
         return {}
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_STYLE):
-        figure = Figure((_WIDTH_INCHES * len(charts), _HEIGHT_INCHES), layout="constrained")
-        for axes, chart in zip(figure.subplots(1, len(charts), squeeze=False)[0], charts):
+        rows = -(-len(charts) // _COLUMNS)
+        columns = -(-len(charts) // rows)
+        figure = Figure((_WIDTH_INCHES * columns, _HEIGHT_INCHES * rows), layout="constrained")
+        for axes, chart in zip(figure.subplots(rows, columns, squeeze=False).flat, charts):
             _chart(axes, chart)
         return {f"{name}.{form}": _saved(figure, form) for form in forms}
 
 
 def _chart(axes: "Axes", chart: Chart) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     for line in chart.lines:
-        style: dict[str, Any] = (
-            {"linestyle": "--", "marker": "o", "color": "black"} if line.from_paper else {"marker": "."}
-        )
-        axes.plot(line.xs, line.ys, label=line.label, linewidth=1.2, markersize=4, **style)
+        style: dict[str, Any] = {"linestyle": "--", "marker": "o", "color": "black"} if line.from_paper else {}
+        marker = {"marker": "."} if len(line.xs) <= _MARKED else {}  # many marks make large files
+        axes.plot(line.xs, line.ys, label=line.label, linewidth=1.2, markersize=4, **{**marker, **style})
     axes.set(title=chart.title, xlabel=chart.x, ylabel=chart.y)
+    if all(isinstance(x, int) for line in chart.lines for x in line.xs):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if chart.log_x:
         base = 2 if max(max(line.xs) for line in chart.lines) <= 1024 else 10
         if min(min(line.xs) for line in chart.lines) > 0:

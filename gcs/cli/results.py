@@ -156,10 +156,15 @@ def text(done: Result, picture: str | None = None, level: int = 2) -> str:
 
 def page(results: Sequence[Result]) -> str:
     """All studies on one page, with their pictures."""
+    contents = ["| study | claims that come out as in the paper | seconds |", "|---|---|---|"]
+    for done in results:
+        agree = [found.agrees for found in done.study.findings(done.rows)]
+        contents.append(f"| {done.study.title} | {sum(agree)} of {len(agree)} | {done.seconds:,.0f} |")
     parts = [
         f"# Studies on {results[0].graph.name if results else 'nothing'}",
         "The papers' experiments on a web graph, made by `gcs study all`. For each claim: what the paper found, what "
         "came out here, and why where they differ.",
+        "\n".join(contents),
         *(text(done, f"{done.study.name}.svg") for done in results),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"

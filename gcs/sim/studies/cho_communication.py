@@ -61,7 +61,7 @@ def findings(rows: Sequence[CommunicationRow]) -> list[Finding]:
     """What the paper says of Figure 7."""
     site = [row for row in rows if row.partitioner == "site-hash"]
     whole = [row for row in rows if row.partitioner == "url-hash"]
-    factor = whole[0].urls_per_page / site[0].urls_per_page if site[0].urls_per_page else float("inf")
+    by_site, by_url = site[0].urls_per_page, whole[0].urls_per_page
     once = site[-1].urls_per_page_once or 0
     return [
         Finding(
@@ -74,8 +74,9 @@ def findings(rows: Sequence[CommunicationRow]) -> list[Finding]:
         Finding(
             "the hash of the site tells far less than that of the URL",
             "0.4 against 5 (n = 2): 12 times",
-            f"{factor:,.0f} times (n = {site[0].n})",
-            factor > 2,
+            f"{by_site:.2g} against {by_url:.2g} (n = {site[0].n})"
+            + (f": {by_url / by_site:,.0f} times" if by_site else ""),
+            by_url > 2 * by_site,
         ),
         Finding(
             "a URL is told again for every link to it",

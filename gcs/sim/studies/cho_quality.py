@@ -15,7 +15,7 @@ from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import page_owners
 from gcs.sim.reach import NEVER, reach
 from gcs.sim.spread import spread
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
 from gcs.sim.supersteps import Crawl, Rules
 
 SEEDS = 320
@@ -104,23 +104,16 @@ PAPER = (QualityRow(2, 0.012, 0, 0.12), QualityRow(64, 0.012, 0, 0.025), Quality
 
 
 def charts(rows: Sequence[QualityRow]) -> list[Chart]:
-    """Figures 9, 10 and 11: quality above, communication beside it."""
+    """Figures 9, 10 and 11: quality, beside that of one crawler; and what the last of them tells."""
     drawn = []
     for share in dict.fromkeys(row.share for row in rows):
         here = [row for row in rows if row.share == share]
-        quality_lines = [
-            Line(f"{n} gatherers", [row.exchanges for row in part], [row.quality for row in part])
-            for n in dict.fromkeys(row.n for row in here)
-            for part in [[row for row in here if row.n == n]]
-        ]
+        ends = sorted({row.exchanges for row in here})[:: len({row.exchanges for row in here}) - 1]
+        single = Line("one crawler", ends, [here[0].quality_single or 0] * len(ends), from_paper=True)
+        quality_lines = [*lines(here, "n", "exchanges", "quality", "{} gatherers"), single]
         drawn.append(Chart(f"{share:.1%} of the web fetched", "exchanges x", "quality", quality_lines, log_x=True))
-    last = [row for row in rows if row.share == rows[-1].share]
-    told = [
-        Line(f"{n} gatherers", [row.exchanges for row in part], [row.urls_per_page or 0 for row in part])
-        for n in dict.fromkeys(row.n for row in last)
-        for part in [[row for row in last if row.n == n]]
-    ]
-    return [*drawn, Chart(f"{last[0].share:.1%} fetched", "exchanges x", "pairs told per page", told, log_x=True)]
+    told = lines(here, "n", "exchanges", "urls_per_page", "{} gatherers")
+    return [*drawn, Chart(f"{share:.1%} of the web fetched", "exchanges x", "pairs told per page", told, log_x=True)]
 
 
 def findings(rows: Sequence[QualityRow]) -> list[Finding]:

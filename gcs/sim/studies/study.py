@@ -37,7 +37,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a chart; dashed and with dots where it is the paper's."""
+    """A line of a chart; black and dashed where it is the paper's, or a yardstick."""
 
     label: str
     xs: Sequence[float]

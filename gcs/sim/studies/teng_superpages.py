@@ -127,7 +127,7 @@ def charts(rows: Sequence[SuperpagesRow]) -> list[Chart]:
     ]
     return [
         Chart("Superpages", "δ", "superpages per gatherer", per_k, log_x=True),
-        Chart("Rounds, δ = 20", "round", "imbalance before its plan", drift, log_y=True),
+        Chart("Rounds, δ = 20", "round", "imbalance before its plan", drift),
         Chart("After the last round", "gatherers k", "imbalance", by_k, log_x=True, log_y=True),
     ]
 
