@@ -28,7 +28,6 @@ import heapq
 import json
 import multiprocessing
 import os
-import resource
 import statistics
 import tempfile
 import threading
@@ -45,6 +44,7 @@ import numpy as np
 from gcs.core.queues import Counts, Layout, make_paged_queue, make_queue, make_tree
 from gcs.core.queues.blocks import MemoryStorage
 from gcs.ports.queues import open_queue
+from gcs.ports.usage import peak_rss_mb
 
 BATCH = 100_000
 #: pairs of each tree in a turn on threads, which lasts some tenths of a second, so that some are left in peace
@@ -140,7 +140,7 @@ def timed(name: str, keys: int, top: int, most: int) -> dict[str, float]:
         begun = time.process_time()
         pairs(queue, top, max(rounds // 5, 2), chance)
         best = min(best, (time.process_time() - begun) / max(rounds // 5, 2) / top)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_rss_mb()
     return {"fill_ns": round(filled / keys * 1e9, 1), "pair_ns": round(best * 1e9, 1), "peak_mb": round(peak)}
 
 
@@ -291,7 +291,7 @@ def on_disk(name: str, keys: int, top: int) -> dict[str, float]:
         queue.save()
         saved = time.perf_counter() - begun
         queue.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_rss_mb()
     figures = {"insert": put, "pairs": both, "extract": got}
     rates = {
         f"{verb}/{unit}": round(value, 2) for verb, two in figures.items() for unit, value in zip(("s", "cpu s"), two)

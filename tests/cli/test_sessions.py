@@ -1,6 +1,7 @@
 """Sessions of a team, one after the other in one directory, each coordinated in another way."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from gcs.cli.superstep import LEAST_URLS, MOST_URLS
 from gcs.core.blueprint import hashed
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.plan import ExchangeMode
+from gcs.core.team import TeamSettings
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.graph import read_graph
 from gcs.ports.records.reading import read_records
@@ -143,10 +146,11 @@ def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
     assert (report["session"], report["state"], report["same"]) == (2, "done", 20)
 
 
-def test_plan_prints_what_each_choice_costs(gcs: Run, tmp_path: Path) -> None:
+def test_plan_prints_what_each_choice_costs_and_the_next_session_goes_by_it(gcs: Run, tmp_path: Path) -> None:
     with FakeWebProcess(FakeWebSpec.plain(hosts=6, pages=120)) as web:
         crawl(gcs, *web.seeds)
-    planned = json.loads(gcs("plan", "out", "-k", "2", "--json", "--hot-pages", "0").out)
+        planned = json.loads(gcs("plan", "out", "-k", "2", "--json", "--hot-pages", "0").out)
+        following = gcs("crawl", "-o", "out", "--next", "-n", "2", *QUICK, "--log", "info")
     assert (planned["session"], planned["pages"], planned["hosts"]) == (2, 120, 6)
     rows = {row["model"]: row for row in planned["choices"]}
     assert set(rows) == {"metis-site", "superpages", "metis-page", "site-hash", "url-hash"}
@@ -157,4 +161,10 @@ def test_plan_prints_what_each_choice_costs(gcs: Run, tmp_path: Path) -> None:
     assert foretold == planned["superstep"]
     assert foretold["gatherers"] == 2
     assert 1 <= foretold["pages"] <= 120
+    assert following.code == 0, following.err
+    adopted = re.findall(r"adopted gatherer=(\S+) .*superstep_pages=(\d+) block_urls=(\d+)", following.err)
+    assert {each for each, _, _ in adopted} == {"g0", "g1"}
+    block_urls = min(max(foretold["urls"], LEAST_URLS), MOST_URLS)
+    assert {(int(pages), int(urls)) for _, pages, urls in adopted} == {(foretold["pages"], block_urls)}
+    assert block_urls != TeamSettings().urls_per_block, "unlike what goes without"
     assert "* metis-site" in gcs("plan", "out", "-k", "2", "--compare", "none").out

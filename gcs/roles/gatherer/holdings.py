@@ -41,7 +41,7 @@ class Holdings:
         self, me: str, frontier: Frontier, mail: Mail, superstep: Tolerance, records: Callable[[], Iterator[PageRecord]]
     ) -> None:
         self._me, self._frontier, self._mail = me, frontier, mail
-        self._c_queue = CQueue(superstep)
+        self.superstep, self._c_queue = superstep, CQueue(superstep)
         self.router = Router(me, frontier, self._c_queue, RECENT_URLS)
         self.census = Census(me, frontier, Random(me))
         self._hand_overs = HandOvers(me, frontier)

@@ -232,7 +232,15 @@ class Team:
         old, plan = self._standing.plan, self._standing.follow(posted)
         ours = self._holdings.adopt(old, plan)
         self._share_hosts(plan, now)
-        events.info("adopted", gatherer=self.me, epoch=plan.epoch, superpages=self.superpages)
+        step = self._holdings.superstep
+        events.info(
+            "adopted",
+            gatherer=self.me,
+            epoch=plan.epoch,
+            superpages=self.superpages,
+            superstep_pages=step.pages,
+            block_urls=step.urls,
+        )
         return ours
 
     @property

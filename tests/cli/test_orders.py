@@ -1,0 +1,43 @@
+"""An order that a package brings, installed as pip leaves it and named in the settings."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from gcs.core.fakeweb import FakeWebSpec
+from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.ports.records.reading import read_records
+
+Run = Callable[..., object]
+SCORE = """
+from gcs.core.ordering import Found
+
+def last(found: Found) -> float:
+    return sum(found.url.encode())  # of no sense, and unlike every other order
+"""
+
+
+def test_crawl_goes_by_the_order_of_an_installed_package(gcs: Run, tmp_path: Path, environment: dict[str, str]) -> None:
+    site = tmp_path / "site"
+    info = site / "odd_order-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "odd_order.py").write_text(SCORE)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-order\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[gcs.orders]\nodd = odd_order:last\n")
+    paths = [str(site), *filter(None, [environment.get("PYTHONPATH")])]
+    installed = environment | {"PYTHONPATH": os.pathsep.join(paths)}
+
+    with FakeWebProcess(FakeWebSpec.plain(hosts=3, pages=40)) as web:
+        one_by_one = ("--queue", "quickheap", "--connections", "1", "--summary", "links", "--json")
+        crawl = ("crawl", web.seeds[0], "-o", "out", *one_by_one, "--order")
+        unknown = gcs(*crawl, "odds", quick=True, env=installed)
+        assert unknown.code == 2 and "bfs, backlink, opic, odd" in unknown.err
+        odd = gcs(*crawl, "odd", quick=True, env=installed)
+        assert odd.code == 0, odd.err
+        assert json.loads(odd.out)["pages"] == 40
+    known, done = {web.seeds[0]}, set[str]()
+    for record in read_records(tmp_path / "out"):
+        assert sum(record.url.encode()) == max(sum(url.encode()) for url in known - done)
+        known.update(record.outlinks)
+        done.add(record.url)
