@@ -75,7 +75,7 @@ def _chart(axes: "Axes", chart: Chart) -> None:
     if chart.log_y:
         axes.set_yscale("log")
     axes.minorticks_off()
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, framealpha=0.5)
 
 
 def _saved(figure: object, form: str) -> bytes:

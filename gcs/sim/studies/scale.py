@@ -117,9 +117,10 @@ def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
     ns = [row.n for row in teams]
     live = [row for row in teams if row.live_load is not None]
     load = [
-        Line("model", ns, [row.whiteboard_load for row in teams]),
+        Line("model on this graph", ns, [row.whiteboard_load for row in teams]),
         Line("one server, 70 %", [ns[0], ns[-1]], [0.7, 0.7]),
-        Line("live, one core for all", [row.n for row in live], [row.live_load or 0 for row in live]),
+        Line("live teams on another web", [row.n for row in live], [row.live_load or 0 for row in live]),
+        Line("model of these", [row.n for row in live], [row.live_model or 0 for row in live], from_paper=True),
     ]
     time = [
         Line(f"{pages:.0e} pages", [row.n for row in part], [row.hours for row in part])

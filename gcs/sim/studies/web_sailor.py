@@ -189,9 +189,9 @@ def charts(rows: Sequence[SailorRow]) -> list[Chart]:
         ]
 
     return [
-        Chart("Figure 6", "time", "pages", [*of(fixed, "pages"), Line("total", steps, total(fixed))]),
-        Chart("With load balancing", "time", "pages", [*of(steered, "pages"), Line("total", steps, total(steered))]),
-        Chart("Connections", "time", "connections", of(steered, "connections")),
+        Chart("Figure 6", "steps", "pages", [*of(fixed, "pages"), Line("total", steps, total(fixed))]),
+        Chart("With load balancing", "steps", "pages", [*of(steered, "pages"), Line("total", steps, total(steered))]),
+        Chart("Connections", "steps", "connections", of(steered, "connections")),
     ]
 
 
