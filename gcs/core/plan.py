@@ -81,7 +81,11 @@ class Plan(msgspec.Struct, frozen=True):
 
     def locate(self, key: bytes) -> int:
         """The superpage of a key."""
-        return bisect_right(self.cuts, self.ground.place(key)) - 1
+        return self.at(self.ground.place(key))
+
+    def at(self, place: bytes) -> int:
+        """The superpage of a place on the ground, such as a cut."""
+        return bisect_right(self.cuts, place) - 1
 
     def locate_many(self, keys: Iterable[bytes]) -> list[int]:
         """The superpages of many keys."""

@@ -44,7 +44,7 @@ def heirs_of(old: Plan, pages: Superpages, running: Sequence[str]) -> Owners:
     """Who of the running has most of each new superpage now, or GONE."""
     number = {name: at for at, name in enumerate(running)}
     heirs = zip(pages.cuts, inherit(pages, old.owners))
-    now = (old.gatherers[old.owners[old.locate(cut)] if heir == NOBODY else heir] for cut, heir in heirs)
+    now = (old.gatherers[old.owners[old.at(cut)] if heir == NOBODY else heir] for cut, heir in heirs)
     return np.array([number.get(name, GONE) for name in now], np.int64)
 
 
@@ -115,7 +115,7 @@ def _is_done(statistics: Statistics) -> bool:
 
 def _origins(old: Plan, pages: Superpages) -> Owners:
     """The old superpage that most of each new one comes from."""
-    most = [(0.0, old.locate(cut)) for cut in pages.cuts]
+    most = [(0.0, old.at(cut)) for cut in pages.cuts]
     for before, after, visits in pages.shares:
         most[after] = max(most[after], (visits, before))
     return np.array([before for _, before in most], np.int64)

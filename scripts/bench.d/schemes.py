@@ -145,13 +145,16 @@ def compare(web: Fake | Trees, k: int, home: Path, names: list[str]) -> dict:
         if coordination == "seed-server":
             flags += ["--set", "seed_server.domain=host", "--set", "store.keep_logs=true"]
         report = crawl(directory, [*seeds, *flags])
-        stored = Counter(whose for (whose,) in rows(directory, ("gatherer",)))
+        stored, asked = Counter[str](), set[str]()
+        for url, whose in rows(directory, ("url", "gatherer")):
+            stored[whose] += 1
+            asked.add(url)
         told = None
         if plan:
             told = foretell(data, plan, seeds)
         elif coordination == "seed-server":
             told = foretell_server(data, *reports_of(data, directory))
-        table.append(row_of(name, report, stored, data, k, told))
+        table.append(row_of(name, report, stored, len(asked), data, told))
         shutil.rmtree(directory)
     return {
         "urls": data.session.pages,
@@ -177,17 +180,15 @@ def reports_of(data: Crawled, directory: Path) -> tuple[np.ndarray, np.ndarray]:
     return owners, reports
 
 
-def row_of(name: str, report: dict, stored: Counter[str], data: Crawled, k: int, told: Scheme | None) -> dict:
-    """A line of the table. URLs that failed count too: somebody asked for them."""
+def row_of(name: str, report: dict, stored: Counter[str], unique: int, data: Crawled, told: Scheme | None) -> dict:
+    """A line of the table. URLs that failed or led elsewhere count too: somebody asked for them."""
     downloads = sum(stored.values())
-    # pages are what the report counts; of what failed or led elsewhere, as much is there twice as of pages
-    unique = downloads / (1 + report["overlap"])
     live = {
         "coverage": unique / data.session.pages,
-        "overlap": report["overlap"],
+        "overlap": downloads / unique - 1,
         "urls": report["exchanged_urls"],
         "bytes": report["named_bytes"],
-        "imbalance": max(stored.values()) * k / downloads - 1,
+        "imbalance": max(stored.values()) * report["gatherers"] / downloads - 1,
     }
     row = {
         "scheme": name,

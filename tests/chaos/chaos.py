@@ -30,6 +30,7 @@ from pathlib import Path
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.cli.team import open_crawl
+from gcs.core.blueprint import hashed
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.template import template
 from gcs.core.tuples import Control, CrawlState
@@ -67,6 +68,8 @@ class Script:
     #: the events at which Redis is restarted
     redis_at: tuple[int, ...] = (4, 9)
     warc: bool = True
+    #: the ground: "" for the tree and a plan that follows the crawl, or site-hash, url-hash
+    ground: str = ""
 
     def settings(self) -> Settings:
         """Short leases, so that much happens in little time."""
@@ -88,7 +91,8 @@ class Script:
                 "team.idle_urls": 5,
                 "team.recover_s": 600.0,
                 "space.lease_s": 1.5 * self.lease_s,
-            },
+            }
+            | ({"team.coordination": "hash", "team.hash_by": self.ground.removesuffix("-hash")} if self.ground else {}),
         )
 
     def web(self) -> FakeWebSpec:
@@ -189,7 +193,9 @@ class Chaos:
         url = self._server.start()
         space = await open_space(url, crawl="crawl", name="chaos")
         try:
-            await open_crawl(space, self._script.settings(), list(web.seeds), self._script.gatherers)
+            script = self._script
+            blueprint = hashed(script.ground, script.gatherers).encode() if script.ground else b""
+            await open_crawl(space, script.settings(), list(web.seeds), script.gatherers, blueprint=blueprint)
             for _ in range(self._script.gatherers):
                 self._join(fresh=True)
             await self._war(space, web)
@@ -228,7 +234,8 @@ class Chaos:
                 self._happen(pages)
 
     def _has_seen_all(self) -> bool:
-        return set(KINDS) <= set(self.happened) and self.happened.total() >= max(self._script.redis_at)
+        wanted = set(KINDS) if self._script.redis_at else set(DECK)
+        return wanted <= set(self.happened) and self.happened.total() >= max(self._script.redis_at, default=0)
 
     async def _first_pages(self, web: FakeWebProcess) -> None:
         await _until(lambda: _pages(web) > 0, EXIT_S)
@@ -413,6 +420,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300.0, help="peace at the latest then [%(default)s]")
     parser.add_argument("--latency", type=float, default=0.1, help="of the web, in seconds [%(default)s]")
     parser.add_argument("--lease", type=float, default=3.0, help="of a member, in seconds [%(default)s]")
+    parser.add_argument("--ground", default="", help="site-hash or url-hash [the tree]")
     parser.add_argument("-o", "--output", type=Path, help="keep everything in this new directory")
     options = parser.parse_args()
     for seed in range(options.seed, options.seed + options.runs):
@@ -427,6 +435,7 @@ def main() -> int:
             latency_s=options.latency,
             lease_s=options.lease,
             redis_at=(10, 30),
+            ground=options.ground,
         )
         directory = (options.output or Path(tempfile.mkdtemp(prefix="gcs-chaos-"))) / str(seed)
         directory.mkdir(parents=True)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core import treecopy
+from gcs.core.blueprint import hashed
 from gcs.core.evidence import Evidence, evidence_of
 from gcs.core.plan import ExchangeMode, Move, Plan, diff
 from gcs.core.rebalance import make_plan
@@ -285,3 +286,18 @@ def test_recovered_plan_keeps_a_leaver_that_still_owns_something():
     new = recovered(old, ("g1",), {"g2"}, committed=True)  # g3 is leaving
     assert new.ranges_of("g3") == [(b"c", LAST_KEY)]
     assert new.ranges_of("g1") == [(FIRST_KEY, b"c")]
+
+
+@pytest.mark.parametrize("model", ["site-hash", "url-hash"])
+@pytest.mark.parametrize("counted", [False, True])
+def test_plan_on_hashed_ground_moves_only_to_who_joins_and_from_who_leaves(model, counted):
+    old = hashed(model, 3).plan(("a", "b", "c"), ExchangeMode.EXCHANGE, 1)
+    keys = [sort_key(f"http://h{n}.example/{n}") for n in range(3000)]
+    places = {name: [old.ground.place(key) for key in keys if old.owner_of(key) == name] for name in "abc"}
+    told = evidence(old, *(reply(old, name, places[name]) for name in "abc")) if counted else evidence(old)
+    joined = make_plan(old, Team(("a", "b", "c", "d")), told, SETTINGS).plan
+    assert {move.winner for move in joined.moves} == {"d"}
+    assert imbalance(joined, keys) < 0.2
+    left = make_plan(old, Team(("a", "c"), ("b",)), told, SETTINGS).plan
+    assert {move.loser for move in left.moves} == {"b"}
+    assert imbalance(left, keys) < 0.2

@@ -127,8 +127,11 @@ class Client:
         return new
 
     def route(self, entries: list[Entry]) -> list[Entry]:
-        """All links are the server's: none is ours."""
+        """All links are the server's: none is ours. What is out of the scope is nobody's."""
+        gifts = set(self._home.admission.in_scope([entry.url for entry in entries if entry.depth == GIFT]))
         for entry in entries:
+            if entry.depth == GIFT and entry.url not in gifts:
+                continue
             known = self._links.get(entry.url)
             weight = (known.weight if known else 0.0) + entry.worth
             found = known if known and entry.depth == GIFT else entry

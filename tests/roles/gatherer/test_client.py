@@ -1,0 +1,34 @@
+from pathlib import Path
+from types import SimpleNamespace
+
+from gcs.core.admission import Admission
+from gcs.core.ordering import GIFT, ORDERS
+from gcs.core.recent import Recent
+from gcs.core.scope import Scope
+from gcs.core.tally import Traffic
+from gcs.core.team import TeamSettings
+from gcs.core.traps import Guard
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.roles.gatherer.client import Client
+
+SEED, LINK, OUTSIDE = "http://a.example/", "http://a.example/b", "http://elsewhere.example/"
+
+
+async def test_client_sends_what_links_are_worth_but_nothing_out_of_scope(tmp_path: Path) -> None:
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False), ORDERS["backlink"])
+    try:
+        client = Client("a", MemorySpace(MemoryBoard(), "a"), "server", TeamSettings(), frontier)
+        traffic, sent = Traffic(), []
+        client._mail.send = sent.extend  # type: ignore[method-assign]
+        admission = Admission(Scope("host", (SEED,)), Guard(), Recent(10))
+        client._home = SimpleNamespace(admission=admission, traffic=traffic)  # type: ignore[assignment]
+        client.route([Entry(LINK, SEED, 1, 1, worth=1.0), Entry(SEED, depth=GIFT, worth=2.0)])
+        client.route([Entry(LINK, depth=GIFT, worth=3.0), Entry(OUTSIDE, depth=GIFT, worth=1.0)])
+        client.before_commit()
+        [(to, finds)] = sent
+        assert to == "server"
+        assert [(link.url, link.weight) for link in finds.links] == [(LINK, 4.0), (SEED, 2.0)]
+        assert (traffic.exchanged_urls, traffic.named_bytes, traffic.blocks) == (2, len(LINK) + len(SEED), 1)
+    finally:
+        frontier.close()
