@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
+
 from gcs.cli import sessions
 from gcs.core.blueprint import Blueprint, hashed
 from gcs.core.plan import ExchangeMode, Plan
@@ -24,7 +26,8 @@ from gcs.errors import GcsError, UsageError
 def blueprint_of(directory: Path, team: TeamSettings, session: int, gatherers: int, file: Path | None) -> bytes:
     """The blueprint for this session, encoded; b"" where there is none."""
     if file is not None:
-        return sessions.read_blueprint(file).encode()
+        # hot pages are named to nobody, because their owners know them from the last session: that of this crawl
+        return msgspec.structs.replace(sessions.read_blueprint(file), hot_pages=()).encode()
     way, made = team.coordination, sessions.plan_file(directory, session)
     if way == "hash":
         return hashed(f"{team.hash_by}-hash", gatherers).encode()

@@ -1,12 +1,15 @@
 """The same web crawled under every scheme by a real team, beside what the simulator foretells for its graph.
 
-    scripts/bench schemes [--json] [-k K] [--only A,B] [--pages N] [--hosts N] [--zipf] [--trees FOLDER]
+    scripts/bench schemes [--json] [-k K] [--only 'A;B'] [--pages N] [--hosts N] [--zipf] [--trees FOLDER]
 
 The web is the fake one, whose hosts link to a few neighbours (with --zipf: to popular hosts, and their sizes are
 Zipf), or with --trees real documentation in FOLDER (fetched by apt and unpacked if it is empty), each package on a
 loopback address of its own. One gatherer crawls it first: its records are the graph. Hot pages are off, so that what is
-exchanged can be foretold to the last URL. Then a second session, after a tenth of the pages has changed: what it
-fetches, and what METIS and site-hash exchange in it.
+exchanged can be foretold to the last URL; seeds on their way to their owners do not count. Then a second session,
+after a tenth of the pages has changed: what it fetches, and what METIS and site-hash exchange in it.
+
+Where the plan follows the crawl, nothing is foretold: when it is made is a matter of time. What the clients of a
+seed-server exchange is foretold from the graph and from which pages each of their reports told.
 """
 
 import argparse
@@ -142,6 +145,8 @@ def compare(web: Fake | Trees, k: int, home: Path, names: list[str]) -> dict:
             (home / "plan").write_bytes(blueprint.encode())
             # nobody is to plan anew
             flags += ["--plan", str(home / "plan"), "--set", "team.idle_urls=1000000000"]
+        elif coordination == "superpages":
+            flags += ["--delay", "0.2"]  # or it would be over before there is anything to plan from
         if coordination == "seed-server":
             flags += ["--set", "seed_server.domain=host", "--set", "store.keep_logs=true"]
         report = crawl(directory, [*seeds, *flags])
@@ -242,7 +247,7 @@ def second(web: Fake | Trees, k: int, home: Path) -> dict:
 
 
 def crawl(directory: Path, arguments: list[str]) -> dict:
-    command = [sys.executable, "-m", "gcs", "crawl", *arguments, "-o", str(directory), *FLAGS]
+    command = [sys.executable, "-m", "gcs", "crawl", *FLAGS, *arguments, "-o", str(directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(arguments)[-200:]}: exit {done.returncode}: {done.stderr}")

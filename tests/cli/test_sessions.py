@@ -1,19 +1,26 @@
 """Sessions of a team, one after the other in one directory, each coordinated in another way."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from gcs.cli.coordination import blueprint_of
+from gcs.cli.sessions import read_blueprint, write_blueprint
 from gcs.cli.superstep import LEAST_URLS, MOST_URLS
-from gcs.core.blueprint import hashed
+from gcs.core.blueprint import Blueprint, hashed
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.plan import ExchangeMode
+from gcs.core.sortkey import sort_key
 from gcs.core.team import TeamSettings
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.graph import read_graph
@@ -146,18 +153,80 @@ def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
     assert (report["session"], report["state"], report["same"]) == (2, "done", 20)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="kills a group of processes")
+def test_a_session_that_is_killed_as_it_begins_goes_on(gcs: Run, start: Run, tmp_path: Path) -> None:
+    """kill -9 of everybody, again and again from the moment on at which the session has a number."""
+    spec = FakeWebSpec.plain(hosts=12, pages=300, validators=True, changed_share=0.1, latency_s=0.02)
+    with FakeWebProcess(spec) as web:
+        crawl(gcs, *web.seeds, "-n", "2")
+        old = web.web
+        web.set_session(2)
+        for words, after_s in ((("--next",), 0.1), ((), 1.2), ((), 1.8)):
+            running = start(
+                "crawl", *words, "-o", "out", "-n", "2", *QUICK, "--connections", "4", start_new_session=True
+            )
+            while (tmp_path / "out" / "state" / "session").read_text() != "2\n":
+                assert running.poll() is None
+            time.sleep(after_s)
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+        report = crawl(gcs, "-n", "2")
+        records = [record for record in read_records(tmp_path / "out") if record.session == 2]
+        changed = {url for url in survey(old).pages if old.plan(url).etag != web.web.plan(url).etag}
+        assert len(records) == len({record.url for record in records}) == 300, "each page once"
+        assert {record.url for record in records if record.change == "changed"} == changed
+        assert {record.status for record in records if record.change == "same"} == {304}, "none without its validators"
+        assert (report["session"], report["state"], report["changed"]) == (2, "done", len(changed))
+
+
+def test_pages_that_no_plan_lists_are_their_finders(gcs: Run, tmp_path: Path) -> None:
+    """C5: what the last session did not know stays with whoever finds it, and is not posted."""
+    spec = FakeWebSpec.plain(hosts=1, pages=240, validators=True, changed_share=0.2, added_share=0.2)
+    with FakeWebProcess(spec) as web:
+        crawl(gcs, *web.seeds)
+        before = survey(web.web).pages
+        web.set_session(2)
+        crawl(gcs, "--next", "-n", "2", "--coordination", "metis-page", "--set", "team.unlisted=finder")
+        new = survey(web.web).pages - before
+    plan = read_blueprint(tmp_path / "out" / "sessions" / "0002.plan").plan(("g0", "g1"), ExchangeMode.EXCHANGE, 2)
+    records = {record.url: record for record in read_records(tmp_path / "out") if record.session == 2}
+    unlisted = {url for url in new if plan.is_finders(sort_key(url))}  # of a Bloom filter: nearly all
+    assert len(unlisted) > 0.8 * len(new) > 30
+    assert new <= records.keys()
+    for url in unlisted:
+        assert records[url].gatherer == records[records[url].parent].gatherer
+    elsewhere = [url for url in unlisted if plan.owner_of(sort_key(url)) != records[url].gatherer]
+    assert elsewhere, "the cuts would have sent them to others"
+
+
+def test_plan_of_another_crawl_brings_no_hot_pages(tmp_path: Path) -> None:
+    """Their owners have never heard of them, so they have to be named."""
+    made = msgspec.structs.replace(hashed("site-hash", 2), hot_pages=("http://a.example/",))
+    write_blueprint(tmp_path / "0002.plan", made)
+    taken = blueprint_of(tmp_path, TeamSettings(), 1, 2, tmp_path / "0002.plan")
+    assert Blueprint.decode(taken) == hashed("site-hash", 2)
+    write_blueprint(tmp_path / "sessions" / "0002.plan", made)
+    assert Blueprint.decode(blueprint_of(tmp_path, TeamSettings(), 2, 2, None)) == made
+
+
 def test_plan_prints_what_each_choice_costs_and_the_next_session_goes_by_it(gcs: Run, tmp_path: Path) -> None:
     with FakeWebProcess(FakeWebSpec.plain(hosts=6, pages=120)) as web:
         crawl(gcs, *web.seeds)
         planned = json.loads(gcs("plan", "out", "-k", "2", "--json", "--hot-pages", "0").out)
         following = gcs("crawl", "-o", "out", "--next", "-n", "2", *QUICK, "--log", "info")
+        foretold = json.loads((tmp_path / "out" / "state" / "superstep.json").read_text())
+        ways = [
+            ("plan", "out", "-k", "2", "--model", "url-hash", "--hot-pages", count, "--json")
+            for count in "0 20".split()
+        ]
+        free, told = (json.loads(gcs(*way).out)["choices"][0] for way in ways)
+        report = crawl(gcs, "--next", "-n", "2")
     assert (planned["session"], planned["pages"], planned["hosts"]) == (2, 120, 6)
     rows = {row["model"]: row for row in planned["choices"]}
     assert set(rows) == {"metis-site", "superpages", "metis-page", "site-hash", "url-hash"}
     assert rows["metis-site"]["exchanged_bytes"] < rows["url-hash"]["exchanged_bytes"] / 2
     assert rows["metis-site"]["imbalance_pages"] < 0.06
     assert Path(tmp_path / planned["file"]).exists()
-    foretold = json.loads((tmp_path / "out" / "state" / "superstep.json").read_text())
     assert foretold == planned["superstep"]
     assert foretold["gatherers"] == 2
     assert 1 <= foretold["pages"] <= 120
@@ -168,3 +237,8 @@ def test_plan_prints_what_each_choice_costs_and_the_next_session_goes_by_it(gcs:
     assert {(int(pages), int(urls)) for _, pages, urls in adopted} == {(foretold["pages"], block_urls)}
     assert block_urls != TeamSettings().urls_per_block, "unlike what goes without"
     assert "* metis-site" in gcs("plan", "out", "-k", "2", "--compare", "none").out
+
+    # every page is fetched again, and nobody names those that all know (G4)
+    assert (report["exchanged_urls"], report["named_bytes"]) == (told["exchanged_urls"], told["exchanged_bytes"])
+    assert report["suppressed_by_hot_pages"] > 0
+    assert told["exchanged_urls"] < free["exchanged_urls"]
