@@ -2,8 +2,8 @@
 
     scripts/bench plan FOLDER [--json] [--pages N] [-k K] [--model M] [--keep DIR]
 
-FOLDER holds a web graph (urls.txt.gz, edges.txt.gz, pages.tsv.gz; as for gcs study). Its first N pages become a session in
-the format of the record store, written page by page; then gcs plan reads it, in a process of its own.
+FOLDER holds a web graph (urls.txt.gz, edges.txt.gz, pages.tsv.gz; as for gcs study). Its first N pages become a session
+in the format of the record store, written page by page; then gcs plan reads it, in a process of its own.
 """
 
 import argparse
