@@ -15,15 +15,18 @@ def explore(graph: WebGraph, seeds: Sequence[int], ask_at: Sequence[float]) -> I
     known[list(seeds)] = True
     explored = Explored()
     explored.known(int(known.sum()))
+    names = [str(page) for page in range(graph.pages)]
     asked = iter(ask_at)
-    share = next(asked, 2.0)
+    share = next(asked, None)
     for fetched, page in enumerate(order):
-        while fetched >= share * len(order):
+        while share is not None and fetched >= share * len(order):
             yield fetched / len(order), explored.estimate()
-            share = next(asked, 2.0)
+            share = next(asked, None)
+        if share is None:
+            return
         links = graph.outlinks(page)
         links = links[links != page]
         fresh = links[~known[links]]
         known[fresh] = True
         explored.known(len(fresh))
-        explored.page([f"{link}" for link in links.tolist()])
+        explored.page([names[link] for link in links.tolist()])
