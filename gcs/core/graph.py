@@ -8,6 +8,7 @@ Invariant: `Links` is symmetric, has no loops and no duplicates, rows ascend; it
 It must not know about gatherers: who owns a unit is the business of `core.partition`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -22,6 +23,8 @@ Ids = NDArray[np.int32] | NDArray[np.int64]
 
 #: a site heavier than this share of a part is cut: coarser pieces are hard to balance, finer ones cut more links
 GIANT_SHARE = 1 / 64
+#: links looked at in one go
+CHUNK_LINKS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,11 @@ class Session:
         """How many pages were fetched."""
         return len(self.page_bytes)
 
+    def chunks(self) -> Iterator[tuple[Ids, Ids]]:
+        """The links, some at a time: what is made of them on the way takes little memory, however many there are."""
+        for start in range(0, len(self.sources), CHUNK_LINKS):
+            yield self.sources[start : start + CHUNK_LINKS], self.targets[start : start + CHUNK_LINKS]
+
     def without_replicated(self, pages: Ids) -> "Session":
         """The session as if the URLs of these pages were known everywhere (G4): nobody names them to anybody."""
         known = np.zeros(self.pages, np.bool_)
@@ -136,13 +144,13 @@ def superpage_model(session: Session, unit_of_page: Ints) -> Model:
     weights = np.empty((units, 2), np.int64)
     weights[:, 0] = np.bincount(unit_of_page, session.page_bytes, units)
     weights[:, 1] = np.bincount(unit_of_page, minlength=units)
-    links = Links.between(
-        units,
-        unit_of_page[session.sources],
-        unit_of_page[session.targets],
-        session.url_bytes[session.targets],
-    )
-    return Model(weights, links, unit_of_page)
+    crossing: list[tuple[Ints, Ints, Ints]] = []
+    for pages, others in session.chunks():
+        sources, targets = unit_of_page[pages], unit_of_page[others]
+        across = sources != targets
+        crossing.append((sources[across], targets[across], session.url_bytes[others[across]]))
+    columns = [np.concatenate(column) for column in zip(*crossing)] or [np.empty(0, np.int64)] * 3
+    return Model(weights, Links.between(units, *columns), unit_of_page)
 
 
 def cut_giants(session: Session, limit: float) -> Ints:
@@ -168,13 +176,13 @@ def cut_giants(session: Session, limit: float) -> Ints:
 
 def _reach(session: Session) -> Floats:
     """For each page p, the bytes of links inside a site that reach across the border between p - 1 and p."""
-    inside = session.sites[session.sources] == session.sites[session.targets]
-    sources, targets = session.sources[inside], session.targets[inside]
-    cost = session.url_bytes[targets]
     size = session.pages + 1
-    begun = np.bincount(np.minimum(sources, targets) + 1, cost, size)
-    ended = np.bincount(np.maximum(sources, targets) + 1, cost, size)
-    return np.cumsum(begun - ended)
+    across = np.zeros(size)
+    for sources, targets in session.chunks():
+        cost = np.where(session.sites[sources] == session.sites[targets], session.url_bytes[targets], 0)
+        across += np.bincount(np.minimum(sources, targets) + 1, cost, size)
+        across -= np.bincount(np.maximum(sources, targets) + 1, cost, size)
+    return np.cumsum(across)
 
 
 def _cuts(upto: Floats, reach: Floats, start: int, end: int, limit: float) -> Ints:

@@ -12,8 +12,6 @@ import numpy as np
 
 from gcs.core.graph import Floats, Ids, Ints, Numbers, Session
 
-#: links looked at in one go: bounds the memory that a graph of any size takes
-_CHUNK = 1 << 22
 #: pairs of a sender and a page that are noted in one go
 _PAIRS = 1 << 28
 
@@ -82,9 +80,8 @@ def exchange(session: Session, owner_of_page: Ints, k: int) -> Exchange:
     """Count the links of a session that cross between owners."""
     owners = owner_of_page.astype(np.int32)
     urls, volume = np.zeros(k * k, np.int64), np.zeros(k * k, np.int64)
-    for start in range(0, len(session.sources), _CHUNK):
-        targets = session.targets[start : start + _CHUNK]
-        here, there = owners[session.sources[start : start + _CHUNK]], owners[targets]
+    for sources, targets in session.chunks():
+        here, there = owners[sources], owners[targets]
         crossing = np.flatnonzero(here != there)
         pairs = here[crossing] * k + there[crossing]
         urls += np.bincount(pairs, minlength=k * k)
@@ -99,9 +96,8 @@ def posted(session: Session, owner_of_page: Ints, k: int) -> Exchange:
     senders = max(_PAIRS // max(pages, 1), 1)
     for first in range(0, k, senders):
         named = np.zeros((min(senders, k - first), pages), np.bool_)
-        for start in range(0, len(session.sources), _CHUNK):
-            targets = session.targets[start : start + _CHUNK]
-            here = owners[session.sources[start : start + _CHUNK]]
+        for sources, targets in session.chunks():
+            here = owners[sources]
             crossing = (here != owners[targets]) & (here >= first) & (here < first + senders)
             named[here[crossing] - first, targets[crossing]] = True
         for sender, row in enumerate(named, first):

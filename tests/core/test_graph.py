@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gcs.core import graph
 from gcs.core.graph import Links, Session, cut_giants, page_model, site_model, superpage_model
 
 UNITS = 6
@@ -141,6 +142,21 @@ def test_cut_giants_pieces_are_ranges_of_one_site_within_the_limit(sizes, limit,
         )
         if weight < limit * (1 - 1e-9):
             assert len({units[page] for page, of in enumerate(sites) if of == site}) == 1
+
+
+def test_models_do_not_depend_on_how_links_are_chunked(monkeypatch):
+    random = np.random.default_rng(1)
+    sources, targets = random.integers(0, 50, (2, 999)).astype(np.int32)
+    sites = np.sort(random.integers(0, 4, 50))
+    session = Session(sources, targets, random.integers(1, 90, 50), np.ones(50, np.int64), sites)
+    whole = site_model(session, 2, share=0.2)
+    monkeypatch.setattr(graph, "CHUNK_LINKS", 7)
+    pieces = site_model(session, 2, share=0.2)
+    assert whole.unit_of_page.tolist() == pieces.unit_of_page.tolist()
+    assert [each.tolist() for each in (whole.links.offsets, whole.links.targets, whole.links.costs)] == [
+        each.tolist() for each in (pieces.links.offsets, pieces.links.targets, pieces.links.costs)
+    ]
+    assert int(whole.unit_of_page.max()) > sites.max(), "giants are cut"
 
 
 def test_session_without_replicated_names_the_others_only():

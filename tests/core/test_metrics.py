@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core import metrics
+from gcs.core import graph, metrics
 from gcs.core.graph import Session
 
 
@@ -79,7 +79,7 @@ def test_exchange_does_not_depend_on_how_links_are_chunked(monkeypatch):
     session = Session(sources, targets, random.integers(1, 90, 50), ones, ones)
     owners = random.integers(0, 4, 50)
     whole = metrics.exchange(session, owners, 4)
-    monkeypatch.setattr(metrics, "_CHUNK", 7)
+    monkeypatch.setattr(graph, "CHUNK_LINKS", 7)
     pieces = metrics.exchange(session, owners, 4)
     assert whole.urls.tolist() == pieces.urls.tolist()
     assert whole.url_bytes.tolist() == pieces.url_bytes.tolist()
