@@ -1,11 +1,14 @@
 """The live frontier (LMDB): URLs queued a second, look-ups a second, and memory a URL.
 
-    python scripts/bench.d/frontier.py [--json] [--quick] [--urls N]
+    python scripts/bench.d/frontier.py [--json] [--quick] [--urls N] [--order NAME] [--queue NAME]
 
 The URLs are those of a made-up web: hosts of Zipf sizes, in the order in which a crawl would find them, the links of
 a page at a time. Half of the look-ups are of known URLs. A commit, with fsync, comes when the frontier asks for
 one. Times are seconds of CPU and of the clock; ram_bytes_per_url is what the process grew by at its peak (its memory
 map is given back to the kernel's cache as it goes), disk_bytes_per_url the file.
+
+With a queue (one order over all hosts), every URL is linked to once more, so that its rank changes, then some are
+extracted, and the frontier is closed and opened again; peak_mb is that of all this, in a process of about 40 MB.
 """
 
 import argparse
@@ -19,9 +22,15 @@ from pathlib import Path
 
 import numpy as np
 
+from gcs.cli.orders import HOSTS as HOSTS_QUEUE
+from gcs.cli.orders import queue_maker
+from gcs.core.ordering import GIFT, ORDERS
+from gcs.core.queues import QUEUES
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
 
 HOSTS, LINKS = 20_000, 44
+#: extractions, and URLs in each
+DRAWS, DRAW_URLS = 40, 128
 
 
 def urls(count: int, seed: int) -> Iterator[list[str]]:
@@ -41,9 +50,9 @@ def memory_bytes(kind: str) -> int:
     return 0
 
 
-def measure(count: int, folder: Path) -> dict[str, float]:
+def measure(count: int, folder: Path, order: str, settings: FrontierSettings) -> dict[str, float]:
     """Insert and look up."""
-    frontier = Frontier(folder, FrontierSettings())
+    frontier = Frontier(folder, settings, ORDERS[order], queue_maker(folder, settings))
     before, batches = memory_bytes("VmRSS"), urls(count, 1)
     wall_s = cpu_s = 0.0
     offered = 0
@@ -66,7 +75,12 @@ def measure(count: int, folder: Path) -> dict[str, float]:
             found += sum(frontier.mark(url) is not None for url in links)
             looked_s, looked_cpu_s = looked_s + time.perf_counter() - begun, looked_cpu_s + time.process_time() - used
             looked += len(links)
+    pooled = draw(frontier, urls(count, 1)) if frontier.is_pooled else {}
     frontier.close()
+    if pooled:
+        begun = time.perf_counter()
+        Frontier(folder, settings, ORDERS[order], queue_maker(folder, settings)).close()
+        pooled |= {"open_s": round(time.perf_counter() - begun, 1), "peak_mb": memory_bytes("VmHWM") >> 20}
     size = sum(entry.stat().st_blocks * 512 for entry in os.scandir(folder))
     return {
         "urls": known,
@@ -77,6 +91,26 @@ def measure(count: int, folder: Path) -> dict[str, float]:
         "ram_bytes_per_url": round(max(grown, 0) / known, 1),
         "disk_bytes_per_url": round(size / known, 1),
         "known_share_of_lookups": round(found / looked, 2),
+        **pooled,
+    }
+
+
+def draw(frontier: Frontier, batches: Iterator[list[str]]) -> dict[str, float]:
+    """Give to every URL, and extract some."""
+    begun, given = time.process_time(), 0
+    for links in batches:
+        frontier.insert([Entry(url=url, depth=GIFT, worth=1.0) for url in links])
+        given += len(links)
+        if frontier.wants_commit:
+            frontier.commit()
+    gift_s = time.process_time() - begun
+    begun, taken = time.process_time(), 0
+    for _ in range(DRAWS):
+        taken += len(frontier.extract(DRAW_URLS, lambda _: True)[0])
+    frontier.commit()
+    return {
+        "gift_per_cpu_s": round(given / gift_s),
+        "extract_per_cpu_s": round(taken / (time.process_time() - begun)),
     }
 
 
@@ -86,9 +120,12 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="few URLs: to see that it works")
     parser.add_argument("--urls", type=int, default=2_000_000, help="URLs that are offered")
+    parser.add_argument("--order", choices=ORDERS, default="bfs")
+    parser.add_argument("--queue", choices=(HOSTS_QUEUE, *QUEUES), default=HOSTS_QUEUE)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        result = measure(20_000 if options.quick else options.urls, Path(folder))
+        settings = FrontierSettings(queue=options.queue)
+        result = measure(20_000 if options.quick else options.urls, Path(folder), options.order, settings)
     if options.json:
         print(json.dumps(result))
     else:

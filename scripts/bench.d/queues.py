@@ -63,7 +63,7 @@ class Sizes:
     keys: tuple[int, ...] = (1_000_000, 10_000_000, 50_000_000)
     tops: tuple[int, ...] = (1_000, 10_000, 100_000)
     #: keys for counting, which is slower
-    counted: tuple[int, ...] = (1_000_000, 10_000_000)
+    counted: tuple[int, ...] = (1_000_000, 10_000_000, 50_000_000)
     pairs: int = 1_000_000
     disk: tuple[int, ...] = (1_000_000, 100_000_000)
     turns: int = 600

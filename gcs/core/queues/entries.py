@@ -30,16 +30,16 @@ def pack(keys: Keys, ids: Ids) -> Entries:
     keys, ids = np.asarray(keys, np.float64), np.asarray(ids, np.uint64)
     if keys.shape != ids.shape or keys.ndim != 1:
         raise UsageError(f"keys and ids must be two rows of one length, not {keys.shape} and {ids.shape}")
-    if np.isnan(keys).any():
+    if keys.size and np.isnan(keys.min()):
         raise UsageError("a key is not a number (NaN): give every id a priority that can be compared")
     if ids.size and ids.max() >= MAX_ID:
         raise UsageError(f"id {ids.max()} is too large for a queue: keep ids below 2**62")
     entries = np.empty(keys.shape, np.complex128)
     np.subtract(0.0, keys, out=entries.real)  # and -0.0 becomes 0.0, so that equal keys are equal bits
-    entries.imag = (ids + _OFFSET).view(np.float64)
+    np.add(ids, _OFFSET, out=entries.imag.view(np.uint64))
     return entries
 
 
 def unpack(entries: Entries) -> tuple[Keys, Ids]:
     """The pairs of these entries."""
-    return 0.0 - entries.real, entries.imag.copy().view(np.uint64) - _OFFSET
+    return 0.0 - entries.real, entries.imag.view(np.uint64) - _OFFSET
