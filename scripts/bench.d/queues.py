@@ -47,10 +47,10 @@ from gcs.ports.queues import open_queue
 from gcs.ports.usage import peak_rss_mb
 
 BATCH = 100_000
-#: pairs of each tree in a turn on threads, which lasts some tenths of a second, so that some are left in peace
-TURN_PAIRS = 400_000
+#: pairs of each tree in a turn on threads, which lasts about a second, so that some are left in peace
+TURN_PAIRS = 2_000_000
 #: a turn counts if others took less than this part of the machine; so many are enough, and nobody waits longer
-CALM, ENOUGH, PATIENCE_S = 0.05, 15, 50.0
+CALM, ENOUGH, PATIENCE_S = 0.05, 9, 50.0
 #: keys in a block, where blocks are counted
 BLOCK_KEYS = 1000
 OURS = ("quickheap", "tournament")
@@ -71,7 +71,7 @@ class Sizes:
     apart: bool = True
 
 
-QUICK = Sizes((50_000,), (1_000, 10_000), (50_000,), 50_000, (100_000,), 3, apart=False)
+QUICK = Sizes((50_000,), (1_000, 10_000), (50_000,), 50_000, (100_000,), 2, apart=False)
 
 
 class Heapq:

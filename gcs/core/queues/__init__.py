@@ -26,6 +26,7 @@ from gcs.core.queues.heap import BinaryHeap
 from gcs.core.queues.kernels import can_compile
 from gcs.core.queues.matches import NodeMatches, RowMatches
 from gcs.core.queues.paged import PagedChunks
+from gcs.core.queues.primitives import Batches
 from gcs.core.queues.quickheap import QuickHeap
 from gcs.core.queues.ring import RingChunks
 from gcs.core.queues.tournament import TournamentTree
@@ -78,8 +79,9 @@ def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KE
 
 def make_tree(node_keys: int = NODE_KEYS, counts: Counts | None = None, is_one_of_many: bool = False) -> TournamentTree:
     """A tree in memory; if it is one of many that work at once, compiled where that can be had."""
-    is_compiled = is_one_of_many and can_compile()
-    return TournamentTree(RowMatches(node_keys, counts) if is_compiled else NodeMatches({}, counts), node_keys, counts)
+    if is_one_of_many and can_compile() and counts is None:
+        return TournamentTree(RowMatches(node_keys), node_keys, do=Batches())
+    return TournamentTree(NodeMatches({}, counts), node_keys, counts)
 
 
 def make_paged_queue(

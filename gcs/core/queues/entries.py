@@ -20,7 +20,8 @@ Entries: TypeAlias = NDArray[np.complex128]
 
 #: ids must be smaller, so that their bits are those of a finite float
 MAX_ID = 1 << 62
-_OFFSET = np.uint64(1 << 52)
+#: added to an id, to keep its bits out of the denormal floats
+OFFSET = np.uint64(1 << 52)
 #: bytes of an entry, in memory and on disk
 ENTRY_BYTES = 16
 
@@ -36,10 +37,10 @@ def pack(keys: Keys, ids: Ids) -> Entries:
         raise UsageError(f"id {ids.max()} is too large for a queue: keep ids below 2**62")
     entries = np.empty(keys.shape, np.complex128)
     np.subtract(0.0, keys, out=entries.real)  # and -0.0 becomes 0.0, so that equal keys are equal bits
-    np.add(ids, _OFFSET, out=entries.imag.view(np.uint64))
+    np.add(ids, OFFSET, out=entries.imag.view(np.uint64))
     return entries
 
 
 def unpack(entries: Entries) -> tuple[Keys, Ids]:
     """The pairs of these entries."""
-    return 0.0 - entries.real, entries.imag.view(np.uint64) - _OFFSET
+    return 0.0 - entries.real, entries.imag.view(np.uint64) - OFFSET

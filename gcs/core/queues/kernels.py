@@ -144,66 +144,6 @@ def merge_rows(one: Cells, two: Cells, out: Cells) -> int:
     return comparisons
 
 
-def play_rows(nodes: NDArray[np.float64], item: int, way: NDArray[np.int64], climbs: bool, spare: Cells) -> int:
-    """Matches of an item against those on its way, in place: see `matches`. If it climbs, the better one wins, is
-    written into the way and plays on; else those on the way win.
-
-    The winner's last k leave and the loser's first k come; k is found by bisection. Then the winner's are merged from
-    behind and the loser's from the front, so that nothing is written over before it was read.
-    """
-    comparisons = 0
-    size = nodes.shape[1]
-    last = size - 1
-    for n in range(way.shape[0]):
-        winner, loser = way[n], item
-        if climbs:
-            comparisons += 1
-            key, other = nodes[item, last, 0], nodes[winner, last, 0]
-            if key < other or (key == other and nodes[item, last, 1] < nodes[winner, last, 1]):
-                winner, loser = item, winner
-            way[n] = item = winner
-        a, b = nodes[winner], nodes[loser]
-        low, high = 0, size
-        while low < high:
-            mid = (low + high) >> 1
-            comparisons += 1
-            if b[mid, 0] < a[last - mid, 0] or (b[mid, 0] == a[last - mid, 0] and b[mid, 1] < a[last - mid, 1]):
-                low = mid + 1
-            else:
-                high = mid
-        k = low
-        for i in range(k):
-            spare[i, 0], spare[i, 1] = a[size - k + i, 0], a[size - k + i, 1]
-        i, j, to = size - k - 1, k - 1, last
-        while i >= 0 and j >= 0:
-            comparisons += 1
-            if b[j, 0] < a[i, 0] or (b[j, 0] == a[i, 0] and b[j, 1] < a[i, 1]):
-                a[to, 0], a[to, 1] = a[i, 0], a[i, 1]
-                i -= 1
-            else:
-                a[to, 0], a[to, 1] = b[j, 0], b[j, 1]
-                j -= 1
-            to -= 1
-        while j >= 0:
-            a[j, 0], a[j, 1] = b[j, 0], b[j, 1]
-            j -= 1
-        i, j, to = 0, k, 0
-        while i < k and j < size:
-            comparisons += 1
-            if b[j, 0] < spare[i, 0] or (b[j, 0] == spare[i, 0] and b[j, 1] < spare[i, 1]):
-                b[to, 0], b[to, 1] = b[j, 0], b[j, 1]
-                j += 1
-            else:
-                b[to, 0], b[to, 1] = spare[i, 0], spare[i, 1]
-                i += 1
-            to += 1
-        while i < k:
-            b[to, 0], b[to, 1] = spare[i, 0], spare[i, 1]
-            i += 1
-            to += 1
-    return comparisons
-
-
 def split_rows(rows: Cells, key: float, tail: float, out: Cells) -> int:
     """Rows better than the pivot to the front of `out`, the others to its end; returns how many are better."""
     low, high = 0, rows.shape[0] - 1

@@ -13,9 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
+from gcs.core.queues.batches import play_rows
 from gcs.core.queues.contract import Counts
 from gcs.core.queues.entries import Entries
-from gcs.core.queues.kernels import compiled, play_rows
+from gcs.core.queues.kernels import compiled
 from gcs.core.queues.primitives import Primitives, primitives
 
 

@@ -19,9 +19,9 @@ import msgspec
 import numpy as np
 
 from gcs.core.queues.contract import Counts, Ids, Keys
-from gcs.core.queues.entries import Entries, pack, unpack
+from gcs.core.queues.entries import Entries
 from gcs.core.queues.matches import Matches, match
-from gcs.core.queues.primitives import primitives
+from gcs.core.queues.primitives import Primitives, primitives
 
 _NOTHING = np.empty(0, np.complex128)
 
@@ -39,9 +39,11 @@ class _State(msgspec.Struct, frozen=True, array_like=True):
 class TournamentTree:
     """A tournament tree whose nodes hold `node_keys` entries each."""
 
-    def __init__(self, matches: Matches, node_keys: int, counts: Counts | None = None) -> None:
+    def __init__(
+        self, matches: Matches, node_keys: int, counts: Counts | None = None, do: Primitives | None = None
+    ) -> None:
         self._matches, self._node_keys = matches, node_keys
-        self._do = primitives(counts)
+        self._do = do or primitives(counts)
         self._counts = counts or Counts()
         #: place → item; place 0 is not used
         self._places: list[int] = [-1]
@@ -76,23 +78,24 @@ class TournamentTree:
 
     def insert_many(self, keys: Keys, ids: Ids) -> None:
         """Take the pairs in."""
-        self.add(pack(keys, ids))
+        self.add(self._do.pack(keys, ids))
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
         """Give out the best pairs, best first."""
         assert count >= 0, count
         top = self.best(count)
         self.drop(len(top))
-        return unpack(top)
+        return self._do.unpack(top)
 
     def add(self, entries: Entries) -> None:
-        """Take entries in: whole nodes of them go into the tree."""
+        """Take entries in: whole nodes of them go into the tree. Sorted all at once, they pass more nodes untouched."""
         size = self._node_keys
+        entries = self._do.sort(entries)
         whole = len(entries) // size * size
         for start in range(0, whole, size):
-            self._insert(self._do.sort(entries[start : start + size]))
+            self._insert(entries[start : start + size])
         if whole < len(entries):
-            self._pending = self._do.merge(self._pending, self._do.sort(entries[whole:]))
+            self._pending = self._do.merge(self._pending, entries[whole:])
         if len(self._pending) >= size:
             self._insert(self._pending[:size])
             self._pending = self._pending[size:]
