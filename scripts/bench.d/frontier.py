@@ -8,7 +8,7 @@ one. Times are seconds of CPU and of the clock; ram_bytes_per_url is what the pr
 map is given back to the kernel's cache as it goes), disk_bytes_per_url the file.
 
 With a queue (one order over all hosts), every URL is linked to once more, so that its rank changes, then some are
-extracted, and the frontier is closed and opened again; peak_mb is that of all this, in a process of about 40 MB.
+extracted, and the frontier is closed and opened again; peak_mb is that of all this, before the look-ups.
 """
 
 import argparse
@@ -67,6 +67,13 @@ def measure(count: int, folder: Path, order: str, settings: FrontierSettings) ->
     frontier.commit()
     known = frontier.known()
     grown = memory_bytes("VmHWM") - before
+    pooled: dict[str, float] = {}
+    if frontier.is_pooled:
+        pooled = draw(frontier, urls(count, 1))
+        frontier.close()
+        begun = time.perf_counter()
+        frontier = Frontier(folder, settings, ORDERS[order], queue_maker(folder, settings))
+        pooled |= {"open_s": round(time.perf_counter() - begun, 1), "peak_mb": memory_bytes("VmHWM") >> 20}
     looked = found = 0
     looked_s = looked_cpu_s = 0.0
     for seed in (1, 2):  # known ones, and others
@@ -75,12 +82,7 @@ def measure(count: int, folder: Path, order: str, settings: FrontierSettings) ->
             found += sum(frontier.mark(url) is not None for url in links)
             looked_s, looked_cpu_s = looked_s + time.perf_counter() - begun, looked_cpu_s + time.process_time() - used
             looked += len(links)
-    pooled = draw(frontier, urls(count, 1)) if frontier.is_pooled else {}
     frontier.close()
-    if pooled:
-        begun = time.perf_counter()
-        Frontier(folder, settings, ORDERS[order], queue_maker(folder, settings)).close()
-        pooled |= {"open_s": round(time.perf_counter() - begun, 1), "peak_mb": memory_bytes("VmHWM") >> 20}
     size = sum(entry.stat().st_blocks * 512 for entry in os.scandir(folder))
     return {
         "urls": known,

@@ -1,8 +1,8 @@
 """The few steps that the queues are made of, each in two forms that give the same: numpy's, and loops that count.
 
 Numpy's do the work: they were measured as fast as the loops compiled by numba, or faster, and release the GIL while
-they run. The loops count comparisons, as numpy cannot; compiled where numba is installed, slow where it is not. For trees
-that work at once on threads, `Batches` has those that they need in fewer calls, compiled.
+they run. The loops count comparisons, as numpy cannot; compiled where numba is installed, slow where it is not.
+For trees that work at once on threads, `Batches` has those that they need in fewer calls, compiled.
 
 Invariant: no primitive changes what it is given, and what it returns shares no memory with it.
 """
