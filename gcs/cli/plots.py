@@ -73,7 +73,12 @@ def _chart(axes: "Axes", chart: Chart) -> None:
             axes.set_xscale("symlog", base=base, linthresh=1)
         axes.xaxis.set_major_formatter("{x:g}")
     if chart.log_y:
-        axes.set_yscale("log")
+        above = [y for line in chart.lines for y in line.ys if y > 0]
+        if len(above) < sum(len(line.ys) for line in chart.lines):
+            axes.set_yscale("symlog", linthresh=min(above, default=1))
+            axes.set_ylim(bottom=0)
+        else:
+            axes.set_yscale("log")
     axes.minorticks_off()
     axes.legend(fontsize=7, framealpha=0.5)
 
