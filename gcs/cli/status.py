@@ -55,7 +55,7 @@ def count_unique(directory: Path, shares: list[Share]) -> int | None:
     shares = report.current(shares)
     if len(shares) < 2:
         return None
-    distinct = importlib.import_module("gcs.ports.records.distinct")  # numpy is slow to load
+    distinct = importlib.import_module("gcs.ports.records.distinct")  # a crawl alone does without it
     found = distinct.distinct(directory, shares[0].session, sum(share.tally.pages for share in shares))
     return int(found.unique) + sum(share.unique for share in shares if not found.stored[share.id])
 

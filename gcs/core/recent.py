@@ -5,7 +5,7 @@ memory is bounded by the capacity. A member was judged (queued, refused or sent 
 judged again; a non-member may have been judged all the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class Recent:
@@ -26,10 +26,9 @@ class Recent:
                 self._old, self._young = young, set()
         return found
 
-    def known(self, urls: Iterable[str]) -> list[str]:
-        """The URLs that were judged lately."""
-        young, old = self._young, self._old
-        return [url for url in urls if url in young or url in old]
+    def known(self, urls: Collection[str]) -> list[str]:
+        """Those of the URLs that were judged lately, each once."""
+        return [*self._young.intersection(urls), *self._old.intersection(urls)]
 
     def clear(self) -> None:
         """Forget everything: what was judged may be judged otherwise now."""

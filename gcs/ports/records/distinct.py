@@ -11,7 +11,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import xxhash
 
 from gcs.ports.records.reading import rows
@@ -19,6 +18,8 @@ from gcs.ports.records.reading import rows
 _digest = xxhash.xxh3_64_intdigest
 #: hashes that are held at a time: 128 MB
 _MOST_AT_ONCE = 1 << 24
+#: hashes for which a set is no larger than that
+_FEW = 1 << 20
 _FIELDS = ("url", "gatherer", "session", "status", "failure", "source")
 
 
@@ -42,5 +43,13 @@ def distinct(place: str | Path, session: int, pages: int, most: int = _MOST_AT_O
             if (value := _digest(url.encode())) % passes == part:
                 hashes.append(value)
                 found.stored[gatherer] += 1
-        found.unique += len(np.unique(np.frombuffer(hashes, np.uint64)))
+        found.unique += _unique(hashes)
     return found
+
+
+def _unique(hashes: "array[int]") -> int:
+    if len(hashes) <= _FEW:
+        return len(set(hashes))
+    import numpy as np  # slow to load, and not needed for what a set holds
+
+    return len(np.unique(np.frombuffer(hashes, np.uint64)))

@@ -15,9 +15,11 @@ its end (`recovery`) or replaced as a whole file by its Parquet form (`summaries
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 from isal.isal_zlib import crc32
@@ -160,6 +162,25 @@ def pages(path: Path, skip: int = 0) -> Iterator[PageRecord]:
                 skip -= 1
             else:
                 yield page_of(frame)
+
+
+def rows(path: Path, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The chosen fields of the page records of a log file, in order; the others are not read."""
+    decoder = _row_decoder(tuple(fields))
+    values = attrgetter(*fields) if len(fields) > 1 else lambda row: (getattr(row, fields[0]),)
+    return (values(_decode(decoder, frame)) for frame in frames(path) if frame.kind == PAGE)
+
+
+@cache
+def _row_decoder(fields: tuple[str, ...]) -> msgspec.msgpack.Decoder[Any]:
+    """Decodes a page record as far as the last of the fields."""
+    row: list[Any] = []
+    for known in msgspec.structs.fields(PageRecord):
+        wanted = known.name in fields
+        default = () if known.required else (known.default if wanted else msgspec.Raw(),)
+        row.append((known.name, known.type if wanted else msgspec.Raw, *default))
+    last = max(PageRecord.__struct_fields__.index(name) for name in fields)
+    return msgspec.msgpack.Decoder(msgspec.defstruct("Row", row[: last + 1], array_like=True))
 
 
 def page_of(frame: Frame) -> PageRecord:

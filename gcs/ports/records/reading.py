@@ -6,7 +6,6 @@ It must not change anything.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,7 +13,8 @@ from gcs.core.page import PageRecord
 from gcs.errors import StoreError, UsageError
 from gcs.ports.records.appendfile import store_error
 from gcs.ports.records.layout import SUMMARIES, WARC, parquet_name, parse_parquet_name
-from gcs.ports.records.log import file_name, log_numbers, pages
+from gcs.ports.records.log import file_name, log_numbers
+from gcs.ports.records.log import rows as log_rows
 from gcs.ports.records.remote import Remote
 from gcs.ports.records.summaries import FIELDS, read_rows
 
@@ -96,8 +96,7 @@ def _local_rows(key: _Key, directory: Path, fields: Sequence[str]) -> Iterator[R
     """The rows of one log file, looked for in the order in which it moves on; None where it is not here any more."""
     log = directory / "state" / key[0] / "log" / file_name(key[1])
     if log.exists():
-        values = attrgetter(*fields) if len(fields) > 1 else lambda page: (getattr(page, fields[0]),)
-        return map(values, pages(log))
+        return log_rows(log, fields)
     for pattern in _PARQUET:
         for path in directory.glob(pattern.replace("*.parquet", parquet_name(*key))):
             return read_rows(path, fields)

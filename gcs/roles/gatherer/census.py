@@ -31,14 +31,15 @@ LINKS_EVERY = 8
 class Census:
     """The figures of one gatherer, by superpage."""
 
-    def __init__(self, me: str, frontier: Frontier, random: Random) -> None:
+    def __init__(self, me: str, frontier: Frontier, random: Random, links: bool = False) -> None:
+        """`links`: count those between superpages, too."""
         self._me, self._frontier, self._random = me, frontier, random
         self._tree = Tree(WHOLE, random)
         self._statistics = Statistics()
         self._uncounted: Ranges = ()
         self._place: Callable[[bytes], bytes] = Ground.TREE.place
         self._visits = False
-        self._pages = 0
+        self._links, self._pages = links, 0
 
     @property
     def is_complete(self) -> bool:
@@ -113,7 +114,7 @@ class Census:
             self._statistics.fetched(self._me, at, record.bytes, elapsed_s)
         if ranges.contains(self._uncounted, key):
             self._statistics.superpages[at].queued += 1  # its slice will find it done
-        if record.outlinks and self._pages % LINKS_EVERY == 0:
+        if self._links and record.outlinks and self._pages % LINKS_EVERY == 0:
             locate, place_of = self._tree.locate, self._place
             self._statistics.linked(at, [locate(place_of(sort_key(url))) for url in record.outlinks])
 

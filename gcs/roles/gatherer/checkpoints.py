@@ -20,7 +20,7 @@ from gcs.roles.gatherer.recorder import Recorder
 events = Events("gatherer")
 
 #: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window, and without
-BUSY_S, IDLE_S = 1.0, 0.2
+BUSY_S, IDLE_S = 2.0, 0.2
 
 
 class Checkpoints:

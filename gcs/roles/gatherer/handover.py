@@ -99,6 +99,11 @@ class HandOvers:
         return not self._state.losing and not self._state.awaited
 
     @property
+    def is_losing(self) -> bool:
+        """Whether there is a range of ours that others have not got in full."""
+        return bool(self._state.losing)
+
+    @property
     def is_leaving(self) -> bool:
         """Whether the frontier still holds URLs that are no longer ours, and not in flight."""
         return any(losing.at is not None for losing in self._state.losing)

@@ -42,7 +42,7 @@ class Herald:
 
     def __init__(self, me: str) -> None:
         self._me = me
-        self._recent: deque[Glance] = deque(maxlen=PAGES)
+        self._recent: deque[tuple[PageRecord, float]] = deque(maxlen=PAGES)
         self._troubles: dict[str, Trouble] = {}
         self._patches: list[Patch] = []
         self._epoch = 0
@@ -53,21 +53,7 @@ class Herald:
         if record.failure:
             self._trouble(record)
         elif record.is_page:
-            self._recent.append(
-                Glance(
-                    url=record.url[:URL_CHARACTERS],
-                    title=record.title[:TITLE_CHARACTERS],
-                    summary=record.summary[:SUMMARY_CHARACTERS],
-                    status=record.status,
-                    bytes=record.bytes,
-                    fetched_at=record.fetched_at,
-                    elapsed_s=round(elapsed_s, 4),
-                    depth=record.depth,
-                    outlinks=len(record.outlinks),
-                    language=record.language,
-                    helper=record.helper,
-                )
-            )
+            self._recent.append((record, elapsed_s))
 
     def bulletin(self, now: float, work: Work) -> Bulletin | None:
         """The bulletin, if it is time for one."""
@@ -84,7 +70,7 @@ class Herald:
             share=msgspec.msgpack.encode(work.share()),
             explored=(explored.fraction, explored.low, explored.high),
             sent=dict(work.sent),
-            recent=list(self._recent),
+            recent=[_glance(*each) for each in self._recent],
             troubles=worst,
             patches=self._patches,
         )
@@ -96,3 +82,19 @@ class Herald:
         self._troubles[name] = Trouble(name, failed, record.failure, record.url[:URL_CHARACTERS], record.fetched_at)
         if len(self._troubles) > HOSTS:  # the one with the fewest goes, of these the one that is oldest
             del self._troubles[min(self._troubles, key=lambda each: self._troubles[each].failed)]
+
+
+def _glance(record: PageRecord, elapsed_s: float) -> Glance:
+    return Glance(
+        url=record.url[:URL_CHARACTERS],
+        title=record.title[:TITLE_CHARACTERS],
+        summary=record.summary[:SUMMARY_CHARACTERS],
+        status=record.status,
+        bytes=record.bytes,
+        fetched_at=record.fetched_at,
+        elapsed_s=round(elapsed_s, 4),
+        depth=record.depth,
+        outlinks=len(record.outlinks),
+        language=record.language,
+        helper=record.helper,
+    )

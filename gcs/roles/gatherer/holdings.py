@@ -18,6 +18,7 @@ from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
 from gcs.core.ranges import EVERYTHING
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
+from gcs.core.team import TeamSettings
 from gcs.core.tuples import HandOver, Seeds, UrlBlock
 from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.frontier.key import short
@@ -38,12 +39,18 @@ class Holdings:
     """The ranges of one gatherer."""
 
     def __init__(
-        self, me: str, frontier: Frontier, mail: Mail, superstep: Tolerance, records: Callable[[], Iterator[PageRecord]]
+        self,
+        me: str,
+        frontier: Frontier,
+        mail: Mail,
+        settings: TeamSettings,
+        records: Callable[[], Iterator[PageRecord]],
     ) -> None:
         self._me, self._frontier, self._mail = me, frontier, mail
-        self.superstep, self._c_queue = superstep, CQueue(superstep)
+        self.superstep = Tolerance.of(settings)
+        self._c_queue = CQueue(self.superstep)
         self.router = Router(me, frontier, self._c_queue, RECENT_URLS)
-        self.census = Census(me, frontier, Random(me))
+        self.census = Census(me, frontier, Random(me), links=settings.partition == "links")
         self._hand_overs = HandOvers(me, frontier)
         self._look_back = LookBack(me, frontier, records)
         self._home: Home
@@ -156,6 +163,8 @@ class Holdings:
         self._frontier.set_note(NOTE, self._hand_overs.encode())
 
     def _hand_over(self, plan: Plan, now: float) -> None:
+        if not self._hand_overs.is_losing:
+            return
         dispatcher, room = self._home.dispatcher, self._mail.room_for_parts
         was_leaving = self._hand_overs.is_leaving
         parts = list(self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))

@@ -47,8 +47,9 @@ T = TypeVar("T", bound=Posted)
 TAKE = 16
 #: blocks shipped at a time
 SHIP = 16
-#: seconds to wait for an inbox that is full, or for a receipt of blocks that are sent but not committed
-RETRY_S = 0.2
+#: seconds to wait for an inbox that is full, or for a receipt of blocks that are sent but not committed; doubled as
+#: long as nothing moves, up to the second
+RETRY_S, MOST_RETRY_S = 0.2, 1.6
 #: seconds for which it stays on the board that we have left for good, and that saying so may take
 GONE_S, LEAVE_S = 120.0, 5.0
 
@@ -232,8 +233,10 @@ class Observer:
             self._wake()
 
     async def _ship(self) -> None:
+        retry_s = RETRY_S
         while True:
             self._ship_now.clear()
+            settled = len(self.settled)
             await self._ack()
             while self.posts:
                 item, ttl_s = self.posts.popleft()
@@ -253,8 +256,9 @@ class Observer:
                 waits |= len(box) > 0
                 if box.due and not receipt.full:
                     self._ship_now.set()
+            retry_s = RETRY_S if len(self.settled) > settled else min(2 * retry_s, MOST_RETRY_S)
             try:
-                async with asyncio.timeout(RETRY_S if waits else None):
+                async with asyncio.timeout(retry_s if waits else None):
                     await self._ship_now.wait()
             except TimeoutError:
                 pass

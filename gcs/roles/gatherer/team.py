@@ -30,7 +30,6 @@ from gcs.core.tuples import Statistics as StatisticsPosted
 from gcs.events import Events
 from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.space.port import Space
-from gcs.roles.gatherer.cqueue import Tolerance
 from gcs.roles.gatherer.herald import BULLETIN_TTL_S, Herald, Work
 from gcs.roles.gatherer.holdings import Holdings
 from gcs.roles.gatherer.home import Home
@@ -66,7 +65,7 @@ class Team:
         self.observer = Observer(space, me, self._run, settings, time.monotonic, lambda: self._home.wake())
         self._mail = Mail(frontier.exchange, self.observer)
         self._standing = Standing(me, frontier)
-        self._holdings = Holdings(me, frontier, self._mail, Tolerance.of(settings), records)
+        self._holdings = Holdings(me, frontier, self._mail, settings, records)
         self._herald = Herald(me)
         self._home: Home
         self._answered: Announcement | None = None

@@ -11,8 +11,11 @@ from .pages import record
 A, B, C = (f"http://example.com/{name}" for name in "abc")
 
 
-@pytest.mark.parametrize("most", [1, 2, 100])
-def test_distinct_counts_pages_over_all_gatherers_in_one_pass_or_in_many(tmp_path: Path, most: int) -> None:
+@pytest.mark.parametrize(("most", "few"), [(1, 9), (2, 9), (100, 9), (100, 0)])
+def test_distinct_counts_pages_over_all_gatherers_in_one_pass_or_in_many(
+    tmp_path: Path, most: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gcs.ports.records.distinct._FEW", few)
     by_gatherer = {
         "g0": [{"url": A}, {"url": B}, {"url": A, "session": 2}, {"url": B, "session": 2, "status": 304}],
         "g1": [

@@ -36,6 +36,19 @@ def test_log_gives_back_what_it_took(tmp_path: Path) -> None:
     assert log.opened_of(next(log.frames(path))) == OPENED
 
 
+@pytest.mark.parametrize("fields", [("url",), ("session", "outlinks"), ("bytes", "url"), PageRecord.__struct_fields__])
+def test_log_gives_the_chosen_fields_also_of_records_from_before_there_were_some(tmp_path: Path, fields) -> None:
+    records = [record(f"http://example.com/{number}", session=2, outlinks=["http://a.b/"]) for number in range(3)]
+    path = written(tmp_path, records)
+    assert list(log.rows(path, fields)) == [tuple(getattr(each, name) for name in fields) for each in records]
+    file = LogFile.create(tmp_path, 2, OPENED)
+    file.append(log.PAGE, msgspec.msgpack.encode(msgspec.structs.astuple(record())[:22]))
+    file.sync()
+    file.file.close()
+    (old,) = log.rows(tmp_path / "000002.log", fields)
+    assert old == tuple(getattr(record(), name) for name in fields)
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_log_with_a_damaged_tail_reads_up_to_the_damage(tmp_path: Path, data: st.DataObject) -> None:
