@@ -234,7 +234,12 @@ class Crew:
 async def open_crawl(
     space: Space, settings: Settings, seeds: list[str], gatherers: int, session: int = 1, blueprint: bytes = b""
 ) -> None:
-    """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected."""
+    """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected.
+
+    Seeds that were added while an earlier run went on (`gcs seed`) are seeds of this one, too.
+    """
+    before = await space.read(template(Charter))
+    seeds = list(dict.fromkeys([*(before.seeds if before else ()), *seeds]))
     await space.out(Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint))
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await space.out(Seeds(seeds), to="seeds")

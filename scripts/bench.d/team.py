@@ -1,13 +1,19 @@
-"""What collaboration costs: CPU-seconds per page of 4 gatherers (whiteboard and all processes included) against 1.
+"""What collaboration costs, and what it brings.
 
-On the synthetic web of ../shared/bench (40,000 pages, 50 hosts), links only, no WARC, in one run, the cheapest of
-`--reps`. All processes of a crawl share one core and the web's server has the other, as in `bench crawl`: two busy
-cores slow each other down, and that is not what collaboration costs. `--sizes` adds teams of other sizes.
+Cost: CPU-seconds per page of 4 gatherers (whiteboard and all processes, start-up too) against 1, on the synthetic web
+of ../shared/bench (40,000 pages, 50 hosts), links only, no WARC, the cheapest of `--reps`. All processes of a crawl
+share one core and the web's server has the other, as in `bench crawl`: two busy cores slow each other down, and that
+is not what collaboration costs. `--sizes` adds teams of other sizes. The time that the whiteboard's server takes is
+laid beside what the capacity model (`gcs study scale`) says of a team that tells as many URLs per second.
 
-The time that the whiteboard's server takes is laid beside what the capacity model (`gcs study scale`) says of a team
-that tells as many URLs per second.
+Scaling: pages per second of 1, 2, 4 and 8 gatherers in `--seconds`, start-up and first rebalance included, with 50 ms
+to every answer, on all cores. With few connections a gatherer waits for answers, so that more of them fetch more; with
+many its core is busy, and more of them bring as much as there are cores beside the server's.
+
+`--part cost` or `--part scaling` does one of both.
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -15,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gcs.sim.capacity import Costs
@@ -39,23 +47,52 @@ FLAGS = [
 ]
 
 
+LATENCY_MS = 50
+#: connections of a gatherer: waiting for answers, and with its core as the limit
+FEW, MANY = 8, 256
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--reps", type=int, default=2)
+    parser.add_argument("--sizes", default="4")
+    parser.add_argument("--seconds", type=int, default=15)
+    parser.add_argument("--part", choices=("cost", "scaling"))
+    asked = parser.parse_args()
     if not BENCH.exists():
         sys.exit(f"{BENCH} is absent: this benchmark needs its synthetic web")
     if not (HOME / "synthweb").exists() or not WEB.exists():
         subprocess.run([BENCH / "run", "setup"], check=True, stdout=subprocess.DEVNULL)
-    reps = int(_option("--reps", "2"))
-    sizes = sorted({1, 4, *map(int, _option("--sizes", "4").split(","))})
-    server = subprocess.Popen(["taskset", "-c", "0", HOME / "synthweb", "--data", WEB], stderr=subprocess.DEVNULL)
+    sizes = sorted({1, 4, *map(int, asked.sizes.split(","))})
+    figures = cost(asked.reps, sizes) if asked.part != "scaling" else {}
+    rows = scaling(asked.seconds) if asked.part != "cost" else []
+    if asked.json:
+        print(json.dumps(figures | {"scaling": rows}))
+        return
+    for name, value in figures.items():
+        print(f"{name:20} {value}")
+    for row in rows:
+        print("  ".join(f"{name} {value}" for name, value in row.items()))
+
+
+@contextmanager
+def served(*command: str) -> Iterator[None]:
+    server = subprocess.Popen([*command, "--data", WEB], stderr=subprocess.DEVNULL)
     try:
         time.sleep(1)
-        runs = {n: min((crawl(n) for _ in range(reps)), key=lambda run: run["cpu_s"]) for n in sizes}
+        yield
     finally:
         server.terminate()
         server.wait()
+
+
+def cost(reps: int, sizes: list[int]) -> dict:
+    with served("taskset", "-c", "0", str(HOME / "synthweb")):
+        runs = {n: min((crawl(n, "1") for _ in range(reps)), key=lambda run: run["cpu_s"]) for n in sizes}
     four = runs[4]
     suppressed = four["suppressed_by_hot_pages"] + four["suppressed_by_c_queue"]
-    figures = {
+    return {
         "cpu_ratio_4_to_1": round(per_page(runs[4]) / per_page(runs[1]), 3),
         "urls_per_page": four["urls_per_page"],
         "suppressed_share": round(suppressed / max(suppressed + four["exchanged_urls"], 1), 3),
@@ -71,20 +108,38 @@ def main() -> None:
             n: round(model_of_live(n, run["seconds"], run["exchanged_urls"], Costs()), 4) for n, run in runs.items()
         },
     }
-    if "--json" in sys.argv:
-        print(json.dumps(figures))
-    else:
-        for name, value in figures.items():
-            print(f"{name:20} {value}")
 
 
-def crawl(gatherers: int) -> dict:
-    """A whole crawl; its report, with the CPU time of all its processes, and of the whiteboard's server alone."""
+def scaling(seconds: int) -> list[dict]:
+    """Pages per second by gatherers; a team that has fetched everything before the time is up is measured by that."""
+    rows, alone, cores = [], 1.0, f"0-{(os.cpu_count() or 1) - 1}"
+    for connections, team in ((FEW, (1, 2, 4, 8)), (MANY, (1, 2, 4))):
+        limits = ["--connections", str(connections), "--max-seconds", str(seconds)]
+        for gatherers in team:
+            with served(str(HOME / "synthweb"), "--latency-ms", str(LATENCY_MS)):
+                run = crawl(gatherers, cores, *limits)
+            rate = run["pages"] / run["seconds"]
+            alone = rate if gatherers == 1 else alone
+            rows.append(
+                {
+                    "connections": connections,
+                    "gatherers": gatherers,
+                    "pages_per_s": round(rate),
+                    "times_one": round(rate / alone, 2),
+                    "cores_busy": round(run["cpu_s"] / run["seconds"], 2),
+                }
+            )
+    return rows
+
+
+def crawl(gatherers: int, cores: str, *more: str) -> dict:
+    """A crawl on these cores; its report, with the CPU time of all processes, and of the whiteboard's server alone."""
     directory = Path(tempfile.mkdtemp(prefix="gcs-bench-team-"))
     seeds = WEB / "seeds_one.txt"
     command = [sys.executable, "-m", "gcs", "crawl", "--seeds", seeds, "-o", directory, "-n", str(gatherers), *FLAGS]
+    command += more
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(["taskset", "-c", "1", *command], stdout=output)
+        process = subprocess.Popen(["taskset", "-c", cores, *command], stdout=output)
         board_cpu_s = 0.0
         while (done := os.wait4(process.pid, os.WNOHANG))[0] == 0:
             board_cpu_s = max(board_cpu_s, server_cpu_s(directory))
@@ -93,7 +148,7 @@ def crawl(gatherers: int) -> dict:
         text = output.read()
     shutil.rmtree(directory)
     process.returncode = os.waitstatus_to_exitcode(done[1])
-    if process.returncode:
+    if process.returncode not in (0, 3):  # 3: stopped by a limit
         sys.exit(f"{gatherers} gatherers: exit {process.returncode}")
     report, usage = json.loads(text), done[2]
     cpu_s = usage.ru_utime + usage.ru_stime
@@ -111,10 +166,6 @@ def server_cpu_s(directory: Path) -> float:
         except OSError:
             continue  # it has just ended
     return 0.0
-
-
-def _option(name: str, default: str) -> str:
-    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
 def per_page(run: dict) -> float:
