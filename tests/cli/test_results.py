@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from gcs.cli.results import Memory, result, sources
-from gcs.sim.studies import STUDIES, Study, Wish
+from gcs.cli.results import Memory, page, result, sources, table
+from gcs.sim.studies import STUDIES, Study, Wish, cho_quality, marin_queues
 from gcs.sim.studies.study import Steps
 from gcs.sim.synthetic import Shape, synthetic
 
@@ -54,3 +54,19 @@ def test_the_code_of_a_study_is_what_it_imports():
     ours = sources(STUDIES["cambazoglu"].run.__module__)
     assert {"gcs.sim.studies.cambazoglu", "gcs.core.partition.metis", "gcs.sim.synthetic"} <= ours.keys()
     assert "gcs.sim.studies.teng_helpers" not in ours and b"METIS" in ours["gcs.core.partition.metis"]
+
+
+def test_all_studies_make_a_page(monkeypatch, tmp_path):
+    """Every study runs on a small web, and has rows, charts, findings and a place on the page."""
+    monkeypatch.setattr(cho_quality, "SUPERSTEPS", 128)
+    for name, value in {"TREES_KEYS": 4000, "TREES_TOP": 80, "TREES_ROUNDS": 4}.items():
+        monkeypatch.setattr(marin_queues, name, value)
+    graph = synthetic(Shape(2000))
+    done = [result(study, graph, Wish((4,), runs=1), lambda *_: None, Memory(tmp_path)) for study in STUDIES.values()]
+    text = page(done)
+    for one in done:
+        assert one.rows and one.study.charts(one.rows) and one.study.findings(one.rows)
+        assert f"## {one.study.title}" in text and f"({one.study.name}.svg)" in text
+        assert one.json()["rows"][0].keys() >= set(table(one.rows).splitlines()[0].split(","))
+    again = [result(study, graph, Wish((4,), runs=1), pytest.fail, Memory(tmp_path)) for study in STUDIES.values()]
+    assert page(again) == text
