@@ -19,7 +19,8 @@ from gcs.roles.gatherer.recorder import Recorder
 
 events = Events("gatherer")
 
-#: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window, and without
+#: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window, and without or while
+#: ranges change hands
 BUSY_S, IDLE_S = 2.0, 0.2
 
 
@@ -39,7 +40,7 @@ class Checkpoints:
         """When the next one is due: sooner while others wait for what a commit lets go."""
         seconds = self._every_s
         if self._team and self._team.has_uncommitted:
-            seconds = min(seconds, BUSY_S if busy else IDLE_S)
+            seconds = min(seconds, BUSY_S if busy and not self._team.is_changing else IDLE_S)
         return self._made_at + seconds
 
     def make(self, now: float) -> None:

@@ -103,6 +103,11 @@ class Client:
         return bool(self._links or self._done or self._mail.has_uncommitted)
 
     @property
+    def is_changing(self) -> bool:
+        """Never: the server gives domains away, not we."""
+        return False
+
+    @property
     def _has_reported(self) -> bool:
         return not self.has_uncommitted and self._mail.is_empty
 

@@ -44,6 +44,10 @@ class Company(Protocol):
     def has_uncommitted(self) -> bool:
         """Whether a commit would let something go out, be acked or be said."""
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether ranges change hands: others wait for what our commits let go."""
+
     def may_fetch(self) -> bool:
         """Whether we may start requests."""
 

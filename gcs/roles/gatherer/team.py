@@ -162,6 +162,11 @@ class Team:
         )
 
     @property
+    def is_changing(self) -> bool:
+        """Whether ranges change hands here, as far as the others know."""
+        return self._settled_epoch != self.epoch
+
+    @property
     def is_passive(self) -> bool:
         """Nothing here will act unless a tuple arrives."""
         return (
