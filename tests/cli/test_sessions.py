@@ -143,6 +143,7 @@ def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
         with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=20, validators=True)) as web:
             crawl(gcs, *web.seeds)
             assert "when?" in gcs("schedule", "out", "--rq", url).err
+            assert "is no time" in gcs("schedule", "out", "--rq", url, "--cron", "at night").err
             bell = start("schedule", "out", "--rq", url, "--every", "1")
             worker = [str(Path(sys.executable).parent / "rq"), "worker", "gcs-sessions", "--url", url]
             subprocess.run([*worker, "--max-jobs", "1"], cwd=tmp_path, env=environment, timeout=60, check=True)
