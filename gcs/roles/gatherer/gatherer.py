@@ -96,7 +96,6 @@ class Gatherer:
         In a team it is the plan that says which session it is.
         """
         self._finished: asyncio.Future[State] = asyncio.get_running_loop().create_future()
-        self._pulse.start()
         if self.team:
             await self.team.startup(self._home())
             self._leaving = asyncio.create_task(self.team.relieved())
@@ -113,6 +112,7 @@ class Gatherer:
             self._dispatcher.rest(lent, self._clock() + self._settings.helpers.lease_s)
         if self._resumes:
             events.info("resumed", pages=self.tally.pages, queued=self._frontier.queued())
+        self._pulse.start()  # not before: a turn needs everything that was opened here
         self._pulse.wake()
 
     def _home(self) -> Home:

@@ -279,6 +279,24 @@ async def test_team_keeps_a_leaver_until_the_plan_is_without_it(tmp_path: Path) 
         assert gone.state == "gone"
 
 
+async def test_gatherer_that_is_told_to_leave_while_it_waits_for_the_whiteboard_leaves(tmp_path: Path) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=1, pages=5)) as team:
+        answers = asyncio.Event()
+
+        class Slow(MemorySpace):
+            async def read(self, *arguments: Any, **more: Any) -> Any:
+                await answers.wait()
+                return await super().read(*arguments, **more)
+
+        a = assembly.gatherer(tmp_path, "a", team.settings, list(team.web.seeds), Slow(team.board, "a"), False)
+        running = team.tasks["a"] = asyncio.create_task(a.run([]))
+        await asyncio.sleep(0.01)
+        a.leave()
+        await asyncio.sleep(0.01)
+        answers.set()
+        assert await running is State.STOPPED
+
+
 async def test_team_goes_on_when_a_loser_dies_in_the_middle_of_a_hand_over(tmp_path: Path) -> None:
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=200, latency_s=0.05), fetch__connections=4) as team:
         team.join("a", "b")
