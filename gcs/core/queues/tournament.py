@@ -107,10 +107,21 @@ class TournamentTree:
             front.append(self._extract())
             held += self._node_keys
         self._front = np.concatenate(front) if len(front) > 1 else self._front
-        self._front, self._pending = self._match(self._front, self._pending)
+        self._call_up(count)
         if not self._items and len(self._front) < count:  # then what is pending is next
             self._front, self._pending = np.concatenate((self._front, self._pending)), _NOTHING
         return self._front[:count]
+
+    def _call_up(self, count: int) -> None:
+        """Those pending that are among the best `count` go to the front; it stays better than the tree."""
+        head, pending = self._front[:count], self._pending
+        if not len(head) or not len(pending):
+            return
+        self._counts.comparisons += len(pending).bit_length()
+        called = int(np.searchsorted(pending, head[-1]))
+        if called:
+            head = self._do.merge(head, pending[:called])
+            self._front, self._pending = np.concatenate((head, self._front[count:])), pending[called:]
 
     def drop(self, count: int) -> None:
         """The best `count` entries go; `best` has just told them."""
