@@ -6,9 +6,9 @@ share one core and the web's server has the other, as in `bench crawl`: two busy
 is not what collaboration costs. `--sizes` adds teams of other sizes. The time that the whiteboard's server takes is
 laid beside what the capacity model (`gcs study scale`) says of a team that tells as many URLs per second.
 
-Scaling: pages per second of 1, 2, 4 and 8 gatherers in `--seconds`, start-up and first rebalance included, with 50 ms
-to every answer, on all cores. With few connections a gatherer waits for answers, so that more of them fetch more; with
-many its core is busy, and more of them bring as much as there are cores beside the server's.
+Scaling: pages per second of 1, 2, 4 and 8 gatherers in `--seconds`, start-up and first rebalance included, on all
+cores. With 50 ms to every answer and few connections a gatherer waits for answers, so that more of them fetch more;
+without that its core is busy, and more of them bring as much as there are cores beside the server's.
 
 `--part cost` or `--part scaling` does one of both.
 """
@@ -47,9 +47,8 @@ FLAGS = [
 ]
 
 
-LATENCY_MS = 50
-#: connections of a gatherer: waiting for answers, and with its core as the limit
-FEW, MANY = 8, 256
+#: (milliseconds to every answer, connections of a gatherer, sizes of the team): waiting for answers, and for the core
+FORMS = ((50, 8, (1, 2, 4, 8)), (0, 64, (1, 2, 4)))
 
 
 def main() -> None:
@@ -113,15 +112,16 @@ def cost(reps: int, sizes: list[int]) -> dict:
 def scaling(seconds: int) -> list[dict]:
     """Pages per second by gatherers; a team that has fetched everything before the time is up is measured by that."""
     rows, alone, cores = [], 1.0, f"0-{(os.cpu_count() or 1) - 1}"
-    for connections, team in ((FEW, (1, 2, 4, 8)), (MANY, (1, 2, 4))):
+    for latency_ms, connections, team in FORMS:
         limits = ["--connections", str(connections), "--max-seconds", str(seconds)]
         for gatherers in team:
-            with served(str(HOME / "synthweb"), "--latency-ms", str(LATENCY_MS)):
+            with served(str(HOME / "synthweb"), "--latency-ms", str(latency_ms)):
                 run = crawl(gatherers, cores, *limits)
             rate = run["pages"] / run["seconds"]
             alone = rate if gatherers == 1 else alone
             rows.append(
                 {
+                    "latency_ms": latency_ms,
                     "connections": connections,
                     "gatherers": gatherers,
                     "pages_per_s": round(rate),
