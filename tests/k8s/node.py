@@ -24,6 +24,8 @@ from gcs.core.fakeweb import FakeWebSpec, RequestLog, Web
 
 from .manifests import Manifest, named, pod_of
 
+#: holds gcs and the environment that it is installed in
+CHECKOUT = Path(__file__).parents[2]
 READ = (
     "import sys, urllib.request as r; url, *token = sys.argv[1:];"
     "request = r.Request(url, headers={'authorization': 'Bearer ' + token[0]} if token else {});"
@@ -82,12 +84,10 @@ class Node:
         command = [_expand(word, own) for word in [*container["command"], *container.get("args", [])]]
         tight = container["securityContext"]["readOnlyRootFilesystem"]
         mounts = self._directory / f"{pod}.mounts"
-        mounts.write_text(
-            "".join(
-                f"{self._volume(mount, pod, template)} {mount['mountPath']}\n"
-                for mount in container.get("volumeMounts", [])
-            )
-        )
+        places = {mount["mountPath"]: self._volume(mount, pod, template) for mount in container.get("volumeMounts", [])}
+        if any(CHECKOUT.is_relative_to(place) for place in places):
+            places[str(CHECKOUT)] = CHECKOUT  # a volume hides it: /tmp, for one
+        mounts.write_text("".join(f"{source} {place}\n" for place, source in places.items()))
         wrapped = ["unshare", "--mount", "bash", "-c", MOUNT, "pod", str(mounts), "ro" if tight else "rw"]
         self._run(pod, [*wrapped, str(self._directory / "hosts"), *command, *words], environment | own)
 
