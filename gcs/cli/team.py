@@ -236,10 +236,12 @@ async def open_crawl(
 ) -> None:
     """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected.
 
-    Seeds that were added while an earlier run went on (`gcs seed`) are seeds of this one, too.
+    Seeds that were added while an earlier run went on (`gcs seed`) are seeds of this one, too; not those of another
+    crawl that had the same name at the same whiteboard.
     """
     before = await space.read(template(Charter))
-    seeds = list(dict.fromkeys([*(before.seeds if before else ()), *seeds]))
+    if before and set(seeds) <= set(before.seeds):
+        seeds = before.seeds
     await space.out(Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint))
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await space.out(Seeds(seeds), to="seeds")

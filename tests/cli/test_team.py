@@ -14,12 +14,16 @@ import pytest
 from click.testing import CliRunner
 
 from gcs import cli
-from gcs.cli.team import Crew, run_crew
+from gcs.cli.team import Crew, open_crawl, run_crew
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.report import imbalance
+from gcs.core.template import template
+from gcs.core.tuples import Charter
 from gcs.errors import UsageError
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
+from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.orders import add_seeds
 from gcs.settings import load
 
 FLAGS = ["--scope", "any", "--allow-private", "--summary", "links", "--no-warc", "--json", "--log", "warning"]
@@ -99,6 +103,21 @@ def test_team_of_any_size_stores_the_same_pages_once(tmp_path: Path, web: FakeWe
     if gatherers > 1:
         assert report["exchanged_urls"] > 0
         assert report["urls_per_page"] == pytest.approx(report["exchanged_urls"] / 1600, abs=1e-3)
+
+
+async def test_crawl_goes_on_with_seeds_that_were_added_but_not_with_those_of_another() -> None:
+    space = MemorySpace(MemoryBoard(), "crew")
+
+    async def opened(*seeds: str) -> list[str]:
+        await open_crawl(space, load(None, {}, {}), list(seeds), 2)
+        charter = await space.read(template(Charter))
+        assert charter is not None
+        return charter.seeds
+
+    assert await opened("http://a.test/") == ["http://a.test/"]
+    await add_seeds(space, ["http://b.test/"])
+    assert await opened("http://a.test/") == ["http://a.test/", "http://b.test/"]
+    assert await opened("http://c.test/") == ["http://c.test/"]
 
 
 def test_team_suppresses_most_foreign_posts(tmp_path: Path) -> None:
