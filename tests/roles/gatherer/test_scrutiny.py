@@ -47,20 +47,9 @@ from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.problems import explain
 from gcs.settings import Settings, load
 
-QUICK = {
-    "crawl.scope": "any",
-    "fetch.allow_private": True,
-    "fetch.connections": 2,
-    "politeness.delay_s": 0.0,
-    "politeness.retry_s": 0.02,
-    "politeness.overload_s": 0.02,
-    "frontier.fsync": False,
-    "frontier.checkpoint_s": 0.1,
-    "team.beat_s": 0.05,
-    "helpers.lease_s": 2.0,
-    "trust.lot_s": 0.2,
-    "trust.lot_pages": 10,
-}
+from .test_lending import QUICK as LENDING
+
+QUICK = LENDING | {"helpers.lease_s": 2.0, "trust.lot_s": 0.2, "trust.lot_pages": 10}
 TOKEN, THIEF = "a-token-long-enough-for-anna", "a-token-that-somebody-else-found"
 KEY = entry(TOKEN, Role.HELPER, label="anna")
 #: what must not depend on who has fetched a page
