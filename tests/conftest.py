@@ -11,6 +11,11 @@ settings.load_profile("machines are noisy")
 SHARED = Path(__file__).parents[2] / "shared"
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Keeps bytes out of the tests' names: gzip writes the time into them, and the workers must agree on the names."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture
 def shared() -> Path:
     """The folder of public data beside the checkout; a test that needs it is skipped where it is absent."""
