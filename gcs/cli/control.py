@@ -9,7 +9,11 @@ import click
 
 from gcs.core.tuples import CrawlState
 from gcs.errors import UsageError
-from gcs.ports.space import Space, SpaceSettings, address_of, crawls_at, open_space, orders
+from gcs.ports.space import orders
+from gcs.ports.space.embedded import address_of
+from gcs.ports.space.opening import crawls_at, open_space
+from gcs.ports.space.port import Space
+from gcs.ports.space.settings import SpaceSettings
 
 
 def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:

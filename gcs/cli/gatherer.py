@@ -19,7 +19,7 @@ from gcs.core.template import template
 from gcs.core.tuples import Charter, Control, CrawlState
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.space import SpaceSettings
+from gcs.ports.space.settings import SpaceSettings
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, State
 

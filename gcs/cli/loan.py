@@ -24,8 +24,9 @@ from gcs.events import Events
 from gcs.ports.desk import Desk
 from gcs.ports.desk.board import BoardDesk
 from gcs.ports.desk.gateway import open_gateway
-from gcs.ports.space import SpaceSettings, open_space
 from gcs.ports.space.keys import checked
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.settings import SpaceSettings
 from gcs.roles.helper import FETCH, Helper
 from gcs.settings import Settings, terms
 

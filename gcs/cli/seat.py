@@ -19,7 +19,9 @@ from gcs.core.team import TeamSettings
 from gcs.core.tuples import Charter
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
-from gcs.ports.space import Space, SpaceSettings, open_space
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Space
+from gcs.ports.space.settings import SpaceSettings
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, State
 from gcs.roles.leader import Leader

@@ -19,7 +19,8 @@ from gcs.core.template import template
 from gcs.core.tuples import Charter
 from gcs.errors import SpaceError
 from gcs.ports.registry import Registry
-from gcs.ports.space import SpaceSettings, open_space
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.settings import SpaceSettings
 from gcs.roles.seedserver import SeedServer
 from gcs.settings import Settings
 

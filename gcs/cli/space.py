@@ -14,7 +14,7 @@ from gcs.cli.control import at_crawl, visit
 from gcs.core.template import OneOf, Template, template
 from gcs.core.tuples import BY_NAME, Tuple
 from gcs.errors import UsageError
-from gcs.ports.space import BOARD, DeadLetter, Space
+from gcs.ports.space.port import BOARD, DeadLetter, Space
 
 #: what `peek` and `rm` take as a type for the tuples that were set aside
 DEAD = "dead"

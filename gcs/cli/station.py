@@ -18,7 +18,8 @@ from gcs.cli.loop import run_loop
 from gcs.core.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry, new_token
 from gcs.core.tuples import Access
 from gcs.errors import UsageError
-from gcs.ports.space import SpaceSettings, open_space
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.settings import SpaceSettings
 from gcs.roles.station import Address, Station, is_loopback
 
 #: where the station listens unless told otherwise

@@ -32,8 +32,10 @@ from gcs.core.tuples import Account, Charter, Control, CrawlState, Member, Seeds
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
 from gcs.ports.records.remote import Remote
-from gcs.ports.space import EmbeddedServer, Space, open_space
 from gcs.ports.space.address import parse
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Space
 from gcs.settings import Settings
 
 events = Events("team")

@@ -13,7 +13,7 @@ from gcs.core.access import SECRET_BYTES, Role, entry, new_token
 from gcs.core.template import template
 from gcs.core.tuples import Access
 from gcs.errors import UsageError
-from gcs.ports.space import Space
+from gcs.ports.space.port import Space
 
 DAY_S = 86_400.0
 

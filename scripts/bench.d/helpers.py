@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gcs.core.fakeweb import FakeWebSpec
 from gcs.ports.fetch.fakeweb import FakeWebProcess
-from gcs.ports.space import EmbeddedServer
+from gcs.ports.space.embedded import EmbeddedServer
 
 GCS = (sys.executable, "-m", "gcs")
 LATENCY_S, CONNECTIONS = 0.2, 4

@@ -29,7 +29,10 @@ from gcs.core.codec import decode, encode
 from gcs.core.outbox import Outbox
 from gcs.core.template import template
 from gcs.core.tuples import Link, UrlBlock
-from gcs.ports.space import EmbeddedServer, Numbered, SpaceSettings, open_space
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Numbered
+from gcs.ports.space.settings import SpaceSettings
 
 BLOCK_URLS, BATCH, ROUNDS = 100, 64, 15
 LINK = "https://www{0}.example{1}.org/section-{2:03d}/articles/2024/{3:010d}-page.html"

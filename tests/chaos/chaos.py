@@ -36,7 +36,9 @@ from gcs.core.template import template
 from gcs.core.tuples import Control, CrawlState
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records, warc_files
-from gcs.ports.space import EmbeddedServer, Space, open_space
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Space
 from gcs.settings import Settings, load
 
 KILL, STOP, LEAVE, JOIN, REDIS = KINDS = ("kill", "stop", "leave", "join", "redis")

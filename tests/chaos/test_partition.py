@@ -12,7 +12,9 @@ from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.template import template
 from gcs.core.tuples import Control, CrawlState, Member
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import Space, SpaceSettings, open_space
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Space
+from gcs.ports.space.settings import SpaceSettings
 from gcs.settings import load
 
 from .partition import Machines, why_not

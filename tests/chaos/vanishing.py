@@ -25,7 +25,8 @@ from gcs.core.template import template
 from gcs.core.tuples import HelperBeat
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import EmbeddedServer, open_space
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.opening import open_space
 
 GCS = (sys.executable, "-m", "gcs")
 #: seconds in which the crawl has to end

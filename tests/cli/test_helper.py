@@ -17,7 +17,7 @@ import pytest
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import EmbeddedServer
+from gcs.ports.space.embedded import EmbeddedServer
 
 PAGES = 100
 Start = Callable[..., "subprocess.Popen[str]"]

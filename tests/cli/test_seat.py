@@ -5,7 +5,9 @@ from pathlib import Path
 from gcs.cli.seat import tenacious
 from gcs.core.template import template
 from gcs.core.tuples import Link, UrlBlock
-from gcs.ports.space import EmbeddedServer, SpaceSettings, open_space
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.settings import SpaceSettings
 
 
 async def test_gatherer_gets_its_blocks_however_often_it_was_killed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import EmbeddedServer
+from gcs.ports.space.embedded import EmbeddedServer
 
 WAY = ("--set", "team.coordination=seed-server", "--set", "team.beat_s=0.1")
 

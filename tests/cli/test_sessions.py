@@ -25,7 +25,7 @@ from gcs.core.team import TeamSettings
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.graph import read_graph
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import EmbeddedServer
+from gcs.ports.space.embedded import EmbeddedServer
 from gcs.sim.schemes import foretell
 
 Run = Callable[..., object]

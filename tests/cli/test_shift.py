@@ -21,7 +21,7 @@ from gcs.core.fakeweb import FakeWebSpec
 from gcs.core.shift import parse
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.shifts import Bell, Order, ShiftBook
-from gcs.ports.space import EmbeddedServer
+from gcs.ports.space.embedded import EmbeddedServer
 
 Run = Callable[..., Any]
 ALWAYS = "00:00-00:00"

@@ -9,7 +9,9 @@ import pytest
 
 from gcs.core.template import template
 from gcs.core.tuples import Link, Member, UrlBlock
-from gcs.ports.space import EmbeddedServer, SpaceSettings, open_space
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.settings import SpaceSettings
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from gcs.core.tuples import Charter
 from gcs.errors import UsageError
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.ports.space.orders import add_seeds
 from gcs.settings import load
 

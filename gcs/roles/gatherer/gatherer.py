@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from random import Random
-from typing import TYPE_CHECKING
 
 from gcs.core.page import PageRecord, Response
 from gcs.core.report import Share
@@ -21,6 +20,7 @@ from gcs.events import Events
 from gcs.ports.frontier import Entry
 from gcs.roles.gatherer.answers import Answers
 from gcs.roles.gatherer.checkpoints import Checkpoints
+from gcs.roles.gatherer.company import Company
 from gcs.roles.gatherer.dispatcher import Dispatcher, RobotsVisit
 from gcs.roles.gatherer.hands import Hands
 from gcs.roles.gatherer.home import Home
@@ -32,9 +32,6 @@ from gcs.roles.gatherer.recorder import Recorder
 from gcs.roles.gatherer.robots import RobotsDesk
 from gcs.roles.gatherer.scrutiny import Held, Scrutiny
 from gcs.settings import Settings
-
-if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
-    from gcs.roles.gatherer.company import Company
 
 events = Events("gatherer")
 
@@ -231,7 +228,7 @@ class Gatherer:
         """Queue the seeds, behind what is known of them."""
         self._intake.seeds(self._admission.admit(self._seeds, 0))
 
-    def _meet(self, team: "Company", now: float) -> None:
+    def _meet(self, team: Company, now: float) -> None:
         """Take in what the others sent, and obey the control tuple."""
         if entries := team.begin(now):
             self._intake.insert(entries)

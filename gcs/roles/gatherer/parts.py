@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from gcs.core.admission import Admission
 from gcs.core.page import Result
@@ -11,11 +10,9 @@ from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier
 from gcs.ports.reader import Reader
 from gcs.ports.records.store import Store
+from gcs.roles.gatherer.company import Company
+from gcs.roles.gatherer.lending import Lending
 from gcs.roles.gatherer.renewal import Renewal
-
-if TYPE_CHECKING:  # a gatherer alone does without it, and it is slow to load
-    from gcs.roles.gatherer.company import Company
-    from gcs.roles.gatherer.lending import Lending
 
 
 class State(StrEnum):
@@ -39,6 +36,6 @@ class Parts:
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
     renewal: Renewal
     #: membership in a team, or a place at a seed-server; None for a gatherer alone
-    team: "Company | None" = None
+    team: Company | None = None
     #: the helpers' side of it
-    lending: "Lending | None" = None
+    lending: Lending | None = None

@@ -5,7 +5,8 @@ from gcs.core.template import template
 from gcs.core.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.ports.desk import Terms
 from gcs.ports.desk.board import BoardDesk
-from gcs.ports.space import MemoryBoard, MemorySpace, TickingClock
+from gcs.ports.space.clock import TickingClock
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 
 LEASE_S = 10.0
 

@@ -7,7 +7,12 @@ from typing import Protocol
 
 import pytest
 
-from gcs.ports.space import EmbeddedServer, MemoryBoard, MemorySpace, Space, SpaceSettings, TickingClock, open_space
+from gcs.ports.space.clock import TickingClock
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Space
+from gcs.ports.space.settings import SpaceSettings
 
 from .servers import Cluster, Server, binary_of
 

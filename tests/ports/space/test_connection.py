@@ -10,7 +10,9 @@ import pytest
 from gcs.core.template import template
 from gcs.core.tuples import Link, Seeds, UrlBlock
 from gcs.errors import SpaceError
-from gcs.ports.space import Numbered, SpaceSettings, crawls_at, open_space
+from gcs.ports.space.opening import crawls_at, open_space
+from gcs.ports.space.port import Numbered
+from gcs.ports.space.settings import SpaceSettings
 
 from .servers import Server, binary_of, free_port
 

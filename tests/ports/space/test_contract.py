@@ -9,7 +9,7 @@ from gcs.core import codec
 from gcs.core.template import OneOf, template
 from gcs.core.tuples import Control, CrawlState, Leader, Link, Member, PlanPosted, RebalanceCall, Seeds, UrlBlock
 from gcs.errors import UsageError
-from gcs.ports.space import Absent, Flow, Holds, Numbered
+from gcs.ports.space.port import Absent, Flow, Holds, Numbered
 
 URLS, SEEDS = template(UrlBlock), template(Seeds)
 #: a lease that ends within the test, and one that does not

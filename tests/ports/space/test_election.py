@@ -5,7 +5,10 @@ import random
 
 from gcs.core.template import template
 from gcs.core.tuples import Leader, PlanPosted
-from gcs.ports.space import Candidate, Holds, MemoryBoard, MemorySpace, TickingClock
+from gcs.ports.space.clock import TickingClock
+from gcs.ports.space.election import Candidate
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.ports.space.port import Holds
 
 LEASE_S = 10.0
 

@@ -12,15 +12,17 @@ import pytest
 from gcs.core.template import template
 from gcs.core.tuples import Seeds
 from gcs.errors import SpaceError
-from gcs.ports.space import EmbeddedServer, SpaceSettings, address_of, open_space
 from gcs.ports.space import embedded as module
+from gcs.ports.space.embedded import EmbeddedServer, address_of
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.settings import SpaceSettings
 
 SEEDS = template(Seeds)
 
 OWNER = """
 import sys, time
 from pathlib import Path
-from gcs.ports.space import EmbeddedServer
+from gcs.ports.space.embedded import EmbeddedServer
 server = EmbeddedServer(Path(sys.argv[1]))
 print(server.start(), server.pid, flush=True)
 time.sleep(600)

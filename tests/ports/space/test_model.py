@@ -20,18 +20,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from gcs.core.outbox import Outbox
 from gcs.core.template import template
 from gcs.core.tuples import Link, UrlBlock
-from gcs.ports.space import (
-    Flow,
-    MemoryBoard,
-    MemorySpace,
-    Numbered,
-    Space,
-    SpaceSettings,
-    Taken,
-    TickingClock,
-    open_space,
-)
-from gcs.ports.space.port import Handle
+from gcs.ports.space.clock import TickingClock
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Flow, Handle, Numbered, Space, Taken
+from gcs.ports.space.settings import SpaceSettings
 
 URLS = template(UrlBlock)
 SENDERS, TAKERS = ("s1", "s2"), ("g1", "g2", "g3")

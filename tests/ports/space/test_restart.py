@@ -17,7 +17,10 @@ import pytest
 from gcs.core.outbox import Outbox
 from gcs.core.template import template
 from gcs.core.tuples import Link, UrlBlock
-from gcs.ports.space import EmbeddedServer, Flow, Numbered, Space, SpaceSettings, open_space
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Flow, Numbered, Space
+from gcs.ports.space.settings import SpaceSettings
 
 from .servers import binary_of
 

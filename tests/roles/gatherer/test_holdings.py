@@ -16,7 +16,7 @@ from gcs.core.team import TeamSettings
 from gcs.core.tuples import HandOver
 from gcs.core.window import Window
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
-from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit
 from gcs.roles.gatherer.holdings import Holdings
 from gcs.roles.gatherer.home import Home

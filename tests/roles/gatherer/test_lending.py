@@ -25,7 +25,8 @@ from gcs.ports.desk.board import BoardDesk
 from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.frontier import Entry
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import MemoryBoard, MemorySpace, TickingClock
+from gcs.ports.space.clock import TickingClock
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.gatherer import lending
 from gcs.roles.gatherer.dispatcher import PageVisit
 from gcs.roles.gatherer.lending import Lending

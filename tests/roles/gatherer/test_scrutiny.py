@@ -39,7 +39,7 @@ from gcs.errors import GcsError
 from gcs.ports.desk.gateway import GatewayDesk, claim_of, open_gateway
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.gatherer import lending
 from gcs.roles.station import gateway as gateways
 from gcs.roles.station.doorman import Doorman

@@ -9,7 +9,7 @@ from gcs.core.sortkey import LAST_KEY
 from gcs.core.template import template
 from gcs.core.tuples import PlanPosted
 from gcs.ports.frontier import Frontier, FrontierSettings
-from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.standing import Standing
 
 PLAN = Plan(3, ("a", "b"), (b"", b"m"), (0, 1))

@@ -20,7 +20,7 @@ from gcs.core.tuples import Control, CrawlState, Member, PlanPosted, Seeds
 from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.frontier import Frontier
 from gcs.ports.records.reading import read_records
-from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.gatherer import Gatherer, State
 from gcs.settings import load
 

@@ -21,7 +21,7 @@ from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.curl import CurlFetcher
 from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.records.warc import payload_digest
-from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.helper import Helper, helper
 
 FETCH = FetchSettings(allow_private=True, user_agent="gcs-test")

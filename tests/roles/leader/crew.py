@@ -18,7 +18,9 @@ from gcs.core.template import template
 from gcs.core.tree import Tree
 from gcs.core.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
 from gcs.core.tuples import Statistics as Reply
-from gcs.ports.space import MemoryBoard, MemorySpace, Space, TickingClock
+from gcs.ports.space.clock import TickingClock
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.ports.space.port import Space
 from gcs.roles.leader import Leader
 
 Finds = Callable[[bytes], list[bytes]]

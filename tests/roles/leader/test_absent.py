@@ -6,7 +6,7 @@ from gcs.core.plan import Plan
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tuples import CrawlState, Leader, Member, PlanPosted
-from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.leader.absent import Absent
 from gcs.roles.leader.board import Board, Known, View
 

@@ -12,7 +12,7 @@ from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tuples import Announcement, Control, CrawlState, Leader, Member, PlanPosted, RebalanceCall, Seeds
 from gcs.errors import SettingsError
-from gcs.ports.space import MemorySpace
+from gcs.ports.space.memory import MemorySpace
 from gcs.roles.leader import Leader as Candidate
 
 from .crew import Crew, keys_of

@@ -11,7 +11,10 @@ from gcs.core.plan import Plan
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tuples import Control, CrawlState, PlanPosted, Seeds
-from gcs.ports.space import EmbeddedServer, Space, SpaceSettings, open_space
+from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.opening import open_space
+from gcs.ports.space.port import Space
+from gcs.ports.space.settings import SpaceSettings
 
 from .crew import Crew, Process
 

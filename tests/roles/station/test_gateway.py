@@ -20,7 +20,7 @@ from gcs.core.template import template
 from gcs.core.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError
 from gcs.ports.desk.gateway import GatewayDesk, GatewayError, open_gateway
-from gcs.ports.space import MemoryBoard, MemorySpace
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.station.doorman import Doorman
 from gcs.roles.station.gateway import SILENT_S, Gateway
 from gcs.roles.station.leases import FEW
