@@ -9,7 +9,7 @@ from gcs.sim.folder import sites_of
 from gcs.sim.graph import WebGraph, rows
 
 
-def make_web(pages=240, sites=12, seed=1):
+def _make_web(pages=240, sites=12, seed=1):
     random = Random(seed)
     hosts = sorted(random.choices(range(sites), [1 / (rank + 1) for rank in range(sites)], k=pages))
     urls = [f"http://s{host}.example/p{page}" for page, host in enumerate(hosts)]
@@ -23,9 +23,15 @@ def make_web(pages=240, sites=12, seed=1):
     return WebGraph("small", *rows(sources, targets, pages), urls, sites_of(urls), sizes)
 
 
+@pytest.fixture
+def make_web():
+    """The maker of webs."""
+    return _make_web
+
+
 @pytest.fixture(params=[1, 2, 3])
 def web(request):
-    return make_web(seed=request.param)
+    return _make_web(seed=request.param)
 
 
 @pytest.fixture
