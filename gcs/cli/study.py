@@ -17,7 +17,7 @@ from gcs.cli.setups import read_setup, setup_options
 from gcs.errors import UsageError
 from gcs.ports.records import reading
 from gcs.sim.capacity import Costs
-from gcs.sim.folder import from_crawl, load
+from gcs.sim.folder import from_crawl, is_graph, load
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies import OWN, STUDIES, Study, Tick, Wish
 from gcs.sim.synthetic import Shape, synthetic
@@ -59,8 +59,9 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
     "place",
     default=f"{SYNTHETIC}200K",
     show_default=True,
-    metavar="FOLDER",
-    help="A folder with edges.txt.gz, the directory of a crawl, or synthetic:PAGES.",
+    metavar="PLACE",
+    help="A list of links (two page numbers or URLs a line, text or .gz), a folder with edges.txt.gz and maybe "
+    "urls.txt.gz (line k: URL of page k) and pages.tsv.gz (site_id, bytes), a crawl's directory, or synthetic:PAGES.",
 )
 @click.option("-k", "ks", type=Numbers(), multiple=True, help="Numbers of gatherers, in place of the paper's.")
 @click.option("--runs", type=click.IntRange(1), default=None, help="Repetitions that are averaged. [the study's own]")
@@ -124,12 +125,14 @@ def _graph(place: str, upstream: bool, cache: Path) -> WebGraph:
     if place.startswith(SYNTHETIC):
         return synthetic(Shape(_count(place.removeprefix(SYNTHETIC))))
     folder = Path(place)
-    if (folder / "edges.txt.gz").exists():
+    if is_graph(folder):
         return load(folder, upstream, cache)
     if (folder / "state").is_dir() or (folder / "summaries").is_dir() or reading.is_url(place):
         rows = reading.rows(place, ["url", "bytes", "outlinks"])
         return from_crawl(folder.name, ((url, size or 0, links or ()) for url, size, links in rows))
-    raise UsageError(f"{place}: neither a graph (a folder with edges.txt.gz) nor the directory of a crawl")
+    raise UsageError(
+        f"{place}: neither a graph (a list of links, or a folder with edges.txt.gz) nor the directory of a crawl"
+    )
 
 
 def _costs(file: Path | None) -> Costs:

@@ -1,7 +1,8 @@
-"""Web graphs on disk: a folder of text files, or the form in which GCS remembers one.
+"""Web graphs on disk: a list of links, a folder of text files, or the form in which GCS remembers one.
 
-The folder holds `edges.txt.gz` ("src dst" per line, 0-based; lines that begin with # at the top are remarks) and, where
-there are URLs, `urls.txt.gz` (line k is the URL of page k) and `pages.tsv.gz` (columns site_id and bytes of page k).
+A list of links is a file (`sim.edges`). A folder holds it as `edges.txt` ("src dst" per line, from 0) and, where there
+are URLs, `urls.txt` (line k is the URL of page k) and `pages.tsv` (columns site_id and bytes of page k), each of them
+as it is or as .gz.
 
 What was read is kept as numpy arrays in a cache, under the hash of the files: the second time they are mapped into
 memory in no time. A cache can be deleted at any moment.
@@ -9,43 +10,54 @@ memory in no time. A cache can be deleted at any moment.
 
 import os
 import shutil
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import xxhash
-from isal import igzip
 from numpy.typing import NDArray
-from pyarrow import csv
 
 from gcs.core.graph import Session, cut_giants
 from gcs.errors import UsageError
+from gcs.sim.edges import links, numbers, unpacked
 from gcs.sim.graph import Ids, Pages, WebGraph, rows
 
 #: goes into the hash of a graph: to be changed with the form that the cache has
-_FORM = b"1"
+_FORM = b"2"
 #: where nobody says what a site is, at least so many ranges of pages are taken for sites
 _RANGES = 1000
+#: a list with fewer links per page number, and no URLs, has gaps in its numbers
+_SPARSE = 0.1
+_MOST_PAGES = 2**31 - 1
 
 
-def load(folder: Path, upstream: bool = False, cache: Path | None = None) -> WebGraph:
+def is_graph(place: Path) -> bool:
+    """Whether a graph can be loaded from there."""
+    return place.is_file() or _file(place, "edges.txt").exists()
+
+
+def load(place: Path, upstream: bool = False, cache: Path | None = None) -> WebGraph:
     """Read a graph; with `upstream`, the links of `edges_upstream.txt.gz` too."""
-    names = ["edges.txt.gz", *(["edges_upstream.txt.gz"] if upstream else ()), "urls.txt.gz", "pages.tsv.gz"]
-    packed = {name: _bytes(folder / name) for name in names if name.startswith("edges") or (folder / name).exists()}
+    if place.is_file():
+        files = {"edges.txt": place}
+    else:
+        lists = ["edges.txt", *(["edges_upstream.txt"] if upstream else ())]
+        files = {name: _file(place, name) for name in (*lists, "urls.txt", "pages.tsv")}
+        files = {name: file for name, file in files.items() if name in lists or file.exists()}
+    packed = {name: _bytes(file) for name, file in files.items()}
     digest = xxhash.xxh3_128(_FORM)
     for name, data in packed.items():
         digest.update(name.encode())
         digest.update(data)
-    name = folder.resolve().name + ("+upstream" if upstream else "")
-    place = cache / digest.hexdigest() if cache else None
-    if place and place.is_dir():
-        return _remembered(name, place)
-    graph = _parsed(folder, name, packed, digest.hexdigest())
-    if place:
-        _remember(graph, place)
-        return _remembered(name, place)
+    name = place.resolve().name.split(".")[0] + ("+upstream" if upstream else "")
+    kept = cache / digest.hexdigest() if cache else None
+    if kept and kept.is_dir():
+        return _remembered(name, kept)
+    texts = {each: unpacked(files[each], data) for each, data in packed.items()}
+    graph = _parsed(files, name, texts, digest.hexdigest())
+    if kept:
+        _remember(graph, kept)
+        return _remembered(name, kept)
     return graph
 
 
@@ -95,54 +107,46 @@ def _site(url: str) -> str:
     return f"{scheme}://{rest.partition('/')[0]}"
 
 
-def _parsed(folder: Path, name: str, packed: dict[str, bytes], digest: str) -> WebGraph:
-    found = [_numbers(folder / file, data) for file, data in packed.items() if file.startswith("edges")]
-    sources, targets = (np.concatenate(columns) if len(found) > 1 else columns[0] for columns in zip(*found))
-    urls = _lines(folder / "urls.txt.gz", packed["urls.txt.gz"]) if "urls.txt.gz" in packed else []
+def _parsed(files: dict[str, Path], name: str, texts: dict[str, bytes], digest: str) -> WebGraph:
+    found = [links(files[each], text) for each, text in texts.items() if each.startswith("edges")]
+    sources, targets = (np.concatenate(columns) for columns in list(zip(*found))[:2])
+    place, urls = files["edges.txt"].parent, found[0][2]
+    if "urls.txt" in texts:
+        if urls:
+            raise UsageError(f"{files['edges.txt']}: names pages by URL; with urls.txt beside it, it must number them")
+        urls = _lines(files["urls.txt"], texts["urls.txt"])
     site_ids: Pages | None = None
     sizes: Ids | None = None
-    if "pages.tsv.gz" in packed:
-        site_ids, sizes = _numbers(folder / "pages.tsv.gz", packed["pages.tsv.gz"])
+    if "pages.tsv" in texts:
+        site_ids, sizes = numbers(files["pages.tsv"], texts["pages.tsv"])
     named = len(urls) or (len(sizes) if sizes is not None else 0)
     linked = int(max(sources.max(initial=-1), targets.max(initial=-1))) + 1
     if named and named < linked:
-        raise UsageError(f"{folder}: a link names page {linked - 1}, but there are only {named} pages")
+        raise UsageError(f"{place}: a link names page {linked - 1}, but there are only {named} pages")
     if sizes is not None and len(sizes) != named:
-        raise UsageError(f"{folder / 'pages.tsv.gz'}: {len(sizes)} pages, but {named} URLs")
+        raise UsageError(f"{files['pages.tsv']}: {len(sizes)} pages, but {named} URLs")
+    if not named and len(sources) < _SPARSE * linked:
+        known, both = np.unique(np.concatenate([sources, targets]), return_inverse=True)
+        linked, sources, targets = len(known), both[: len(sources)], both[len(sources) :]
+    if max(named, linked) > _MOST_PAGES:
+        raise UsageError(f"{place}: {linked:,} pages; there is room for {_MOST_PAGES:,}")
     offsets, flat = rows(sources, targets, named or linked)
     if site_ids is None:
         site_ids = sites_of(urls) if urls else ranges_of(offsets, flat)
     return WebGraph(name, offsets, flat, urls, site_ids.astype(np.int32), sizes, digest)
 
 
-def _numbers(path: Path, packed: bytes) -> tuple[Ids, Ids]:
-    """The two columns of whole numbers below the head of a file: the lines that begin with no digit."""
-    text = _unpacked(path, packed)
-    start = 0
-    while start < len(text) and not text[start : start + 1].isdigit():
-        start = text.find(b"\n", start) + 1 or len(text)
-    if start == len(text):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    end = text.find(b"\n", start)
-    tab = b"\t" in text[start : end if end >= 0 else len(text)]
+def _lines(path: Path, text: bytes) -> list[str]:
     try:
-        table = csv.read_csv(
-            pa.py_buffer(memoryview(text)[start:]),
-            csv.ReadOptions(column_names=["a", "b"], block_size=1 << 24),
-            csv.ParseOptions(delimiter="\t" if tab else " "),
-            csv.ConvertOptions(column_types={"a": pa.int64(), "b": pa.int64()}, null_values=[]),
-        )
-    except pa.ArrowInvalid as error:
-        raise UsageError(f"{path}: every line must hold two whole numbers ({error})") from None
-    return table["a"].to_numpy(), table["b"].to_numpy()
-
-
-def _lines(path: Path, packed: bytes) -> list[str]:
-    try:
-        lines = _unpacked(path, packed).decode().split("\n")
+        lines = text.decode().replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 ({error})") from None
     return lines[:-1] if not lines[-1] else lines
+
+
+def _file(folder: Path, name: str) -> Path:
+    """A file of the folder as it is, if it is there, or else compressed."""
+    return folder / name if (folder / name).exists() else folder / f"{name}.gz"
 
 
 def _bytes(path: Path) -> bytes:
@@ -150,14 +154,6 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror}); a graph folder holds edges.txt.gz") from None
-
-
-def _unpacked(path: Path, packed: bytes) -> bytes:
-    try:
-        text: bytes = igzip.decompress(packed)  # type: ignore[no-untyped-call]
-        return text
-    except (OSError, EOFError, zlib.error, igzip.BadGzipFile) as error:
-        raise UsageError(f"{path}: not a readable gzip file ({error})") from None
 
 
 def _remember(graph: WebGraph, place: Path) -> None:
