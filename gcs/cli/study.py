@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import msgspec
+import numpy as np
 
 from gcs.cli import plots
 from gcs.cli.memory import write_whole
@@ -19,6 +20,7 @@ from gcs.ports.records import reading
 from gcs.sim.capacity import Costs
 from gcs.sim.folder import from_crawl, is_graph, load
 from gcs.sim.graph import WebGraph
+from gcs.sim.owners import sites_of
 from gcs.sim.studies import OWN, STUDIES, Study, Tick, Wish
 from gcs.sim.synthetic import Shape, synthetic
 
@@ -105,6 +107,8 @@ def study(
     wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed, _costs(costs), read_setup(setup, name))
     chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, OWN.name: OWN}[name]]
     folder = output or (None if as_json else Path("studies") / graph.name)
+    if not as_json:
+        click.echo(_described(graph))
     done = []
     for one in _run(chosen, graph, wish, Memory(memory / "results", fresh)):
         done.append(one)
@@ -133,6 +137,13 @@ def _graph(place: str, upstream: bool, cache: Path) -> WebGraph:
     raise UsageError(
         f"{place}: neither a graph (a list of links, or a folder with edges.txt.gz) nor the directory of a crawl"
     )
+
+
+def _described(graph: WebGraph) -> str:
+    sites = len(np.unique(sites_of(graph)))
+    is_known = graph.urls or graph.sizes_bytes is not None
+    guessed = "" if is_known else ", which are ranges of pages, cut where few links reach across: it has no URLs"
+    return f"{graph.name}: {graph.pages:,} pages, {graph.links:,} links, {sites:,} sites{guessed}\n"
 
 
 def _costs(file: Path | None) -> Costs:

@@ -24,8 +24,8 @@ from gcs.sim.graph import Ids, Pages, WebGraph, rows
 
 #: goes into the hash of a graph: to be changed with the form that the cache has
 _FORM = b"2"
-#: where nobody says what a site is, at least so many ranges of pages are taken for sites
-_RANGES = 1000
+#: where nobody says what a site is, ranges of pages are taken for sites: of so many pages, but no more than so many
+_RANGE_PAGES, _RANGES = 100, 1000
 #: a list with fewer links per page number, and no URLs, has gaps in its numbers
 _SPARSE = 0.1
 _MOST_PAGES = 2**31 - 1
@@ -99,7 +99,8 @@ def ranges_of(offsets: Ids, targets: NDArray[np.int32]) -> NDArray[np.int32]:
     sources = np.repeat(np.arange(pages, dtype=np.int32), np.diff(offsets))
     ones = np.ones(pages, np.int64)
     session = Session(sources, targets, ones, ones, np.zeros(pages, np.int64))
-    return cut_giants(session, 1 / _RANGES).astype(np.int32)
+    ranges = min(max(pages // _RANGE_PAGES, 1), _RANGES)
+    return cut_giants(session, 1 / ranges).astype(np.int32)
 
 
 def _site(url: str) -> str:

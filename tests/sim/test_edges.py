@@ -85,3 +85,12 @@ def test_list_without_links_is_an_empty_graph(tmp_path):
     (tmp_path / "edges.txt").write_text("# nothing yet\n")
     assert load(tmp_path).pages == 0
     assert [column.dtype for column in links(tmp_path / "x", b"")[:2]] == [np.int64, np.int64]
+
+
+def test_ranges_of_a_small_graph_are_taken_for_sites(tmp_path):
+    """Ten groups of a hundred pages that link inside the group: the groups come out, about."""
+    inside = [f"{page} {page // 100 * 100 + page * step % 100}" for page in range(1000) for step in (3, 7, 11)]
+    (tmp_path / "groups.txt").write_text("\n".join(inside))
+    sites = load(tmp_path / "groups.txt").sites
+    assert 10 <= len(set(sites.tolist())) <= 20
+    assert all(len(set(sites[start : start + 100].tolist())) <= 2 for start in range(0, 1000, 100))

@@ -127,8 +127,8 @@ def _call(problem: Problem, weights: Floats, seed: int, recursive: bool) -> Owne
     owners, cut = np.zeros(problem.m, metis.integer), np.zeros(1, metis.integer)
     sizes = [np.array([size], metis.integer) for size in (problem.m, constraints, problem.k)]
     graph = [
-        links.offsets.astype(metis.integer),
-        links.targets.astype(metis.integer),
+        np.ascontiguousarray(links.offsets, metis.integer),  # a copy only where it has to be one
+        np.ascontiguousarray(links.targets, metis.integer),
         np.ascontiguousarray(metis.whole(weights)),
         metis.whole(np.maximum(links.costs, 1)),
     ]
@@ -161,8 +161,11 @@ class _Library:
 
     def whole(self, numbers: Numbers) -> NDArray[np.generic]:
         """Weights or costs as integers, scaled so that their sum fits and fractions survive."""
+        largest = float(np.iinfo(self.integer).max // 4)
+        if numbers.dtype == self.integer and (numbers.sum(axis=0, dtype=np.float64) <= largest).all():
+            return numbers
         values = numbers.astype(np.float64)
-        total, largest = values.sum(axis=0), float(np.iinfo(self.integer).max // 4)
+        total = values.sum(axis=0)
         fits = (total <= largest) & (values == np.rint(values)).all(axis=0)
         scale: Floats = np.where(fits, 1.0, min(largest, 2.0**40) / np.where(total > 0, total, 1.0))
         # what weighs something goes on weighing something

@@ -184,14 +184,14 @@ def findings(rows: Sequence[ModelRow]) -> list[Finding]:
         Finding(
             "on pages it exchanges far fewer bytes than hashing",
             "65 to 82 times fewer",
-            f"{min(saved['page']):,.0f} to {max(saved['page']):,.0f} times fewer",
+            f"{min(saved['page']):,.3g} to {max(saved['page']):,.3g} times fewer",
             min(saved["page"]) > 1,
         ),
         Finding(
             "on sites it exchanges fewer bytes than hashing",
             "4.8 to 7.6 times fewer",
             ", ".join(f"{factor:.2g} × (K = {k})" for k, factor in zip(ks, saved["site"]))
-            + f"; {min(same):,.0f} to {max(same):,.0f} times fewer than hashing the same ranges",
+            + f"; {min(same):,.3g} to {max(same):,.3g} times fewer than hashing the same ranges",
             min(saved["site"]) > 1,
             "balance has a price that hashing whole sites does not pay: a site larger than a part must be cut, through "
             f"links that site-hash keeps at home, at up to {max(hashed):.0%} storage imbalance",

@@ -19,6 +19,7 @@ from gcs.core.graph import Floats
 from gcs.core.partition import Problem, partition
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import Owners, sites_of
+from gcs.sim.spread import spread
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
 from gcs.sim.supersteps import Crawl, Rules
 from gcs.sim.waiting import Pages
@@ -63,25 +64,32 @@ class HelpersRow:
 
 def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[HelpersRow]:
     """Crawls of all that can be reached, with more and more helpers."""
-    rows = []
     cases = [(k, stay, helpers) for k in wish.ks or KS for stay in STAYS for helpers in HELPERS]
+    rows: list[HelpersRow] = []
     alone = 1.0
-    for place, (k, stay, helpers) in enumerate(cases):
-        tick(place / len(cases), f"{k} gatherers, {helpers} helpers each")
-        owners = _balanced(graph, k, np.ones(k))
-        outcome = _crawl(graph, owners, np.full(k, helpers), stay, wish.seed)
-        pages_per_step = outcome.pages_per_superstep
-        alone = pages_per_step if not helpers else alone
-        counted: tuple[int | None, int | None] = (None, None)
-        if not stay and helpers:
-            help_each = np.where(np.arange(k) < k // 2, 2 * helpers, 0)
-            by_help = _balanced(graph, k, _rates(help_each))
-            counted = (
-                _crawl(graph, by_help, help_each, stay, wish.seed).supersteps,
-                _crawl(graph, owners, help_each, stay, wish.seed).supersteps,
-            )
-        rows.append(HelpersRow(k, helpers, stay, pages_per_step / alone, outcome.lost, outcome.wrong, *counted))
+    for place, found in enumerate(spread(lambda case: _case(graph, *case, wish.seed), cases)):
+        k, stay, helpers = cases[place]
+        tick((place + 1) / len(cases), f"{k} gatherers, {helpers} helpers each")
+        outcome, *counted = found
+        alone = alone if helpers else outcome.pages_per_superstep
+        speedup = outcome.pages_per_superstep / alone
+        rows.append(HelpersRow(k, helpers, stay, speedup, outcome.lost, outcome.wrong, *counted))
     return rows
+
+
+def _case(graph: WebGraph, k: int, stay: int, helpers: int, seed: int) -> tuple["_Outcome", int | None, int | None]:
+    """A team with so many helpers for each; and how long it takes with all of them at one half, counted and not."""
+    owners = _balanced(graph, k, np.ones(k))
+    outcome = _crawl(graph, owners, np.full(k, helpers), stay, seed)
+    if stay or not helpers:
+        return outcome, None, None
+    help_each = np.where(np.arange(k) < k // 2, 2 * helpers, 0)
+    by_help = _balanced(graph, k, _rates(help_each))
+    return (
+        outcome,
+        _crawl(graph, by_help, help_each, stay, seed).supersteps,
+        _crawl(graph, owners, help_each, stay, seed).supersteps,
+    )
 
 
 def _rates(helpers: Ids) -> Floats:

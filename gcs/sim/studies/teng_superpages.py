@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcs.core.crawled import Crawled
-from gcs.core.metrics import imbalance as spread
+from gcs.core.metrics import imbalance as unevenness
 from gcs.core.metrics import loads
 from gcs.core.partition import Problem, partition
 from gcs.core.plan import Plan
@@ -19,6 +19,7 @@ from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.partitions import crawled, crossing
 from gcs.sim.reach import NEVER, reach
 from gcs.sim.rounds import Team, count, imbalance, rounds
+from gcs.sim.spread import spread
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
 
 KS = (8, 16, 32, 64)
@@ -63,19 +64,28 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[SuperpagesRow]:
     keys = [data.keys[page] for page in order[:: max(-(-len(order) // MOST), 1)].tolist()]
     ends = [max(round(part * len(keys)), 1) for part in ROUNDS]
     cases = [(k, delta) for k in ks for delta in DELTAS]
+    rows: list[SuperpagesRow] = []
+    for place, found in enumerate(spread(lambda case: _rounds(data, keys, ends, *case, wish.seed), cases)):
+        tick((place + 1) / len(cases), "{} gatherers, δ = {:g}".format(*cases[place]))
+        rows += found
+    return rows
+
+
+def _rounds(
+    data: Crawled, keys: Sequence[bytes], ends: Sequence[int], k: int, delta: float, seed: int
+) -> list[SuperpagesRow]:
+    """The rounds of one team."""
+    plan: Plan | None = None
     rows = []
-    for place, (k, delta) in enumerate(cases):
-        tick(place / (len(cases) + 4 * len(ks)), f"{k} gatherers, δ = {delta:g}")
-        plan: Plan | None = None
-        for number, done in enumerate(rounds(keys, Team([1.0] * k, delta=delta, seed=wish.seed), ends), 1):
-            before = _drifted(keys[: done.found], plan, k)
-            plan = done.plan
-            hashed = _hashed(keys[: done.found], k, wish.seed)
-            moved = done.moved / done.found
-            last = number == len(ends) and delta == USUAL
-            links = _crossing(data, k) if last else (None, None)
-            sizes = done.found, done.superpages
-            rows.append(SuperpagesRow(k, delta, number, *sizes, before, done.imbalance, moved, hashed, *links))
+    for number, done in enumerate(rounds(keys, Team([1.0] * k, delta=delta, seed=seed), ends), 1):
+        before = _drifted(keys[: done.found], plan, k)
+        plan = done.plan
+        hashed = _hashed(keys[: done.found], k, seed)
+        moved = done.moved / done.found
+        last = number == len(ends) and delta == USUAL
+        links = _crossing(data, k) if last else (None, None)
+        sizes = done.found, done.superpages
+        rows.append(SuperpagesRow(k, delta, number, *sizes, before, done.imbalance, moved, hashed, *links))
     return rows
 
 
@@ -102,7 +112,7 @@ def _drifted(keys: Sequence[bytes], plan: Plan | None, k: int) -> float:
 
 def _hashed(keys: Sequence[bytes], k: int, seed: int) -> float:
     owners = partition("site-hash", Problem(np.ones(len(keys)), k, keys=keys, seed=seed))
-    return spread(loads(np.ones(len(keys)), owners, k))
+    return unevenness(loads(np.ones(len(keys)), owners, k))
 
 
 def _crossing(data: Crawled, k: int) -> tuple[float, float]:
