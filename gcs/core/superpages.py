@@ -136,8 +136,9 @@ def recut(tree: Tree, cuts: Cuts, random: Random) -> Tree:
         amounts = [math.fsum(visits for _, visits in part) for _, part in parts]
         for (to, part), amount, whole in zip(parts, amounts, _whole(amounts)):
             priors.setdefault(to, []).extend((key, visits * whole / amount) for key, visits in part)
+    total = tree.visits
     for to, points in priors.items():
-        limits = limits_for(math.fsum(visits for _, visits in points) / tree.visits)
+        limits = limits_for(math.fsum(visits for _, visits in points) / total)
         new.put(to, Leaf(node_of(*range_of(cuts, to)), limits, random, thin(points, limits.keys)))
     return new
 
