@@ -6,7 +6,7 @@ Hosts stand in one of five places:
     sleeping  its delay is not over                  filled by release; emptied by tick
     held      full connections, its robots.txt is    filled by release, begin; left by ended, clear
               being asked for, or its owners change
-    blocked   its address has full connections       filled by release; left by ended (of any host there)
+    blocked   its address has full connections       filled by release; left by release, ended (of any host there)
     hungry    nothing in memory, more on disk        filled by release, arrived; emptied by the owner's feed
 
 Invariant: a host is in at most one place, and release never yields a URL that `core.politeness` forbids now.
@@ -156,6 +156,7 @@ class Window(Generic[T]):
         while room > 0 and self._ready:
             host = self._ready.popleft()
             if self._settle(host, now) is not Place.READY:
+                self._unblock(host.ip, now)
                 continue
             self._ready.pop()
             host.place = Place.NOWHERE
@@ -164,6 +165,8 @@ class Window(Generic[T]):
             yield host, host.waiting.popleft()
             room -= host.pace.in_flight - in_flight
             self._settle(host, now)
+            if host.pace.in_flight == in_flight:
+                self._unblock(host.ip, now)
 
     def begin(self, host: Host[T], now: float) -> None:
         """A request to the host starts."""
@@ -175,11 +178,9 @@ class Window(Generic[T]):
         """A request to the host has ended."""
         answered(host.pace, self.rules, now, status, retry_after_s)
         if host.ip:
-            self._ip_in_flight[host.ip] -= 1
-            if blocked := self._ip_blocked.get(host.ip):
-                self._settle(blocked.popleft(), now)
-            elif not self._ip_in_flight[host.ip]:
-                del self._ip_in_flight[host.ip]
+            if others := self._ip_in_flight.pop(host.ip) - 1:
+                self._ip_in_flight[host.ip] = others
+            self._unblock(host.ip, now)
         if ip and not host.pace.in_flight:
             host.ip = ip
         if host.place in (Place.NOWHERE, Place.HELD):
@@ -203,6 +204,15 @@ class Window(Generic[T]):
         """Hosts whose delay is over are ready."""
         while self._sleeping and self._sleeping[0][0] <= now:
             self._put(heapq.heappop(self._sleeping)[2], Place.READY)
+
+    def _unblock(self, ip: str, now: float) -> None:
+        """A connection to this address was not used, or is not any more: it is the next one's that can use it."""
+        blocked = self._ip_blocked.get(ip)
+        while blocked and self._ip_in_flight.get(ip, 0) < self.rules.ip_connections:
+            if self._settle(blocked.popleft(), now) is Place.READY:
+                break
+        if not blocked:
+            self._ip_blocked.pop(ip, None)
 
     def _settle(self, host: Host[T], now: float) -> Place:
         """Put a host where it belongs."""

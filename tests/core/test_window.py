@@ -88,6 +88,21 @@ def test_window_limits_connections_to_an_address() -> None:
     assert len([host for host, _ in window.release(1.0, 100) if window.begin(host, 1.0) is None]) == 1
 
 
+def test_window_passes_a_connection_that_its_host_did_not_use_to_the_next_one() -> None:
+    window: Window[int] = Window(Politeness(delay_s=0.0, ip_connections=1))
+    for name in "abcd":
+        window.arrived(name)
+        window.host(name).ip = "10.0.0.1"
+        window.feed(window.host(name), (1,), more=False)
+    (first,) = (host for host, _ in window.release(0.0, 100) if window.begin(host, 0.0) is None)
+    window.host("c").pace.next_at = 5.0  # told so by another gatherer, while it is blocked
+    window.ended(first, 1.0, "10.0.0.1", 200)
+    refused, last = (host.name for host, _ in window.release(1.0, 100))  # neither is requested
+    assert (first.name, refused, last) == ("a", "b", "d")
+    assert [host.name for host, _ in window.release(5.0, 100)] == ["c"]
+    assert not window.waiting
+
+
 def test_window_holds_a_host_until_its_robots_are_known() -> None:
     window: Window[str] = Window(Politeness(delay_s=0.0))
     window.arrived("a")
