@@ -161,7 +161,7 @@ def retry_at(tries: int, rules: Politeness, now: float, retry_after_s: float = 0
 
 def retry_after_s(header: str, now: float) -> float:
     """The seconds that a Retry-After header asks for, as a number or as a date; 0 where it says nothing."""
-    if header.strip().isdigit():
+    if header.strip().isdecimal():
         return float(header)
     from email.utils import parsedate_to_datetime  # slow to load, and seldom needed
 

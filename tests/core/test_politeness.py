@@ -15,6 +15,7 @@ from gcs.core.politeness import (
     connections_of,
     delay_of,
     next_turn,
+    retry_after_s,
     retry_at,
     start_at,
     started,
@@ -55,6 +56,16 @@ def test_retry_after_is_obeyed_up_to_the_longest_pause() -> None:
         started(pace, RULES, 0.0)
         answered(pace, RULES, 0.0, 429, asked)
         assert start_at(pace, RULES, 0.0) == pause
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("120", 120.0), (" 7 ", 7.0), ("Thu, 01 Jan 1970 00:01:40 GMT", 40.0), ("soon", 0.0), ("-3", 0.0), ("\xb2", 0.0)],
+)
+def test_retry_after_is_seconds_or_a_date_and_whatever_else_a_server_says_is_nothing(
+    header: str, seconds: float
+) -> None:
+    assert retry_after_s(header, 60.0) == seconds
 
 
 def test_host_without_delay_may_be_asked_over_several_connections() -> None:
