@@ -45,7 +45,7 @@ class Exchange:
         """Whether a foreign URL was posted."""
         return self._txn().get(short(key), db=self._sent) is not None
 
-    def forget_posts(self, low: bytes, high: bytes, ground: Ground = Ground.TREE) -> None:
+    def forget_posts(self, low: bytes, high: bytes, ground: Ground) -> None:
         """The range is ours now: what was posted of it no longer matters."""
         for _ in self._pop(self._sent, low, high, ground):
             pass
@@ -71,7 +71,7 @@ class Exchange:
         """How many entries are held."""
         return int(self._txn().stat(self._held)["entries"])
 
-    def release(self, low: bytes, high: bytes, most: int, ground: Ground = Ground.TREE) -> list[Entry]:
+    def release(self, low: bytes, high: bytes, most: int, ground: Ground) -> list[Entry]:
         """Give out up to `most` held entries of a range that is complete."""
         return [decode(packed) for packed in islice(self._pop(self._held, low, high, ground), max(most, 0))]
 

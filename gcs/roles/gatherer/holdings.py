@@ -222,6 +222,6 @@ class Holdings:
         if self._me in old.gatherers and self._me not in (*plan.gatherers, *plan.leavers):
             lost = EVERYTHING  # we were given up: who knows what else was, meanwhile
         for low, high in lost if self._me in old.gatherers else EVERYTHING:
-            self._frontier.exchange.forget_posts(low, high)
+            self._frontier.exchange.forget_posts(low, high, plan.ground)
         if lost:
             self._look_back.begin(lost)

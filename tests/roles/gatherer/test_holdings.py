@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from gcs.core.ground import Ground
 from gcs.core.page import Failure, FailureKind, Request
 from gcs.core.plan import Plan
 from gcs.core.politeness import Politeness
 from gcs.core.sortkey import LAST_KEY, sort_key
+from gcs.core.succession import recovered
 from gcs.core.tally import Tally, Traffic
 from gcs.core.team import TeamSettings
 from gcs.core.tuples import HandOver
@@ -122,6 +124,21 @@ def test_page_that_was_in_flight_leaves_with_the_last_part_and_the_window_forget
     assert not gatherer.dispatcher.has_waiting and gatherer.engine.started == [flying], "it is another's to fetch now"
     assert gatherer.frontier.queued() == 0 and gatherer.frontier.mark(flying.url) is None
     assert gatherer.holdings.is_settled
+
+
+@pytest.mark.parametrize("ground", Ground)
+def test_what_was_posted_to_an_owner_that_is_lost_is_posted_to_the_next_one(gatherer: Gatherer, ground: Ground) -> None:
+    """On whatever ground its range lies."""
+    # of hashed ground it gets what lies below the keys themselves
+    before = Plan(1, ("a", "b"), (b"", b"z" if ground is Ground.TREE else b"com"), (1, 0), ground=ground)
+    links = [Entry(url, PAGES[0], 1, 1) for url in PAGES if before.owner_of(sort_key(url)) == "b"]
+    assert links
+    for plan, owner in ((before, "b"), (recovered(before, ("c",), {"b"}, committed=True), "c")):
+        gatherer.adopt(plan)
+        for _ in range(2):
+            gatherer.holdings.router.route(links)
+        ((to, block),) = gatherer.holdings.router.close_blocks()
+        assert (to, [link.url for link in block.links]) == (owner, [link.url for link in links])
 
 
 def test_range_is_not_closed_while_a_page_of_it_is_in_flight(gatherer: Gatherer) -> None:

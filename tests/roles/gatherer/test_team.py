@@ -12,6 +12,7 @@ import pytest
 
 from gcs.cli import assembly
 from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.core.ground import Ground
 from gcs.core.ordering import ORDERS, Ledger
 from gcs.core.plan import Plan, diff
 from gcs.core.sortkey import LAST_KEY, sort_key
@@ -406,7 +407,7 @@ def assert_conserved(team: Team) -> None:
     total = Ledger()
     for gatherer in team.gatherers.values():
         frontier = gatherer._frontier
-        held = frontier.exchange.release(b"", LAST_KEY, 10_000)
+        held = frontier.exchange.release(b"", LAST_KEY, 10_000, Ground.TREE)
         frontier.exchange.hold(held)
         waiting = sum(entry.worth for entry in [*frontier.entries(b"", LAST_KEY), *held])
         assert frontier.ledger.waiting() == pytest.approx(waiting), gatherer.name
