@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from gcs.cli import sessions
+from gcs.cli.blueprints import read_blueprint
 from gcs.core.blueprint import Blueprint, hashed
 from gcs.core.plan import ExchangeMode, Plan
 from gcs.core.succession import Beginning
@@ -27,17 +28,17 @@ def blueprint_of(directory: Path, team: TeamSettings, session: int, gatherers: i
     """The blueprint for this session, encoded; b"" where there is none."""
     if file is not None:
         # hot pages are named to nobody, because their owners know them from the last session: that of this crawl
-        return msgspec.structs.replace(sessions.read_blueprint(file), hot_pages=()).encode()
+        return msgspec.structs.replace(read_blueprint(file), hot_pages=()).encode()
     way, made = team.coordination, sessions.plan_file(directory, session)
     if way == "hash":
         return hashed(f"{team.hash_by}-hash", gatherers).encode()
     if way == "independent":
         return hashed("url-hash", gatherers).encode()
     if way in ("metis-site", "metis-page"):
-        if not made.exists() or not _fits(sessions.read_blueprint(made), way, gatherers):
+        if not made.exists() or not _fits(read_blueprint(made), way, gatherers):
             _make(directory, team, session, gatherers)
-        return sessions.read_blueprint(made).encode()
-    return sessions.read_blueprint(made).encode() if way == "superpages" and made.exists() else b""
+        return read_blueprint(made).encode()
+    return read_blueprint(made).encode() if way == "superpages" and made.exists() else b""
 
 
 def beginning(packed: bytes, team: TeamSettings, session: int) -> Beginning:

@@ -13,7 +13,7 @@ from gcs.cli import assembly, options, sessions, superstep
 from gcs.cli.memory import Memory
 from gcs.cli.output import finish, save_report
 from gcs.cli.run import run_crawl
-from gcs.cli.seeds import read_seeds
+from gcs.cli.seeds import read_seeds, with_sources
 from gcs.core.seeds import is_own
 from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.roles.gatherer import Gatherer
@@ -75,9 +75,13 @@ def crawl(
     as_json: bool,
     **flags: Any,
 ) -> int:
-    """Crawl from seeds on this machine; run again on the same DIR to resume."""
+    """Crawl from seeds on this machine; run again on the same DIR to resume.
+
+    A seed is a URL, a folder (./docs), a database (db:./shop.sqlite) or a news group (nntp://HOST/GROUP/).
+    """
     events.set_up(log_level, log_json)
     memory = Memory.read(output)
+    delay_is_told = flags.get("politeness__delay_s") is not None
     settings = options.read(flags, before=memory.settings)
     seeds = list(dict.fromkeys([*memory.seeds, *read_seeds(urls, seeds_file, settings.urls)]))
     if not seeds:
@@ -88,7 +92,7 @@ def crawl(
         raise UsageError("a seed-server knows one session only: leave --next out, or choose another --coordination")
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
-    settings = ask_contact(settings, seeds)
+    settings = with_sources(ask_contact(settings, seeds), seeds, output, delay_is_told)
     session = max(sessions.current(output), 1) + begins
 
     def make() -> Gatherer:

@@ -24,7 +24,11 @@ def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fet
     """The engine that the settings name."""
     module, name = ENGINES[settings.engine]
     engine: Callable[..., Fetcher] = getattr(importlib.import_module(module), name)
-    return engine(settings, sink)
+    if not settings.sources:
+        return engine(settings, sink)
+    sources = importlib.import_module("gcs.ports.fetch.sources")  # few crawls have any
+    made: Fetcher = sources.SourceFetcher(settings, sink, lambda s: engine(settings, s))
+    return made
 
 
 def make_browser(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:

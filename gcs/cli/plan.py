@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from gcs.cli import sessions, superstep
+from gcs.cli.blueprints import write_blueprint
 from gcs.cli.superstep import Foretold
 from gcs.core.blueprint import MODELS, Wish, draw
 from gcs.core.crawled import Crawled
@@ -71,7 +72,7 @@ def plan(
     blueprint = draw(data, wish)
     number = sessions.current(directory) + 1
     file = output or sessions.plan_file(directory, number)
-    sessions.write_blueprint(file, blueprint)
+    write_blueprint(file, blueprint)
     others = [Wish(other, parts, tolerance, hot_pages) for other in _compared(compare, data) if other != model]
     choices = [forecast(data, blueprint), *(forecast(data, draw(data, other)) for other in others)]
     session = data.session

@@ -10,9 +10,8 @@ from pathlib import Path
 import msgspec
 
 from gcs.cli.memory import write_whole
-from gcs.core.blueprint import Blueprint
 from gcs.core.report import Report
-from gcs.errors import CodecError, StoreError, UsageError
+from gcs.errors import StoreError
 
 _ADVICE = "choose another place"
 
@@ -52,18 +51,3 @@ def reports(directory: Path) -> dict[int, Report]:
         except (OSError, ValueError) as error:
             raise StoreError(f"{file}: is no report ({error}); move it away") from None
     return found
-
-
-def write_blueprint(file: Path, blueprint: Blueprint) -> None:
-    """Keep a plan for a session."""
-    write_whole(file, blueprint.encode(), "give another place with -o FILE")
-
-
-def read_blueprint(file: Path) -> Blueprint:
-    """The plan in this file."""
-    try:
-        return Blueprint.decode(file.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror}); gcs plan makes one") from None
-    except CodecError as error:
-        raise UsageError(f"{file}: is no plan of gcs plan ({error})") from None

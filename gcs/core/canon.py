@@ -125,7 +125,7 @@ class Canonizer:
         hostname = hostname.removesuffix(".")
         if "" in hostname.split("."):  # no name server can know such a host
             return ""
-        tail = _ESCAPE.sub(_normal_escape, href[slash:].partition("#")[0])
+        tail = normal_escapes(href[slash:].partition("#")[0])
         path, mark, query = tail.partition("?")
         bare = _PATH_SESSION.sub("", path) if self._strip_path else path
         url = f"{href[:start]}{hostname}{port}{bare}"
@@ -150,6 +150,11 @@ class Canonizer:
 def canonizer(rules: Rules) -> Canonizer:
     """The canonizer of these rules."""
     return Canonizer(rules)
+
+
+def normal_escapes(tail: str) -> str:
+    """Path and query with their percent-escapes in the normal form of RFC 3986 6.2.2."""
+    return _ESCAPE.sub(_normal_escape, tail)
 
 
 def _name(pair: str) -> str:

@@ -4,6 +4,8 @@
     domain  every host under the registered domains of the seeds
     any     everything
 
+Sources that are no web servers (`core.sources`) are covered where they are seeds, and what lies below them.
+
 Invariant: the verdict depends on the URL alone. Must stay cheap: it sees every new link.
 """
 
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gcs.core.sources import is_below, is_source
 from gcs.core.suffix import registered_domain
 from gcs.core.urls import host
 from gcs.errors import SettingsError
@@ -32,13 +35,16 @@ class Scope:
     include: tuple[str, ...] = ()
     #: a URL that matches one of them is left out
     exclude: tuple[str, ...] = ()
+    _sources: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _names: frozenset[str] = field(init=False, repr=False, compare=False)
     _includes: tuple[Callable[[str], object], ...] = field(init=False, repr=False, compare=False)
     _excludes: tuple[Callable[[str], object], ...] = field(init=False, repr=False, compare=False)
     _verdicts: dict[str, bool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        names = frozenset(self._name(host(seed)) for seed in self.seeds)
+        sources = tuple(seed for seed in self.seeds if is_source(seed))
+        names = frozenset(self._name(host(seed)) for seed in self.seeds if not is_source(seed))
+        object.__setattr__(self, "_sources", sources)
         object.__setattr__(self, "_names", names)
         object.__setattr__(self, "_includes", tuple(_search("include", text) for text in self.include))
         object.__setattr__(self, "_excludes", tuple(_search("exclude", text) for text in self.exclude))
@@ -47,14 +53,14 @@ class Scope:
     @property
     def is_everything(self) -> bool:
         """Whether there is nothing that the scope leaves out."""
-        return self.kind == "any" and not self.include and not self.exclude
+        return self.kind == "any" and not self.include and not self.exclude and not self._sources
 
     def covers(self, url: str) -> bool:
         """Whether a canonical URL is in the scope."""
         origin = url[: url.index("/", 8)]
         inside = self._verdicts.get(origin)
         if inside is None:
-            inside = self._judge(origin)
+            inside = any(is_below(url, seed) for seed in self._sources) if is_source(url) else self._judge(origin)
         if not inside:
             return False
         if self._includes and not any(search(url) for search in self._includes):

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from gcs.core.canon import DEFAULT, Canonizer, Rules, canonical, canonizer
 from gcs.core.sortkey import split_port
+from gcs.core.sources import source_url
 
 __all__ = ["DEFAULT", "Joiner", "Rules", "canonical", "host", "origin"]
 
@@ -55,6 +56,8 @@ class Joiner:
 
     def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
         """The canonical URLs of a page's hrefs, in order, each once. `base` must be canonical."""
+        if not base.startswith(_WEB):
+            return self._join_source(base, hrefs)
         slash = base.index("/", 8)
         memo = self._memos.get(base[:slash])
         if memo is None:
@@ -81,6 +84,11 @@ class Joiner:
             self._origins.clear()
             self._held = 0
         return list(urls)
+
+    def _join_source(self, base: str, hrefs: Iterable[str]) -> list[str]:
+        """The same on a page that is none of the web: only such a page can link to sources."""
+        joined = (source_url(href, base) or self._canonizer.relative(base, href) for href in hrefs)
+        return list(dict.fromkeys(filter(None, joined)))
 
 
 class _Memo(dict[str, str]):

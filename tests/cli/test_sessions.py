@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from gcs.cli.blueprints import read_blueprint, write_blueprint
 from gcs.cli.coordination import blueprint_of
-from gcs.cli.sessions import read_blueprint, write_blueprint
 from gcs.cli.superstep import LEAST_URLS, MOST_URLS
 from gcs.core.blueprint import Blueprint, hashed
 from gcs.core.fakeweb import FakeWebSpec, survey

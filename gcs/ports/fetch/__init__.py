@@ -1,4 +1,5 @@
-"""The fetch port: one HTTP GET in, one Response or Failure out. Engines: `curl` (libcurl), `aio` (aiohttp).
+"""The fetch port: one HTTP GET in, one Response or Failure out. Engines: `curl` (libcurl), `aio` (aiohttp), `browser`
+(Chromium), and in front of them `sources`, for what is no web server.
 
 An engine is made with its settings and a sink. It calls the sink in the event-loop thread, exactly once
 for every started request, never from inside `start`, and never after `close`. It follows no redirect, keeps no
@@ -16,6 +17,7 @@ from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 from gcs.core.page import Request, Result
+from gcs.core.sources import SPELLING, source_url
 from gcs.errors import SettingsError
 
 Sink = Callable[[Result], None]
@@ -97,6 +99,8 @@ class FetchSettings:
     dns_cache_s: int = 300
     #: names resolved here and not by DNS: "host:port:address[,address…]"
     resolve: tuple[str, ...] = ()
+    #: folders, databases and news servers that may be read, with all below them; seeds of these kinds are added
+    sources: tuple[str, ...] = ()
     #: certificates to trust instead of the system's (a PEM file)
     ca_file: str | None = None
 
@@ -109,6 +113,9 @@ class FetchSettings:
                 raise SettingsError(f"fetch: the header {line!r} is set by the engine; take it out of `headers`")
         if self.proxy is not None:
             _check(_PROXY, self.proxy, "is not a proxy (http://, https:// or socks5h:// host:port)")
+        for url in self.sources:
+            if source_url(url) != url:
+                raise SettingsError(f"fetch: {url!r} is not a source; {SPELLING}")
         for entry in self.resolve:
             _check(_RESOLVE, entry, 'is not of the form "host:port:address"')
         for name in _POSITIVE:

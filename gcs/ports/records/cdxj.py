@@ -28,9 +28,9 @@ def index(file: BinaryIO, file_name: str) -> Iterator[bytes]:
     for member in members(file):
         warc, http = heads(member.head)
         kind = warc.fields.get("warc-type")
-        if kind not in ("response", "revisit"):
+        if kind not in ("response", "revisit", "resource"):
             continue
-        status = http.line.split(" ")[1] if http.line else ""
+        status = http.line.split(" ")[1] if http.line else "200" if kind == "resource" else ""
         if status == "304":  # a replay tool would answer with the empty 304 instead of the copy it confirms
             continue
         url = warc.fields["warc-target-uri"]

@@ -49,7 +49,13 @@ def request(response: Response, response_id: str, level: int) -> bytes:
 
 
 def response(response: Response, response_id: str, payload_digest: str, level: int) -> bytes:
-    """The answer in full."""
+    """The answer in full; where no HTTP was spoken (a file, a row, an article), the content alone."""
+    if not response.http_version:
+        head = (
+            _common("resource", response, response_id) + f"WARC-Payload-Digest: {payload_digest}\r\n"
+            f"Content-Type: {response.header('content-type') or 'application/octet-stream'}\r\n"
+        )
+        return _member(head, b"", response.body, level)
     head = (
         _common("response", response, response_id) + f"WARC-Payload-Digest: {payload_digest}\r\n"
         "Content-Type: application/http;msgtype=response\r\n"

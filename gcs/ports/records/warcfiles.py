@@ -81,7 +81,7 @@ class WarcFiles:
         original = known
         if known is None and response.status == HTTPStatus.NOT_MODIFIED:
             original = Original(url, 0.0)
-        elif known is None and self._digests and response.body:
+        elif known is None and self._digests and response.body and response.http_version:
             original = self._digests.get(digest)
         asked = warc.request(response, response_id, self._level) if response.request_head else b""
         if original:

@@ -19,10 +19,11 @@ from gcs.ports.summarise.charset import as_utf8
 from gcs.ports.summarise.expand import Member, gunzip
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.html import summarise_links
+from gcs.ports.summarise.mail import message
 from gcs.ports.summarise.maintext import summarise_fast, summarise_full
 from gcs.ports.summarise.nesting import bounded
 from gcs.ports.summarise.options import DEFAULT, Depth, Options
-from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_url_list
+from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
 from gcs.ports.summarise.text import summarise_text
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,17 @@ def _feed(source: Source) -> Document:
     return summarise_feed(source.content, source.content_type, source.depth, source.options)
 
 
+def _mail(source: Source) -> Document:
+    part, content_type, title = message(source.content)
+    read = _html if content_type.startswith("text/html") else _text
+    document = read(msgspec.structs.replace(source, content=part, content_type=content_type))
+    return msgspec.structs.replace(document, title=title or document.title)
+
+
+def _links(source: Source) -> Document:
+    return summarise_uri_list(source.content, source.options)
+
+
 def _text(source: Source) -> Document:
     return summarise_text(source.content, source.content_type, source.depth, source.options)
 
@@ -85,6 +97,8 @@ BUILT_IN = (
     Summariser(Format.URL_LIST, _url_list),
     Summariser(Format.FEED, _feed),
     Summariser(Format.TEXT, _text),
+    Summariser("message/rfc822", _mail),
+    Summariser("text/uri-list", _links),
 )
 
 

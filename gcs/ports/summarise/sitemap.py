@@ -48,3 +48,10 @@ def summarise_url_list(content: bytes, content_type: str, options: Options) -> D
             if len(hrefs) == limit:
                 break
     return Document(hrefs=hrefs, source=True)
+
+
+def summarise_uri_list(content: bytes, options: Options) -> Document:
+    """The Document of a text/uri-list (RFC 2483), as sources list what they hold; the links may be relative."""
+    lines = content.decode("utf-8", "replace").splitlines()
+    hrefs = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    return Document(hrefs=hrefs[: min(options.max_links, MAX_ENTRIES)], source=True)

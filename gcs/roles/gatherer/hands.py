@@ -3,10 +3,11 @@
 Our own engine comes first, because it answers soonest: only what politeness has released and we cannot start now is
 lent; and what needs a browser, which we do not have. To the dispatcher all are one engine.
 
-Invariant: robots.txt, and what a helper has brought back untried, is fetched by ourselves.
+Invariant: robots.txt, sources that are no web servers, and what a helper has brought back untried, we fetch ourselves.
 """
 
 from gcs.core.page import Request
+from gcs.core.sources import is_source
 from gcs.ports.fetch import Fetcher
 from gcs.roles.gatherer.dispatcher import PageVisit
 from gcs.roles.gatherer.lending import Lending
@@ -50,7 +51,7 @@ class Hands:
     def start(self, request: Request) -> None:
         """Begin the request, here or elsewhere."""
         means = None
-        if self._lending and type(request.tag) is PageVisit:
+        if self._lending and type(request.tag) is PageVisit and not is_source(request.url):
             means = self._lending.means_for(request.tag, we_could=self._left > 0)
         if self._lending and means:
             self._lending.start(request, means)

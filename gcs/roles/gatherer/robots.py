@@ -15,6 +15,7 @@ import msgspec
 
 from gcs.core.politeness import Politeness
 from gcs.core.robots import ALLOW_ALL, DENY_ALL, Robots
+from gcs.core.sources import is_source
 from gcs.core.urls import host as host_of
 
 #: origins whose rules stay in memory
@@ -46,7 +47,7 @@ class RobotsDesk:
 
     def rules(self, origin: str, now: float) -> Robots | None:
         """The rules of an origin, or None where its robots.txt has to be asked for first."""
-        if not self._rules.robots:
+        if not self._rules.robots or is_source(origin):
             return ALLOW_ALL
         held = self._memory.get(origin)
         if held is None:
