@@ -50,14 +50,9 @@ class Answers:
         return len(self._results)
 
     @property
-    def in_reading(self) -> int:
-        """Pages whose text is being read elsewhere, or that are held until they are believed."""
-        return self.in_texts + (0 if self.scrutiny is None else len(self.scrutiny))
-
-    @property
     def under_way(self) -> int:
-        """Answers that have no record yet."""
-        return len(self._results) + self.in_reading
+        """Answers that have no record yet: not looked at, being read elsewhere, or held until they are believed."""
+        return len(self._results) + self.in_texts + (0 if self.scrutiny is None else len(self.scrutiny))
 
     def arrive(self, result: Result) -> None:
         """The fetch engine's sink."""

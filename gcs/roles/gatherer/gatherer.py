@@ -303,5 +303,5 @@ class Gatherer:
             room = min(room, self._texts.free - own)
         room = self._fetcher.allot(room)
         if limit := self._settings.crawl.max_pages:
-            room = min(room, limit - self.tally.pages - self._fetcher.in_flight - self._answers.in_reading)
+            room = min(room, limit - self.tally.pages - self._fetcher.in_flight - self._answers.under_way)
         return room

@@ -13,7 +13,7 @@ from gcs.core.page import PageRecord
 from gcs.errors import StoreError
 from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.records.reading import read_records
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, State, answers
 from gcs.settings import load
 
 SMALL = {"pages": 120, "hosts": 9, "exhibits_every": 4, "slow_s": 0.05, "retry_after_s": 0}
@@ -84,6 +84,16 @@ async def test_gatherer_resumes_where_it_stopped(tmp_path: Path) -> None:
         assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
         assert again.final_share.tally.pages == 200
         assert web.log.repeated() == {}, "no page is asked for twice"
+
+
+async def test_gatherer_ends_at_its_limit_of_pages_however_many_answers_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "RESULTS_PER_STEP", 1)
+    async with FakeWeb(FakeWebSpec.plain(hosts=6, pages=60)) as web:
+        gatherer = make(tmp_path, web, crawl__max_pages=20)
+        assert await gatherer.run(list(web.seeds)) is State.LIMIT
+        assert len(pages(tmp_path)) == gatherer.tally.pages == 20
 
 
 async def test_gatherer_replays_the_log_when_its_frontier_is_older(tmp_path: Path) -> None:
