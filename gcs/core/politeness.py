@@ -124,6 +124,13 @@ def started(pace: Pace, rules: Politeness, now: float) -> None:
     pace.next_at = now + delay_of(pace, rules)
 
 
+def asked_for(pace: Pace, rules: Politeness, crawl_delay_s: float) -> None:
+    """The robots.txt asks for another delay than the one that the host was owed until now, since its last request."""
+    before = delay_of(pace, rules)
+    pace.crawl_delay_s = crawl_delay_s
+    pace.next_at += delay_of(pace, rules) - before
+
+
 def answered(pace: Pace, rules: Politeness, now: float, status: int = 0, retry_after_s: float = 0.0) -> None:
     """A request has ended, with an HTTP status or with 0 where there was none."""
     pace.in_flight -= 1

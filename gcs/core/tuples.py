@@ -106,9 +106,8 @@ class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     next_at: float = 0.0
     crawl_delay_s: float = 0.0
     adaptive_s: float = 0.0
-    #: robots.txt as fetched; None where it was not
+    #: what is filed of the robots.txt of its origins; None where nothing is
     robots: bytes | None = None
-    robots_until: float = 0.0
 
 
 class HandOver(Consumed, frozen=True, array_like=True):

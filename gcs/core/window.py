@@ -68,7 +68,7 @@ class Window(Generic[T]):
 
     def __init__(self, rules: Politeness, not_before: float = 0.0) -> None:
         self.rules = rules
-        #: after a restart we do not know when a host was last asked, so each begins with a pause
+        #: when somebody may have asked hosts of which we know nothing: each of them begins with a pause
         self._not_before = not_before
         self.hosts: dict[str, Host[T]] = {}
         self.hungry: dict[str, Host[T]] = {}
@@ -89,6 +89,11 @@ class Window(Generic[T]):
             pace.turn = self._turns.get(name, ALONE)
             host = self.hosts[name] = Host(name, pace)
         return host
+
+    def begin_anew(self, now: float) -> None:
+        """Hosts that we have not heard of until now may have been asked just now, by whom we cannot ask."""
+        self._not_before = now
+        self.forget_idle(now)
 
     def share(self, turns: Mapping[str, Turn], now: float) -> None:
         """From now on these hosts are shared with other gatherers. To be called while nothing waits (`clear`).

@@ -118,13 +118,14 @@ class Dispatcher:
 
     def host_states(self, now: float) -> list[HostState]:
         """What politeness owes the hosts, and their robots.txt, for whoever asks them next."""
+        robots = self._desk.export(self._window.hosts)
         return [
             HostState(
                 host_key(host.name),
                 max(host.pace.next_at, now + politeness.delay_of(host.pace, self._window.rules)),
                 host.pace.crawl_delay_s,
                 host.pace.adaptive_s,
-                self._desk.export(host.name),
+                robots.get(host.name),
             )
             for host in self._window.hosts.values()
         ]
@@ -134,15 +135,16 @@ class Dispatcher:
         known = self._window.hosts.get(host)
         return known.pace.next_at if known else 0.0
 
-    def take_over(self, state: HostState) -> None:
-        """Another gatherer asked this host before us."""
-        host = self._window.host(host_name(state.host))
-        pace = host.pace
-        pace.next_at = max(pace.next_at, state.next_at)
-        pace.crawl_delay_s = max(pace.crawl_delay_s, state.crawl_delay_s)
-        pace.adaptive_s = max(pace.adaptive_s, state.adaptive_s)
-        if state.robots:
-            self._desk.take_over(state.robots)
+    def take_over(self, states: Iterable[HostState], now: float) -> None:
+        """Another gatherer asked the hosts of a range before us: these, and others too if it is a ghost that speaks."""
+        self._window.begin_anew(now)
+        for state in states:
+            pace = self._window.host(host_name(state.host)).pace
+            pace.next_at = max(pace.next_at, state.next_at)
+            pace.crawl_delay_s = max(pace.crawl_delay_s, state.crawl_delay_s)
+            pace.adaptive_s = max(pace.adaptive_s, state.adaptive_s)
+            if state.robots:
+                self._desk.take_over(state.robots)
 
     def rest(self, urls: Iterable[str], until: float) -> None:
         """Somebody may be at the hosts of these URLs until then."""
@@ -184,7 +186,7 @@ class Dispatcher:
                 self._request(host, Request(url, tag=RobotsVisit(host, origin, hops), once=True), now)
             elif robots.allows(entry.url):
                 if host.pace.crawl_delay_s != (robots.crawl_delay_s or 0.0):  # it was released by another delay
-                    host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
+                    politeness.asked_for(host.pace, self._window.rules, robots.crawl_delay_s or 0.0)
                     self._window.give_back(host, entry)
                     continue
                 tag = PageVisit(host, entry)

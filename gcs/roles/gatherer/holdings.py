@@ -102,7 +102,7 @@ class Holdings:
         self.census.adopt(plan)
         return self.router.route(ours)
 
-    def accept(self, item: Any, plan: Plan) -> list[Entry]:
+    def accept(self, item: Any, plan: Plan, now: float) -> list[Entry]:
         """What a tuple brings for our frontier; the rest of it is sent on."""
         ledger, worth = self._frontier.ledger, self._frontier.order.seed
         if isinstance(item, Seeds):
@@ -122,8 +122,8 @@ class Holdings:
         self.census.received([key for key, _ in item.seen])
         self._mail.send(got.onward)
         dispatcher = self._home.dispatcher
-        for host in item.hosts:
-            dispatcher.take_over(host)
+        if item.last:
+            dispatcher.take_over(item.hosts, now)
         if got.dealt_with:
             dispatcher.put_back()
             flying = {short(sort_key(url)) for url in dispatcher.open}
@@ -132,11 +132,11 @@ class Holdings:
                     self._frontier.moving.give_up(key, mark)
         return got.entries
 
-    def accept_back(self, item: Any, plan: Plan) -> list[Entry]:
+    def accept_back(self, item: Any, plan: Plan, now: float) -> list[Entry]:
         """A block or part of ours that did not reach its destination: to whom it belongs now."""
         if isinstance(item, UrlBlock):
             return self.router.route(self.router.redirect(item.links))
-        return self.accept(item, plan)
+        return self.accept(item, plan, now)
 
     def step(self, plan: Plan, now: float) -> list[Entry]:
         """Some of what takes many turns: take up, hand over, release what was held, count, look back."""
@@ -147,7 +147,7 @@ class Holdings:
         links, marks = self._look_back.step(plan.gatherers)
         if marks:
             seen = [(key, mark.value.decode()) for key, mark in marks]
-            new += self.accept(HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [], seen), plan)
+            new += self.accept(HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [], seen), plan, now)
         new += self.router.route(links)
         if self.census.step() or released or not self._look_back.is_done:
             self._home.wake()

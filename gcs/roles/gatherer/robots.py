@@ -9,7 +9,7 @@ Invariant: `rules` never returns rules that are older than `robots_cache_s`.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -79,13 +79,17 @@ class RobotsDesk:
         """What kept the rules of a closed origin from us."""
         return self._why[origin]
 
-    def export(self, host: str) -> bytes | None:
-        """What is filed for the origins of a host, for its next owner."""
-        filed = {}
-        for origin in (f"http://{host}", f"https://{host}", *(o for o in self._memory if host_of(f"{o}/") == host)):
-            if (packed := self._read(f"robots {origin}")) is not None:
-                filed[origin] = packed
-        return msgspec.msgpack.encode(filed) if filed else None
+    def export(self, hosts: Iterable[str]) -> dict[str, bytes]:
+        """What is filed for the origins of these hosts, for their next owner."""
+        origins = {host: {f"http://{host}", f"https://{host}"} for host in hosts}
+        for origin in self._memory:
+            if (host := host_of(f"{origin}/")) in origins:
+                origins[host].add(origin)
+        filed = {
+            host: {origin: packed for origin in sorted(its) if (packed := self._read(f"robots {origin}")) is not None}
+            for host, its in origins.items()
+        }
+        return {host: msgspec.msgpack.encode(its) for host, its in filed.items() if its}
 
     def take_over(self, exported: bytes) -> None:
         """File what the last owner had filed, unless we know."""

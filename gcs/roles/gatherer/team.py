@@ -197,9 +197,9 @@ class Team:
             self._share_hosts(plan, now)
         self.observer.take_seeds(self.me in plan.gatherers and not self.leaving and self._has_begun)
         for item in self._mail.returned():
-            new += self._holdings.accept_back(item, plan)
+            new += self._holdings.accept_back(item, plan, now)
         for item in self._mail.arrivals(plan.epoch):
-            new += self._holdings.accept(item, plan)
+            new += self._holdings.accept(item, plan, now)
         return new + self._holdings.step(plan, now)
 
     def route(self, entries: list[Entry]) -> list[Entry]:

@@ -15,7 +15,7 @@ from gcs.core.sortkey import LAST_KEY, sort_key
 from gcs.core.succession import recovered
 from gcs.core.tally import Tally, Traffic
 from gcs.core.team import TeamSettings
-from gcs.core.tuples import HandOver
+from gcs.core.tuples import HandOver, Queued
 from gcs.core.window import Window
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
@@ -46,11 +46,11 @@ class Engine:
 class Gatherer:
     """As far as holdings go."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, rules: Politeness = RULES) -> None:
         self.frontier = Frontier(directory, FrontierSettings(fsync=False))
         self.engine: Any = Engine()
-        desk = RobotsDesk(RULES, "gcs", self.frontier.note, self.frontier.set_note)
-        window: Window[Entry] = Window(RULES)
+        desk = RobotsDesk(rules, "gcs", self.frontier.note, self.frontier.set_note)
+        window: Window[Entry] = Window(rules)
         self.dispatcher = Dispatcher(self.frontier, FrontierSettings(), window, desk, self.engine, Tally())
         space = MemorySpace(MemoryBoard(), "a")
         observer = Observer(space, "a", "run", TeamSettings(), time.monotonic, lambda: None)
@@ -139,6 +139,20 @@ def test_what_was_posted_to_an_owner_that_is_lost_is_posted_to_the_next_one(gath
             gatherer.holdings.router.route(links)
         ((to, block),) = gatherer.holdings.router.close_blocks()
         assert (to, [link.url for link in block.links]) == (owner, [link.url for link in links])
+
+
+def test_host_that_a_ghost_hands_over_begins_with_a_pause(tmp_path: Path) -> None:
+    """Its gatherer may have asked it just before it died, and took with it when that was."""
+    gatherer = Gatherer(tmp_path, Politeness(delay_s=30.0, robots=False))
+    gatherer.adopt(Plan(1, ("b",), (b"",), (0,)))
+    gatherer.adopt(plan := Plan(2, ("a",), (b"",), (0,)))
+    gatherer.holdings.accept(HandOver(2, b"", LAST_KEY, True, [Queued(PAGES[0])]), plan, now=100.0)
+    gatherer.frontier.insert(entries := gatherer.holdings.step(plan, 100.0))
+    gatherer.dispatcher.queued(entries)
+    for now, started in ((100.0, 0), (129.0, 0), (130.0, 1)):
+        gatherer.turn(now, room=1)
+        assert len(gatherer.engine.started) == started
+    gatherer.frontier.close()
 
 
 def test_range_is_not_closed_while_a_page_of_it_is_in_flight(gatherer: Gatherer) -> None:

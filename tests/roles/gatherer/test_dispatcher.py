@@ -1,0 +1,39 @@
+"""The dispatcher: when a request starts, between a real frontier and a clock that the test sets."""
+
+from pathlib import Path
+from typing import Any
+
+from gcs.core.page import Request
+from gcs.core.politeness import Politeness
+from gcs.core.tally import Tally
+from gcs.core.window import Window
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.roles.gatherer.dispatcher import Dispatcher
+from gcs.roles.gatherer.robots import RobotsDesk
+
+PAGE = "http://example.com/page"
+
+
+class Engine:
+    def __init__(self) -> None:
+        self.started: list[str] = []
+
+    def start(self, request: Request) -> None:
+        self.started.append(request.url)
+
+
+def test_after_a_restart_a_host_is_owed_its_crawl_delay(tmp_path: Path) -> None:
+    """It may have been asked just before; its robots.txt is on our disk."""
+    rules, engine = Politeness(delay_s=1.0), Engine()
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    desk = RobotsDesk(rules, "gcs", frontier.note, frontier.set_note)
+    desk.answered("http://example.com", 200, b"User-agent: *\nCrawl-delay: 10", 90.0)
+    window: Window[Entry] = Window(rules, not_before=100.0)
+    fetcher: Any = engine
+    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Tally())
+    dispatcher.queued(frontier.insert([Entry(PAGE)]))
+    for now, started in ((100.0, []), (101.0, []), (109.9, []), (110.0, [PAGE])):
+        dispatcher.fill(now, 1)
+        dispatcher.dispatch(now, 1)
+        assert engine.started == started
+    frontier.close()
