@@ -23,6 +23,7 @@ from gcs.ports.summarise.mail import message
 from gcs.ports.summarise.maintext import summarise_fast, summarise_full
 from gcs.ports.summarise.nesting import bounded
 from gcs.ports.summarise.options import DEFAULT, Depth, Options
+from gcs.ports.summarise.pdf import summarise_pdf
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
 from gcs.ports.summarise.text import summarise_text
 
@@ -87,6 +88,10 @@ def _links(source: Source) -> Document:
     return summarise_uri_list(source.content, source.options)
 
 
+def _pdf(source: Source) -> Document:
+    return summarise_pdf(source.content, source.depth, source.options)
+
+
 def _text(source: Source) -> Document:
     return summarise_text(source.content, source.content_type, source.depth, source.options)
 
@@ -97,6 +102,7 @@ BUILT_IN = (
     Summariser(Format.URL_LIST, _url_list),
     Summariser(Format.FEED, _feed),
     Summariser(Format.TEXT, _text),
+    Summariser(Format.PDF, _pdf),
     Summariser("message/rfc822", _mail),
     Summariser("text/uri-list", _links),
 )
