@@ -93,6 +93,7 @@ def crawl(
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = with_sources(ask_contact(settings, seeds), seeds, output, delay_is_told)
+    begins = begins or (sessions.was_barren(output) and settings.team.coordination != "seed-server")
     session = max(sessions.current(output), 1) + begins
 
     def make() -> Gatherer:

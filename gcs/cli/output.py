@@ -43,8 +43,8 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
     if outcome.interrupted:
         click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
         return 130
-    if report.state == "done" and not report.pages and not report.revisits:
-        click.echo(f"gcs: {why_nothing(report)}; to try again: gcs crawl --next -o {directory}", err=True)
+    if report.is_barren:
+        click.echo(f"gcs: {why_nothing(report)}; to try again: gcs crawl -o {directory}", err=True)
         return 1
     return EXIT_CODES[report.state]
 

@@ -47,7 +47,8 @@ def with_sources(settings: Settings, seeds: list[str], output: Path, delay_is_to
 
 def _source(text: str) -> str:
     """The URL of a source, where the seed is one: by its scheme, or a path that cannot be a host."""
-    if text.startswith(_PATHS) or text in (".", ".."):
+    is_path = text.startswith(_PATHS) and not text.startswith("//")  # which leaves out a scheme, not a host
+    if is_path or text in (".", ".."):
         text = Path(text).expanduser().absolute().as_uri()
     if text[:3].lower() == "db:" and not text.startswith("db://localhost/"):
         text = f"db://localhost{quote(str(Path(text[3:].removeprefix('//')).expanduser().absolute()))}"

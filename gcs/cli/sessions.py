@@ -32,6 +32,12 @@ def begin(directory: Path, number: int) -> None:
     write_whole(directory / "state" / "session", f"{number}\n".encode(), _ADVICE)
 
 
+def was_barren(directory: Path) -> bool:
+    """Whether the last session ended without a page: to run it again means to ask again."""
+    last = reports(directory).get(current(directory))
+    return last is not None and last.is_barren
+
+
 def plan_file(directory: Path, number: int) -> Path:
     """Where the plan of a session is, if there is one."""
     return directory / "sessions" / f"{number:04d}.plan"

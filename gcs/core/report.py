@@ -71,6 +71,11 @@ class Report(msgspec.Struct, frozen=True):
     #: messages in which URLs were exchanged
     exchanged_blocks: int = 0
 
+    @property
+    def is_barren(self) -> bool:
+        """Whether the crawl ended without a single page, new or known."""
+        return self.state == "done" and not self.pages and not self.revisits
+
 
 class Share(msgspec.Struct, frozen=True):
     """What one gatherer contributes to the report."""

@@ -224,10 +224,12 @@ def test_crawl_names_the_flag_for_private_addresses(gcs: Run, tmp_path: Path, ho
     assert done.err == (
         "gcs: not one page was fetched: 1 forbidden-address; "
         "private, loopback and link-local addresses are crawled only with --allow-private; "
-        "to try again: gcs crawl --next -o out\n"
+        "to try again: gcs crawl -o out\n"
     )
     assert hostile.log.requests == 0
     assert not stored(tmp_path / "out")
+    again = gcs("crawl", "-o", "out", "--allow-private", "--max-pages", "1", "--json")
+    assert (again.code, json.loads(again.out)["pages"]) == (3, 1), "what came to nothing is tried again"
 
 
 @pytest.mark.parametrize(
