@@ -115,10 +115,10 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
 
 async def open_desk(loan: Loan) -> Desk:
     """A desk at the gateway, or at the whiteboard of the crawl, under a name of our own."""
-    means = Means.BROWSER if loan.browser else Means.PLAIN
-    if loan.gateway:
-        return await open_gateway(loan.gateway, loan.token, means)
-    name = f"{socket.gethostname()}-{os.getpid()}-{random.SystemRandom().getrandbits(24):06x}"
+    means, own = Means.BROWSER if loan.browser else Means.PLAIN, f"{random.SystemRandom().getrandbits(24):06x}"
+    if loan.gateway:  # whose machine it is, is nobody's business there
+        return await open_gateway(loan.gateway, loan.token, means, own)
+    name = f"{socket.gethostname()}-{os.getpid()}-{own}"
     space = await open_space(loan.space, crawl=loan.crawl, name=name, settings=SpaceSettings(max_deliveries=NEVER))
     try:
         charter = await space.read(template(Charter), timeout_s=CHARTER_S)

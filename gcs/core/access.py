@@ -78,8 +78,17 @@ def holder(token: str, entries: Iterable[Access], now: float) -> Access | None:
 
 def helper_name(kept: Access) -> str:
     """By which the crawl knows the helper that holds this token: LABEL@ID, in letters that can stand in a key."""
-    label = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in kept.label.lower())
-    return f"{label[:40].strip('-') or 'helper'}@{kept.id}"
+    return f"{_plain(kept.label) or 'helper'}@{kept.id}"
+
+
+def machine_name(kept: Access, machine: str) -> str:
+    """By which one of several machines that share this token is known: LABEL.MACHINE@ID."""
+    label, _, number = helper_name(kept).rpartition("@")
+    return f"{label}.{_plain(machine)}@{number}" if _plain(machine) else helper_name(kept)
+
+
+def _plain(text: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text.lower())[:40].strip("-")
 
 
 def token_id(helper: str) -> str:

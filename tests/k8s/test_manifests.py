@@ -164,6 +164,13 @@ def test_helpers_reach_only_the_gateway_and_the_web() -> None:
     assert not any(_selects(peer["podSelector"], helper) for peer in redis["spec"]["ingress"][0]["from"])
 
 
+@every_target
+def test_there_is_one_gateway(target: str) -> None:
+    """A station knows only the leases that it gave: a second one would refuse what helpers took from the first."""
+    spec = named(target, "Deployment", "station")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
 def test_overlays_differ_as_they_say() -> None:
     assert named("overlays/dev", "StatefulSet", "gatherer")["spec"]["replicas"] == 1
     assert named("overlays/prod", "StatefulSet", "gatherer")["spec"]["replicas"] == 8

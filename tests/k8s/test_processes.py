@@ -75,6 +75,11 @@ def has_stored(node: Node, pod: str) -> bool:
     return (node.disk(pod) / "state" / pod).exists() and any(record.is_page for record in read_records(node.disk(pod)))
 
 
+def helpers(node: Node, token: str) -> list[dict]:
+    """The helpers at work, as the station sees them."""
+    return json.loads(node.fetch("http://127.0.0.1:8642/api/status", token))["helpers"]
+
+
 def check(node: Node, web: Web, pods: list[str]) -> dict:
     """The job's report says done, and the disks hold every page once."""
     assert node.wait("crawl", 180) == 0, node.messages("crawl")
@@ -95,13 +100,17 @@ def test_manifests_run_a_crawl_to_its_end(node: Node) -> None:
     node.start("Deployment", "station", "station-a")
     wait_until(lambda: node.probe("Deployment", "station", "station-a", "readinessProbe"))
     crawl(node, web)
-    node.start("Deployment", "helper", "helper-a", {}, "--allow-private")
+    for pod in ("helper-a", "helper-b"):
+        node.start("Deployment", "helper", pod, {}, "--allow-private")
+    tokens = node.secrets["gcs-tokens"]
+    wait_until(lambda: len([each for each in helpers(node, tokens["view"]) if each["pages"]]) == 2)
+    assert node.terminate("helper-b", 20) == 0, node.messages("helper-b")  # the end of one is not the end of the other
     report = check(node, web, pods)
-    assert report["helpers"] == 1
+    assert report["helpers"] == 1, "they share a token"
     assert node.wait("helper-a", 90) == 0, node.messages("helper-a")
+    assert "lease" not in node.messages("station-a"), "no errand was refused"
     assert all(node.runs(pod) for pod in [*pods, "station-a", "redis-0"]), "they wait for the next crawl"
     assert node.probe("StatefulSet", "gatherer", "gatherer-0", "livenessProbe")
-    tokens = node.secrets["gcs-tokens"]
     assert b"gcs_pages" in node.fetch("http://127.0.0.1:8642/metrics", tokens["view"])
     for pod in ("station-a", *pods):
         assert node.terminate(pod, 60) == 0, node.messages(pod)

@@ -18,7 +18,7 @@ from gcs import __version__
 from gcs.core.claims import FIELDS, LINE, LINKS, NAME, REASON, TEXT, URL, VALUE, Claim
 from gcs.core.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError, UsageError
-from gcs.ports.desk.messages import Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome
+from gcs.ports.desk.messages import MACHINE, Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome
 from gcs.ports.fetch import one_line
 
 #: seconds for which a gateway that is away is waited for, and between two tries
@@ -96,10 +96,11 @@ class GatewayDesk:
 class Line:
     """The HTTP side."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, machine: str = "") -> None:
         self._url = url.rstrip("/")
+        named = {MACHINE: machine} if machine else {}
         self._session = aiohttp.ClientSession(
-            headers={"Authorization": f"Bearer {token}", "User-Agent": f"gcs/{__version__}"},
+            headers={"Authorization": f"Bearer {token}", "User-Agent": f"gcs/{__version__}", **named},
             timeout=aiohttp.ClientTimeout(total=None),
         )
 
@@ -139,11 +140,11 @@ class Line:
                 return answer.status, await answer.read()
 
 
-async def open_gateway(url: str, token: str, means: Means) -> GatewayDesk:
-    """A desk at the gateway of this station."""
+async def open_gateway(url: str, token: str, means: Means, machine: str = "") -> GatewayDesk:
+    """A desk at the gateway of this station; `machine` tells us from others that share our token."""
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--gateway {url}: give the address of a station, such as https://crawl.example.org")
-    line = Line(url, token)
+    line = Line(url, token, machine)
     try:
         welcome = await line.ask("hello", Greeting(means, f"gcs/{__version__}"), Welcome)
     except BaseException:

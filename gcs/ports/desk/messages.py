@@ -10,6 +10,9 @@ from gcs.core.claims import Errand
 from gcs.core.tuples import Means
 from gcs.ports.desk import Terms
 
+#: the header in which a helper says which machine it is, of those that share its token
+MACHINE = "X-GCS-Machine"
+
 
 class Greeting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """hello: what the helper can do."""

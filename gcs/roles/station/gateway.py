@@ -10,17 +10,19 @@ canonical here (`core.claims`). Whether a claim is true is for its gatherer to f
 
 Invariant: whatever a helper sends, the whiteboard gets a summary only of an errand on that helper's lease, once. A
 helper that sends what no honest one does is struck, and after some strikes cut off: its token opens nothing any more,
-and what it holds goes to others. Every refusal is logged with its name.
+and what it holds goes to others. Every refusal is logged with its name. Machines that share a token (they name
+themselves in a header) come and go each for itself; trust, strikes and credit are the token's.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 
 import msgspec
 from aiohttp import web
 
-from gcs.core.access import Role, helper_name, token_id
+from gcs.core.access import Role, helper_name, machine_name, token_id
 from gcs.core.claims import Claim, Errand, summary_of
 from gcs.core.helpers import pool
 from gcs.core.template import template
@@ -30,10 +32,10 @@ from gcs.core.urls import Joiner
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.desk import Terms
-from gcs.ports.desk.messages import Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome, public_terms
+from gcs.ports.desk.messages import MACHINE, Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome, public_terms
 from gcs.ports.space.port import Space
 from gcs.roles.station.doorman import KEY, needs
-from gcs.roles.station.leases import Helper, Lease
+from gcs.roles.station.leases import MOST, Credit, Helper, Lease
 from gcs.roles.station.problems import problem
 from gcs.settings import Settings, terms
 
@@ -47,6 +49,10 @@ BEAT_TTL_S = 5.0
 SMALL_BYTES, PUT_BYTES = 64 << 10, 8 << 20
 #: seconds without a word after which a helper is taken to be gone, and between two looks at who is left at the end
 SILENT_S, FAREWELL_S = 3.0, 0.1
+#: seconds without a word after which a helper that holds nothing is forgotten
+GONE_S = 60.0
+#: leases after our start in which a helper may speak of errands that we do not know: the station before us lent them
+OF_OLD = 4.0
 
 events = Events("gateway")
 
@@ -67,7 +73,9 @@ class Gateway:
 
     def __init__(self, space: Space, clock: Callable[[], float] = time.monotonic) -> None:
         self._space, self._clock = space, clock
-        self._helpers: dict[str, Helper] = {}
+        self._opened_at = clock()
+        self._helpers: dict[str, Helper] = {}  # by machine
+        self._credits: dict[str, Credit] = {}  # by token
         self._cut_off: dict[str, str] = {}  # helper → why; read from the board
         self._charter: Charter | None = None
         self._terms, self._trust, self._joiner = Terms(), TrustSettings(), Joiner()
@@ -96,20 +104,24 @@ class Gateway:
 
     async def tend(self) -> None:
         """Give back what lapsed; see who was cut off, and what the crawl is."""
-        for helper in self._helpers.values():
+        for helper in list(self._helpers.values()):  # others come and go while we wait
             if ended := helper.lapse(self._clock()):
-                events.info("lapsed", helper=helper.name, errands=len(ended), quota=int(helper.quota))
+                events.info("lapsed", helper=helper.name, errands=len(ended), quota=int(helper.credit.quota))
                 await self._space.release([lease.taken for lease in ended])
+        for gone in [
+            name for name, helper in self._helpers.items() if not helper.held and self._silent_s(helper) > GONE_S
+        ]:
+            del self._helpers[gone]
         for note in await self._space.scan(template(CutOff)):
             if note.helper not in self._cut_off:
                 self._cut_off[note.helper] = note.reason
-                await self._let_go(note.helper)
+                await self._let_go_all(note.helper)
         await self._read_charter()
 
     async def farewell(self) -> None:
         """Stay, if the crawl is over, until the helpers have heard so and said goodbye; not for one that is silent."""
         while await self._is_over():
-            if all(self._clock() - helper.heard_at > SILENT_S for helper in self._helpers.values()):
+            if all(self._silent_s(helper) > SILENT_S for helper in self._helpers.values()):
                 return
             await asyncio.sleep(FAREWELL_S)
 
@@ -120,10 +132,11 @@ class Gateway:
 
         @needs(Role.HELPER)
         async def handler(request: web.Request) -> web.Response:
-            helper = self._helper(request[KEY])
+            helper = self._helper(request[KEY], request.headers.get(MACHINE, ""))
+            if helper is None:
+                return problem(429, f"a token is for {MOST} machines: make another one", {"Retry-After": "60"})
             try:
-                if helper.name in self._cut_off:
-                    raise RefusedError(403, f"cut off: {self._cut_off[helper.name]}")
+                self._check(helper)
                 answer = await handle(helper, await self._read(request, verb))
             except msgspec.DecodeError as error:
                 return await self._refuse(helper, verb, RefusedError(422, str(error), strike=True))
@@ -149,33 +162,49 @@ class Gateway:
     async def _refuse(self, helper: Helper, verb: str, refusal: RefusedError) -> web.Response:
         events.warning("refused", helper=helper.name, verb=verb, status=refusal.status, reason=str(refusal))
         if refusal.strike:
-            helper.strikes += 1
-            if helper.strikes >= self._trust.strikes and helper.name not in self._cut_off:
-                await self.cut_off(helper.name, f"{helper.strikes} requests that no honest helper makes: {refusal}")
+            credit = helper.credit
+            credit.strikes += 1
+            if credit.strikes >= self._trust.strikes and credit.holder not in self._cut_off:
+                await self.cut_off(credit.holder, f"{credit.strikes} requests that no honest helper makes: {refusal}")
         return problem(refusal.status, str(refusal))
 
-    async def cut_off(self, name: str, reason: str) -> None:
-        """Take nothing from this helper any more."""
-        events.error("cut_off", helper=name, reason=reason)
-        self._cut_off[name] = reason
-        await self._space.out(CutOff(name, reason, self._space.name, time.time()))
-        await self._space.remove(template(Access, id=token_id(name)))
-        await self._let_go(name)
+    async def cut_off(self, holder: str, reason: str) -> None:
+        """Take nothing from whoever holds this token any more."""
+        events.error("cut_off", helper=holder, reason=reason)
+        self._cut_off[holder] = reason
+        await self._space.out(CutOff(holder, reason, self._space.name, time.time()))
+        await self._space.remove(template(Access, id=token_id(holder)))
+        await self._let_go_all(holder)
+
+    def _check(self, helper: Helper) -> None:
+        if reason := self._cut_off.get(helper.credit.holder):
+            raise RefusedError(403, f"cut off: {reason}")
+
+    async def _let_go_all(self, holder: str) -> None:
+        for name in [name for name, helper in self._helpers.items() if helper.credit.holder == holder]:
+            await self._let_go(name)
 
     async def _let_go(self, name: str) -> None:
         helper = self._helpers.pop(name, None)
         if helper:
-            await self._space.release([lease.taken for lease in helper.held.values()])
-            helper.held.clear()
+            leases = [lease for errand in list(helper.held) if (lease := helper.let_go(errand))]
+            await self._space.release([lease.taken for lease in leases])
             await self._space.take(template(HelperBeat, helper=name))
 
-    def _helper(self, key: Access) -> Helper:
-        name = helper_name(key)
+    def _helper(self, key: Access, machine: str) -> Helper | None:
+        """Who speaks; None if there are too many of them."""
+        holder, name = helper_name(key), machine_name(key, machine)
         found = self._helpers.get(name)
         if found is None:
-            found = self._helpers[name] = Helper(name, key.place, key.trusted, time.time())
+            credit = self._credits.setdefault(holder, Credit(holder))
+            if sum(helper.credit is credit for helper in self._helpers.values()) >= MOST:
+                return None
+            found = self._helpers[name] = Helper(name, credit, key.place, key.trusted, time.time())
         found.heard_at = self._clock()
         return found
+
+    def _silent_s(self, helper: Helper) -> float:
+        return self._clock() - helper.heard_at
 
     # -- verbs -----------------------------------------------------------------------------------------
 
@@ -192,23 +221,25 @@ class Gateway:
 
     async def _take(self, helper: Helper, body: bytes) -> Answer:
         wanted = msgspec.json.decode(body, type=Wanted)
-        room, lease_s = helper.room(wanted.limit), self._terms.lease_s
+        credit, lease_s = helper.credit, self._terms.lease_s
+        room = credit.room(wanted.limit)
         timeout_s = min(wanted.timeout_s, WAIT_S, WAIT * lease_s)
         if not room:
             await asyncio.sleep(min(timeout_s, TEND_S))
             return Errands([])
         began = self._clock()
-        helper.asked += room
+        credit.used += room
         try:
             taken = await self._space.take_many(
                 [template(UrlTS)], at=pool(helper.place, helper.means), limit=room, timeout_s=timeout_s, lease_s=lease_s
             )
         finally:
-            helper.asked -= room
-        if helper.name in self._cut_off:
+            credit.used -= room
+        if self._helpers.get(helper.name) is not helper:  # it said goodbye meanwhile, or was cut off
             await self._space.release(taken)
-            raise RefusedError(403, f"cut off: {self._cut_off[helper.name]}")
-        helper.held |= {each.item.id: Lease(each, began + lease_s) for each in taken}
+            self._check(helper)
+            return Errands([])
+        helper.lease({each.item.id: Lease(each, began + lease_s) for each in taken})
         return Errands([Errand.of(each.item) for each in taken])
 
     async def _put(self, helper: Helper, body: bytes) -> Answer:
@@ -216,7 +247,7 @@ class Gateway:
         lease = self._lease(helper, claim.id)
         try:
             summary = summary_of(
-                *(claim, lease.taken.item, helper.name),
+                *(claim, lease.taken.item, helper.credit.holder),
                 trusted=helper.trusted,
                 joiner=self._joiner,
                 text=self._terms.summary.depth != "links",
@@ -224,10 +255,10 @@ class Gateway:
             )
         except ValueError as error:
             raise RefusedError(422, str(error), strike=True) from None
-        del helper.held[claim.id]  # before anything waits: it is put once
+        helper.let_go(claim.id)  # before anything waits: it is put once
         receipt = await self._space.out(summary, to=summary.gatherer)
         if receipt.full:
-            helper.held[claim.id] = lease
+            helper.lease({claim.id: lease})
             return problem(503, "the gatherer has its hands full: put it again in a moment", {"Retry-After": "1"})
         await self._space.ack([lease.taken])
         if summary.status:
@@ -246,18 +277,21 @@ class Gateway:
             if errand in still:
                 lease.until = began + self._terms.lease_s
             else:
-                helper.held.pop(errand, None)
+                helper.let_go(errand)
         return Ids(sorted(still))
 
     async def _return(self, helper: Helper, body: bytes) -> Answer:
         asked = msgspec.json.decode(body, type=Ids)
-        leases = [helper.held.pop(errand) for errand in asked.ids if errand in helper.held]
+        leases = [lease for errand in asked.ids if (lease := helper.let_go(errand))]
         await self._space.release([lease.taken for lease in leases])
         return Ids([lease.taken.item.id for lease in leases])
 
     async def _beat(self, helper: Helper, body: bytes) -> Answer:
         beat = msgspec.json.decode(body, type=Beat)
-        able = min(beat.connections, int(helper.quota))
+        helper.connections = beat.connections
+        fellows = [each for each in self._helpers.values() if each.credit is helper.credit]
+        wished = sum(each.connections for each in fellows if self._silent_s(each) < BEAT_TTL_S)
+        able = min(beat.connections, math.ceil(int(helper.credit.quota) * beat.connections / max(wished, 1)))
         figures = (helper.pages, helper.bytes, beat.pages_per_s, helper.since)
         await self._space.out(HelperBeat(helper.name, helper.place, helper.means, able, *figures), ttl_s=BEAT_TTL_S)
         return Standing(list(helper.held), await self._is_over())
@@ -274,9 +308,10 @@ class Gateway:
         lease = helper.held.get(errand)
         if lease and self._clock() < lease.until:
             return lease
-        if lease or errand in helper.past:
+        if lease or errand in helper.credit.past:
             raise RefusedError(409, "this errand is yours no longer: it was put before, or its lease has ended")
-        raise RefusedError(409, "this errand is not on your lease", strike=True)
+        is_new_here = self._clock() < self._opened_at + OF_OLD * self._terms.lease_s
+        raise RefusedError(409, "this errand is not on your lease", strike=not is_new_here)
 
     async def _is_over(self) -> bool:
         control = await self._space.read(template(Control))

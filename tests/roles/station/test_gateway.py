@@ -20,10 +20,11 @@ from gcs.core.template import template
 from gcs.core.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError
 from gcs.ports.desk.gateway import GatewayDesk, GatewayError, open_gateway
+from gcs.ports.desk.messages import MACHINE
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.station.doorman import Doorman
-from gcs.roles.station.gateway import SILENT_S, Gateway
-from gcs.roles.station.leases import FEW
+from gcs.roles.station.gateway import GONE_S, SILENT_S, Gateway
+from gcs.roles.station.leases import FEW, MOST
 from gcs.roles.station.problems import explain
 from gcs.settings import Settings, load
 
@@ -60,6 +61,7 @@ class Room:
         self.client: TestClient[Any, Any] = TestClient(TestServer(self.app))
         await self.client.start_server()
         self.url = str(self.client.make_url(""))
+        self.now += 1000.0  # it has been open for some time
 
     async def look(self) -> None:
         """What station and gateway do every second."""
@@ -200,7 +202,7 @@ async def test_claim_counts_once(room: Room) -> None:
     claim = {"id": lent["id"], "url": lent["url"], "status": 200}
     assert [(await room.post("put", token, claim))[0] for token in (ANNA, ANNA, BERT)] == [200, 409, 409]
     assert len(await room.brought()) == 1
-    assert [room.gateway._helpers[name].strikes for name in NAMES[:2]] == [0, 1]
+    assert [room.gateway._credits[name].strikes for name in NAMES[:2]] == [0, 1]
 
 
 async def test_helper_that_does_what_no_honest_one_does_is_cut_off(room: Room, caplog: Any) -> None:
@@ -246,7 +248,7 @@ async def test_lease_that_ended_is_late_and_goes_to_another(room: Room) -> None:
     assert (await room.take(BERT))[0]["id"] == lent["id"]
     assert (await room.post("put", ANNA, claim))[0] == 409
     assert not await room.brought()
-    assert room.gateway._helpers[NAMES[0]].strikes == 0
+    assert room.gateway._credits[NAMES[0]].strikes == 0
 
 
 async def test_helper_that_brings_nothing_holds_less_and_less(room: Room) -> None:
@@ -263,6 +265,72 @@ async def test_helper_that_brings_nothing_holds_less_and_less(room: Room) -> Non
     await room.post("beat", BERT, {"connections": 10_000})
     (beat,) = await room.space.scan(template(HelperBeat))
     assert (beat.helper, beat.place, beat.connections, beat.pages) == (NAMES[1], "lab", 2 * FEW, FEW)
+
+
+async def test_machines_that_share_a_token_come_and_go_each_for_itself(room: Room) -> None:
+    """As the pods of a Deployment do: the end of one takes nothing from another, and each adds what it can do."""
+    await room.lend("/1", "/2", "/3")
+    first, second = [await open_gateway(room.url, ANNA, Means.PLAIN, machine) for machine in ("pod-1", "pod-2")]
+    assert first.helper != second.helper
+    for desk in (first, second):
+        await desk.beat(HelperBeat("whoever", connections=2))
+    assert sorted(beat.connections for beat in await room.space.scan(template(HelperBeat))) == [2, 2]
+    (kept,), (other,) = await first.take(1, 0.0), await second.take(1, 0.0)
+    assert await first.extend([other]) == []
+    await second.close()
+    assert len(await room.space.scan(template(HelperBeat))) == 1
+    assert (await room.post("put", ANNA, {"id": kept.id, "url": kept.url, "status": 200}, **{MACHINE: "pod-1"}))[
+        0
+    ] == 200
+    (summary,) = await room.brought()
+    assert summary.helper == NAMES[0], "who is trusted is the token"
+    assert {each.url for each in await first.take(4, 0.0)} == {other.url, "http://a.test/3"}
+    assert room.gateway._credits[NAMES[0]].strikes == 0
+    await first.close()
+
+
+async def test_machines_that_share_a_token_share_what_it_may_hold(room: Room) -> None:
+    """Whoever makes up machines gains nothing by it: neither errands nor strikes."""
+    await room.lend(*(f"/{number}" for number in range(40)))
+    for number in range(20):
+        await room.post("take", ANNA, {"limit": 64}, **{MACHINE: f"m{number}"})
+        await room.post("beat", ANNA, {"connections": 100}, **{MACHINE: f"m{number}"})
+    assert sum(len(helper.held) for helper in room.gateway._helpers.values()) == FEW
+    for number in range(Settings().trust.strikes):
+        await room.post("put", ANNA, {"id": "g1/run/999", "url": "http://x.test/"}, **{MACHINE: f"m{number}"})
+    assert (await room.post("take", ANNA, {}, **{MACHINE: "yet-another"}))[0] == 403
+    assert len(await room.take(BERT, 64)) == FEW
+    assert room.gateway._credits[NAMES[0]].used == 0
+
+
+async def test_number_of_machines_with_one_token_is_bounded(room: Room) -> None:
+    statuses = [(await room.post("beat", ANNA, {}, **{MACHINE: f"m{number}"}))[0] for number in range(MOST + 3)]
+    assert statuses == [200] * MOST + [429] * 3
+    room.now += GONE_S + 1
+    await room.gateway.tend()
+    assert (await room.post("beat", ANNA, {}, **{MACHINE: "another"}))[0] == 200
+
+
+async def test_errands_of_the_station_before_are_late_and_not_held_against_their_helper(room: Room) -> None:
+    """A station was started anew, and its helpers come with what they took from the old one."""
+    room.gateway._opened_at = room.now
+    for number in range(2 * Settings().trust.strikes):
+        claim = {"id": f"g1/run/{number}", "url": "http://a.test/", "status": 200}
+        assert (await room.post("put", ANNA, claim))[0] == 409
+    await room.lend("/page")
+    assert len(await room.take(ANNA)) == 1
+    assert not await room.brought()
+
+
+async def test_what_was_taken_for_a_helper_that_has_gone_meanwhile_goes_to_others(room: Room) -> None:
+    taking = asyncio.ensure_future(room.post("take", ANNA, {"limit": 1, "timeout_s": 2}))
+    while not room.gateway._credits.get(NAMES[0]) or not room.gateway._credits[NAMES[0]].used:
+        await asyncio.sleep(0)
+    await room.post("bye", ANNA, {})
+    await room.lend("/page")
+    assert await taking == (200, {"errands": []})
+    assert len(await room.take(BERT)) == 1
+    assert room.gateway._credits[NAMES[0]].used == 0
 
 
 async def test_stranger_may_not_render(room: Room) -> None:
