@@ -1,8 +1,8 @@
 """Likeness: whether what somebody says of a page is borne out by our own looks at it.
 
-Where the bytes are the same, so must be what was read in them: no link that is not there, hardly one left out, no text
-that the page does not say. Where they are not, the page may have changed: how much it changes is seen from two looks of
-our own, and twice as much is granted.
+Where the bytes are the same, so must be what was read in them: no link that is not there, hardly one left out, no
+title, description or text that the page does not say, no other facts. Where they are not, the page may have changed:
+how much it changes is seen from two looks of our own, and twice as much is granted.
 
 Invariant: pure; a claim that copies a look of ours is always borne out by it.
 """
@@ -35,6 +35,9 @@ class Look:
     text: str = ""
     #: all words of the page; only our own look knows them
     words: str = ""
+    description: str = ""
+    #: whatever else is kept of a page: what, and its value. Our own look says of each all that may be said
+    facts: frozenset[tuple[str, str]] = frozenset()
 
 
 def same_bytes(one: Look, other: Look) -> bool:
@@ -51,8 +54,15 @@ def misfit(claim: Look, looks: Sequence[Look], chance: Random) -> str:
         return f"{len(made_up)} of {len(claim.links)} links are not on the page"
     if len(missing) > (LEFT_OUT + 2 * links_s) * len(everywhere):
         return f"{len(missing)} of {len(everywhere)} links of the page are missing"
-    if (unsaid := _unsaid(claim, looks, chance)) > UNSAID + 2 * words_s:
-        return f"{unsaid:.0%} of the text is not on the page"
+    page = _page(looks)
+    for name, told in (("text", claim.text), ("title", claim.title), ("description", claim.description)):
+        if (unsaid := _unsaid(told, page, chance)) > UNSAID + 2 * words_s:
+            return f"{unsaid:.0%} of the {name} is not on the page"
+    known = frozenset().union(*(look.facts for look in looks))
+    asked = {what for what, _ in known}
+    for what, value in sorted(claim.facts - known):
+        if what in asked:
+            return f"{what} is not {value}"
     longest = max(len(look.text) for look in looks)
     if longest >= LONG_CHARS and len(claim.text) < TOLD * longest:
         return f"{len(claim.text)} of {longest} characters of text"
@@ -65,7 +75,7 @@ def resembles(claim: Look, look: Look, chance: Random) -> bool:
     return (
         len(made_up) <= CHANGED * len(claim.links)
         and len(missing) <= CHANGED * len(look.links)
-        and _unsaid(claim, [look], chance) <= CHANGED
+        and _unsaid(_told(claim), _page([look]), chance) <= CHANGED
     )
 
 
@@ -80,7 +90,8 @@ def _unrest(looks: Sequence[Look], chance: Random) -> tuple[float, float]:
     for one, other in pairwise(looks):
         union = one.links | other.links
         links = max(links, len(one.links ^ other.links) / len(union) if union else 0.0)
-        words = max(words, _unsaid(one, [other], chance), _unsaid(other, [one], chance))
+        for told, page in ((one, other), (other, one)):
+            words = max(words, _unsaid(_told(told), _page([page]), chance))
     return links, words
 
 
@@ -89,10 +100,18 @@ def _common(looks: Sequence[Look]) -> frozenset[str]:
     return first.intersection(*rest)
 
 
-def _unsaid(claim: Look, looks: Sequence[Look], chance: Random) -> float:
-    """The share of the claimed title and text that no look has seen. White space does not count."""
-    told = _squeezed(f"{claim.title} {claim.text}")
-    page = "\n".join(_squeezed(f"{look.title} {look.text} {look.words}") for look in looks)
+def _told(look: Look) -> str:
+    return f"{look.title} {look.text}"
+
+
+def _page(looks: Sequence[Look]) -> str:
+    """All that our looks have seen, without white space, which does not count."""
+    return "\n".join(_squeezed(f"{_told(look)} {look.words} {look.description}") for look in looks)
+
+
+def _unsaid(told: str, page: str, chance: Random) -> float:
+    """The share of what is told that stands on no page."""
+    told = _squeezed(told)
     if len(told) <= PIECE_CHARS:
         return 0.0 if told in page else 1.0
     last = len(told) - PIECE_CHARS

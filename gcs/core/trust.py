@@ -9,7 +9,9 @@ the helper may have seen in another state leaves us unsure, which is no lie, but
 Invariant: no page is believed unless another page of its lot, which the helper could not foresee, was seen to be true;
 a drawn page is never believed, but fetched. So a helper that always lies has nothing believed, whatever it says. Of one
 that lies now and then, each lie is drawn with a probability of at least `share`: until it is caught for the n-th time
-and cut off, no more than n (1 - share) / share of its lies are believed on average, however it chooses them.
+and cut off, no more than n (1 - share) / share of its lies are believed on average, however it chooses them. What
+leaves us unsure accuses nobody, but the more of that there is, the more is looked at: everything, where it is more than
+`share` of a helper's pages. So no more than share / 4 of what a helper brings can be lies of that kind and be believed.
 
 Pure: time and chance come from the caller. It must not know how pages are fetched or stored.
 """
@@ -58,10 +60,15 @@ class Evidence:
 
     true: int = 0
     false: int = 0
-    #: pages that may have changed
+    #: pages that may have changed, or that we got another answer for
     unsure: int = 0
     #: true ones since it began, or since the last one that was not
     row: int = 0
+
+    @property
+    def doubt(self) -> float:
+        """The share of our looks that left us unsure."""
+        return self.unsure / max(self.true + self.false + self.unsure, 1)
 
 
 @dataclass(slots=True)
@@ -157,19 +164,21 @@ class Quarantine(Generic[T]):
             evidence.true += 1
             evidence.row += 1
             return self._end(lot, believe=True) if not lot.drawn else Verdict(lot.helper)
-        evidence.row = 0
         if not is_lie:
-            evidence.unsure += 1
+            self._is_unsure(lot.helper)
             return self._end(lot)
+        evidence.row = 0
         evidence.false += 1
         cut_off = evidence.false >= self._settings.lies
         refused = self.clear(lot.helper) if cut_off else self._end(lot).refused
         return Verdict(lot.helper, refused=tuple(refused), lie=why, cut_off=cut_off)
 
-    def unseen(self, url: str) -> Verdict[T]:
-        """We could not look at a drawn page: that says nothing, but its lot cannot be believed."""
+    def unseen(self, url: str, answered: bool = False) -> Verdict[T]:
+        """We could not look at a drawn page: its lot cannot be believed. Where we got another answer, we are unsure."""
         lot = self._drawn[url]
         self._take(lot, url)
+        if answered:
+            self._is_unsure(lot.helper)
         return self._end(lot)
 
     def clear(self, helper: str | None = None) -> list[T]:
@@ -189,9 +198,21 @@ class Quarantine(Generic[T]):
         evidence = self.evidence.get(helper)
         return evidence is None or evidence.row < self._settings.probation
 
+    def _is_unsure(self, helper: str) -> None:
+        evidence = self.evidence.setdefault(helper, Evidence())
+        evidence.unsure += 1
+        evidence.row = 0
+
+    def _share(self, helper: str) -> float:
+        """How much of its pages we look at."""
+        if self._on_probation(helper):
+            return 1.0
+        share = self._settings.share
+        return max(share, min(self.evidence[helper].doubt / share, 1.0))
+
     def _draw(self, lot: _Lot[T], now: float) -> Iterable[T]:
         urls = list(lot.held)
-        share = 1.0 if self._on_probation(lot.helper) else self._settings.share
+        share = self._share(lot.helper)
         lot.drawn = set(self._chance.sample(urls, math.ceil(share * len(urls))))
         lot.deadline = now + self._settings.check_s
         self._closed.append(lot)

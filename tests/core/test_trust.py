@@ -11,6 +11,8 @@ from gcs.core.likeness import Look
 from gcs.core.trust import Quarantine, TrustSettings, Verdict
 from gcs.errors import SettingsError
 
+#: what we find: a page, none, or (a word) another answer
+Sight = Look | str | None
 SETTINGS = TrustSettings(share=0.1, probation=3, lot_pages=20, lot_s=3.0, check_s=60.0, lies=2)
 
 
@@ -35,7 +37,7 @@ class Trial:
         self.caught = 0
         self.cut_off = False
 
-    def bring(self, pages: int, tell: Callable[[str], Look] = page, see: Callable[[str], Look | None] = page) -> None:
+    def bring(self, pages: int, tell: Callable[[str], Look] = page, see: Callable[[str], Sight] = page) -> None:
         for _ in range(pages):
             if self.cut_off:
                 return
@@ -44,14 +46,16 @@ class Trial:
             self.quarantine.hold("anna", url, tell(url), url, self.now)
             self.tick(see)
 
-    def tick(self, see: Callable[[str], Look | None] = page) -> None:
+    def tick(self, see: Callable[[str], Sight] = page) -> None:
         drawn, verdicts = self.quarantine.tick(self.now)
         for verdict in verdicts:
             self._take(verdict)
         for url in drawn:
             self.fetched.append(url)
             while self.quarantine.is_drawn(url):
-                verdict = self.quarantine.looked(url, see(url))
+                seen = see(url)
+                answered = isinstance(seen, str)
+                verdict = self.quarantine.unseen(url, True) if answered else self.quarantine.looked(url, seen)
                 self._take(verdict)
                 if not verdict.again:
                     break
@@ -62,7 +66,7 @@ class Trial:
         self.caught += bool(verdict.lie)
         self.cut_off |= verdict.cut_off
 
-    def end(self, see: Callable[[str], Look | None] = page) -> None:
+    def end(self, see: Callable[[str], Sight] = page) -> None:
         self.now += SETTINGS.lot_s
         self.tick(see)
 
@@ -127,6 +131,31 @@ def test_lies_that_are_believed_stay_under_the_bound(share: float, lying: float)
         assert trial.cut_off
         believed += len(lies.intersection(trial.believed))
     assert believed / 60 <= settings.lies * (1 - share) / share
+
+
+@pytest.mark.parametrize("lying", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("moved", [False, True])
+def test_lies_that_leave_us_unsure_are_a_small_share_of_what_is_believed(lying: float, moved: bool) -> None:
+    """As if the page had changed since, or of a URL that sends us elsewhere: it accuses nobody, but we look at more."""
+    brought = believed = 0
+    for seed in range(8):
+        trial, chance = Trial(seed=seed), Random(seed)
+        lies: set[str] = set()
+
+        def tell(url: str, chance: Random = chance, lies: set[str] = lies) -> Look:
+            if chance.random() >= lying:
+                return page(url)
+            lies.add(url)
+            return Look(frozenset({"sha1:x"}), page(url).links | {"http://evil.test/"}, url)
+
+        def see(url: str, lies: set[str] = lies) -> Look | str:
+            return "moved" if moved and url in lies else page(url)
+
+        trial.bring(3000, tell=tell, see=see)
+        assert not trial.cut_off
+        brought += trial.brought
+        believed += len(lies.intersection(trial.believed))
+    assert believed / brought <= SETTINGS.share / 4
 
 
 def test_all_are_looked_at_where_the_share_is_one() -> None:

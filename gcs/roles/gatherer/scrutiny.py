@@ -92,9 +92,9 @@ class Scrutiny:
 
     def no_page(self, entry: Entry, result: Result) -> None:
         """Where a page was claimed we have found none; or could not look, which says nothing."""
+        url, answered = entry.url, type(result) is Response
         gone = type(result) is Response and result.status in NO_PAGE
-        url = entry.url
-        self._act(self._quarantine.looked(url, None) if gone else self._quarantine.unseen(url), url)
+        self._act(self._quarantine.looked(url, None) if gone else self._quarantine.unseen(url, answered), url)
 
     def forget(self, helpers: Iterable[str]) -> None:
         """These were cut off, by us or by others."""
@@ -121,12 +121,35 @@ def look_of(response: Response, reading: Reading) -> Look:
     """What was seen."""
     document = reading.document
     digest = response.absent[1] if response.absent else payload_digest(response.body)
-    links = frozenset([*reading.outlinks, reading.final_url])
-    return Look(frozenset({digest}), links, document.title, document.text)
+    facts = {
+        ("its address", reading.final_url),
+        ("noindex", str(reading.noindex)),
+        ("a list of links", str(document.source)),
+        ("its status", str(response.status)),
+        ("its type", (response.header("content-type") or "").partition(";")[0].strip().lower()),
+        (f"size of {digest}", str(response.size_bytes)),
+    }
+    if document.language:  # not every reader looks for it
+        facts.add(("its language", document.language))
+    if not response.absent:
+        facts.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
+    return Look(
+        frozenset({digest}),
+        frozenset([*reading.outlinks, reading.final_url]),
+        document.title,
+        document.text,
+        description=document.description,
+        facts=frozenset(facts),
+    )
 
 
 def own_look(response: Response, reading: Reading) -> Look:
     """What we have seen: with all words of the page, and its digest without the content coding, as browsers have it."""
-    look = look_of(response, reading)
-    words = all_words(response.content, response.header("content-type") or "")
-    return dataclasses.replace(look, digests=look.digests | {payload_digest(response.content)}, words=words)
+    look, digest = look_of(response, reading), payload_digest(response.content)
+    bare = {(f"size of {digest}", str(len(response.content))), (f"coding of {digest}", "")}
+    return dataclasses.replace(
+        look,
+        digests=look.digests | {digest},
+        facts=look.facts | bare | {("its language", reading.document.language)},
+        words=all_words(response.content, response.header("content-type") or ""),
+    )

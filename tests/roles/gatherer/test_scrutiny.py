@@ -212,6 +212,27 @@ async def made_up_text(desk: Stranger, summary: SummaryTS) -> None:
     )
 
 
+def liar(**changes: Any) -> Any:
+    """Tells what it found, but for these fields."""
+
+    async def lie(desk: Stranger, summary: SummaryTS) -> None:
+        told = msgspec.structs.replace(summary, **changes)
+        await desk.tell(told if summary.status == 200 else summary)
+
+    lie.__name__ = f"false_{'_'.join(changes)}"
+    return lie
+
+
+async def made_up_title(desk: Stranger, summary: SummaryTS) -> None:
+    """A few words where the page says many."""
+    await desk.tell(msgspec.structs.replace(summary, title="evil", text=f"{summary.text} " * 9))
+
+
+async def another_address(desk: Stranger, summary: SummaryTS) -> None:
+    """The page belongs to where it only links to."""
+    await desk.tell(msgspec.structs.replace(summary, final_url=(summary.outlinks or [summary.url])[-1]))
+
+
 async def page_where_there_is_none(desk: Stranger, summary: SummaryTS) -> None:
     page = {"status": 200, "text": "evil evil evil", "outlinks": ["http://127.0.0.1:9/evil"], "final_url": summary.url}
     await desk.tell(msgspec.structs.replace(summary, **page))
@@ -242,7 +263,9 @@ async def malformed(desk: Stranger, summary: SummaryTS) -> None:
 
 
 LIES = (
-    *(made_up_links, links_kept_back, made_up_text, page_where_there_is_none, another_page),
+    *(made_up_links, links_kept_back, made_up_text, made_up_title, page_where_there_is_none, another_page),
+    *(another_address, liar(noindex=True), liar(source=True), liar(description="evil"), liar(language="xx")),
+    *(liar(status=203), liar(headers=[("Content-Type", "evil/evil")]), liar(size_bytes=1, body=b"", request_head=b"")),
     *(wrong_url, not_on_its_lease, oversized, malformed),
 )
 
