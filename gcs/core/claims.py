@@ -8,6 +8,9 @@ that is for the gatherer (`core.trust`).
 import base64
 import binascii
 import hashlib
+import ipaddress
+import re
+from email.utils import parsedate_to_datetime
 from typing import Annotated
 
 import msgspec
@@ -26,6 +29,10 @@ LINKS = 50_000
 FIELDS, NAME, VALUE, REASON = 500, 256, 65_536, 200
 #: headers that say something of a page which is not archived
 SPEAKING = frozenset({"content-type", "etag", "last-modified", "retry-after", "location"})
+#: a validator that names one state of a page; "*", or a list of what is to come, would be answered 304 for ever
+_ETAG = re.compile(r'(?:W/)?"[^"]*"|[^"*,\s]+')
+#: a request without a body
+_REQUEST_HEAD = re.compile(rb"GET [^\r\n]+\r\n(?:[^\r\n]+\r\n)*\r\n")
 
 ShortText = Annotated[str, Meta(max_length=LINE)]
 Link = Annotated[str, Meta(max_length=URL)]
@@ -99,11 +106,11 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 def summary_of(
-    claim: Claim, errand: UrlTS, helper: str, *, trusted: bool, joiner: Joiner, text: bool, heed: bool
+    claim: Claim, errand: UrlTS, helper: str, *, trusted: bool, joiner: Joiner, text: bool, heed: bool, now: float
 ) -> SummaryTS:
     """The claim as a summary of that errand. ValueError: it cannot be one.
 
-    `text`: the crawl keeps texts; `heed`: it heeds nofollow and noindex.
+    `text`: the crawl keeps texts; `heed`: it heeds nofollow and noindex; `now`: seconds since the epoch.
     """
     if claim.url != errand.url:
         raise ValueError(f"the errand is {errand.url}, the claim is of {claim.url[:200]}")
@@ -120,8 +127,8 @@ def summary_of(
         status=claim.status,
         reason=claim.reason,
         http_version=claim.http_version,
-        headers=[(name, value) for name, value in claim.headers if archived or name.lower() in SPEAKING],
-        ip=claim.ip if archived else "",
+        headers=[field for field in claim.headers if _is_kept(*field, archived, now)],
+        ip=_address(claim.ip) if archived else "",
         started_at=claim.started_at,
         elapsed_s=claim.elapsed_s,
         size_bytes=len(body) if archived else claim.size_bytes,
@@ -157,9 +164,31 @@ def _first(joiner: Joiner, base: str, href: str) -> str:
 
 def _payload(claim: Claim) -> tuple[bytes, bytes]:
     try:
-        return base64.b64decode(claim.request_head, validate=True), base64.b64decode(claim.body, validate=True)
+        head, body = (base64.b64decode(text, validate=True) for text in (claim.request_head, claim.body))
     except binascii.Error as error:
         raise ValueError(f"request_head or body is no base64: {error}") from None
+    if head and not _REQUEST_HEAD.fullmatch(head):
+        raise ValueError("request_head is no head of a GET request")
+    return head, body
+
+
+def _address(ip: str) -> str:
+    """An address, which will stand in a WARC header; ValueError if it is none."""
+    return str(ipaddress.ip_address(ip)) if ip else ""
+
+
+def _is_kept(name: str, value: str, archived: bool, now: float) -> bool:
+    """Whether this header field is kept. A validator that would hide what changes from the next session is not."""
+    match name.lower():
+        case "etag":
+            return _ETAG.fullmatch(value.strip()) is not None
+        case "last-modified":
+            try:
+                return parsedate_to_datetime(value).timestamp() <= now
+            except (ValueError, OverflowError):
+                return False
+        case other:
+            return archived or other in SPEAKING
 
 
 def _digest(body: bytes) -> str:

@@ -13,9 +13,10 @@ _KINDS = frozenset(FailureKind)
 def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float, now: float) -> Result:
     """The result of a request; a 2xx carries what was read, in the request's tag."""
     started_at = min(max(summary.started_at, lent_at), now)  # the helper's clock is its own
+    elapsed_s = min(summary.elapsed_s, now - lent_at)
     if not summary.status:
         kind = FailureKind(summary.failure) if summary.failure in _KINDS else FailureKind.PROTOCOL
-        return Failure(request, kind, summary.message, started_at, summary.elapsed_s)
+        return Failure(request, kind, summary.message, started_at, elapsed_s)
     if 200 <= summary.status < 300:
         assert isinstance(request.tag, PageVisit)
         visit = msgspec.structs.replace(request.tag, reading=_reading_of(summary, means), doubted=not summary.trusted)
@@ -31,7 +32,7 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float
         summary.request_head,
         summary.ip,
         started_at,
-        summary.elapsed_s,
+        elapsed_s,
         summary.helper,
         None if summary.request_head else (summary.size_bytes, summary.digest),
     )

@@ -203,7 +203,7 @@ class Dispatcher:
 
     def page_ended(self, visit: PageVisit, result: Result, now: float) -> float:
         """A page's request has ended; returns the seconds that the server asks us to wait, or 0."""
-        if type(result) is not Response:
+        if type(result) is not Response or visit.doubted:  # a stranger's word says nothing of a host or its address
             self._window.ended(visit.host, now)
             return 0.0
         retry_after_s = 0.0

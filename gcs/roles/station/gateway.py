@@ -138,7 +138,7 @@ class Gateway:
             try:
                 self._check(helper)
                 answer = await handle(helper, await self._read(request, verb))
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 return await self._refuse(helper, verb, RefusedError(422, str(error), strike=True))
             except RefusedError as refusal:
                 return await self._refuse(helper, verb, refusal)
@@ -252,6 +252,7 @@ class Gateway:
                 joiner=self._joiner,
                 text=self._terms.summary.depth != "links",
                 heed=self._terms.nofollow,
+                now=time.time(),
             )
         except ValueError as error:
             raise RefusedError(422, str(error), strike=True) from None

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from gcs.core.page import Request
+import pytest
+
+from gcs.core.page import Request, Response
 from gcs.core.politeness import Politeness
 from gcs.core.tally import Tally
 from gcs.core.window import Window
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
-from gcs.roles.gatherer.dispatcher import Dispatcher
+from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit
 from gcs.roles.gatherer.robots import RobotsDesk
 
 PAGE = "http://example.com/page"
@@ -36,4 +38,22 @@ def test_after_a_restart_a_host_is_owed_its_crawl_delay(tmp_path: Path) -> None:
         dispatcher.fill(now, 1)
         dispatcher.dispatch(now, 1)
         assert engine.started == started
+    frontier.close()
+
+
+@pytest.mark.parametrize(("doubted", "ip", "pause_s"), [(False, "10.0.0.1", 3.2), (True, "", 4.0)])
+def test_what_a_stranger_says_relieves_no_host(tmp_path: Path, doubted: bool, ip: str, pause_s: float) -> None:
+    """That it answers again, and at which address it is, we believe only of those whom we know."""
+    rules = Politeness(delay_s=1.0)
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    window: Window[Entry] = Window(rules)
+    desk = RobotsDesk(rules, "gcs", frontier.note, frontier.set_note)
+    fetcher: Any = Engine()
+    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Tally())
+    host = window.host("example.com")
+    host.pace.adaptive_s = 4.0  # it was overloaded
+    window.begin(host, 100.0)
+    answer = Response(Request(PAGE), 200, "OK", "1.1", (), b"", b"", b"", "10.0.0.1", 100.0, 0.1, "somebody")
+    dispatcher.page_ended(PageVisit(host, Entry(PAGE), doubted=doubted), answer, 101.0)
+    assert (host.ip, host.pace.adaptive_s, host.pace.next_at) == (ip, pause_s, 101.0 + pause_s)
     frontier.close()

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -159,6 +160,7 @@ async def test_revoked_token_opens_nothing(room: Room) -> None:
     assert not await room.brought()
 
 
+HEAD = b64encode(b"GET /page HTTP/1.1\r\nHost: a.test\r\n\r\n").decode()
 LIES: dict[str, Any] = {
     "another URL": lambda lent: {"url": "http://evil.test/"},
     "no errand": lambda lent: {"id": "g1/run/999"},
@@ -172,12 +174,15 @@ LIES: dict[str, Any] = {
     "negative size": lambda lent: {"size_bytes": -1},
     "no digest": lambda lent: {"digest": "sha1:short"},
     "smuggled version": lambda lent: {"http_version": "1.1\r\nX: y"},
+    "smuggled header": lambda lent: {"request_head": HEAD, "ip": "10.0.0.1\r\nWARC-Type: x"},
+    "smuggled page": lambda lent: {"request_head": b64encode(b"GET / HTTP/1.1\r\n\r\n<p>evil").decode()},
+    "no request": lambda lent: {"request_head": b64encode(b"<p>evil").decode()},
 }
 
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_malformed_claim_leaves_no_trace_and_is_logged(room: Room, lie: str, caplog: Any) -> None:
-    await room.lend("/page", "/other")
+    await room.lend("/page", "/other", payload=True)
     (lent,) = await room.take(ANNA)
     (other,) = await room.take(BERT)
     claim = {"id": lent["id"], "url": lent["url"], "status": 200} | LIES[lie]({"other": other["id"]})
@@ -189,10 +194,37 @@ async def test_malformed_claim_leaves_no_trace_and_is_logged(room: Room, lie: st
     assert record.fields["helper"] == NAMES[0]
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"id": "' + b"x" * (31 << 20)])
+GARBAGE = [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"id": "\xff"}', b'{"id": "' + b"x" * (31 << 20)]
+
+
+@pytest.mark.parametrize("body", GARBAGE, ids=lambda body: str(body[:12]))
 async def test_garbage_leaves_no_trace(room: Room, body: bytes) -> None:
     assert (await room.post("put", ANNA, body))[0] in (413, 422)
+    assert room.gateway._helpers[NAMES[0]].credit.strikes == 1
     assert not await room.brought()
+
+
+VALIDATORS = {
+    ("ETag", '"a"'): True,
+    ("ETag", 'W/"a, b"'): True,
+    ("ETag", "bare"): True,
+    ("ETag", "*"): False,
+    ("etag", '"a", "b"'): False,
+    ("ETag", '"a", *'): False,
+    ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"): True,
+    ("Last-Modified", "Sun, 06 Nov 2994 08:49:37 GMT"): False,
+    ("last-modified", "tomorrow"): False,
+}
+
+
+@pytest.mark.parametrize("payload", [True, False])
+async def test_validator_that_would_hide_changes_for_ever_is_not_kept(room: Room, payload: bool) -> None:
+    await room.lend("/page", payload=payload)
+    (lent,) = await room.take(ANNA)
+    claim = {"id": lent["id"], "url": lent["url"], "status": 200, "request_head": HEAD, "headers": list(VALIDATORS)}
+    assert (await room.post("put", ANNA, claim))[0] == 200
+    (summary,) = await room.brought()
+    assert list(map(tuple, summary.headers)) == [field for field, is_kept in VALIDATORS.items() if is_kept]
 
 
 async def test_claim_counts_once(room: Room) -> None:
