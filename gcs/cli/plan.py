@@ -44,7 +44,7 @@ class Planned(msgspec.Struct, frozen=True):
 @click.option("--tolerance", type=float, default=0.05, show_default=True, help="Imbalance that a part may have.")
 @click.option(
     "--hot-pages", type=click.IntRange(min=0), default=TeamSettings().hot_pages, show_default=True, metavar="N",
-    help="Most linked pages that everybody is told of, so that nobody posts them.",
+    help="Pages that most others name: everybody is told of them, nobody posts them, and the rest is partitioned.",
 )  # fmt: skip
 @click.option(
     "--unlisted", type=click.Choice(["tree", "finder"]), default="tree", show_default=True,

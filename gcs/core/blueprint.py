@@ -9,6 +9,8 @@
 | url-hash   | even, on URLs by hash         | in turn                                 |
 | dset       | top-level domains             | packed by pages (WEB-SAILOR)            |
 
+The pages that most units name are hot: everybody is told of them, and only the remaining web is partitioned (Teng §8).
+
 On the tree, a cut is the shortest key between two pages, and a page that the last session did not know goes by it too:
 to the owner of its neighbours. With `listed`, it belongs to whoever finds it (C5).
 
@@ -26,14 +28,16 @@ import numpy as np
 
 from gcs.core.bloom import Bloom
 from gcs.core.crawled import Crawled, superpages
-from gcs.core.graph import Ints, Model, page_model, site_model, superpage_model
+from gcs.core.graph import GIANT_SHARE, Ints, Session, cut_giants, superpage_model
 from gcs.core.ground import Ground, even_cuts
+from gcs.core.metrics import posted
 from gcs.core.packed import pack, unpack
 from gcs.core.partition import GONE, Problem, partition
 from gcs.core.partition.dset import domain
 from gcs.core.plan import ExchangeMode, Plan
 from gcs.core.ranges import EVERYTHING
 from gcs.core.sortkey import FIRST_KEY, host_of, url_of
+from gcs.core.special import named
 from gcs.core.tree import Cuts
 from gcs.errors import UsageError
 
@@ -52,7 +56,7 @@ class Blueprint(msgspec.Struct, frozen=True):
     #: pages of the last session in each superpage
     weights: tuple[int, ...]
     ground: Ground = Ground.TREE
-    #: the most linked pages of the last session: everybody has them (G4)
+    #: pages of the last session that everybody is told of (G4)
     hot_pages: tuple[str, ...] = ()
     listed: Bloom = Bloom()
     lists_hosts: bool = False
@@ -113,7 +117,7 @@ class Wish:
     model: str
     parts: int
     tolerance: float = 0.05
-    #: how many of the most linked pages everybody is told of
+    #: how many pages everybody is told of
     hot_pages: int = 0
     #: pages or hosts that the session does not list go to whoever finds them
     finder: bool = False
@@ -124,20 +128,39 @@ def draw(data: Crawled, wish: Wish) -> Blueprint:
     """The blueprint that is wished for."""
     if wish.model not in MODELS:
         raise UsageError(f"no model is called {wish.model!r}; there are {', '.join(MODELS)}")
-    if wish.model in (Ground.SITE_HASH, Ground.URL_HASH):
+    kind = _KINDS[wish.model]
+    units = kind.units(data, wish.parts)
+    hot = named(data.session, units, wish.hot_pages)
+    if not kind.partitioner:
         blueprint = hashed(wish.model, wish.parts)
+    elif wish.model == "metis-page":  # pages are no units to hand over: a superpage is all that lies together
+        owners = _owners(data, wish, np.arange(len(data.keys)), hot)
+        blueprint = _on_tree(data, wish, _begins(owners), owners)
     else:
-        model, partitioner = _UNITS[wish.model](data, wish.parts)
+        blueprint = _on_tree(data, wish, _begins(units), _owners(data, wish, units, hot))
+    return msgspec.structs.replace(blueprint, hot_pages=tuple(url_of(data.keys[page]) for page in hot.tolist()))
+
+
+def _owners(data: Crawled, wish: Wish, units: Ints, hot: Ints) -> Ints:
+    """The part of each page, where units are given out whole and nobody names the hot pages."""
+    partitioner, rest = _KINDS[wish.model].partitioner, data.session.without_replicated(hot)
+    keys = [data.keys[page] for page in _begins(units).tolist()]
+
+    def divided(session: Session) -> Ints:
+        model = superpage_model(session, units)
         weights = model.weights if partitioner == "metis" else model.weights[:, 1]
-        begins = np.flatnonzero(np.diff(model.unit_of_page, prepend=-1))
-        keys = [data.keys[page] for page in begins.tolist()]
         problem = Problem(weights, wish.parts, links=model.links, keys=keys, tolerance=wish.tolerance, seed=wish.seed)
-        owners = partition(partitioner, problem)[model.unit_of_page]
-        # pages are no units to hand over: there, a superpage is all that lies together
-        runs = np.flatnonzero(np.diff(owners, prepend=-1)) if wish.model == "metis-page" else begins
-        blueprint = _on_tree(data, wish, runs, owners)
-    hot = data.most_linked(wish.hot_pages).tolist()
-    return msgspec.structs.replace(blueprint, hot_pages=tuple(url_of(data.keys[page]) for page in hot))
+        return partition(partitioner, problem)[units]
+
+    if not len(hot):
+        return divided(rest)
+    # no partitioner is exact: now and then to see less leads it astray
+    return min((divided(rest), divided(data.session)), key=lambda owners: posted(rest, owners, wish.parts).total_bytes)
+
+
+def _begins(units: Ints) -> Ints:
+    """The pages with which units begin."""
+    return np.flatnonzero(np.diff(units, prepend=-1))
 
 
 def _on_tree(data: Crawled, wish: Wish, begins: Ints, owners: Ints) -> Blueprint:
@@ -159,29 +182,36 @@ def _on_tree(data: Crawled, wish: Wish, begins: Ints, owners: Ints) -> Blueprint
     return msgspec.structs.replace(blueprint, listed=hosts, lists_hosts=True)
 
 
-def _by_superpage(data: Crawled, k: int) -> tuple[Model, str]:
-    return superpage_model(data.session, superpages(data.keys, k)), "partition-ii"
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a model gives out to k parts (`metis-page`: what hot pages are named by), and who shares it out."""
+
+    units: Callable[[Crawled, int], Ints]
+    #: none where a hash does
+    partitioner: str = ""
 
 
-def _by_site(data: Crawled, k: int) -> tuple[Model, str]:
-    return site_model(data.session, k), "metis"
+def _sites(data: Crawled, k: int) -> Ints:
+    """Sites, those that are too large for one part in pieces."""
+    return cut_giants(data.session, GIANT_SHARE / k)
 
 
-def _by_page(data: Crawled, _k: int) -> tuple[Model, str]:
-    return page_model(data.session), "metis"
-
-
-def _by_domain(data: Crawled, _k: int) -> tuple[Model, str]:
+def _domains(data: Crawled, _k: int) -> Ints:
     names = [domain(key) for key in data.keys]
-    begins = [name != before for name, before in zip(names, [None, *names])]
-    return superpage_model(data.session, np.cumsum(begins) - 1), "dset"
+    return np.cumsum([name != before for name, before in zip(names, [None, *names])]) - 1
 
 
-#: model of the tree → the units of a session for k parts, and who shares them out
-_UNITS: Mapping[str, Callable[[Crawled, int], tuple[Model, str]]] = MappingProxyType(
-    {"superpages": _by_superpage, "metis-site": _by_site, "metis-page": _by_page, "dset": _by_domain}
+_KINDS: Mapping[str, _Kind] = MappingProxyType(
+    {
+        "superpages": _Kind(lambda data, k: superpages(data.keys, k), "partition-ii"),
+        "metis-site": _Kind(_sites, "metis"),
+        "metis-page": _Kind(_sites, "metis"),
+        "dset": _Kind(_domains, "dset"),
+        "site-hash": _Kind(lambda data, _k: data.session.sites),
+        "url-hash": _Kind(lambda data, _k: np.arange(data.session.pages)),
+    }
 )
-MODELS = (*_UNITS, "site-hash", "url-hash")
+MODELS = tuple(_KINDS)
 
 
 def _heirs(blueprint: Blueprint, gatherers: tuple[str, ...], old: Plan | None) -> list[int]:

@@ -28,14 +28,6 @@ class Crawled:
         """How many hosts there are."""
         return int(self.session.sites.max(initial=-1)) + 1
 
-    def most_linked(self, most: int) -> Ints:
-        """The pages with most links from other pages, most first; none that nobody links to."""
-        session = self.session
-        others = session.sources != session.targets
-        in_degrees = np.bincount(session.targets[others], minlength=session.pages)
-        first = np.argsort(-in_degrees, kind="stable")[:most]
-        return first[in_degrees[first] > 0]
-
 
 @dataclass(frozen=True, slots=True)
 class Visits:

@@ -18,6 +18,7 @@ from gcs.sim.studies import (
     scale,
     teng_helpers,
     teng_hot_pages,
+    teng_special,
     teng_superpages,
     web_sailor,
 )
@@ -38,6 +39,7 @@ _MODULES = (
     marin_queues,
     teng_superpages,
     teng_hot_pages,
+    teng_special,
     teng_helpers,
     web_sailor,
     scale,

@@ -1,0 +1,194 @@
+"""Teng §8, which the paper leaves to future research: special sub-graphs, recognised, taken out, and treated apart.
+
+The sites of a session (giants in pieces) are shared out by METIS. A class of special pages is recognised in one of the
+ways of `core.special` and treated in one of these:
+
+    told      the whole web is partitioned; then everybody is told of the class, and nobody names its pages
+    apart     everybody is told of the class, and only the web that remains without the links to it is partitioned
+    divided   the class is partitioned among all as a web of its own, the rest of the web without it; pages of the
+              class are named like others
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcs.core.crawled import Crawled
+from gcs.core.graph import GIANT_SHARE, Ints, Links, Session, cut_giants, superpage_model
+from gcs.core.metrics import communication, exchange, imbalance, loads, posted
+from gcs.core.partition import Problem, partition
+from gcs.core.special import RECOGNISERS
+from gcs.sim.graph import WebGraph
+from gcs.sim.partitions import crawled
+from gcs.sim.studies.study import Chart, Finding, Line, Steps, Study, Tick, Wish
+
+KS = (8, 64)
+SIZES = (100, 1_000, 10_000)
+TOLERANCE = 0.05
+#: one page in so many can be special
+LEAST_PAGES_EACH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialRow:
+    """One class of special pages under one treatment."""
+
+    k: int
+    #: how the class was recognised; none where there is no class
+    recogniser: str
+    #: how it was treated
+    treatment: str
+    #: pages in the class
+    special: int
+    #: URLs named to another gatherer per page, when each gatherer names a page once
+    posts_per_page: float
+    #: links to pages of another gatherer that somebody has to look up or name, per page
+    crossing_per_page: float
+    #: max / mean - 1 of the pages
+    imbalance: float
+
+
+def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[SpecialRow]:
+    """Every class under every treatment, at every K."""
+    return [row for rows in steps(graph, wish, tick) for row in rows]
+
+
+def ks(_graph: WebGraph, wish: Wish) -> Sequence[int]:
+    """The wish's, or ours."""
+    return wish.ks or KS
+
+
+def steps(graph: WebGraph, wish: Wish, tick: Tick) -> Iterator[list[SpecialRow]]:
+    """Every class under every treatment, at one K after the other."""
+    tick(0, "putting the pages in order")
+    data = crawled(graph)
+    sizes = [size for size in SIZES if size * LEAST_PAGES_EACH <= graph.pages]
+    teams = ks(graph, wish)
+    for place, k in enumerate(teams):
+        task = _Task(data, k, wish.seed)
+        whole = task.shared_out(data.session)
+        rows = [task.row("none", "told", np.empty(0, np.int64), whole)]
+        for number, (name, size) in enumerate((name, size) for name in RECOGNISERS for size in sizes):
+            tick((place + number / len(RECOGNISERS) / max(len(sizes), 1)) / len(teams), f"{k} gatherers, {size} {name}")
+            special = RECOGNISERS[name](data.session, task.units, size)
+            rows += [
+                task.row(name, "told", special, whole),
+                task.row(name, "apart", special, task.shared_out(data.session.without_replicated(special))),
+                task.row(name, "divided", special, task.divided(special)),
+            ]
+        yield rows
+
+
+class _Task:
+    """A session that is shared out among k."""
+
+    def __init__(self, data: Crawled, k: int, seed: int) -> None:
+        self._session, self._k, self._seed = data.session, k, seed
+        self.units = cut_giants(data.session, GIANT_SHARE / k)
+
+    def shared_out(self, session: Session) -> Ints:
+        """The owner of each page, as METIS shares out the units by the links of this session."""
+        model = superpage_model(session, self.units)
+        return self._partition(model.weights, model.links)[self.units]
+
+    def divided(self, special: Ints) -> Ints:
+        """The owner of each page, where the special ones are a web of their own, and the rest is one without them."""
+        session = self._session
+        is_special = np.zeros(session.pages, np.bool_)
+        is_special[special] = True
+        rest = ~(is_special[session.sources] | is_special[session.targets])
+        owners = self.shared_out(
+            Session(session.sources[rest], session.targets[rest], session.url_bytes, session.page_bytes, session.sites)
+        )
+        number = np.cumsum(is_special) - 1
+        inside = is_special[session.sources] & is_special[session.targets]
+        links = Links.between(len(special), number[session.sources[inside]], number[session.targets[inside]])
+        weights = np.stack([session.page_bytes[is_special], np.ones(len(special), np.int64)], axis=1)
+        owners[is_special] = self._partition(weights, links)
+        return owners
+
+    def row(self, recogniser: str, treatment: str, special: Ints, owners: Ints) -> SpecialRow:
+        """What a partition costs. A class that is divided is not told to anybody."""
+        session, k = self._session, self._k
+        named = session if treatment == "divided" else session.without_replicated(special)
+        return SpecialRow(
+            k,
+            recogniser,
+            treatment,
+            len(special),
+            communication(posted(named, owners, k).total_urls, session.pages),
+            communication(exchange(named, owners, k).total_urls, session.pages),
+            imbalance(loads(np.ones(session.pages), owners, k)),
+        )
+
+    def _partition(self, weights: Ints, links: Links) -> Ints:
+        return partition("metis", Problem(weights, self._k, links=links, tolerance=TOLERANCE, seed=self._seed))
+
+
+def charts(rows: Sequence[SpecialRow]) -> list[Chart]:
+    """What is named, over the size of the class, for the largest team."""
+    k = rows[-1].k
+    drawn = [
+        _line(rows, k, recogniser, treatment, f"{recogniser}, {treatment}")
+        for recogniser in RECOGNISERS
+        for treatment in ("told", "apart")
+    ]
+    drawn.append(_line(rows, k, "named", "divided", "named, divided"))
+    return [Chart(f"Special pages, {k} gatherers", "special pages", "URLs named per page", drawn, log_x=True)]
+
+
+def _line(rows: Sequence[SpecialRow], k: int, recogniser: str, treatment: str, label: str) -> Line:
+    found = [row for row in rows if (row.k, row.recogniser, row.treatment) == (k, recogniser, treatment)]
+    return Line(label, [row.special for row in found], [row.posts_per_page for row in found])
+
+
+def findings(rows: Sequence[SpecialRow]) -> list[Finding]:
+    """What the paper expects; it has no figures."""
+    k = rows[0].k
+    none = next(row for row in rows if row.k == k)
+    best = {}  # (recogniser, treatment) → the row with the most special pages
+    for row in rows:
+        if row.k == k:
+            best[row.recogniser, row.treatment] = row
+    if len(best) == 1:
+        return []
+    told, apart, divided = (best["named", treatment] for treatment in ("told", "apart", "divided"))
+    ranked = sorted(RECOGNISERS, key=lambda name: best[name, "apart"].posts_per_page)
+    return [
+        Finding(
+            "without special sub-graphs the web is easier to partition",
+            "(expected)",
+            f"{none.posts_per_page:.4f} URLs named a page without a class; {told.posts_per_page:.4f} when "
+            f"{told.special:,} pages are told after the partition, {apart.posts_per_page:.4f} when before (k = {k})",
+            apart.posts_per_page <= told.posts_per_page,
+            "METIS is not exact: with other links it may end up in another place",
+        ),
+        Finding(
+            "to share them among all, or to partition them among all",
+            "(either)",
+            f"shared {apart.posts_per_page:.4f}, partitioned {divided.posts_per_page:.4f} URLs named a page",
+            apart.posts_per_page <= divided.posts_per_page,
+        ),
+        Finding(
+            "sub-graphs that are highly connected themselves, and to other parts",
+            "(hot pages are the first step)",
+            ", ".join(f"{name} {best[name, 'apart'].posts_per_page:.4f}" for name in ranked)
+            + f" URLs named a page with {apart.special:,} pages",
+            ranked[0] != "hot",
+            "here the pages that most others link to tie the parts together, wherever the links come from",
+        ),
+    ]
+
+
+STUDY = Study(
+    "teng-special",
+    "Special sub-graphs (Teng §8)",
+    "Sites are shared out by METIS. Special pages are those that most pages link to (hot), that most units link to "
+    "(named), or that lie in the densest cores of the links between units (core). `gcs plan` takes named, apart.",
+    SpecialRow,
+    run,
+    charts,
+    findings,
+    steps=Steps(ks, steps),
+)
