@@ -83,7 +83,8 @@ def plan(
     planned = Planned(
         number, session.pages, data.hosts, len(session.sources), model, str(file), seconds, choices, foretold
     )
-    click.echo(msgspec.json.encode(planned) if as_json else _table(planned))
+    use = f"gcs crawl --next -n {parts} -o {directory}" + (f" --plan {output}" if output else "")
+    click.echo(msgspec.json.encode(planned) if as_json else _table(planned, use))
 
 
 def _compared(names: str | None, data: Crawled) -> list[str]:
@@ -93,7 +94,7 @@ def _compared(names: str | None, data: Crawled) -> list[str]:
     return [] if names == "none" else [name.strip() for name in names.split(",")]
 
 
-def _table(planned: Planned) -> str:
+def _table(planned: Planned, use: str) -> str:
     head = ("", "superpages", "imbalance: pages", "bytes", "URLs exchanged", "KB", "URLs/page", "shared hosts")
     rows = [
         (
@@ -118,10 +119,10 @@ def _table(planned: Planned) -> str:
     k, step = planned.choices[0].parts, planned.superstep
     return "\n".join(
         [
-            f"{planned.pages:,} pages of {planned.hosts:,} hosts, {planned.links:,} links; "
+            f"{planned.pages:,} pages, {planned.links:,} links, hosts: {planned.hosts:,}; "
             f"session {planned.session} for {k} gatherers ({planned.seconds:.1f} s)",
             *lines,
             f"superstep: {step.pages:,} pages, or {step.urls:,} URLs for one gatherer ({step.error:.1%} come late)",
-            f"* is the plan, in {planned.file}; gcs crawl --next -n {k} takes it",
+            f"* is the plan, in {planned.file}; {use} takes it",
         ]
     )
