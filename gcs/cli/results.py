@@ -11,6 +11,7 @@ import io
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ import msgspec
 import xxhash
 
 from gcs.cli.memory import write_whole
-from gcs.cli.plots import draw
+from gcs.cli.plots import available, draw
 from gcs.sim.folder import load
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies import Row, Study, Tick, Wish
@@ -80,7 +81,7 @@ def result(study: Study, graph: WebGraph, wish: Wish, tick: Tick, memory: Memory
 def _remembered(study: Study, files: dict[Wish, Path]) -> dict[Wish, tuple[float, Sequence[Row]]]:
     found: dict[Wish, tuple[float, Sequence[Row]]] = {}
     for step, file in files.items():
-        if file.exists():
+        with suppress(OSError, msgspec.MsgspecError):  # what is not there, or damaged, is made again
             seconds, rows = msgspec.json.decode(file.read_bytes(), type=tuple[float, list[dict[str, Any]]])
             found[step] = seconds, msgspec.convert(rows, list[study.row])  # type: ignore[name-defined]
     return found
@@ -128,8 +129,7 @@ def write(done: Result, folder: Path, pictures: Sequence[str] = ("png", "svg")) 
     name = done.study.name
     drawn = draw(done.study.charts(done.rows), name, pictures)
     files = {f"{name}.csv": table(done.rows).encode(), **drawn}
-    shown = next((file for file in drawn if file.endswith("svg")), next(iter(drawn), None))
-    files[f"{name}.md"] = text(done, shown, level=1).encode()
+    files[f"{name}.md"] = text(done, _shown_picture(done, pictures), level=1).encode()
     for file, data in files.items():
         write_whole(folder / file, data, _ADVICE)
     return [folder / file for file in files]
@@ -154,7 +154,13 @@ def text(done: Result, picture: str | None = None, level: int = 2) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def page(results: Sequence[Result]) -> str:
+def _shown_picture(done: Result, pictures: Sequence[str]) -> str | None:
+    """The picture that a text shows, of those that were drawn: the SVG, if there is one."""
+    form = "svg" if "svg" in pictures else next(iter(pictures), None)
+    return f"{done.study.name}.{form}" if form and available() else None
+
+
+def page(results: Sequence[Result], pictures: Sequence[str] = ("png", "svg")) -> str:
     """All studies on one page, with their pictures."""
     contents = ["| study | claims that come out as in the paper | seconds |", "|---|---|---|"]
     for done in results:
@@ -165,7 +171,7 @@ def page(results: Sequence[Result]) -> str:
         "The papers' experiments on a web graph, made by `gcs study all`. For each claim: what the paper found, what "
         "came out here, and why where they differ.",
         "\n".join(contents),
-        *(text(done, f"{done.study.name}.svg") for done in results),
+        *(text(done, _shown_picture(done, pictures)) for done in results),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 

@@ -18,7 +18,7 @@ from gcs.cli.setups import read_setup, setup_options
 from gcs.errors import UsageError
 from gcs.ports.records import reading
 from gcs.sim.capacity import Costs
-from gcs.sim.folder import from_crawl, is_graph, load
+from gcs.sim.folder import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph import WebGraph
 from gcs.sim.owners import sites_of
 from gcs.sim.studies import OWN, STUDIES, Study, Tick, Wish
@@ -67,7 +67,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 )
 @click.option("-k", "ks", type=Numbers(), multiple=True, help="Numbers of gatherers, in place of the paper's.")
 @click.option("--runs", type=click.IntRange(1), default=None, help="Repetitions that are averaged. [the study's own]")
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of all random choices.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all random choices.")
 @click.option("--upstream", is_flag=True, help="Read the links of edges_upstream.txt.gz too.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Where table, pictures and text go."
@@ -117,7 +117,7 @@ def study(
             _print(one)
             click.echo(f"written: {', '.join(map(str, files))}\n")
     if folder and name == ALL:
-        write_whole(folder / "README.md", page(done).encode(), "choose another -o DIR")
+        write_whole(folder / "README.md", page(done, pictures).encode(), "choose another -o DIR")
     if as_json:
         click.echo(msgspec.json.encode(done[0].json() if name != ALL else _together(done)))
     elif not plots.available():
@@ -126,14 +126,23 @@ def study(
 
 
 def _graph(place: str, upstream: bool, cache: Path) -> WebGraph:
+    graph = _read(place, upstream, cache)
+    if not graph.pages:
+        raise UsageError(f"{place}: no pages: it has no links, or is the directory of a crawl that has stored nothing")
+    return graph
+
+
+def _read(place: str, upstream: bool, cache: Path) -> WebGraph:
+    folder = Path(place)
+    if upstream and not has_upstream(folder):
+        raise UsageError(f"{place}: there is no edges_upstream.txt.gz in it for --upstream")
     if place.startswith(SYNTHETIC):
         return synthetic(Shape(_count(place.removeprefix(SYNTHETIC))))
-    folder = Path(place)
     if is_graph(folder):
         return load(folder, upstream, cache)
     if (folder / "state").is_dir() or (folder / "summaries").is_dir() or reading.is_url(place):
         rows = reading.rows(place, ["url", "bytes", "outlinks"])
-        return from_crawl(folder.name, ((url, size or 0, links or ()) for url, size, links in rows))
+        return from_crawl(folder.resolve().name, ((url, size or 0, links or ()) for url, size, links in rows))
     raise UsageError(
         f"{place}: neither a graph (a list of links, or a folder with edges.txt.gz) nor the directory of a crawl"
     )
@@ -175,13 +184,15 @@ def _cache() -> Path:
 
 def _run(studies: Sequence[Study], graph: WebGraph, wish: Wish, memory: Memory) -> Iterator[Result]:
     for one in studies:
-        with _bar(one.name) as tick:
-            try:
-                yield result(one, graph, wish, tick, memory)
-            except UsageError as error:
-                if len(studies) == 1:
-                    raise
-                click.echo(f"{one.name}: left out, {error}", err=True)
+        try:
+            with _bar(one.name) as tick:
+                done = result(one, graph, wish, tick, memory)
+        except UsageError as error:
+            if len(studies) == 1:
+                raise
+            click.echo(f"{one.name}: left out, {error}", err=True)
+        else:  # its bar is gone: what is printed now has the line for itself
+            yield done
 
 
 @contextmanager

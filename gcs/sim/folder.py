@@ -36,6 +36,11 @@ def is_graph(place: Path) -> bool:
     return place.is_file() or _file(place, "edges.txt").exists()
 
 
+def has_upstream(place: Path) -> bool:
+    """Whether a folder holds the further links that `load` can be asked for."""
+    return _file(place, "edges_upstream.txt").exists()
+
+
 def load(place: Path, upstream: bool = False, cache: Path | None = None) -> WebGraph:
     """Read a graph; with `upstream`, the links of `edges_upstream.txt.gz` too."""
     if place.is_file():
@@ -165,7 +170,7 @@ def _remember(graph: WebGraph, place: Path) -> None:
             if (array := getattr(graph, name)) is not None:
                 np.save(partial / f"{name}.npy", array)
         if graph.urls:
-            (partial / "urls.txt").write_text("\n".join(graph.urls))
+            (partial / "urls.txt").write_text("\n".join(graph.urls), "utf-8", newline="\n")
         partial.rename(place)
     except OSError as error:
         if not place.is_dir():  # else somebody else was quicker
@@ -184,7 +189,7 @@ def _remembered(name: str, place: Path) -> WebGraph:
         name,
         array("offsets"),  # type: ignore[arg-type]
         array("targets"),  # type: ignore[arg-type]
-        urls.read_text().split("\n") if urls.exists() else (),
+        urls.read_bytes().decode().split("\n") if urls.exists() else (),
         array("sites"),  # type: ignore[arg-type]
         array("sizes_bytes"),  # type: ignore[arg-type]
         place.name,

@@ -15,10 +15,13 @@ from gcs.core.graph import Links
 from gcs.core.partition import Problem, partition
 from gcs.core.partition.hashing import host
 from gcs.core.sortkey import sort_key
+from gcs.errors import UsageError
 from gcs.sim.graph import Ids, WebGraph
 
-#: owner of each page; an int16 has room for 32,000 gatherers
+#: owner of each page
 Owners = NDArray[np.int16]
+#: gatherers that an int16 has room for
+MOST = 32_767
 
 #: partitioners that look at links
 _LINKED = ("partition-ii", "metis", "sticky")
@@ -26,6 +29,8 @@ _LINKED = ("partition-ii", "metis", "sticky")
 
 def page_owners(graph: WebGraph, partitioner: str, k: int, seed: int = 0) -> Owners:
     """The owner of each page among k gatherers."""
+    if k > MOST:
+        raise UsageError(f"{k:,} gatherers: a study has room for {MOST:,}")
     if k == 1:
         return np.zeros(graph.pages, np.int16)
     if partitioner == "url-hash":

@@ -50,6 +50,15 @@ def test_an_interrupted_study_goes_on_where_it_was(study, asked, tmp_path):
     assert asked[2:] == [(2, 3, 4, 5), (2,)]
 
 
+def test_a_damaged_result_is_made_again(study, asked, tmp_path):
+    graph, memory, wish = synthetic(Shape(100)), Memory(tmp_path), Wish((2,))
+    result(study, graph, wish, print, memory)
+    for file in tmp_path.iterdir():
+        file.write_bytes(file.read_bytes()[:5])
+    assert result(study, graph, wish, print, memory).rows == [Row(2, 4)]
+    assert asked == [(2,), (2,)]
+
+
 def test_the_code_of_a_study_is_what_it_imports():
     ours = sources(STUDIES["cambazoglu"].run.__module__)
     assert {"gcs.sim.studies.cambazoglu", "gcs.core.partition.metis", "gcs.sim.synthetic"} <= ours.keys()

@@ -6,6 +6,29 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
+
+from gcs.cli.study import study
+from gcs.sim.studies import cho_quality, marin_queues
+
+#: the names of the architecture page: other tools ask for them
+NAMES = [
+    "cho-coverage",
+    "cho-seeds",
+    "cho-overlap",
+    "cho-communication",
+    "cho-replication",
+    "cho-quality",
+    "cambazoglu",
+    "marin-failures",
+    "marin-prediction",
+    "marin-queues",
+    "teng-superpages",
+    "teng-hot-pages",
+    "teng-helpers",
+    "web-sailor",
+    "scale",
+]
 
 
 @pytest.fixture
@@ -49,9 +72,36 @@ def test_json_is_remembered_and_the_same(folder, tmp_path):
     assert not (tmp_path / "studies").exists()
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """The longest studies with less to do."""
+    monkeypatch.setattr(cho_quality, "EXCHANGES", (0, 1, 99))
+    for name, value in {"TREES_KEYS": 4000, "TREES_TOP": 80, "TREES_ROUNDS": 4}.items():
+        monkeypatch.setattr(marin_queues, name, value)
+
+
+def test_all_is_every_study_and_a_page_of_them(folder, tmp_path, quick):
+    places = ["--graph", str(folder), "--cache", str(tmp_path / "c"), "-o", str(tmp_path / "o")]
+    words = ["all", *places, "-k", "2,4", "--runs", "1", "--pictures", "png", "--json"]
+    done = CliRunner().invoke(study, words, standalone_mode=False)
+    found = json.loads(done.stdout)
+    assert found.keys() == {"study", "graph", "rows", "paper", "seconds"} and found["study"] == "all"
+    assert [one["study"] for one in found["rows"]] == NAMES
+    assert all({"graph", "rows", "paper", "seconds"} <= one.keys() and one["rows"] for one in found["rows"])
+    tables = {one["study"]: one["rows"][0] for one in found["rows"]}
+    assert {"K", "model", "storage_imbalance", "request_imbalance", "bytes"} <= tables["cambazoglu"].keys()
+    text = (tmp_path / "o/README.md").read_text()
+    for name in NAMES:
+        assert f"]({name}.png)" in text
+        assert all((tmp_path / f"o/{name}.{form}").stat().st_size for form in ("png", "csv", "md"))
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
+        (["cho-coverage", "--graph", "synthetic:10", "--upstream"], "edges_upstream.txt.gz"),
+        (["cho-coverage", "--graph", "synthetic:10", "--seed", "-1"], "--seed"),
+        (["cho-communication", "--graph", "synthetic:10", "-k", "40000"], "room for 32,767"),
         (["cho-coverage", "--graph", "synthetic:many"], "synthetic:1M"),
         (["cho-covrage", "--graph", "."], "cho-coverage"),
         (["cho-coverage", "--graph", "/nowhere"], "edges.txt.gz"),
@@ -64,6 +114,14 @@ def test_json_is_remembered_and_the_same(folder, tmp_path):
 def test_wrong_wishes_are_explained(words, says):
     done = gcs("study", *words)
     assert done.returncode == 2 and says in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_graph_without_pages_is_refused(tmp_path):
+    (tmp_path / "links.txt").write_text("# nothing yet\n")
+    (tmp_path / "crawl/state").mkdir(parents=True)
+    for place in ("links.txt", "crawl"):
+        done = gcs("study", "cho-overlap", "--graph", place, "--cache", "c", cwd=tmp_path)
+        assert done.returncode == 2 and done.stderr.startswith(f"gcs: {place}: no pages")
 
 
 def test_a_team_of_ones_own_is_put_together_by_options(folder, tmp_path):

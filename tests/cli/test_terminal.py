@@ -153,3 +153,12 @@ def test_ctrl_c_at_the_question_ends_quietly(tmp_path: Path, environment: dict[s
         assert screen.end(nudge="\x03") == 130
     assert "Traceback" not in screen.text
     assert not (tmp_path / "out").exists()
+
+
+def test_a_study_prints_when_its_bar_is_gone(tmp_path: Path, environment: dict[str, str]) -> None:
+    words = ("study", "cho-communication", "--graph", "synthetic:100", "-o", "out", "--cache", "cache")
+    with terminal(tmp_path, environment, *words) as screen:
+        assert screen.end() == 0
+    bar, _, after = screen.shown.partition("\x1b[?25h")
+    assert "cho-communication" in bar and "━" in bar and "━" not in after
+    assert "URLs told per page" in after and "written: out/" in after

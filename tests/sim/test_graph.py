@@ -99,6 +99,12 @@ def test_load_remembers_what_it_read(tmp_path):
     assert load(place, cache=tmp_path / "cache").links == 1
 
 
+def test_a_remembered_graph_has_the_urls_as_they_were(tmp_path):
+    urls = "http://a/ö\nhttp://a/\rb\nhttp://b/\nhttp://c/\n"
+    place = folder(tmp_path, edges=EDGES, urls=urls)
+    assert list(load(place, cache=tmp_path / "cache").urls) == list(load(place).urls) == urls.split("\n")[:-1]
+
+
 def test_from_crawl_keeps_links_between_stored_pages():
     pages = [("http://a/", 10, ["http://b/", "http://gone/"]), ("http://b/", 20, []), ("http://a/", 99, ["http://a/"])]
     graph = from_crawl("crawl", pages)

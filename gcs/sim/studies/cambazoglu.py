@@ -22,7 +22,7 @@ from gcs.core.partition import Owners, Problem, partition
 from gcs.sim.graph import WebGraph
 from gcs.sim.partitions import crawled
 from gcs.sim.spread import spread
-from gcs.sim.studies.study import Chart, Finding, Steps, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, Finding, Steps, Study, Tick, Wish, checked, lines
 
 KS = (8, 16, 24, 32, 40, 48, 56, 64)
 RUNS = 8
@@ -175,17 +175,19 @@ def findings(rows: Sequence[ModelRow]) -> list[Finding]:
     worst = max(max(at[k, m].storage_imbalance, at[k, m].request_imbalance) for k in ks for m in ("page-gp", "site-gp"))
     hashed = [at[k, "site-hash"].storage_imbalance for k in ks]
     return [
-        Finding(
+        checked(
             "graph partitioning keeps storage and requests within 5 %",
             "at most 4.76 %",
             f"at most {worst:.2%}",
             worst <= TOLERANCE + 1e-9,
+            "a part has too few pages, or one of them weighs too much, for any partition to do better",
         ),
-        Finding(
+        checked(
             "on pages it exchanges far fewer bytes than hashing",
             "65 to 82 times fewer",
             f"{min(saved['page']):,.3g} to {max(saved['page']):,.3g} times fewer",
             min(saved["page"]) > 1,
+            "there are hardly any links, or none that could be kept inside a part",
         ),
         Finding(
             "on sites it exchanges fewer bytes than hashing",
@@ -196,11 +198,12 @@ def findings(rows: Sequence[ModelRow]) -> list[Finding]:
             "balance has a price that hashing whole sites does not pay: a site larger than a part must be cut, through "
             f"links that site-hash keeps at home, at up to {max(hashed):.0%} storage imbalance",
         ),
-        Finding(
+        checked(
             "hashed sites are ill balanced",
             "15 % (K = 8) to 54 % (K = 64) in storage",
             f"{hashed[0]:.0%} (K = {ks[0]}) to {hashed[-1]:.0%} (K = {ks[-1]})",
             hashed[-1] > TOLERANCE,
+            "many small sites even one another out",
         ),
     ]
 

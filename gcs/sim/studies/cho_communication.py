@@ -7,7 +7,7 @@ from gcs.core.metrics import communication
 from gcs.sim.crossing import told
 from gcs.sim.graph import WebGraph
 from gcs.sim.owners import page_owners
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines, rises
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines, rises
 
 KS = (2, 4, 8, 16, 32, 64)
 PARTITIONERS = ("site-hash", "url-hash")
@@ -71,19 +71,22 @@ def findings(rows: Sequence[CommunicationRow]) -> list[Finding]:
             rises([row.urls_per_page for row in site]),
             "the level is that of the links that leave a site: one per page in the paper's web",
         ),
-        Finding(
+        checked(
             "the hash of the site tells far less than that of the URL",
             "0.4 against 5 (n = 2): 12 times",
             f"{by_site:.2g} against {by_url:.2g} (n = {site[0].n})"
             + (f": {by_url / by_site:,.0f} times" if by_site else ""),
             by_url > 2 * by_site,
+            f"of {by_url:.2g} links a page between the two, {by_site:.2g} leave their site here: a site keeps few to "
+            "itself",
         ),
-        Finding(
+        checked(
             "a URL is told again for every link to it",
             "(the paper keeps no list of what was told)",
             f"told once by each gatherer: {once:.3f} a page at n = {site[-1].n}, "
             f"{1 - once / site[-1].urls_per_page if site[-1].urls_per_page else 0:.0%} less",
             once < site[-1].urls_per_page,
+            "there is nothing to tell, or no URL is found twice by the same gatherer",
         ),
     ]
 

@@ -15,7 +15,7 @@ from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import page_owners
 from gcs.sim.reach import NEVER, reach
 from gcs.sim.spread import spread
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
 from gcs.sim.supersteps import Crawl, Rules
 
 SEEDS = 320
@@ -100,7 +100,7 @@ def _crawl(
 
 
 #: the ends of Figure 9 (a): what two and 64 gatherers reach without a word
-PAPER = (QualityRow(2, 0.012, 0, 0.12), QualityRow(64, 0.012, 0, 0.025), QualityRow(8, 0.2, 10, 0.0, 0.17))
+PAPER = (QualityRow(2, 0.012, 0, 0.12), QualityRow(64, 0.012, 0, 0.025))
 
 
 def charts(rows: Sequence[QualityRow]) -> list[Chart]:
@@ -136,6 +136,8 @@ def findings(rows: Sequence[QualityRow]) -> list[Finding]:
     )
     told = {x: at[*teams[-1], x].urls_per_page or 0 for x in (min(x for x in EXCHANGES if x), always)}
     few, many = told.values()
+    like_paper = at.get((0.2, 8, 10))
+    example = f"; {like_paper.urls_per_page or 0:.2f} as in the paper's example" if like_paper else ""
     return [
         Finding(
             "fewer than 100 exchanges reach the quality of one crawler",
@@ -148,11 +150,12 @@ def findings(rows: Sequence[QualityRow]) -> list[Finding]:
             f"{worst[0]:.1%} of the web). One crawler spends its pages where the most links are, a team in all its "
             "parts",
         ),
-        Finding(
+        checked(
             "more exchanges are of no use",
             "the curves are flat from 100 on",
             f"from {enough} exchanges on all are within {SAME} of an exchange after each of {always} supersteps",
             enough <= often,
+            "where a crawl fetches few pages, each of them is a larger part of the quality than that",
         ),
         Finding(
             "without exchanges, quality suffers, the more so the more gatherers there are",
@@ -165,18 +168,21 @@ def findings(rows: Sequence[QualityRow]) -> list[Finding]:
             "owner knows the back-links of its pages by itself, and many owners are at work on more sites at once, "
             "which is good for quality",
         ),
-        Finding(
+        checked(
             "silence costs less when much of the web is fetched",
             "large at 1.2 and 5 %, small at 20 %, none beyond 50 %",
             f"{lost_small:.0%} of the quality at {small[0][0]:.1%}, {lost_large:.0%} at {large[0][0]:.1%}",
             lost_large <= lost_small,
+            "behind walls a crawl runs out of the best pages that it knows: the more it fetches, the more it misses "
+            "those that only others have found",
         ),
-        Finding(
+        checked(
             "communication does not grow in proportion to the exchanges",
-            "the curves bend: a URL is told once in each batch",
+            "the curves bend: a URL is told once in each batch; 0.17 pairs a page with 10 exchanges (n = 8, 20 %)",
             f"{many / few if few else 0:.1f} times the pairs for {max(told)} exchanges instead of {min(told)} "
-            f"(n = {teams[-1][1]})",
+            f"(n = {teams[-1][1]})" + example,
             many <= few * max(told) / 4 if few else True,
+            "few URLs are found again between two exchanges",
         ),
     ]
 

@@ -9,7 +9,7 @@ from gcs.core.metrics import communication
 from gcs.sim.crossing import most_linked, told
 from gcs.sim.graph import WebGraph
 from gcs.sim.owners import page_owners
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
 
 KS = (2, 4, 8, 16, 32, 64)
 REPLICATED = (0, 100, 1_000, 10_000, 50_000, 100_000, 200_000)
@@ -72,12 +72,15 @@ def findings(rows: Sequence[ReplicationRow]) -> list[Finding]:
     tenth = at.get(10_000, most[-1])
     last = most[-1]
     return [
-        Finding(
+        checked(
             "replicating the 10,000 most linked URLs saves much",
             "40 % (0.86 to 0.52 at n = 64)",
             f"{tenth.saved or 0:.0%} ({most[0].urls_per_page:.2f} to {tenth.urls_per_page:.2f} at n = {tenth.n}, "
             f"{tenth.replicated:,} URLs)",
             (tenth.saved or 0) >= 0.3,
+            "there is nothing to save"
+            if not most[0].urls_per_page
+            else "links into other sites are spread over more pages than those",
         ),
         Finding(
             "replicating more saves little more",

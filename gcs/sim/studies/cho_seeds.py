@@ -9,7 +9,7 @@ from gcs.core.metrics import coverage
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import Owners, page_owners
 from gcs.sim.reach import fetched, reach
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines, rises
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines, rises
 
 KS = (2, 8, 32, 64)
 FEWEST, MOST = 64, 16_384
@@ -74,12 +74,13 @@ def findings(rows: Sequence[SeedsRow]) -> list[Finding]:
     few, many = by_n[min(by_n)], by_n[max(by_n)]
     gain_few, gain_many = (part[-1].coverage - part[0].coverage for part in (few, many))
     return [
-        Finding(
+        checked(
             "more seeds, more coverage, when many gatherers run",
             "0.4 % with 64 seeds to 10 % with 1,024 (n = 64)",
             f"{many[0].coverage:.1%} with {many[0].seeds} to {many[-1].coverage:.1%} with {many[-1].seeds:,} "
             f"(n = {many[0].n})",
             rises([row.coverage for row in many]),
+            "so few seeds reach all that can be reached behind walls",
         ),
         Finding(
             "few gatherers hardly need more seeds",

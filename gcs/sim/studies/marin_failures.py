@@ -12,7 +12,7 @@ import numpy as np
 
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import page_owners, sites_of
-from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, checked, lines
 from gcs.sim.supersteps import Crawl, Rules
 
 KS = (4, 8, 16, 32)
@@ -78,11 +78,13 @@ def findings(rows: Sequence[FailuresRow]) -> list[Finding]:
     early = [part[0].failures for part in (least, most)]
     ratios = {n: sum(r.failures for r in part) / max(sum(r.failures_home for r in part), 1) for n, part in by_n.items()}
     return [
-        Finding(
+        checked(
             "with more gatherers, more messages come late in the first supersteps",
             "most for P = 32",
             f"{early[0]:,.0f} (n = {least[0].n}), {early[1]:,.0f} (n = {most[0].n}) in each of the first {AVERAGED}",
             early[1] >= early[0],
+            f"the first supersteps are short here ({least[0].pages:,.0f} and {most[0].pages:,.0f} pages): a gatherer "
+            "whose sites are few and small has soon nothing to fetch",
         ),
         Finding(
             "that is nothing beside what comes late inside the parts",

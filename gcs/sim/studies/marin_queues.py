@@ -18,7 +18,7 @@ from gcs.core.queues import Counts, Layout, make_paged_queue, make_queue
 from gcs.core.queues.blocks import MemoryStorage
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, falls, lines
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, falls, lines
 from gcs.sim.trace import Trace, replay, trace
 
 #: R: pages per superstep
@@ -166,18 +166,22 @@ def findings(rows: Sequence[QueuesRow]) -> list[Finding]:
             all(compared[name, top] < compared["heap", top] for name in QUEUES[1:] for top in large),
             "a URL that enters far below the top costs a heap a comparison or two, and the tree one on every level",
         ),
-        Finding(
+        checked(
             "the quickheap needs fewer comparisons as R grows",
             "falls with R",
             ", ".join(f"{compared['quickheap', top]:.1f} (R = {top:,})" for top in tops),
             falls([compared["quickheap", top] for top in tops]),
+            "the graph is too small for more than one R"
+            if len(tops) == 1
+            else "the queue is short beside the larger R",
         ),
         Finding(
             "the quickheap touches fewer blocks than the tree",
             "about 20 % fewer",
             f"the tree touches {min(extra):.1f} to {max(extra):.1f} times as many (R ≥ {large[0]:,})",
             sum(extra) / len(extra) >= 1,
-            f"{sum(extra) / len(extra):.2f} times on average; the more has room in memory, the less they differ",
+            f"{sum(extra) / len(extra):.2f} times on average; the more has room in memory, the less they differ"
+            + ("" if sum(extra) >= len(extra) else ". Of a queue of so few blocks this says little"),
         ),
         Finding(
             "T trees share the work evenly",

@@ -14,7 +14,7 @@ from gcs.sim.capacity import Costs, capacity
 from gcs.sim.crossing import most_linked, told
 from gcs.sim.graph import WebGraph
 from gcs.sim.owners import page_owners
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked
 
 KS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 PAGES = (10**6, 10**7, 10**8, 10**9, 10**10)
@@ -147,7 +147,7 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
     errors = [(n, model_of_live(n, seconds, urls, costs) / load - 1) for n, seconds, urls, load in teams_live]
     team_cost = {n: cpu_s / LIVE_CPU_S[1] - 1 for n, cpu_s in LIVE_CPU_S.items() if n > 1}
     return [
-        Finding(
+        checked(
             "one whiteboard serves a small team, a Redis Cluster a large one",
             "(Teng: TSpaces is the bottleneck)",
             f"one server up to n = {max((row.n for row in teams if row.redis_servers == 1), default=0)}; "
@@ -155,13 +155,15 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
             + (f"checkpoints every {first.checkpoint_for_one_s:.0f} s; " if first else "")
             + f"{last.redis_servers} at n = {last.n}",
             bool(first) and teams[0].redis_servers == 1,
+            f"on this graph {last.urls_per_page:.2g} URLs are told a page: one server has room for all these teams",
         ),
-        Finding(
+        checked(
             "10 billion pages are within reach",
             "(Cho: 1 billion pages in a month on 4 machines)",
             f"{day.hours:,.0f} hours with {day.n} gatherers at {day.pages_per_s:,.0f} pages/s, "
             f"{day.mbit_per_s / 1000:,.0f} Gbit/s, {day.disk_gb_each:,.0f} GB each",
             day.hours <= 24,
+            "in a day, with a larger team than those asked for",
         ),
         Finding(
             "the model agrees with live teams that it was not made from",

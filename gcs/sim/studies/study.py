@@ -68,6 +68,11 @@ class Finding:
     why: str = ""
 
 
+def checked(claim: str, paper: str, ours: str, agrees: bool, otherwise: str) -> Finding:
+    """A finding that needs a reason only where it does not agree."""
+    return Finding(claim, paper, ours, agrees, "" if agrees else otherwise)
+
+
 @dataclass(frozen=True, slots=True)
 class Steps:
     """Of a long study whose rows for one number of gatherers do not depend on the others.

@@ -20,7 +20,7 @@ from gcs.core.partition import Problem, partition
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import Owners, sites_of
 from gcs.sim.spread import spread
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
 from gcs.sim.supersteps import Crawl, Rules
 from gcs.sim.waiting import Pages
 
@@ -186,12 +186,13 @@ def findings(rows: Sequence[HelpersRow]) -> list[Finding]:
     wrong = sum(row.twice_or_never for row in rows)
     told = [row for row in rows if row.supersteps_counted]
     return [
-        Finding(
+        checked(
             "helpers speed a crawl up",
             "(no figures)",
             f"{steady[1].speedup:.2f} × with {steady[1].helpers} for each gatherer, {steady[-1].speedup:.2f} × with "
             f"{steady[-1].helpers}; at most {1 / HANDLING:.1f} ×, since a gatherer handles every summary",
             steady[-1].speedup > steady[0].speedup,
+            "there is not more to fetch at a time than the gatherers manage by themselves",
         ),
         Finding(
             "they may vanish at any moment",
@@ -200,12 +201,13 @@ def findings(rows: Sequence[HelpersRow]) -> list[Finding]:
             f"{fickle[-1].speedup:.2f} ×; {wrong} pages fetched twice or never",
             wrong == 0,
         ),
-        Finding(
+        checked(
             "the average help can be counted in load balancing",
             "(no figures)",
             f"{told[-1].supersteps_counted} supersteps instead of {told[-1].supersteps_uncounted} with "
             f"{told[-1].helpers} helpers per gatherer, all at one half of the team",
             (told[-1].supersteps_counted or 0) < (told[-1].supersteps_uncounted or 0),
+            "the sites are too few, or too deep, to be shared out by speed: the longest of them decides",
         ),
     ]
 

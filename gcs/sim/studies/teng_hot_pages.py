@@ -14,7 +14,7 @@ from gcs.core.metrics import communication
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import Owners, page_owners
 from gcs.sim.reach import NEVER, reach
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
 
 KS = (8, 64)
 SIZES = (0, 100, 1_000, 10_000, 100_000)
@@ -117,12 +117,13 @@ def findings(rows: Sequence[HotPagesRow]) -> list[Finding]:
     thousand = next((row for row in most if row.table == 1_000), most[-1])
     last = most[-1]
     return [
-        Finding(
+        checked(
             "hot pages spare many posts",
             "(no figures) “very good improvement”",
             f"{thousand.suppressed:.0%} of the posts with {thousand.table:,} hot pages, {last.suppressed:.0%} with "
             f"{last.table:,} (k = {last.k})",
             last.suppressed > 0.3,
+            "links into other sites are spread over many pages" if most[0].posts_per_page else "nothing is posted",
         ),
         Finding(
             "hot pages keep the queue small",
@@ -132,13 +133,14 @@ def findings(rows: Sequence[HotPagesRow]) -> list[Finding]:
             last.queue_peak <= 0.9 * most[0].queue_peak,
             "a crawl from one page in a hundred meets most pages before their many links, so little piles up",
         ),
-        Finding(
+        checked(
             "hot pages can be learned while crawling",
             "(no figures)",
             f"{thousand.posts_per_page:.3f} posts a page when learned, {thousand.posts_known_before:.3f} when known "
             f"before ({thousand.table:,} hot pages)",
             thousand.posts_per_page - thousand.posts_known_before
             <= 0.5 * max(most[0].posts_per_page - thousand.posts_known_before, 0),
+            "no page has many links: by the time it is known to be hot, most of them have been followed",
         ),
     ]
 

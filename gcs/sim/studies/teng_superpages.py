@@ -20,7 +20,7 @@ from gcs.sim.partitions import crawled, crossing
 from gcs.sim.reach import NEVER, reach
 from gcs.sim.rounds import Team, count, imbalance, rounds
 from gcs.sim.spread import spread
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
 
 KS = (8, 16, 32, 64)
 DELTAS = (5.0, 10.0, 20.0, 40.0)
@@ -150,30 +150,34 @@ def findings(rows: Sequence[SuperpagesRow]) -> list[Finding]:
     cut = [(row.crossing_i or 0, row.crossing_ii or 0) for row in usual]
     drifted = [row.imbalance_before for row in rows if row.delta == USUAL and row.round > 1]
     return [
-        Finding(
+        checked(
             "superpages of weight W/(kδ) balance the load",
             "(no figures) δ of 20 or more",
             f"at most {max(row.imbalance for row in usual):.1%} at δ = 20, site-hash "
             f"{max(row.imbalance_site_hash for row in usual):.0%}",
             max(row.imbalance for row in usual) <= 0.05,
+            f"a URL cannot be cut, and there are {min(row.found // row.k for row in usual):,} for each gatherer",
         ),
-        Finding(
+        checked(
             "the load drifts away as the crawl goes on, so it has to be balanced again and again",
             "(no figures)",
             f"up to {max(drifted):.0%} when the URLs have doubled since the last plan",
             max(drifted) > max(row.imbalance for row in usual),
+            "the URLs found later lie where the earlier ones did",
         ),
-        Finding(
+        checked(
             "superpages stay few",
             "(no figures) about kδ",
             f"at most {most:.2f}·kδ",
             most <= 2,
+            "where URLs are few, rounding makes more of them",
         ),
-        Finding(
+        checked(
             "heeding links (Partition II) lets fewer of them cross",
             "(no figures)",
             ", ".join(f"{first:.1%} to {second:.1%} (k = {row.k})" for row, (first, second) in zip(usual, cut)),
             all(second < first for first, second in cut),
+            "there are no links that it could keep from crossing",
         ),
     ]
 

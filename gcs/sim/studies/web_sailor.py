@@ -17,7 +17,7 @@ from gcs.core.seedserver import SeedServerSettings, domain_of, fair_moves, say
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import Owners, sites_of
 from gcs.sim.reach import NEVER, reach
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish
+from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked
 from gcs.sim.supersteps import Crawl, Rules
 
 CLIENTS = 3
@@ -217,11 +217,12 @@ def findings(rows: Sequence[SailorRow]) -> list[Finding]:
             spread <= 0.1,
             "" if spread <= 0.1 else "its DSet runs out of seeds",
         ),
-        Finding(
+        checked(
             "a client can join while the crawl runs",
             "a third one was added",
             f"client {last.client} came at step {STEPS // 3} and fetched {joined[-1].pages if joined else 0:,} pages",
             bool(joined),
+            "all was fetched by then, or there was no domain with seeds that the others could spare",
         ),
         Finding(
             "the crawl is as good as that of one crawler",
@@ -232,12 +233,13 @@ def findings(rows: Sequence[SailorRow]) -> list[Finding]:
             if last.quality < last.quality_single - 0.02
             else "",
         ),
-        Finding(
+        checked(
             "“hurry up” and “slow down” fit the connections to the seeds",
             "(no figures)",
             f"client 1 had {min(changed)} to {max(changed)} connections; {busy[1]:.0%} of all busy instead of "
             f"{busy[0]:.0%}, {ends[1]:,} pages instead of {ends[0]:,}",
             ends[1] >= ends[0],
+            "a client that was slowed down for want of seeds was slow when they came",
         ),
     ]
 
