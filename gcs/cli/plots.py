@@ -26,6 +26,8 @@ _DIGITS = re.compile(rb"(\d\.\d)\d+")
 _WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 3.6
 #: points of a line that has marks, at most
 _MARKED = 20
+#: values that lie closer together have more marks on their axis
+_FEW_DECADES = 100
 #: charts side by side, at most
 _COLUMNS = 3
 
@@ -56,7 +58,7 @@ def draw(charts: Sequence[Chart], name: str, forms: Sequence[str]) -> dict[str, 
 
 
 def _chart(axes: "Axes", chart: Chart) -> None:
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import LogLocator, MaxNLocator
 
     for line in chart.lines:
         style: dict[str, Any] = {"linestyle": "--", "marker": "o", "color": "black"} if line.from_paper else {}
@@ -79,6 +81,9 @@ def _chart(axes: "Axes", chart: Chart) -> None:
             axes.set_ylim(bottom=0)
         else:
             axes.set_yscale("log")
+            if max(above) < _FEW_DECADES * min(above):  # powers of ten alone would leave the axis all but bare
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
     axes.legend(fontsize=7, framealpha=0.5)
 

@@ -151,7 +151,46 @@ def text(done: Result, picture: str | None = None, level: int = 2) -> str:
         lines.append(f"| {found.claim} | {found.paper} | {found.ours}{why} | {'yes' if found.agrees else 'no'} |")
     if len(lines) > 2:
         parts.append("\n".join(lines))
+    if both := beside(done):
+        parts.append(both)
     return "\n\n".join(parts) + "\n"
+
+
+def beside(done: Result) -> str:
+    """The figures that the paper gives, each beside ours of the same case, as a table; empty where there are none."""
+    study = done.study
+    ours = {tuple(getattr(row, key) for key in study.keys): row for row in reversed(done.rows)}
+    pairs = [
+        (paper, ours[case])
+        for paper in study.paper
+        for case in [tuple(getattr(paper, key) for key in study.keys)]
+        if study.keys and case in ours
+    ]
+    measured = [
+        field.name
+        for field in fields(study.row)
+        if field.name not in study.keys and any(getattr(paper, field.name) != field.default for paper, _ in pairs)
+    ]
+    if not pairs:
+        return ""
+    lines = [
+        [*study.keys, *(f"{name}: {whose}" for name in measured for whose in ("paper", "here"))],
+        ["---"] * (len(study.keys) + 2 * len(measured)),
+        *(
+            [
+                *(str(getattr(paper, key)) for key in study.keys),
+                *(_cell(getattr(row, name)) for name in measured for row in (paper, mine)),
+            ]
+            for paper, mine in pairs
+        ),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int | float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return "" if value is None else str(value)
 
 
 def _shown_picture(done: Result, pictures: Sequence[str]) -> str | None:

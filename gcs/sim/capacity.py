@@ -50,7 +50,9 @@ class Capacity:
     urls_per_s: float
     blocks_per_s: float
     urls_per_block: float
+    #: commands of the whiteboard, and bytes of URLs that go into it and out of it
     commands_per_s: float
+    board_bytes_per_s: float
     #: part of one whiteboard server's time
     board_load: float
     #: Redis servers that it takes; more than one are a Redis Cluster
@@ -72,6 +74,7 @@ def capacity(n: int, urls_per_page: float, costs: Costs) -> Capacity:
         blocks,
         urls / blocks if blocks else 0.0,
         blocks * costs.board_block_commands + urls * costs.board_url_commands,
+        2 * urls * costs.url_bytes,
         load,
         max(math.ceil(load / costs.headroom), 1),
         _checkpoint_for_one(n, urls, costs),

@@ -1,10 +1,10 @@
 """What is remembered of a study: its steps, by graph, wish and code."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from gcs.cli.results import Memory, page, result, sources, table
+from gcs.cli.results import Memory, beside, page, result, sources, table, text
 from gcs.sim.studies import STUDIES, Study, Wish, cho_quality, marin_queues
 from gcs.sim.studies.study import Steps
 from gcs.sim.synthetic import Shape, synthetic
@@ -65,6 +65,21 @@ def test_the_code_of_a_study_is_what_it_imports():
     assert "gcs.sim.studies.teng_helpers" not in ours and b"METIS" in ours["gcs.core.partition.metis"]
 
 
+def test_the_papers_figures_stand_beside_ours_of_the_same_case(study, tmp_path):
+    paper = (Row(3, 8.0), Row(7, 50.0))  # we have no 7
+    beside_paper = replace(study, paper=paper, keys=("K",))
+    done = result(beside_paper, synthetic(Shape(100)), Wish((2, 3)), print, Memory(tmp_path))
+    lines = ["| K | value: paper | value: here |", "| --- | --- | --- |", "| 3 | 8 | 9 |"]
+    assert beside(done) == "\n".join(lines) and beside(done) in text(done)
+    assert beside(replace(done, study=study)) == ""
+
+
+def test_every_paper_that_gives_figures_is_laid_beside_ours():
+    """But the ends of Cho's Figure 6, which are points of a curve: they are drawn."""
+    given = {name for name, study in STUDIES.items() if study.paper}
+    assert {name for name, study in STUDIES.items() if study.keys} == given - {"cho-overlap"}
+
+
 def test_all_studies_make_a_page(monkeypatch, tmp_path):
     """Every study runs on a small web, and has rows, charts, findings and a place on the page."""
     monkeypatch.setattr(cho_quality, "SUPERSTEPS", 128)
@@ -72,10 +87,10 @@ def test_all_studies_make_a_page(monkeypatch, tmp_path):
         monkeypatch.setattr(marin_queues, name, value)
     graph = synthetic(Shape(2000))
     done = [result(study, graph, Wish((4,), runs=1), lambda *_: None, Memory(tmp_path)) for study in STUDIES.values()]
-    text = page(done)
+    whole = page(done)
     for one in done:
         assert one.rows and one.study.charts(one.rows) and one.study.findings(one.rows)
-        assert f"## {one.study.title}" in text and f"({one.study.name}.svg)" in text
+        assert f"## {one.study.title}" in whole and f"({one.study.name}.svg)" in whole
         assert one.json()["rows"][0].keys() >= set(table(one.rows).splitlines()[0].split(","))
     again = [result(study, graph, Wish((4,), runs=1), pytest.fail, Memory(tmp_path)) for study in STUDIES.values()]
-    assert page(again) == text
+    assert page(again) == whole

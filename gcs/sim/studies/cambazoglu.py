@@ -219,4 +219,5 @@ STUDY = Study(
     findings,
     PAPER,
     Steps(ks, steps),
+    keys=("K", "model"),
 )

@@ -100,4 +100,5 @@ STUDY = Study(
     charts,
     findings,
     PAPER,
+    keys=("n", "partitioner"),
 )

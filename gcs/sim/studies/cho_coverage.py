@@ -144,4 +144,5 @@ STUDY = Study(
     charts,
     findings,
     PAPER,
+    keys=("n",),
 )

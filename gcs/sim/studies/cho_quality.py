@@ -198,4 +198,5 @@ STUDY = Study(
     charts,
     findings,
     PAPER,
+    keys=("n", "share", "exchanges"),
 )

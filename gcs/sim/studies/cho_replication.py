@@ -101,4 +101,5 @@ STUDY = Study(
     charts,
     findings,
     PAPER,
+    keys=("n", "replicated"),
 )

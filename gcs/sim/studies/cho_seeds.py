@@ -102,4 +102,5 @@ STUDY = Study(
     charts,
     findings,
     PAPER,
+    keys=("n", "seeds"),
 )

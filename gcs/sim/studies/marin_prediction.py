@@ -111,4 +111,5 @@ STUDY = Study(
     charts,
     findings,
     PAPER,
+    keys=("n", "tolerance"),
 )

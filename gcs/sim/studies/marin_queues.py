@@ -203,4 +203,5 @@ STUDY = Study(
     charts,
     findings,
     PAPER,
+    keys=("figure", "queue", "top", "trees"),
 )

@@ -51,6 +51,9 @@ class ScaleRow:
     urls_per_page: float
     urls_per_s: float
     blocks_per_s: float
+    #: commands of the whiteboard, and what goes into it and out of it
+    commands_per_s: float
+    whiteboard_mbit_per_s: float
     #: part of one whiteboard server's time, and the servers that it takes
     whiteboard_load: float
     redis_servers: int
@@ -84,6 +87,8 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[ScaleRow]:
                     urls_per_page,
                     found.urls_per_s,
                     found.blocks_per_s,
+                    found.commands_per_s,
+                    found.board_bytes_per_s * 8 / 1e6,
                     found.board_load,
                     found.servers,
                     found.checkpoint_for_one_s,
@@ -125,7 +130,7 @@ def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
         Line("model of these", [row.n for row in live], [row.live_model or 0 for row in live], from_paper=True),
     ]
     time = [
-        Line(f"{pages:.0e} pages", [row.n for row in part], [row.hours for row in part])
+        Line(f"{pages / 10**9:g} billion pages", [row.n for row in part], [row.hours for row in part])
         for pages in PAGES[2:]
         for part in [[row for row in rows if row.pages == pages]]
     ]
@@ -139,6 +144,7 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
     """What to make of it."""
     teams = [row for row in rows if row.pages == PAGES[0]]
     first = next((row for row in teams if row.redis_servers > 1), None)
+    one = next((row for row in reversed(teams) if row.redis_servers == 1), None)
     last = teams[-1]
     whole = [row for row in rows if row.pages == PAGES[-1]]
     day = next((row for row in whole if row.hours <= 24), whole[-1])
@@ -150,7 +156,12 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
         checked(
             "one whiteboard serves a small team, a Redis Cluster a large one",
             "(Teng: TSpaces is the bottleneck)",
-            f"one server up to n = {max((row.n for row in teams if row.redis_servers == 1), default=0)}; "
+            f"one server up to n = {one.n if one else 0}"
+            + (
+                f", at {one.commands_per_s:,.0f} commands and {one.whiteboard_mbit_per_s:,.0f} Mbit/s; "
+                if one
+                else "; "
+            )
             + (f"{first.redis_servers} servers at n = {first.n}, or one with " if first else "")
             + (f"checkpoints every {first.checkpoint_for_one_s:.0f} s; " if first else "")
             + f"{last.redis_servers} at n = {last.n}",

@@ -102,6 +102,8 @@ class Study:
     #: what the paper gives in figures, in rows with the same names
     paper: Sequence[Row] = ()
     steps: Steps | None = None
+    #: fields that say which of our rows stands beside one of the paper's
+    keys: tuple[str, ...] = ()
 
 
 def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> list[Line]:

@@ -67,6 +67,8 @@ def test_rows_are_worked_out_by_hand(web, silent, monkeypatch):
     assert row.urls_per_s == pytest.approx(row.pages_per_s * row.urls_per_page)
     waits = row.urls_per_s * 2 / 12  # of the URLs of two seconds, what one of 12 pairs has at a checkpoint
     assert row.blocks_per_s == pytest.approx(12 * (1 - np.exp(-waits)) / 2)
+    assert row.commands_per_s == pytest.approx(row.blocks_per_s * 18.7 + row.urls_per_s * 0.1)
+    assert row.whiteboard_mbit_per_s == pytest.approx(row.urls_per_s * 2 * 120 * 8 / 10**6)  # in and out again
     busy = costs.board_idle + row.blocks_per_s * 216e-6 + row.urls_per_s * 12.2e-6
     assert row.whiteboard_load == pytest.approx(busy) and row.redis_servers == 1
     assert row.checkpoint_for_one_s == 2.0
