@@ -43,6 +43,7 @@ def available() -> bool:
 
 def draw(charts: Sequence[Chart], name: str, forms: Sequence[str]) -> dict[str, bytes]:
     """The charts in one picture, in each form: file name → content. Nothing where matplotlib is absent."""
+    charts = [chart for chart in charts if any(line.xs for line in chart.lines)]
     if not charts or not available():
         return {}
     import matplotlib
@@ -60,16 +61,17 @@ def draw(charts: Sequence[Chart], name: str, forms: Sequence[str]) -> dict[str, 
 def _chart(axes: "Axes", chart: Chart) -> None:
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    for line in chart.lines:
+    shown = [line for line in chart.lines if line.xs]
+    for line in shown:
         style: dict[str, Any] = {"linestyle": "--", "marker": "o", "color": "black"} if line.from_paper else {}
         marker = {"marker": "."} if len(line.xs) <= _MARKED else {}  # many marks make large files
         axes.plot(line.xs, line.ys, label=line.label, linewidth=1.2, markersize=4, **{**marker, **style})
     axes.set(title=chart.title, xlabel=chart.x, ylabel=chart.y)
-    if all(isinstance(x, int) for line in chart.lines for x in line.xs):
+    if all(isinstance(x, int) for line in shown for x in line.xs):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if chart.log_x:
-        base = 2 if max(max(line.xs) for line in chart.lines) <= 1024 else 10
-        if min(min(line.xs) for line in chart.lines) > 0:
+        base = 2 if max(max(line.xs) for line in shown) <= 1024 else 10
+        if min(min(line.xs) for line in shown) > 0:
             axes.set_xscale("log", base=base)
         else:  # 0 has its place too
             axes.set_xscale("symlog", base=base, linthresh=1)

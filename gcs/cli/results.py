@@ -10,7 +10,7 @@ import csv
 import io
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -21,7 +21,7 @@ import msgspec
 import xxhash
 
 from gcs.cli.memory import write_whole
-from gcs.cli.plots import available, draw
+from gcs.cli.plots import draw
 from gcs.sim.folder import load
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies import Row, Study, Tick, Wish
@@ -129,7 +129,7 @@ def write(done: Result, folder: Path, pictures: Sequence[str] = ("png", "svg")) 
     name = done.study.name
     drawn = draw(done.study.charts(done.rows), name, pictures)
     files = {f"{name}.csv": table(done.rows).encode(), **drawn}
-    files[f"{name}.md"] = text(done, _shown_picture(done, pictures), level=1).encode()
+    files[f"{name}.md"] = text(done, shown_picture(drawn), level=1).encode()
     for file, data in files.items():
         write_whole(folder / file, data, _ADVICE)
     return [folder / file for file in files]
@@ -193,24 +193,24 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _shown_picture(done: Result, pictures: Sequence[str]) -> str | None:
-    """The picture that a text shows, of those that were drawn: the SVG, if there is one."""
-    form = "svg" if "svg" in pictures else next(iter(pictures), None)
-    return f"{done.study.name}.{form}" if form and available() else None
+def shown_picture(files: Iterable[str]) -> str | None:
+    """The picture that a text shows, of the files that were written: the SVG, if there is one."""
+    drawn = sorted((file for file in files if file.endswith((".svg", ".png"))), reverse=True)
+    return next(iter(drawn), None)
 
 
-def page(results: Sequence[Result], pictures: Sequence[str] = ("png", "svg")) -> str:
-    """All studies on one page, with their pictures."""
+def page(results: Sequence[tuple[Result, str | None]]) -> str:
+    """All studies on one page, each with its picture."""
     contents = ["| study | claims that come out as in the paper | seconds |", "|---|---|---|"]
-    for done in results:
+    for done, _ in results:
         agree = [found.agrees for found in done.study.findings(done.rows)]
         contents.append(f"| {done.study.title} | {sum(agree)} of {len(agree)} | {done.seconds:,.0f} |")
     parts = [
-        f"# Studies on {results[0].graph.name if results else 'nothing'}",
+        f"# Studies on {results[0][0].graph.name if results else 'nothing'}",
         "The papers' experiments on a web graph, made by `gcs study all`. For each claim: what the paper found, what "
         "came out here, and why where they differ.",
         "\n".join(contents),
-        *(text(done, _shown_picture(done, pictures)) for done in results),
+        *(text(done, picture) for done, picture in results),
     ]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gcs.cli import plots
 from gcs.cli.memory import write_whole
-from gcs.cli.results import Memory, Result, page, result, table, write
+from gcs.cli.results import Memory, Result, page, result, shown_picture, table, write
 from gcs.cli.setups import read_setup, setup_options
 from gcs.errors import UsageError
 from gcs.ports.records import reading
@@ -109,17 +109,17 @@ def study(
     folder = output or (None if as_json else Path("studies") / graph.name)
     if not as_json:
         click.echo(_described(graph))
-    done = []
+    done: list[tuple[Result, str | None]] = []
     for one in _run(chosen, graph, wish, Memory(memory / "results", fresh)):
-        done.append(one)
         files = write(one, folder, pictures) if folder else []
+        done.append((one, shown_picture(file.name for file in files)))
         if not as_json:
             _print(one)
             click.echo(f"written: {', '.join(map(str, files))}\n")
     if folder and name == ALL:
-        write_whole(folder / "README.md", page(done, pictures).encode(), "choose another -o DIR")
+        write_whole(folder / "README.md", page(done).encode(), "choose another -o DIR")
     if as_json:
-        click.echo(msgspec.json.encode(done[0].json() if name != ALL else _together(done)))
+        click.echo(msgspec.json.encode(done[0][0].json() if name != ALL else _together([one for one, _ in done])))
     elif not plots.available():
         click.echo("no pictures: matplotlib is not installed (pip install 'gcs-crawler[studies]')", err=True)
     return 0

@@ -87,10 +87,10 @@ def test_all_studies_make_a_page(monkeypatch, tmp_path):
         monkeypatch.setattr(marin_queues, name, value)
     graph = synthetic(Shape(2000))
     done = [result(study, graph, Wish((4,), runs=1), lambda *_: None, Memory(tmp_path)) for study in STUDIES.values()]
-    whole = page(done)
+    whole = page([(one, f"{one.study.name}.svg") for one in done])
     for one in done:
         assert one.rows and one.study.charts(one.rows) and one.study.findings(one.rows)
         assert f"## {one.study.title}" in whole and f"({one.study.name}.svg)" in whole
         assert one.json()["rows"][0].keys() >= set(table(one.rows).splitlines()[0].split(","))
     again = [result(study, graph, Wish((4,), runs=1), pytest.fail, Memory(tmp_path)) for study in STUDIES.values()]
-    assert page(again) == whole
+    assert page([(one, f"{one.study.name}.svg") for one in again]) == whole

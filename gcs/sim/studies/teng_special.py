@@ -21,7 +21,7 @@ from gcs.core.partition import Problem, partition
 from gcs.core.special import RECOGNISERS
 from gcs.sim.graph import WebGraph
 from gcs.sim.partitions import crawled
-from gcs.sim.studies.study import Chart, Finding, Line, Steps, Study, Tick, Wish
+from gcs.sim.studies.study import Chart, Finding, Line, Steps, Study, Tick, Wish, checked
 
 KS = (8, 64)
 SIZES = (100, 1_000, 10_000)
@@ -164,11 +164,12 @@ def findings(rows: Sequence[SpecialRow]) -> list[Finding]:
             apart.posts_per_page <= told.posts_per_page,
             "METIS is not exact: with other links it may end up in another place",
         ),
-        Finding(
+        checked(
             "to share them among all, or to partition them among all",
             "(either)",
             f"shared {apart.posts_per_page:.4f}, partitioned {divided.posts_per_page:.4f} URLs named a page",
             apart.posts_per_page <= divided.posts_per_page,
+            "links lead to them from where they were put: telling everybody spares less than that",
         ),
         Finding(
             "sub-graphs that are highly connected themselves, and to other parts",
