@@ -1,11 +1,13 @@
-"""`gcs export`: what a crawl gathered, as lines for other programs. Streams: memory does not grow with the crawl."""
+"""`gcs export`: what a crawl gathered, as lines for other programs. Streams: memory does not grow with the crawl,
+but for --latest, which has to know which records are out of date.
+"""
 
 import csv
 import difflib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +18,7 @@ import msgspec
 
 from gcs.errors import StoreError, UsageError
 from gcs.ports.records import cdxj, reading
+from gcs.ports.records.latest import latest
 from gcs.ports.records.summaries import FIELDS
 
 
@@ -27,19 +30,24 @@ from gcs.ports.records.summaries import FIELDS
     type=click.Choice(["jsonl", "csv", "cdxj"]),
     default="jsonl",
     show_default=True,
-    help="jsonl, csv: a line per page. cdxj: the sorted index of the WARC files, for pywb.",
+    help="jsonl, csv: a line per record. cdxj: the sorted index of the WARC files, for pywb.",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Where it goes. [stdout]")
 @click.option("--fields", metavar="A,B", help=f"Which fields of a page, in which order. [all: {', '.join(FIELDS)}]")
+@click.option("--latest", "is_latest", is_flag=True, help="Each page once, as it was found last; none that are gone.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON; needs --output.")
-def export(place: str, form: str, output: Path | None, fields: str | None, as_json: bool) -> int:
-    """Write what the crawl in DIR (a directory or s3://…) gathered."""
+def export(place: str, form: str, output: Path | None, fields: str | None, is_latest: bool, as_json: bool) -> int:
+    """Write what the crawl in DIR (a directory or s3://…) gathered: a record for each URL and session."""
     if fields and form == "cdxj":
         raise UsageError("--fields is for jsonl and csv: the fields of cdxj are fixed")
+    if is_latest and form == "cdxj":
+        raise UsageError("--latest is for jsonl and csv: an index of the WARC files names all that is in them")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
     chosen = _fields(fields)
-    lines = {"jsonl": _jsonl, "csv": _csv, "cdxj": _cdxj}[form](place, chosen)
+    rows = latest if is_latest else reading.rows
+    text = _csv if form == "csv" else _jsonl
+    lines = _cdxj(place) if form == "cdxj" else text(rows(place, chosen), chosen)
     count = 0
     with _sink(output) as sink:
         for line in lines:
@@ -53,30 +61,30 @@ def export(place: str, form: str, output: Path | None, fields: str | None, as_js
     return 0
 
 
-def _jsonl(place: str, fields: list[str]) -> Iterator[bytes]:
+def _jsonl(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[bytes]:
     encode = msgspec.json.Encoder().encode
-    for row in reading.rows(place, fields):
+    for row in rows:
         yield encode(dict(zip(fields, _shown(fields, row)))) + b"\n"
 
 
-def _csv(place: str, fields: list[str]) -> Iterator[bytes]:
+def _csv(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[bytes]:
     """A header and a line per record; out-links stand in one cell, apart by spaces (a URL holds none)."""
     text = io.StringIO()
     writer = csv.writer(text)
-    for row in _with_header(place, fields):
+    for row in _with_header(rows, fields):
         writer.writerow([" ".join(cell) if isinstance(cell, list) else cell for cell in row])
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
 
 
-def _with_header(place: str, fields: list[str]) -> Iterator[list[Any]]:
+def _with_header(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[list[Any]]:
     yield list(fields)
-    for row in reading.rows(place, fields):
+    for row in rows:
         yield _shown(fields, row)
 
 
-def _cdxj(place: str, _fields: list[str]) -> Iterator[bytes]:
+def _cdxj(place: str) -> Iterator[bytes]:
     return cdxj.merge(line for name, file in reading.warc_files(place) for line in cdxj.index(file, name))
 
 

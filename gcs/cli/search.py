@@ -5,9 +5,9 @@ import msgspec
 
 from gcs.core.search import Query, Search
 from gcs.core.sortkey import host_name, host_of, sort_key
-from gcs.ports.records import reading
+from gcs.ports.records.latest import latest
 
-FIELDS = ("url", "title", "summary", "text", "failure")
+FIELDS = ("url", "title", "summary", "text")
 
 
 @click.command()
@@ -16,17 +16,14 @@ FIELDS = ("url", "title", "summary", "text", "failure")
 @click.option("-n", "--most", type=click.IntRange(min=1), default=10, show_default=True, help="Pages to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print the pages as JSON.")
 def search(place: str, words: tuple[str, ...], most: int, as_json: bool) -> int:
-    """Find pages of the crawl in DIR (a directory or s3://…) that have all words.
+    """Find pages of the crawl in DIR (a directory or s3://…), as they were found last, that have all words.
 
     "two words" must stand together (quote them for the shell too), -word must not be there, site:HOST is one site.
     With --summary links there are no texts to find anything in.
     """
     searching = Search(Query.parse(" ".join(words)))
-    seen: set[str] = set()
-    for url, title, summary, text, failure in reading.rows(place, FIELDS):
-        if not failure and url not in seen:  # a page that was asked for again is there once more
-            seen.add(url)
-            searching.add(url, host_name(host_of(sort_key(url))), title, text or summary)
+    for url, title, summary, text in latest(place, FIELDS):
+        searching.add(url, host_name(host_of(sort_key(url))), title, text or summary)
     hits = searching.best(most)
     if as_json:
         click.echo(msgspec.json.encode({"found": searching.found, "pages": hits}))

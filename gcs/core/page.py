@@ -164,10 +164,16 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True):
     changes: int = 0
     #: sessions in a row, up to this one, that found no page
     misses: int = 0
-    #: when the copy that it confirms was fetched (microseconds since the epoch); 0 where it holds its own
+    #: when the copy that it confirms was fetched (microseconds since the epoch), or that it could not disprove, where
+    #: the server did not answer; its digest and validators are those of that copy. 0 where it holds its own
     held_at_us: int = 0
 
     @property
     def is_page(self) -> bool:
         """Whether the URL brought a page: what `pages` in the report counts."""
         return 200 <= self.status < 300 and not self.failure and not self.source
+
+
+def tells(status: int, failure: str, held_at_us: int) -> bool:
+    """Whether a record tells itself what is there, and not only that an older one still holds."""
+    return status != 304 and not (failure and held_at_us)

@@ -16,6 +16,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from gcs.core.crawled import Crawled, Visits, crawled
+from gcs.core.page import tells
 from gcs.core.sortkey import sort_key
 from gcs.errors import StoreError, UsageError
 from gcs.ports.records.reading import rows
@@ -23,7 +24,6 @@ from gcs.ports.records.reading import rows
 _digest = xxhash.xxh3_64_intdigest
 #: links that are looked up at a time
 _BATCH_LINKS = 1 << 20
-NOT_MODIFIED = 304
 
 Hashes = NDArray[np.uint64]
 
@@ -52,9 +52,9 @@ def read_graph(place: str | Path) -> Crawled:
 def _telling(place: str | Path) -> tuple[Hashes, NDArray[np.bool_]]:
     """The hash of each row's URL, and whether the row is the one that tells what is there."""
     found, sessions = array("Q"), array("i")
-    for url, status, session in rows(place, ("url", "status", "session")):
+    for url, session, *what in rows(place, ("url", "session", "status", "failure", "held_at_us")):
         found.append(_digest(url.encode()))
-        sessions.append(0 if status == NOT_MODIFIED else session)
+        sessions.append(session if tells(*what) else 0)
     hashes, since = np.frombuffer(found, np.uint64), np.frombuffer(sessions, np.int32)
     order = np.lexsort((since, hashes))  # stable: of one session's, the later row comes last
     last = np.flatnonzero(np.append(hashes[order][1:] != hashes[order][:-1], True)) if len(order) else order

@@ -5,20 +5,10 @@ import pytest
 from gcs.core.sortkey import url_of
 from gcs.errors import UsageError
 from gcs.ports.records import graph
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
 
-from .pages import record
+from .storing import store
 
 A, B, C, GONE = (f"http://example.com/{name}" for name in ("a", "b", "c", "gone"))
-
-
-def store(directory: Path, gatherer: str, *records: dict[str, object]) -> None:
-    with Store.open(directory, StoreSettings(log_records=2), gatherer) as records_store:
-        for changes in records:
-            records_store.page(record(**changes))
-            records_store.flush()
-        records_store.sync()
 
 
 def links(place: Path) -> set[tuple[str, str]]:
@@ -38,6 +28,7 @@ def test_graph_is_what_the_last_session_saw(tmp_path: Path, monkeypatch: pytest.
         {"url": B, "bytes": 20, "outlinks": [A], "session": 1},
         {"url": GONE, "bytes": 5, "outlinks": [A], "session": 1},
         {"url": A, "bytes": 0, "outlinks": [], "session": 2, "status": 304},
+        {"url": A, "bytes": 0, "outlinks": [], "session": 3, "status": 503, "failure": "http-503", "held_at_us": 1},
         {"url": GONE, "bytes": 0, "outlinks": [], "session": 2, "status": 404, "failure": "http-404"},
     )
     store(
