@@ -5,6 +5,8 @@
     same      confirmed by the server (304), or the same payload
     gone      404 or 410 where there was a page
 
+Where a server does not answer, or says that it cannot just now (5xx, 429), nobody knows: the copy that is held stays.
+
 The chance that a page has changed is estimated from how often it was asked for and how often it had changed, with half
 a change added: a page that is asked for the first time again counts as one that changes every other time.
 

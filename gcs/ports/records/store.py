@@ -94,18 +94,23 @@ class Store:
         `record.digest`. A response whose body is not here goes into no WARC.
         """
         if response is not None:
-            digest = record.digest or digest_of(response)
+            # that of a failed record may be of the copy that is held: this answer is none of it
+            digest = digest_of(response) if record.failure else record.digest or digest_of(response)
             if self._settings.warc and response.absent is None:
                 exchange = self._warcs.prepare(response, digest, copy_of)
                 file, offset, size_bytes = exchange.place
                 record = structs.replace(
-                    record, digest=digest, warc_file=file, warc_offset=offset, warc_bytes=size_bytes
+                    record,
+                    digest=record.digest or digest,
+                    warc_file=file,
+                    warc_offset=offset,
+                    warc_bytes=size_bytes,
                 )
                 self._log.page(record)  # first: it may refuse the record, the other cannot
                 self._warcs.append(exchange)
                 self._took()
                 return record
-            record = structs.replace(record, digest=digest)
+            record = structs.replace(record, digest=record.digest or digest)
         self._log.page(record)
         self._took()
         return record

@@ -140,7 +140,7 @@ class Recorder:
     def _record(self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float) -> None:
         record = self._record_of(entry, response, reading, failure, now)
         self._tally.note(Change(record.change))
-        copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us else None
+        copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
         record = self._store.page(record, response, copy_of)
         self.on_done(record.url)
         self.on_record(record, response.elapsed_s if response else 0.0)
@@ -156,8 +156,10 @@ class Recorder:
             status, size_bytes, now = response.status, response.size_bytes, response.started_at
             headers = {name.lower(): value for name, value in response.headers}
             digest = digest_of(response)
-        # a 304 confirms what we hold, and silence does not disprove it
-        held = entry if status in (0, 304) else Entry(entry.url)
+        # a 304 confirms what we hold; silence, or a server that cannot answer just now, does not disprove it
+        cannot = bool(failure) and status in politeness.RETRY_STATUSES
+        held = entry if status in (0, 304) or cannot else Entry(entry.url)
+        told = {} if cannot else headers
         past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
         change = Change.NOTHING if document.source else change_of(past, status, digest, bool(failure))
         seen = after(past, change, bool(failure))
@@ -170,7 +172,7 @@ class Recorder:
             fetched_at=now,
             content_type=headers.get("content-type", ""),
             bytes=size_bytes,
-            digest=digest or held.copy_digest,
+            digest=held.copy_digest or digest,
             language=document.language,
             title=document.title if shown else "",
             summary=summary_of(document) if shown else "",
@@ -179,8 +181,8 @@ class Recorder:
             gatherer=self._name,
             helper=response.helper if response else "",
             simhash=document.simhash,
-            etag=headers.get("etag", held.etag),
-            last_modified=headers.get("last-modified", held.last_modified),
+            etag=told.get("etag", held.etag),
+            last_modified=told.get("last-modified", held.last_modified),
             warc_file="",
             warc_offset=0,
             warc_bytes=0,

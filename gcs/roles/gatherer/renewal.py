@@ -109,7 +109,7 @@ def entry_of(row: tuple[Any, ...], worth: float = 0.0) -> Entry | None:
         return None
     history = (visits, changes, misses, worth)
     priority = urgency(visits, changes)
-    if not digest or not (200 <= status < 300 or status in (0, 304)):
+    if not digest or not (200 <= status < 300 or status in (0, 304) or held_at_us):
         return Entry(url, parent, depth, priority, 0, 0, "", "", "", 0, *history)
     return Entry(
         url, parent, depth, priority, 0, 0, etag, last_modified, digest, held_at_us or round(fetched_at * 1e6), *history

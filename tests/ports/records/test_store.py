@@ -99,6 +99,20 @@ def test_store_writes_a_revisit_for_a_304(tmp_path: Path) -> None:
     assert revisit.rec_headers["WARC-Payload-Digest"] == "sha1:OLD"
 
 
+def test_store_keeps_the_digest_of_a_held_copy_apart_from_that_of_an_error(tmp_path: Path) -> None:
+    """The record goes on naming the copy; in the WARC stands what the server said."""
+    held = record(digest="sha1:OLD", status=503, failure="http-503", held_at_us=1)
+    with Store.open(tmp_path, StoreSettings(), "g1") as store:
+        assert store.page(held, response(body=b"busy", status=503)).digest == "sha1:OLD"
+        store.sync()
+    assert _kinds(tmp_path) == ["response"]
+    (path,) = (tmp_path / "warc").iterdir()
+    with path.open("rb") as file:
+        for stored in ArchiveIterator(file, check_digests="raise"):
+            assert stored.content_stream().read() is not None
+    assert stored.rec_headers["WARC-Payload-Digest"] == warc.payload_digest(b"busy")
+
+
 def test_store_without_digests_stores_every_payload(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(warc_digests=0), "g1") as store:
         for number in range(3):

@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.cli import assembly
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.page import PageRecord
 from gcs.ports.fetch.fakeweb import FakeWeb
+from gcs.ports.records.latest import latest
 from gcs.ports.records.reading import read_records
 from gcs.roles.gatherer import Gatherer, State
 from gcs.settings import load
@@ -183,6 +186,44 @@ async def test_session_forgets_what_is_gone_for_good(tmp_path: Path) -> None:
             await make(tmp_path, web).run(list(web.seeds), session=session)
             asked.append(gone & set(web.log.hits))
         assert asked == [gone, gone, gone, set()]
+
+
+async def test_session_with_a_server_that_cannot_answer_loses_no_copy(tmp_path: Path) -> None:
+    """A night of 503s: the next session asks with the validators of the copy that is held, and finds no change."""
+    busy, asked = False, list[str | None]()
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path == "/robots.txt":
+            raise web.HTTPNotFound
+        asked.append(request.headers.get("if-none-match"))
+        if busy:
+            return web.Response(status=503, text="later", headers={"etag": '"busy"'})
+        if asked[-1] == '"a"':
+            return web.Response(status=304, headers={"etag": '"a"'})
+        return web.Response(text="<p>a page", content_type="text/html", headers={"etag": '"a"'})
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    async with TestServer(app) as server:
+        seeds = [str(server.make_url("/"))]
+        for session in (1, 2, 3):
+            busy = session == 2
+            settings = load(None, {}, QUICK | {"politeness.tries": 1})
+            gatherer = assembly.gatherer(tmp_path, "g0", settings, seeds)
+            await gatherer.run(seeds, session=session)
+    assert asked == [None, '"a"', '"a"']
+    assert [(r.status, r.change, r.misses) for r in records(tmp_path)] == [
+        (200, "new", 0),
+        (503, "", 1),
+        (304, "same", 0),
+    ]
+    first, _, third = records(tmp_path)
+    assert (third.digest, third.held_at_us) == (first.digest, round(first.fetched_at * 1e6))
+    assert [url for (url,) in latest(tmp_path, ["url"])] == seeds
+    for file in (tmp_path / "warc").iterdir():
+        with file.open("rb") as stream:
+            for record in ArchiveIterator(stream, check_digests="raise"):
+                record.content_stream().read()
 
 
 async def test_session_goes_on_with_what_the_last_one_left(tmp_path: Path) -> None:
