@@ -1,5 +1,6 @@
 """`gcs plan`: plans the next session from the graph of the last one, and says what each choice would cost."""
 
+import math
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from gcs.core.crawled import Crawled
 from gcs.core.forecast import Forecast, forecast
 from gcs.core.ordering.superstep import predict, replay_of
 from gcs.core.team import TeamSettings
+from gcs.errors import UsageError
 from gcs.ports.records.graph import read_graph
 
 #: models that are compared, besides the chosen one
@@ -67,13 +69,19 @@ def plan(
 ) -> None:
     """Plan the next session of the crawl in DIR; gcs crawl --next -n K takes the plan."""
     started_at = time.monotonic()
+    if not 0 <= tolerance < math.inf:
+        raise UsageError(f"--tolerance {tolerance:g} is no imbalance: give a share of a part, such as 0.05")
+    named = _named(compare)
+    if output:
+        hot_pages = 0  # who is given a plan by --plan may never have heard of them, and must name them
     data = read_graph(directory)
     wish = Wish(model, parts, tolerance, hot_pages, unlisted == "finder")
     blueprint = draw(data, wish)
     number = sessions.current(directory) + 1
     file = output or sessions.plan_file(directory, number)
     write_blueprint(file, blueprint)
-    others = [Wish(other, parts, tolerance, hot_pages) for other in _compared(compare, data) if other != model]
+    compared = _quick(data) if named is None else named
+    others = [Wish(other, parts, tolerance, hot_pages) for other in compared if other != model]
     choices = [forecast(data, blueprint), *(forecast(data, draw(data, other)) for other in others)]
     session = data.session
     step = predict(replay_of(session.sources, session.targets, blueprint.owners_of(data)))
@@ -87,11 +95,20 @@ def plan(
     click.echo(msgspec.json.encode(planned) if as_json else _table(planned, use))
 
 
-def _compared(names: str | None, data: Crawled) -> list[str]:
-    if names is None:
-        many = len(data.session.sources) > MANY_LINKS
-        return [name for name in COMPARED if not (many and name == "metis-page")]
-    return [] if names == "none" else [name.strip() for name in names.split(",")]
+def _named(names: str | None) -> list[str] | None:
+    """The models that the user wants to see; None where that is left to us."""
+    if names is None or names == "none":
+        return None if names is None else []
+    found = [name.strip() for name in names.split(",")]
+    for name in found:
+        if name not in MODELS:
+            raise UsageError(f"--compare: no model is called {name!r}; there are {', '.join(MODELS)}, or none")
+    return found
+
+
+def _quick(data: Crawled) -> list[str]:
+    many = len(data.session.sources) > MANY_LINKS
+    return [name for name in COMPARED if not (many and name == "metis-page")]
 
 
 def _table(planned: Planned, use: str) -> str:

@@ -236,6 +236,18 @@ def test_plan_prints_what_each_choice_costs_and_the_next_session_goes_by_it(gcs:
     assert block_urls != TeamSettings().urls_per_block, "unlike what goes without"
     assert "* metis-site" in gcs("plan", "out", "-k", "2", "--compare", "none").out
 
+    # elsewhere, nobody knows the hot pages: they are named, and it is told so
+    apart = json.loads(gcs("plan", "out", "-k", "2", "--model", "url-hash", "--json", "-o", "a.plan").out)["choices"][0]
+    assert apart["exchanged_urls"] == free["exchanged_urls"]
+    assert "gcs crawl --next -n 2 -o out --plan a.plan takes it" in gcs("plan", "out", "-k", "2", "-o", "a.plan").out
+    assert read_blueprint(tmp_path / "a.plan").model == "metis-site"
+
+    # what is wrong is told before anything is written
+    for words in (("--compare", "metis-site,random"), ("--tolerance", "nan"), ("--tolerance", "-0.1")):
+        wrong = gcs("plan", "out", "-k", "2", "-o", "b.plan", *words)
+        assert wrong.code == 2 and words[0] in wrong.err
+    assert not (tmp_path / "b.plan").exists()
+
     # every page is fetched again, and nobody names those that all know (G4)
     assert (report["exchanged_urls"], report["named_bytes"]) == (told["exchanged_urls"], told["exchanged_bytes"])
     assert report["suppressed_by_hot_pages"] > 0
