@@ -482,7 +482,8 @@ class Charter(Posted, frozen=True, array_like=True):
 class Finds(Consumed, frozen=True, array_like=True):
     """What a client of a seed-server has dealt with, and every link that it found there (WEB-SAILOR).
 
-    written by: a crawl-client, at its checkpoints (numbered, kept until committed)
+    written by: a crawl-client, at its checkpoints (numbered, kept until committed); a seed-server below another, for
+        links outside of its domains
     taken by: its seed-server, from the inbox of its name
     lifetime: until the server has committed it to its registry
     """

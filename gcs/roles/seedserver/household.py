@@ -1,10 +1,10 @@
 """The household of a seed-server: who belongs to it, and who has which domains.
 
 A member is a crawl-client, or a seed-server one level down. A domain that a member server has is its own: links into
-it are passed down. One that a client has is crawled from our registry.
+it are passed down, and wait for it where it is away. One that a client has is crawled from our registry.
 
 Invariant: a domain has one owner; it changes only while none of its URLs is out and its hosts' delays are over
-(`settle`), or when its owner is gone.
+(`settle`), or when its owner, a client, is gone. One that a server has stays there, for that server has its URLs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,28 +16,32 @@ from gcs.core.tuples import Member
 from gcs.ports.registry import Count
 
 
+class _Book(msgspec.Struct, array_like=True):
+    """What survives: members in the order in which they came, domain → member, and which members are servers."""
+
+    came: list[str] = []
+    owners: dict[str, str] = {}
+    servers: set[str] = set()
+
+
 class Household:
     """Members and domains of one seed-server."""
 
     def __init__(self, rules: SeedServerSettings, packed: bytes | None) -> None:
         self._rules = rules
-        #: members in the order in which they came, whether they are servers, and domain → member
-        self._came: list[str] = []
-        self.owners: dict[str, str] = {}
-        if packed:
-            self._came, self.owners = msgspec.msgpack.decode(packed, type=tuple[list[str], dict[str, str]])
-        self._servers: frozenset[str] = frozenset()
+        book = msgspec.msgpack.decode(packed, type=_Book) if packed else _Book()
+        self._came, self.owners, self._servers = book.came, book.owners, book.servers
         self._moves: dict[str, str] = {}  # decided by share; carried out by settle
         self.present: dict[str, Member] = {}
 
     def encode(self) -> bytes:
         """As bytes, for the registry's notes."""
-        return msgspec.msgpack.encode((self._came, self.owners))
+        return msgspec.msgpack.encode(_Book(self._came, self.owners, self._servers))
 
     def meet(self, members: Iterable[Member]) -> list[str]:
         """These are there now; returns those that were not, before."""
         self.present = {member.gatherer: member for member in members}
-        self._servers = frozenset(name for name, member in self.present.items() if member.is_server)
+        self._servers |= {name for name, member in self.present.items() if member.is_server}
         new = [name for name in sorted(self.present) if name not in self._came]
         self._came += new
         return new
@@ -52,8 +56,13 @@ class Household:
         return [name for name in self._came if name in self.present and self.present[name].state == "running"]
 
     def is_server(self, name: str) -> bool:
-        """Whether this member is a seed-server."""
+        """Whether this member is a seed-server, be it there or not."""
         return name in self._servers
+
+    @property
+    def awaits(self) -> list[str]:
+        """Servers that are away: what they have is on their disks, so nothing is over without them."""
+        return [name for name in self.missing if name in self._servers]
 
     def owner_of(self, domain: str, held: Mapping[str, Count]) -> str | None:
         """Who has a domain; it is given to somebody if nobody has it. None if nobody is there."""
@@ -85,7 +94,7 @@ class Household:
         return ready
 
     def forget(self, name: str) -> None:
-        """A member is gone for good: its domains are nobody's."""
+        """A client is gone for good: its domains are nobody's."""
         self._came.remove(name)
         self.owners = {domain: owner for domain, owner in self.owners.items() if owner != name}
         self._moves = {domain: to for domain, to in self._moves.items() if to != name and domain in self.owners}

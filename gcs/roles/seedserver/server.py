@@ -1,7 +1,7 @@
 """A seed-server's life: startup → step* → shutdown.
 
     clients ─► Finds (what they fetched, every link) ─► registry: count, mark ─► the best seeds ─► UrlBlock ─► clients
-    parent  ◄─ links outside of our domain sets;  ─► links into them, from the parent
+    parent  ◄─ Finds: links outside of our domain sets;  parent ─► UrlBlock: links into them, also into new ones
                                   seeds held for a client ─► Pace ("hurry up", "slow down")
 
 Invariants
@@ -9,7 +9,8 @@ Invariants
   links may count twice, nothing is lost.
 - What a client shall fetch is in the registry (`out`) before it is sent, and is sent again when the client has nothing
   to do but should, so a block that the whiteboard forgot is no loss.
-- A URL is in one client's hands at a time; a client that does not come back within recover_s loses what it had.
+- A URL is in one client's hands at a time; a client that does not come back within recover_s loses what it had. A
+  server below us does not: while it is away, what is for it waits on the whiteboard, and the crawl does not end.
 """
 
 import asyncio
@@ -127,10 +128,13 @@ class SeedServer:
         self.registry.commit()
         for to, links in onward.items():
             self._sent += 1
-            receipt = await self._space.out_many(UrlBlock, [UrlBlock(0, links)], to=to)
+            if to == self._parent:
+                receipt = await self._space.out_many(Finds, [Finds(self.name, [], links)], to=to)
+            else:
+                receipt = await self._space.out_many(UrlBlock, [UrlBlock(0, links)], to=to)
             if receipt.full:  # nothing of it was put: who is given seeds gets them again, links are taken again
                 self._idle[to] = PATIENT_STEPS
-                if to not in self._out:
+                if to == self._parent or self._house.is_server(to):
                     await self._space.release(taken)
                     return
         self._received += len(taken)
@@ -143,11 +147,7 @@ class SeedServer:
         for each in taken:
             item = each.item
             if isinstance(item, Finds):
-                changed = self.registry.visited(item.done)
-                self._out[item.client] = max(0, self._out.get(item.client, 0) - changed)
-                for host, at in item.free_at.items():
-                    domain = domain_of(f"http://{host}/", self._rules.domain)
-                    self._free_at[domain] = max(self._free_at.get(domain, 0.0), at)
+                self._deal_with(item)
                 links, is_ours = item.links, False
             elif isinstance(item, Seeds):
                 links, is_ours = [Link(url, 0) for url in item.urls], False
@@ -167,6 +167,14 @@ class SeedServer:
                     mine.append((link, domain))
             self.registry.add(mine)
         return onward
+
+    def _deal_with(self, item: Finds) -> None:
+        """What a client has done, and when its hosts may be asked again; a server below us has done nothing."""
+        changed = self.registry.visited(item.done)
+        self._out[item.client] = max(0, self._out.get(item.client, 0) - changed)
+        for host, at in item.free_at.items():
+            domain = domain_of(f"http://{host}/", self._rules.domain)
+            self._free_at[domain] = max(self._free_at.get(domain, 0.0), at)
 
     def _hand_out(self, onward: dict[str, list[Link]]) -> None:
         """Give every client the best seeds of its domains, as many as it may have."""
@@ -216,23 +224,26 @@ class SeedServer:
         for name in self._house.meet(mine):
             events.info("joined", member=name, server=self.name)
             self._out.setdefault(name, len(self.registry.in_hands_of(name)))
-        self._miss({member.gatherer for member in everybody if member.state == "gone"}, now)
+        if self.state in (CrawlState.RUNNING, CrawlState.PAUSED):  # or all leave, and nobody is missed
+            self._miss({member.gatherer for member in everybody if member.state == "gone"}, now)
         counts = self.registry.counts()
         self._house.share(counts)
         await self._set_pace({domain: count.held for domain, count in counts.items()})
         for client in self._house.clients:
             is_idle = self._house.present[client].passive and self._out.get(client, 0) > 0
             self._idle[client] = self._idle[client] + 1 if is_idle else 0
-        busy = waiting or any(count.held or count.out for count in counts.values())
+        busy = waiting or self._house.awaits or any(count.held or count.out for count in counts.values())
         await self._beat(passive=not busy)
         if not self._parent:
             await self._end_if_done(everybody, seeds)
 
     def _miss(self, gone: set[str], now: float) -> None:
-        """Who has left, or is away for too long, has nothing any more."""
+        """A client that has left, or is away for too long, has nothing any more. A server is waited for."""
         for name in self._house.missing:
+            if name not in self._missing_since and self._house.is_server(name):
+                events.warning("server-missing", member=name, server=self.name, advice="start it again, on its disk")
             since = self._missing_since.setdefault(name, now)
-            if name not in gone and now < since + self._team.recover_s:
+            if self._house.is_server(name) or (name not in gone and now < since + self._team.recover_s):
                 continue
             back = self.registry.take_back(name)
             self._house.forget(name)

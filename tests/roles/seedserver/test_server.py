@@ -15,6 +15,7 @@ from gcs.core.tuples import Control, CrawlState, Finds, Link, Member, Pace, Seed
 from gcs.errors import UsageError
 from gcs.ports.registry import Registry
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.ports.space.port import Receipt
 from gcs.roles.seedserver import SeedServer
 
 TEAM = TeamSettings(beat_s=0.0, lease_s=1000.0, recover_s=100.0)
@@ -246,6 +247,65 @@ async def test_hierarchy_routes_every_url(tmp_path: Path) -> None:
     assert known["left"]
     assert known["right"]
     assert not top.registry.counts(), "the top only routes"
+    await scene.close()
+
+
+async def test_hierarchy_of_three_levels_routes_every_url_to_one_server(tmp_path: Path) -> None:
+    """What comes up from below is not what comes down from above: only the latter makes a domain a server's own."""
+    scene = Scene(tmp_path, SeedServerSettings())
+    top = scene.server("top")
+    middle = [scene.server(name, parent="top") for name in ("left", "right")]
+    leaves = [scene.server(name, parent=of) for name, of in (("l1", "left"), ("l2", "left"), ("r1", "right"))]
+    for name, of in (("a", "l1"), ("b", "l2"), ("c", "r1"), ("d", "right")):
+        scene.client(name, of)
+    await scene.run()
+    scene.check()
+    places = Counter(url for server in (*middle, *leaves) for url in everything() if server.registry.node(url))
+    assert set(places) == everything()
+    assert set(places.values()) == {1}
+    assert not top.registry.counts()
+    assert all(any(server.registry.node(url) for url in everything()) for server in leaves)
+    await scene.close()
+
+
+async def test_hierarchy_waits_for_a_server_that_is_away(tmp_path: Path) -> None:
+    """Longer than a client would be waited for; links into its domains are there for it when it comes back."""
+    scene = Scene(tmp_path, SeedServerSettings())
+    scene.server("top")
+    scene.server("left", parent="top")
+    right = scene.server("right", parent="top")
+    scene.client("a", "left"), scene.client("b", "right")
+    await scene.run(until=lambda: len(scene.clients[1].fetched) > 20)
+    right.registry.close()
+    await MemorySpace(scene.board, "user").take(template(Member, gatherer="right"))  # its lease ends
+    scene.servers.remove(right)
+    start = scene.now
+    await scene.go_on(until=lambda: scene.now > start + 2 * TEAM.recover_s)
+    assert not await scene.is_done()
+    assert set(scene.fetched) < everything()
+    await scene.server("right", parent="top").startup()
+    await scene.go_on()
+    scene.check()
+    await scene.close()
+
+
+async def test_hierarchy_loses_no_link_to_a_full_inbox(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, SeedServerSettings())
+    top = scene.server("top")
+    scene.server("left", parent="top"), scene.server("right", parent="top")
+    scene.client("a", "left"), scene.client("b", "right")
+    put, refused = top._space.out_many, []
+
+    async def out_many(kind: type, items: list, *, to: str) -> Receipt:
+        if len(refused) < 40 and scene.now % 3:
+            refused.append(to)
+            return Receipt(0, full=True)
+        return await put(kind, items, to=to)
+
+    top._space.out_many = out_many  # type: ignore[method-assign]
+    await scene.run()
+    assert {"left", "right"} <= set(refused)
+    scene.check()
     await scene.close()
 
 
