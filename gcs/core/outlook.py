@@ -32,10 +32,10 @@ def outlook(
     """`parts`: URLs known to each gatherer, and its fraction, low and high. `done` URLs are dealt with."""
     weights = [(max(known, 1), estimate) for known, estimate in parts]
     total = sum(known for known, _ in weights)
+    if done and not queued:
+        return Outlook(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
     if not total or not done:
         return Outlook()
-    if not queued:
-        return Outlook(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
     fraction, low, high = (sum(known * each[at] for known, each in weights) / total for at in range(3))
     high = min(max(high, 0.0), 1.0)
     fraction = min(max(fraction, 0.0), high)

@@ -522,7 +522,7 @@ class Account(Posted, frozen=True, array_like=True):
     """What a gatherer has done in this crawl, in all its runs: its part of the report, for who has not got its disk.
 
     written by: each gatherer when it ends
-    taken by: nobody; read by `gcs crawl`
+    taken by: nobody; read by `gcs crawl` and the station
     lifetime: the crawl's
     """
 

@@ -14,7 +14,7 @@ _SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+|$
 def gist(description: str, text: str) -> str:
     """The description of a page, or the first sentences of its text."""
     if description:
-        return _clipped(description)
+        return clipped(description)
     sentences: list[str] = []
     letters = 0
     for line in text[: 20 * _LETTERS].splitlines():
@@ -24,13 +24,13 @@ def gist(description: str, text: str) -> str:
             sentences.append(match[0].strip())
             letters += len(match[0])
             if len(sentences) == _SENTENCES or letters > _LETTERS:
-                return _clipped(" ".join(sentences))
-    return _clipped(" ".join(sentences) or " ".join(text[:_LETTERS].split()))
+                return clipped(" ".join(sentences))
+    return clipped(" ".join(sentences) or " ".join(text[:_LETTERS].split()))
 
 
-def _clipped(text: str) -> str:
+def clipped(text: str, most: int = _LETTERS) -> str:
     """Cut at a word where it is too long."""
-    if len(text) <= _LETTERS:
+    if len(text) <= most:
         return text
-    cut = text[:_LETTERS]
+    cut = text[:most]
     return (cut[: cut.rfind(" ")] if " " in cut else cut) + "…"

@@ -15,6 +15,7 @@ from gcs.core.page import PageRecord
 from gcs.core.report import Share
 from gcs.core.tuples import Bulletin, Glance, Patch, Trouble
 from gcs.core.urls import host
+from gcs.ports.summarise.gist import clipped
 
 #: seconds between two bulletins, and between two samples of the tree; and for which a bulletin hangs
 BULLETIN_S, TREE_S, BULLETIN_TTL_S = 2.0, 8.0, 30.0
@@ -87,8 +88,8 @@ class Herald:
 def _glance(record: PageRecord, elapsed_s: float) -> Glance:
     return Glance(
         url=record.url[:URL_CHARACTERS],
-        title=record.title[:TITLE_CHARACTERS],
-        summary=record.summary[:SUMMARY_CHARACTERS],
+        title=clipped(record.title, TITLE_CHARACTERS),
+        summary=clipped(record.summary, SUMMARY_CHARACTERS),
         status=record.status,
         bytes=record.bytes,
         fetched_at=record.fetched_at,

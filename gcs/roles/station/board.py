@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from gcs.core.template import template
 from gcs.core.tuples import (
     Access,
+    Account,
     Bulletin,
     Charter,
     Control,
@@ -30,11 +31,18 @@ class Board:
     plan: PlanPosted | None = None
     members: tuple[Member, ...] = ()
     bulletins: tuple[Bulletin, ...] = ()
+    #: of gatherers that have ended, and may have begun again
+    accounts: tuple[Account, ...] = ()
     helpers: tuple[HelperBeat, ...] = ()
     notes: tuple[PlanNote, ...] = ()
     keys: tuple[Access, ...] = ()
     #: inbox → tuples that wait there
     waiting: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def at_work(self) -> tuple[Member, ...]:
+        """The members that have not left."""
+        return tuple(member for member in self.members if member.state != "gone")
 
     def figure(self, gatherer: str, name: str) -> float:
         """What a gatherer's heartbeat says."""
@@ -56,6 +64,7 @@ async def read_board(space: Space, crawl: str, now: float) -> Board:
         plan=await space.read(template(PlanPosted)),
         members=tuple(await space.scan(template(Member))),
         bulletins=tuple(await space.scan(template(Bulletin))),
+        accounts=tuple(await space.scan(template(Account))),
         helpers=tuple(await space.scan(template(HelperBeat))),
         notes=tuple(await space.scan(template(PlanNote))),
         keys=tuple(await space.scan(template(Access))),

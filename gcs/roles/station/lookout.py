@@ -19,6 +19,7 @@ from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.port import Space
 from gcs.roles.station.board import Board, read_board
+from gcs.roles.station.keepsakes import Keepsakes
 from gcs.roles.station.values import Errors, History, Links, Pages, Rebalances, Status
 
 #: seconds between two looks
@@ -38,6 +39,7 @@ class Lookout:
         self._plan: tuple[bytes, Plan] | None = None
         self._points: list[Point] | None = None
         self._series = Series()
+        self._keepsakes = Keepsakes()
         self._now = Sample(0.0)
         self.board = Board(crawl)
 
@@ -62,12 +64,13 @@ class Lookout:
 
     async def look(self) -> None:
         """Look once."""
-        self.board = board = await read_board(self._space, self._crawl, self._clock())
+        self.board = board = self._keepsakes.complete(await read_board(self._space, self._crawl, self._clock()))
         self._points = None
         if board.plan is not None and (self._plan is None or self._plan[0] != board.plan.plan):
             self._plan = board.plan.plan, Plan.decode(board.plan.plan)
-        if board.members:
-            self._now = self._series.add(*views.sample(board, self.report))
+        point, counts = views.sample(board, self.report)
+        if board.at_work or views.differs(point, self._now):  # what stands still after the end makes no line
+            self._now = self._series.add(point, counts)
         for listener in self._listeners:
             listener()
 

@@ -29,7 +29,6 @@ _GAUGES = {
     "queued": ("gcs_queued_urls", "URLs waiting."),
     "explored_fraction": ("gcs_explored_ratio", "Estimated share of the reachable web that is explored."),
     "overlap": ("gcs_overlap_ratio", "(N - I) / I: pages stored more than once."),
-    "gatherers": ("gcs_gatherers", "Gatherers of the team."),
     "helpers": ("gcs_helpers", "Helpers at work."),
     "epoch": ("gcs_plan_epoch", "Epoch of the plan."),
     "peak_rss_mb": ("gcs_peak_memory_megabytes", "Largest memory of a gatherer so far."),
@@ -65,6 +64,8 @@ def _lines(status: Status, age_s: float) -> Iterator[str]:
         yield from _family("gcs_eta_seconds", "gauge", "Estimated time to the end.", [(of, status.outlook.eta_s)])
     failures = [({**of, "kind": kind}, count) for kind, count in status.report.failures.items()]
     yield from _family("gcs_failures_total", "counter", "URLs that ended without a page, by kind.", failures)
+    there = sum(row.state != "gone" for row in status.team)
+    yield from _family("gcs_gatherers", "gauge", "Gatherers at work.", [(of, there)])
     for field, (name, kind, text) in _ROWS.items():
         yield from _family(name, kind, text, _per_gatherer(of, status.team, field))
     helped = [({**of, "helper": each.helper, "place": each.place}, each.pages) for each in status.helpers]

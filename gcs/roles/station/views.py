@@ -1,14 +1,12 @@
 """Views: from what hangs on the board to the values of the API. Pure, and total: a board may lack anything."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from gcs.core import report as reports
 from gcs.core.outlook import outlook
 from gcs.core.plan import Plan
 from gcs.core.report import Report, Share
-from gcs.core.roster import natural, rows
+from gcs.core.roster import Row, natural, rows
 from gcs.core.series import Counts, Sample
 from gcs.core.tally import Tally
 from gcs.core.treemap import Point, points_of
@@ -50,7 +48,7 @@ def status(board: Board, plan: Plan | None, report: Report, now: Sample, urls_pe
         seeds=len(board.charter.seeds) if board.charter else 0,
         outlook=outlook(explored, now.known - now.queued, now.queued, urls_per_s),
         now=now,
-        team=rows((member for member in board.members if member.state != "gone"), board.leader, dict(board.waiting)),
+        team=[*rows(board.at_work, board.leader, dict(board.waiting)), *map(_past, _gone(board, report.session))],
         helpers=[
             Helper(
                 beat.helper,
@@ -68,9 +66,8 @@ def status(board: Board, plan: Plan | None, report: Report, now: Sample, urls_pe
     )
 
 
-def state_of(control: Control | None, members: Iterable[Member]) -> str:
+def state_of(control: Control | None, anybody: bool) -> str:
     """What the crawl does, in a word."""
-    anybody = any(member.state != "gone" for member in members)
     if control is None:
         return "waiting"
     if control.state is CrawlState.DONE:
@@ -81,19 +78,27 @@ def state_of(control: Control | None, members: Iterable[Member]) -> str:
 
 
 def report(board: Board) -> Report:
-    """The report as it would be now."""
+    """The report as it would be now, with those that have left or died."""
     shown = {bulletin.gatherer: bulletin.share for bulletin in board.bulletins}
-    shares = [
-        _share(member, shown.get(member.gatherer, b""))
-        for member in sorted(board.members, key=lambda member: natural(member.gatherer))
-    ]
-    built = reports.build(board.crawl, state_of(board.control, board.members), shares)
+    shares = [_share(member, shown.get(member.gatherer, b"")) for member in board.at_work]
+    shares = sorted([*shares, *_gone(board)], key=lambda share: natural(share.id))
+    built = reports.build(board.crawl, state_of(board.control, bool(board.at_work)), shares)
     return msgspec.structs.replace(built, helpers=len(board.helpers))
 
 
 def sample(board: Board, report: Report) -> tuple[Sample, Counts]:
     """The figures of this moment, from the heartbeats, which are newer than the bulletins."""
-    figures = [member.figures for member in board.members]
+    figures = [member.figures for member in board.at_work]
+    figures += [
+        {
+            "pages": share.tally.pages,
+            "bytes": share.tally.size_bytes,
+            "known": share.known_urls,
+            "queued": share.queued,
+            "explored": share.explored_fraction,
+        }
+        for share in _gone(board, report.session)
+    ]
 
     def total(name: str) -> int:
         return int(sum(each.get(name, 0.0) for each in figures))
@@ -110,6 +115,11 @@ def sample(board: Board, report: Report) -> tuple[Sample, Counts]:
         explored=round(explored, 4),
     )
     return point, Counts(board.at, point.pages, total("bytes"))
+
+
+def differs(point: Sample, last: Sample) -> bool:
+    """Whether anything was done between two moments."""
+    return (point.pages, point.known, point.queued, point.failed) != (last.pages, last.known, last.queued, last.failed)
 
 
 def links(board: Board) -> Links:
@@ -171,12 +181,37 @@ def points(board: Board) -> list[Point]:
     return sorted(point for bulletin in board.bulletins for point in points_of(bulletin.gatherer, bulletin.patches))
 
 
+def _gone(board: Board, session: int = 0) -> list[Share]:
+    """What those have done in this session who are not here: as they gave account of it, or as they showed it last."""
+    here = {member.gatherer for member in board.at_work}
+    found: dict[str, Share] = {}
+    for bulletin in board.bulletins:
+        if share := _decoded(bulletin.share):
+            # one that has died: the others have, or will have, what was queued there
+            found[share.id] = msgspec.structs.replace(share, known_urls=0, queued=0) if here else share
+    found |= {share.id: share for account in board.accounts if (share := _decoded(account.share))}
+    gone = [share for share in found.values() if share.id not in here and session in (0, share.session)]
+    return sorted(gone, key=lambda share: natural(share.id))
+
+
+def _past(share: Share) -> Row:
+    """One that has gone, in the table of the team."""
+    pages, queued, epoch = share.tally.pages, share.queued, share.epoch
+    return Row(share.id, "gone", False, 0, queued, 0, pages, 0.0, 0.0, 0, 0, epoch, True)
+
+
+def _decoded(share: bytes) -> Share | None:
+    """None if it is another version's."""
+    try:
+        return msgspec.msgpack.decode(share, type=Share)
+    except msgspec.DecodeError:
+        return None
+
+
 def _share(member: Member, shown: bytes) -> Share:
     """What a gatherer has shown; if nothing, or another version of it, what its heartbeat says."""
-    try:
-        return msgspec.msgpack.decode(shown, type=Share)
-    except msgspec.DecodeError:
-        pass
+    if found := _decoded(shown):
+        return found
     figures = member.figures
     known, queued, size_pages = (int(figures.get(name, 0)) for name in ("known", "queued", "pages"))
     tally = Tally(pages=size_pages, size_bytes=int(figures.get("bytes", 0)))

@@ -71,3 +71,11 @@ def test_herald_is_bounded_whatever_is_crawled(monkeypatch: pytest.MonkeyPatch):
     assert shown.troubles[0].host == "h7.org" and shown.troubles[0].failed == 3
     assert len(mine._troubles) == 50 < HOSTS
     assert len(encode(shown)) < 60_000
+
+
+def test_herald_clips_what_people_read_between_words():
+    mine, crawl = Herald("g"), Crawl()
+    mine.recorded(record("http://a.org/", text="word " * 400), 0.1)
+    [glance] = mine.bulletin(0.0, crawl.work()).recent
+    assert glance.summary.endswith("word…") and len(glance.summary) <= herald.SUMMARY_CHARACTERS + 1
+    assert glance.title.endswith("word…")

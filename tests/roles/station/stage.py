@@ -137,12 +137,12 @@ class Target:
 
 
 @contextmanager
-def in_thread(address: Address | None = None) -> Iterator[Target]:
+def in_thread(address: Address | None = None, *, empty: bool = False) -> Iterator[Target]:
     found: list[Target] = []
     begun, ended, loop = threading.Event(), asyncio.Event(), asyncio.new_event_loop()
 
     async def serve() -> None:
-        async with stage(address) as at:
+        async with stage(address, empty=empty) as at:
             found.append(Target(at, loop))
             begun.set()
             await ended.wait()

@@ -7,8 +7,10 @@ import msgspec
 import pytest
 
 from gcs.core.access import Role
+from gcs.core.report import Share
+from gcs.core.tally import Tally
 from gcs.core.template import template
-from gcs.core.tuples import Charter, Control, CrawlState, RebalanceCall, Seeds
+from gcs.core.tuples import Account, Bulletin, Charter, Control, CrawlState, Member, RebalanceCall, Seeds
 from tests.roles.station.stage import EVIL, stage
 
 
@@ -35,6 +37,62 @@ async def test_api_status_of_an_empty_board_says_that_it_waits():
             await at.get(f"/api/{path}")
         refused = await at.call("/api/pause", Role.CONTROL, "POST")
         assert refused.status == 503 and "no such crawl" in (await refused.json())["detail"]
+
+
+async def test_api_counts_what_those_did_who_have_left():
+    """By their account; or, of one that was killed, by what it showed last, without what the others take over."""
+    async with stage() as at:
+        share = Share("g0", Tally(pages=61, size_bytes=61_000), 0, 0, 61, 1.0, epoch=2)
+        await at.space.take(template(Member, gatherer="g0"))
+        await at.station._lookout.look()
+        killed = await at.get("/api/status")
+        assert (killed["report"]["pages"], killed["now"]["pages"], killed["now"]["known"]) == (100, 100, 75)
+        await at.space.out(Account("g0", msgspec.msgpack.encode(share)))
+        await at.space.out(Member("g0", "run", state="gone"))
+        await at.space.remove(template(Bulletin, gatherer="g0"))
+        await at.station._lookout.look()
+        status = await at.get("/api/status")
+        assert [(row["gatherer"], row["state"], row["pages"]) for row in status["team"]] == [
+            ("g1", "running", 40),
+            ("g0", "gone", 61),
+        ]
+        assert (status["report"]["pages"], status["now"]["pages"]) == (101, 101)
+        assert (await at.get("/api/errors"))["hosts"][0]["failed"] == 100
+        assert (await at.get("/api/tree"))["owners"] == {"g1": 75}  # it is the others' now
+
+
+async def test_api_shows_how_it_ended_after_the_end():
+    """Nobody is there any more, and what hung on the board has gone; as Kubernetes' station goes on."""
+    async with stage() as at:
+        for name in ("g0", "g1"):
+            pages = 100 if name == "g0" else 70
+            share = Share(name, Tally(pages=pages, size_bytes=1), pages, 0, pages, 1.0, epoch=2)
+            await at.space.out(Account(name, msgspec.msgpack.encode(share)))
+            await at.space.take(template(Member, gatherer=name))
+            await at.space.remove(template(Bulletin, gatherer=name))
+        await at.space.out(Control(CrawlState.DONE, "g1"))
+        await at.station._lookout.look()
+        points = len((await at.get("/api/history"))["points"])
+        await at.station._lookout.look()
+        status = await at.get("/api/status")
+        assert (status["state"], status["outlook"]["fraction"], status["outlook"]["eta_s"]) == ("done", 1.0, 0.0)
+        assert (status["report"]["pages"], status["now"]["pages"], status["now"]["queued"]) == (170, 170, 0)
+        assert (await at.get("/api/tree"))["urls"] == 170
+        assert len((await at.get("/api/pages"))["pages"]) == 2
+        assert len((await at.get("/api/history"))["points"]) == points
+        await at.space.out(Control(CrawlState.RUNNING, "crew"))
+        await at.station._lookout.look()
+        assert (await at.get("/api/tree"))["urls"] == 0, "another crawl begins"
+
+
+async def test_api_of_a_station_that_came_after_the_end_has_the_figures():
+    async with stage(empty=True) as at:
+        share = Share("g0", Tally(pages=9, size_bytes=1), 9, 0, 9, 1.0)
+        await at.space.out(Account("g0", msgspec.msgpack.encode(share)))
+        await at.space.out(Control(CrawlState.DONE, "g0"))
+        await at.station._lookout.look()
+        status = await at.get("/api/status")
+        assert (status["now"]["pages"], status["outlook"]["fraction"], status["report"]["pages"]) == (9, 1.0, 9)
 
 
 async def test_api_shows_tree_links_rebalances_errors_and_pages():

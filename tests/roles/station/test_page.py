@@ -1,12 +1,16 @@
 """The page in a real browser: what it shows, who may act, keyboard, phone, accessibility; a quiet console."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from gcs.core.access import Role
-from gcs.core.tuples import Control, CrawlState
+from gcs.core.report import Share
+from gcs.core.tally import Tally
+from gcs.core.tuples import Account, Control, CrawlState, Member, PlanNote
 from gcs.roles.station import Address
 from tests.browsing import WIDTHS, browsing, judge, open_page
 from tests.roles.station.stage import EVIL, TOKENS, Target, in_thread
@@ -149,6 +153,51 @@ def test_page_theme_is_chosen_and_kept(browser, target, complaints):
     assert dark != light
     page.reload()
     assert page.evaluate(ground) == dark
+
+
+def test_page_shows_what_moved_and_folds_what_did_not(browser, complaints):
+    """What moved last is open; plans in a row that moved nothing are one row; the time line tells what a dot is."""
+    with in_thread() as target:
+        for epoch in (3, 4, 5):
+            target.put(PlanNote(epoch, time.time() - 15 + epoch, "survey", 2, ["g0", "g1"], committed_at=time.time()))
+        page = see(browser, target, complaints)
+        rows = [row.inner_text().split("\n") for row in page.query_selector_all("#rebalances > li")]
+        assert [(row[0], row[1]) for row in rows] == [
+            ("3–5", "survey · nothing moved"),
+            ("2", "idle: g1 · 40 % of the work moved"),
+            ("1", "first plan · nothing moved"),
+        ]
+        assert "g0 → g1: 1 range" in page.inner_text("#rebalances") and "b.org" in page.inner_text("#rebalances")
+        page.locator("#timeline circle").first.hover()
+        assert "Plan 2" in page.inner_text("#tip") and "g0 → g1: 1 range" in page.inner_text("#tip")
+        page.close()
+
+
+def test_page_shows_how_it_ended_and_offers_nothing_more(browser, complaints):
+    with in_thread() as target:
+        page = see(browser, target, complaints, Role.CONTROL)
+        for name, pages in (("g0", 95), ("g1", 75)):
+            share = Share(name, Tally(pages=pages, size_bytes=pages), pages, 0, pages, 1.0, epoch=2)
+            target.put(Account(name, msgspec.msgpack.encode(share)))
+            target.put(Member(name, "run", state="gone"))
+        target.put(Control(CrawlState.DONE, "g1"))
+        page.wait_for_selector("#state[data-state=done]")
+        assert (page.inner_text("#explored"), page.inner_text("#eta")) == ("100 %", "finished")
+        assert "170" in page.inner_text("#figures") and page.locator("#team tr.gone").count() == 2
+        assert page.locator("#treemap .tile").count() >= 2
+        assert all(page.is_disabled(f"#{name}") for name in ("pause", "rebalance", "add-seeds", "stop"))
+        page.close()
+
+
+def test_page_before_the_crawl_says_what_to_do(browser, complaints):
+    with in_thread(empty=True) as target:
+        page = open_page(browser, f"{target.at.url}/#token={TOKENS[Role.CONTROL]}", complaints)
+        page.wait_for_selector("#team-empty:has-text('gcs gatherer')")
+        page.wait_for_selector("#key:has-text('Sign out')")
+        assert (page.inner_text("#explored"), page.inner_text("#eta")) == ("–", "not started")
+        assert all(page.is_disabled(f"#{name}") for name in ("pause", "rebalance", "add-seeds", "stop"))
+        assert judge(page) == []
+        page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,25 +1,28 @@
 // The panels: each shows one value of the API.
 
-import { $, h, keep, link, s, say } from "./dom.js";
+import { $, h, hideTip, keep, link, s, say, showTip } from "./dom.js";
 import { ago, axisTime, brief, bytes, count, duration, percent, time } from "./format.js";
 import { colour } from "./owners.js";
 
 const SHOWN_PLANS = 8;
 const MOST_NUMBERS = 6;
+const SHORT = 5; // characters of a name that heads a column
 
 // -- how it stands ------------------------------------------------------------------------------------
 
+/** What is said instead of the time that is left, where none is known. */
+const NO_TIME = { done: "finished", stopped: "stopped", stopping: "stopping", paused: "paused", waiting: "not started" };
+
 export function outlook({ outlook: found, state, now }) {
-  const ends = state === "done";
-  say($("explored"), percent(found.fraction));
-  say($("explored-bounds"), ends || found.low === found.high ? "" : `between ${percent(found.low)} and ${percent(found.high)}`);
-  const left = ends ? "finished" : found.eta_s === null ? (state === "paused" ? "paused" : "not known yet") : `${duration(found.eta_s)} left`;
-  say($("eta"), left);
-  const known = !ends && found.eta_s !== null && state === "running";
+  const begun = now.known > 0;
+  say($("explored"), begun ? percent(found.fraction) : "–");
+  say($("explored-bounds"), !begun || found.low === found.high ? "" : `between ${percent(found.low)} and ${percent(found.high)}`);
+  const known = state === "running" && found.eta_s !== null;
+  say($("eta"), known ? `${duration(found.eta_s)} left` : (NO_TIME[state] ?? "no estimate yet"));
   say($("eta-bounds"), known ? `${duration(found.soonest_s)} to ${found.latest_s === null ? "much longer" : duration(found.latest_s)}` : "");
   say($("dealt"), now.known ? `${count(now.known - now.queued)} of ${count(now.known)} known URLs are dealt with` : "");
   $("progress-fill").style.width = `${100 * found.fraction}%`;
-  $("progress-band").style.width = `${100 * found.high}%`;
+  $("progress-band").style.width = `${begun ? 100 * found.high : 0}%`;
   $("progress").setAttribute("aria-valuenow", Math.round(100 * found.fraction));
 }
 
@@ -30,7 +33,7 @@ export function figures({ report, now, team, helpers }) {
     ["Queued", count(now.queued), `${count(now.known)} known`],
     ["Failed", count(report.failed), `${count(report.denied_by_robots)} denied by robots`],
     ["Exchanged", brief(report.exchanged_urls), `${report.urls_per_page.toFixed(2)} URLs a page`],
-    ["Gatherers", count(team.length), helpers.length === 1 ? "1 helper" : `${count(helpers.length)} helpers`],
+    ["Gatherers", count(team.filter((row) => row.state !== "gone").length), helpers.length === 1 ? "1 helper" : `${count(helpers.length)} helpers`],
   ];
   keep($("figures"), rows, ([name]) => name,
     ([name]) => h("div", {}, h("dt", {}, name), h("dd", { class: "value" }), h("dd", { class: "detail" })),
@@ -44,7 +47,11 @@ export function figures({ report, now, team, helpers }) {
 
 const chip = (name) => h("span", { class: "key", style: { background: colour(name) } });
 
-export function team({ team: rows }) {
+export function team({ team: rows, crawl }) {
+  $("team").hidden = !rows.length;
+  const empty = $("team-empty");
+  empty.hidden = rows.length > 0;
+  say(empty.lastElementChild, `gcs gatherer --space … --crawl ${crawl}`);
   keep($("team").tBodies[0], rows, (row) => row.gatherer,
     (row) => h("tr", {},
       h("th", { scope: "row" }, chip(row.gatherer), row.gatherer, " ", h("span", { class: "leads" }, "leads")),
@@ -54,6 +61,7 @@ export function team({ team: rows }) {
       ...[0, 1, 2, 3].map(() => h("td", { class: "number" }))),
     (node, row) => {
       const cells = node.children;
+      node.classList.toggle("gone", row.state === "gone");
       cells[0].lastElementChild.hidden = !row.leads;
       cells[1].firstElementChild.dataset.state = row.state;
       say(cells[1].firstElementChild, row.state);
@@ -72,15 +80,18 @@ export function team({ team: rows }) {
 
 export function links({ gatherers, sent }) {
   const table = $("links");
-  if (!gatherers.length) return table.replaceChildren();
+  if (!gatherers.length) return table.replaceChildren(h("tbody", {}, h("tr", {}, h("td", { class: "self empty" }, "Nothing was sent yet."))));
   const most = Math.max(1, ...sent.flat());
   const dense = gatherers.length > MOST_NUMBERS; // colours tell more than so many numbers
   table.classList.toggle("dense", dense);
-  const name = (text) => (dense ? [h("span", { class: "key", style: { background: colour(text) } }), h("span", { class: "spoken" }, text)] : [chip(text), text]);
+  const name = (text) => {
+    if (!dense && text.length <= SHORT) return [chip(text), text];
+    return [chip(text), h("span", { "aria-hidden": "true" }, dense ? "" : (/\d+$/.exec(text)?.[0] ?? `${text.slice(0, SHORT - 1)}…`)), h("span", { class: "spoken" }, text)];
+  };
   const cell = (row, column) => {
     const urls = sent[row][column];
     if (row === column) return h("td", { class: "self" }, dense ? "" : "·");
-    const heat = urls ? 0.08 + (dense ? 0.85 : 0.5) * (Math.log1p(urls) / Math.log1p(most)) ** (dense ? 3 : 1) : 0;
+    const heat = !urls ? 0 : dense ? 0.08 + 0.85 * (Math.log1p(urls) / Math.log1p(most)) ** 3 : 0.06 + 0.5 * Math.sqrt(urls / most);
     const shade = urls ? { background: `rgb(var(--heat) / ${heat.toFixed(3)})` } : {};
     const title = `${gatherers[row]} → ${gatherers[column]}: ${count(urls)} URLs`;
     return h("td", { style: shade, title }, dense ? h("span", { class: "spoken" }, brief(urls)) : brief(urls));
@@ -102,10 +113,12 @@ function timeline(plans, now) {
   const span = Math.max(now - first, 10);
   const x = (at) => 14 + ((at - first) / span) * (width - 28);
   const middle = 26;
-  const dots = plans.map((plan) => {
+  const dots = [...plans].sort((a, b) => b.moved - a.moved).map((plan) => { // the small ones on top
     const open = plan.committed_at === null;
-    return s("circle", { cx: x(plan.at), cy: middle, r: 5 + 11 * Math.sqrt(plan.moved), class: open ? "open" : "", opacity: 0.9 },
-      s("title", {}, `plan ${plan.epoch}, ${time(plan.at)}: ${plan.reason}, ${percent(plan.moved)} moved`));
+    const tell = (event) => showTip(event.clientX, event.clientY, h("strong", {}, `Plan ${plan.epoch}, ${time(plan.at)}`),
+      h("div", {}, `${reason(plan.reason)} · ${moved(plan)}`), ...plan.transfers.slice(0, 6).map(transfer));
+    return s("circle", { cx: x(plan.at), cy: middle, r: 5 + 11 * Math.sqrt(plan.moved), class: open ? "open" : "", opacity: 0.9,
+      onpointermove: tell, onpointerdown: tell, onpointerleave: hideTip });
   });
   const label = plans.length === 1 ? "1 plan" : `${plans.length} plans`;
   place.replaceChildren(
@@ -116,33 +129,48 @@ function timeline(plans, now) {
 }
 
 const who = (name) => h("span", {}, chip(name), name);
+const many = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
+const reason = (text) => (text === "first" ? "first plan" : text);
+const moved = (plan) => (plan.moved ? `${percent(plan.moved)} of the work moved` : "nothing moved");
+const transfer = (each) => h("div", {}, who(each.loser), " → ", who(each.winner), `: ${many(each.ranges, "range")}`);
+
+/** Plans in a row that moved nothing, for the same reason, are one row: [newest, oldest]. */
+function rowsOf(plans) {
+  const rows = [];
+  for (const plan of plans) {
+    const last = rows[rows.length - 1]?.[0];
+    const idle = (each) => !each.moved && !each.lost && each.committed_at !== null;
+    if (last && idle(plan) && idle(last) && plan.reason === last.reason) rows[rows.length - 1][1] = plan;
+    else rows.push([plan, plan]);
+  }
+  return rows;
+}
 
 export function rebalances({ rebalances: plans }, now) {
   timeline(plans, now);
   const place = $("rebalances");
-  keep(place, plans.slice(0, SHOWN_PLANS), (plan) => `${plan.epoch}`,
-    (plan) => h("li", {}, h("details", {},
-      h("summary", {}, h("span", { class: "epoch" }, String(plan.epoch)), h("span", { class: "why" }), h("span", { class: "when" })),
+  const latest = plans.find((plan) => plan.transfers.length)?.epoch; // what moved last is open from the start
+  keep(place, rowsOf(plans).slice(0, SHOWN_PLANS), ([, oldest]) => `${oldest.epoch}`,
+    ([, oldest]) => h("li", {}, h("details", { open: oldest.epoch === latest },
+      h("summary", {}, h("span", { class: "epoch" }), h("span", { class: "why" }), h("span", { class: "when" })),
       h("ul", {}))),
-    (node, plan) => {
+    (node, [plan, oldest]) => {
       const [summary, list] = node.firstElementChild.children;
-      const lost = plan.lost && plan.epoch > 1 ? `, ${count(plan.lost)} ranges lost` : "";
-      const moved = plan.moved ? `${percent(plan.moved)} of the work moved` : "nothing moved";
-      say(summary.children[1], `${reason(plan.reason)} · ${moved}${lost}`);
+      const lost = plan.lost && plan.epoch > 1 ? `, ${many(plan.lost, "range")} lost` : "";
+      say(summary.children[0], plan === oldest ? `${plan.epoch}` : `${oldest.epoch}–${plan.epoch}`);
+      say(summary.children[1], `${reason(plan.reason)} · ${moved(plan)}${lost}`);
       const took = plan.committed_at === null ? "handing over" : plan.transfers.length ? `handed over in ${duration(plan.committed_at - plan.at)}` : "settled";
       say(summary.children[2], `${time(plan.at)} · ${took}`);
-      if (list.childElementCount) return;
-      list.append(
-        ...plan.transfers.slice(0, 12).map((each) =>
-          h("li", {}, who(each.loser), " → ", who(each.winner), `: ${count(each.ranges)} ${each.ranges === 1 ? "range" : "ranges"} `,
-            h("span", { class: "muted" }, each.places.join(", ") + (each.ranges > each.places.length ? " …" : "")))),
-        h("li", { class: "muted" }, `${count(plan.superpages)} superpages for ${plan.gatherers.join(", ")}`),
+      if (list.dataset.epoch === `${plan.epoch}`) return;
+      list.dataset.epoch = plan.epoch;
+      list.replaceChildren(
+        ...plan.transfers.slice(0, 12).map((each) => h("li", {}, transfer(each),
+          h("div", { class: "places" }, each.places.join(", ") + (each.ranges > each.places.length ? " …" : "")))),
+        h("li", { class: "muted" }, `${many(plan.superpages, "superpage")} for ${plan.gatherers.join(", ")}`),
       );
     });
   if (!plans.length) place.replaceChildren(h("li", { class: "empty" }, "No plan yet."));
 }
-
-const reason = (text) => (text === "first" ? "first plan" : text);
 
 // -- helpers, pages, errors ---------------------------------------------------------------------------
 

@@ -97,13 +97,13 @@ const restart = follow((topic, value) => show[topic]?.(value), connected);
 function controls() {
   const may = roles.includes("control");
   const state = status?.state;
-  const alive = state === "running" || state === "paused" || state === "waiting";
+  const alive = state === "running" || state === "paused" || (state === "waiting" && status.seeds > 0);
   const pause = $("pause");
   say(pause, state === "paused" ? "Resume" : "Pause");
   for (const id of ["pause", "rebalance", "add-seeds", "stop"]) {
     const button = $(id);
     button.disabled = !may || !alive;
-    button.title = may ? "" : "Needs a token of the role control: sign in";
+    button.title = !may ? "Needs a token of the role control: sign in" : alive ? "" : "There is no crawl to act on";
   }
   say($("key"), may ? "Sign out" : "Sign in");
 }

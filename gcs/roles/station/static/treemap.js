@@ -138,6 +138,7 @@ export class Treemap {
     const owners = Object.keys(node.owners).join(", ");
     say(label.children[2], `: ${count(node.urls)} URLs, ${count(node.queued)} queued, owned by ${owners}`);
     label.classList.toggle("spoken", width < 44 || height < 20);
+    label.classList.toggle("tall", leaf && height > 58 && width > 50); // a long name takes a second line
     button.tile = node;
   }
 
