@@ -60,3 +60,36 @@ def test_rows_are_the_downloads_of_all_gatherers(web, outlinks, silent):
     assert last.overlap == pytest.approx((fetched.total() - len(fetched)) / len(fetched))
     assert last.coverage == 1.0
     assert all(row.overlap == 0 for row in rows if row.n == 1 or row.coverage < row.firewall_coverage)
+
+
+def looks(orders, speeds, times):
+    """Pages fetched by all and different ones, at each moment at which something has been fetched since the last."""
+    found = []
+    for time in times:
+        fetched = [page for order, speed in zip(orders, speeds) for page in order[: int(time * speed)]]
+        if fetched and (not found or len(fetched) > found[-1][0]):
+            found.append((len(fetched), len(set(fetched))))
+    return found
+
+
+def test_rows_are_looks_at_gatherers_of_both_speeds(web, outlinks, silent):
+    """As fast as each finds pages at home, and all alike: of these, the look with the most similar downloads."""
+    rows = cho_overlap.run(web, Wish((3,), seed=2), silent)
+    owners = page_owners(web, "site-hash", 3, 2)
+    seeds = random_seeds(owners, [5] * 3, np.random.default_rng(2))
+    crawls = [wander(outlinks, owners == me, seeds[owners[seeds] == me].tolist(), 1) for me in range(3)]
+    orders, at_home = zip(*crawls)
+    after = [web.pages ** (step / 60) for step in range(1, 61)]
+    by_size = looks(orders, at_home, [*(step / 10 for step in range(1, 11)), *after])
+    alike = looks(orders, [1, 1, 1], after)
+    assert [(row.downloads, row.unique) for row in rows] == by_size
+    everything = {page for order in orders for page in order}
+    for row in rows:
+        downloads, unique = min(alike, key=lambda look: abs(look[0] - row.downloads))
+        assert row.coverage == pytest.approx(row.unique / len(everything))
+        assert row.overlap == pytest.approx(row.downloads / row.unique - 1)
+        assert row.coverage_equal == pytest.approx(unique / len(everything))
+        assert row.overlap_equal == pytest.approx(downloads / unique - 1)
+        behind_walls = {page for order, home in crawls for page in order[:home]}
+        assert row.firewall_coverage == pytest.approx(len(behind_walls) / len(everything))
+    assert any(row.overlap_equal for row in rows if row.coverage_equal < row.firewall_coverage)

@@ -47,3 +47,7 @@ def test_rows_are_those_of_the_slow_team(web, outlinks, silent, slow_crawl, monk
         pages = {page for step in steps for page in step[0]}
         assert row.quality == pytest.approx(best_hits(importance, pages, most))
         assert row.urls_per_page == pytest.approx(sum(step[1] for step in steps) / len(pages))
+    alone = Rules(np.zeros(part.pages, np.int16), 1, "exchange", "backlink", most / 8)
+    steps = slow_crawl(part, alone, [number[seed] for seed in seeds], most)
+    single = best_hits(importance, {page for step in steps for page in step[0]}, most)
+    assert [row.quality_single for row in rows] == pytest.approx([single] * len(rows))

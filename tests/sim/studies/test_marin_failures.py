@@ -22,5 +22,6 @@ def test_rows_are_those_of_the_slow_team(web, silent, slow_crawl, monkeypatch):
         part = steps[4 * place : 4 * place + 4]
         assert row.failures == pytest.approx(np.mean([late for _, _, _, late, _ in part]))
         assert row.failures_home == pytest.approx(np.mean([late for *_, late in part]))
+        assert row.told == pytest.approx(np.mean([links for _, _, links, _, _ in part]))
         assert row.pages == pytest.approx(np.mean([len(pages) for pages, *_ in part]))
     assert sum(row.failures for row in rows) > 0
