@@ -151,7 +151,7 @@ def _read(place: str, upstream: bool, cache: Path) -> WebGraph:
 def _described(graph: WebGraph) -> str:
     sites = len(np.unique(sites_of(graph)))
     is_known = graph.urls or graph.sizes_bytes is not None
-    guessed = "" if is_known else ", which are ranges of pages, cut where few links reach across: it has no URLs"
+    guessed = "" if is_known else ", which are ranges of pages that link among themselves: it has no URLs"
     return f"{graph.name}: {graph.pages:,} pages, {graph.links:,} links, {sites:,} sites{guessed}\n"
 
 

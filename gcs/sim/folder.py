@@ -17,15 +17,13 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from gcs.core.graph import Session, cut_giants
 from gcs.errors import UsageError
 from gcs.sim.edges import links, numbers, unpacked
 from gcs.sim.graph import Ids, Pages, WebGraph, rows
+from gcs.sim.ranges import ranges_of
 
 #: goes into the hash of a graph: to be changed with the form that the cache has
-_FORM = b"2"
-#: where nobody says what a site is, ranges of pages are taken for sites: of so many pages, but no more than so many
-_RANGE_PAGES, _RANGES = 100, 1000
+_FORM = b"3"
 #: a list with fewer links per page number, and no URLs, has gaps in its numbers
 _SPARSE = 0.1
 _MOST_PAGES = 2**31 - 1
@@ -93,19 +91,6 @@ def sites_of(urls: Sequence[str]) -> NDArray[np.int32]:
     """The site of each page: its scheme and host, numbered in the order in which they come up."""
     number: dict[str, int] = {}
     return np.fromiter((number.setdefault(_site(url), len(number)) for url in urls), np.int32, len(urls))
-
-
-def ranges_of(offsets: Ids, targets: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Sites of a graph without URLs: ranges of pages, cut where few links reach across.
-
-    Published graphs number their pages in the order of their URLs, so a range is a site or a part of one.
-    """
-    pages = len(offsets) - 1
-    sources = np.repeat(np.arange(pages, dtype=np.int32), np.diff(offsets))
-    ones = np.ones(pages, np.int64)
-    session = Session(sources, targets, ones, ones, np.zeros(pages, np.int64))
-    ranges = min(max(pages // _RANGE_PAGES, 1), _RANGES)
-    return cut_giants(session, 1 / ranges).astype(np.int32)
 
 
 def _site(url: str) -> str:

@@ -114,7 +114,7 @@ def findings(rows: Sequence[CoverageRow]) -> list[Finding]:
             f"{most.links_leaving:.1%} of the links leave their site: few pages have a way to them inside it",
         ),
     ]
-    pairs = [(half, whole) for half in rows for whole in rows if whole.n == 2 * half.n]
+    pairs = [(half, whole) for half in rows for whole in rows if whole.n == 2 * half.n > 2]  # one sees all there is
     if pairs:
         half, whole = max(pairs, key=lambda pair: abs((pair[0].coverage_half or 0) - pair[1].coverage))
         far = abs((half.coverage_half or 0) - whole.coverage)

@@ -169,7 +169,7 @@ def findings(rows: Sequence[SpecialRow]) -> list[Finding]:
             "(either)",
             f"shared {apart.posts_per_page:.4f}, partitioned {divided.posts_per_page:.4f} URLs named a page",
             apart.posts_per_page <= divided.posts_per_page,
-            "links lead to them from where they were put: telling everybody spares less than that",
+            "most links to the class come from the parts that its pages were put into",
         ),
         Finding(
             "sub-graphs that are highly connected themselves, and to other parts",
