@@ -9,7 +9,8 @@ second look was taken after the first look, then all were passive at once with n
     beat b+1   may have been taken before the first look and posted after it (a slow network)
     beat b+2   was taken after b+1 was posted: after the first look
 
-Seeds are counted before each look: those that were there earlier are in somebody's counters by then.
+Seeds are counted before each look, and again at the end. Who has taken some in says so in a heartbeat before they are
+gone from that count; so those that were there earlier are in the counters of the look.
 
 Invariant: never says that a crawl is over which could go on by itself; always does, after a few beats, when it is.
 """

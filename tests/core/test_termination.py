@@ -62,6 +62,8 @@ class Process:
         self.name, self.run, self.active = name, 0, False
         self.outbox: list[list] = []  # [receiver, committed]
         self.sent = self.received = self.beat = 0
+        self.seeds: list[int] = []  # taken in, not acked: the beat that has to tell of each
+        self.posted = 0
         self.snapshot: Member | None = None  # taken, not posted yet
 
     def take(self) -> None:
@@ -73,7 +75,8 @@ class Process:
     def restart(self) -> None:
         """The outbox is on disk, and so is what it had to do; counters and a beat that was not posted are not."""
         self.run += 1
-        self.sent = self.received = self.beat = 0
+        self.sent = self.received = self.beat = self.posted = 0
+        self.seeds = [1 for _ in self.seeds]  # they come again
         self.snapshot = None
 
 
@@ -82,7 +85,7 @@ class World:
         self.random = random.Random(seed)
         self.processes = [Process(f"g{n}") for n in range(self.random.randint(1, 4))]
         self.board: dict[str, Member] = {}
-        self.budget, self.seeds = self.random.randint(0, 12), self.random.randint(0, 2)
+        self.budget, self.seeds, self.late = self.random.randint(0, 12), self.random.randint(0, 2), 2
         self.first: termination.Look | None = None
         self.over = False
 
@@ -90,10 +93,16 @@ class World:
         """Something happens somewhere."""
         process = self.random.choice(self.processes)
         kind = self.random.choice(
-            ["seed", "send", "rest", "deliver", "receipt", "take", "take", "post", "post", "look"]
+            ["add", "seed", "ack", "send", "rest", "deliver", "receipt", "take", "take", "post", "post", "look"]
         )
-        if kind == "seed" and self.seeds:
+        if kind == "add" and self.late and self.random.random() < 0.05:
+            self.late, self.seeds = self.late - 1, self.seeds + 1
+        elif kind == "seed" and self.seeds:
             self.seeds, process.active = self.seeds - 1, True
+            process.received += 1
+            process.seeds.append(process.beat + 1)
+        elif kind == "ack":
+            process.seeds = [beat for beat in process.seeds if beat > process.posted]
         elif kind == "send" and process.active and self.budget:
             self.budget -= 1
             process.sent += 1
@@ -107,6 +116,7 @@ class World:
         elif kind == "take":
             process.take()
         elif kind == "post" and process.snapshot:
+            process.posted = process.snapshot.beat
             self.board[process.name], process.snapshot = process.snapshot, None
         elif kind == "look":
             self.look()
@@ -123,11 +133,15 @@ class World:
     def look(self) -> None:
         later = None
         if len(self.board) == len(self.processes):  # else somebody is missing
-            later = termination.look(self.board.values(), EPOCH, self.seeds)
+            later = termination.look(self.board.values(), EPOCH, self.counted_seeds())
         if later is None or self.first is None or not self.first.is_same(later):
             self.first = later
         else:
             self.over = self.first.is_confirmed_by(later)
+
+    def counted_seeds(self) -> int:
+        """Those that nobody has taken, and those that are not acked."""
+        return self.seeds + sum(len(process.seeds) for process in self.processes)
 
     def is_quiet(self) -> bool:
         under_way = any(not letter[1] for process in self.processes for letter in process.outbox)
@@ -147,7 +161,7 @@ def test_crawl_never_ends_early_and_always_ends(part):
             world.act()
         for _ in range(6):  # beats
             for process in world.processes:
-                process.active, process.outbox = False, []
+                process.active, process.outbox, process.seeds = False, [], []
                 if process.snapshot is None:
                     process.take()
                 world.board[process.name], process.snapshot = process.snapshot, None

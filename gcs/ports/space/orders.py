@@ -1,6 +1,7 @@
 """Orders to a running crawl: what `gcs pause …` and the station put on its whiteboard.
 
-Invariant: an order is put only where a crawl is. Seeds are in the charter (they define the scope) before they are sent.
+Invariant: an order is put only where a crawl is. Seeds are in the charter (they define the scope) before they are sent;
+whoever is told that it was too late finds them there in the next run.
 """
 
 from collections.abc import Sequence
@@ -59,6 +60,7 @@ async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
         receipt = await space.out(msgspec.structs.replace(charter, seeds=everything), given=Holds(charter))
         if not receipt.refused:
             await space.out(Seeds(seeds), to="seeds")
+            await _control(space)  # it may have ended just before
             return seeds
     raise SpaceError("the seeds of this crawl are being changed by others all the time: try again")
 

@@ -8,7 +8,8 @@ Every task below waits for the whiteboard so that the gatherer's turn never has 
     beat      our Member tuple; its receipt renews our tenure
 
 Invariant: what arrived is acked only after the turn has committed it (`acks`); a block leaves the outbox only when
-its receiver has committed it.
+its receiver has committed it. Seeds have no sender that waits for us: a heartbeat tells of them before they are acked,
+so that at no time nobody knows of them (`core.termination`).
 """
 
 import asyncio
@@ -82,6 +83,9 @@ class Observer:
         self._settings = settings
         self._clock = clock  # monotonic: leases are counted by it
         self._wake = wake
+        self._member: Callable[[], Member]
+        #: heartbeats go out one after the other: an older one must not replace a newer
+        self._beating = asyncio.Lock()
         self._tenure: Tenure | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._lanes: dict[tuple[str, type[Consumed]], _Lane] = {}
@@ -105,6 +109,7 @@ class Observer:
 
     def start(self, beat: Callable[[], Member]) -> None:
         """Begin to listen, follow, ship and beat."""
+        self._member = beat
         jobs: list[Awaitable[None]] = [
             self._listen(),
             self._listen_for_seeds(),
@@ -114,7 +119,7 @@ class Observer:
             self._follow(Charter, "charter"),
             self._follow_robots(),
             self._ship(),
-            self._beat(beat),
+            self._live(),
         ]
         self._tasks = [asyncio.ensure_future(job) for job in jobs]
         for task in self._tasks:
@@ -237,7 +242,7 @@ class Observer:
         while True:
             self._ship_now.clear()
             settled = len(self.settled)
-            await self._ack()
+            await self._ack(self._beat)
             while self.posts:
                 item, ttl_s = self.posts.popleft()
                 await self.space.out(item, ttl_s=ttl_s)
@@ -263,19 +268,26 @@ class Observer:
             except TimeoutError:
                 pass
 
-    async def _ack(self) -> None:
+    async def _ack(self, beat: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Ack what is committed; who lives on tells of seeds first."""
         while self._acks:
             batch = [self._acks.popleft() for _ in range(min(len(self._acks), 64))]
+            if beat and any(type(each.item) is Seeds for each in batch):
+                await beat()
             await self.space.ack(batch)
             self._wake()
 
-    async def _beat(self, member: Callable[[], Member]) -> None:
+    async def _live(self) -> None:
         while True:
-            sent_at = self._clock()
-            await self.space.out(member(), ttl_s=self._settings.lease_s)
-            self._tenure = Tenure(sent_at, self._settings.lease_s)
-            self._wake()
+            await self._beat()
             await asyncio.sleep(self._settings.beat_s)
+
+    async def _beat(self) -> None:
+        async with self._beating:
+            sent_at = self._clock()
+            await self.space.out(self._member(), ttl_s=self._settings.lease_s)
+            self._tenure = Tenure(sent_at, self._settings.lease_s)
+        self._wake()
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

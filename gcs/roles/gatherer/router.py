@@ -113,7 +113,7 @@ class Router:
         """A page was fetched: count its links that need not be posted (again), before the fresh ones are routed."""
         self._c_queue.fetched()
         hot = self._hot.intersection(outlinks)
-        known = self._posted.known(outlinks)
+        known = [url for url in self._posted.known(outlinks) if url not in hot]
         self.traffic.suppressed_hot += len(hot)
         if not self._order.weighs:
             self.traffic.suppressed_c_queue += len(known)
@@ -150,7 +150,7 @@ class Router:
             return [entry]
         if plan.mode is ExchangeMode.CROSS_OVER:
             return [msgspec.structs.replace(entry, priority=BEHIND)]
-        self._posted.fresh((url,))
+        was_met = not self._posted.fresh((url,))  # and counted then
         if plan.mode is ExchangeMode.FIREWALL or url in self._hot:
             self._ledger.idle += entry.worth
         elif self._c_queue.has(owner, url):
@@ -163,7 +163,7 @@ class Router:
         elif self._exchange.post(key) or entry.worth:
             self._send(owner, entry)
         else:
-            self.traffic.suppressed_c_queue += 1
+            self.traffic.suppressed_c_queue += not was_met
         return []
 
     def _send(self, owner: str, entry: Entry) -> None:

@@ -235,7 +235,8 @@ class SeedServer:
         busy = waiting or self._house.awaits or any(count.held or count.out for count in counts.values())
         await self._beat(passive=not busy)
         if not self._parent:
-            await self._end_if_done(everybody, seeds)
+            # what hangs on the board of ourselves is of the last time
+            await self._end_if_done([] if busy else everybody, seeds)
 
     def _miss(self, gone: set[str], now: float) -> None:
         """A client that has left, or is away for too long, has nothing any more. A server is waited for."""

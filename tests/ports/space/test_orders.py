@@ -53,6 +53,23 @@ async def test_orders_do_not_undo_the_end_of_a_crawl(monkeypatch: pytest.MonkeyP
     assert (await space.read(template(Control))).state is CrawlState.DONE
 
 
+async def test_orders_of_seeds_that_come_too_late_say_so_and_leave_them_for_the_next_run(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    space = await crawl()
+    out = space.out
+
+    async def just_before(item, **options):
+        if isinstance(item, Seeds):
+            await out(Control(CrawlState.DONE, "g0"))
+        return await out(item, **options)
+
+    monkeypatch.setattr(space, "out", just_before)
+    with pytest.raises(orders.TooLateError, match="done"):
+        await orders.add_seeds(space, ["http://b.org/"])
+    assert (await space.read(template(Charter))).seeds == ["http://a.org/", "http://b.org/"]
+
+
 async def test_orders_name_a_seed_that_is_none():
     with pytest.raises(UsageError, match="ftp"):
         await orders.add_seeds(await crawl(), ["ftp://a.org/"])

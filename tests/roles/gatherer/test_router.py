@@ -55,6 +55,19 @@ def test_router_never_posts_hot_pages_but_sends_on_those_that_came(router: Route
     assert posted(router) == []
 
 
+def test_router_counts_what_it_suppresses_once(router: Router) -> None:
+    router.adopt(plan(hot=(THEIRS,)))
+    for _ in range(3):
+        router.meet([MINE, THEIRS, OTHER])
+        router.route([Entry(THEIRS, MINE, 1, 1), Entry(OTHER, MINE, 1, 1)])
+    traffic = router.traffic
+    posts = sum(len(urls) for _, urls in posted(router))
+    assert (posts, traffic.suppressed_hot, traffic.suppressed_c_queue) == (1, 3, 2)
+    router.route([Entry(OTHER, MINE, 1, 1)])
+    assert traffic.suppressed_c_queue == 2, "it was counted when it was met"
+    assert dict(router.hot_candidates()) == {THEIRS: 3, OTHER: 2}
+
+
 def test_seeds_that_are_passed_on_are_no_exchange(router: Router) -> None:
     router.adopt(plan())
     router.forward([Entry(THEIRS)])

@@ -1,0 +1,39 @@
+"""What the observer says of itself, and when."""
+
+import asyncio
+import time
+
+from gcs.core.team import TeamSettings
+from gcs.core.template import template
+from gcs.core.tuples import Member, Seeds
+from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.roles.gatherer.observer import Observer
+
+
+async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> None:
+    """Its next heartbeat is an hour away: whoever counts no seeds must see all the same that somebody has them."""
+    board = MemoryBoard()
+    said: list[int] = []
+
+    def beat() -> Member:
+        said.append(len(said) + 1)
+        return Member("a", "run", beat=said[-1])
+
+    arrived = asyncio.Event()
+    settings = TeamSettings(beat_s=3_600.0, lease_s=36_000.0)
+    observer = Observer(MemorySpace(board, "a"), "a", "run", settings, time.monotonic, arrived.set)
+    others = MemorySpace(board, "b")
+    observer.start(beat)
+    observer.take_seeds(True)
+    await others.out(Seeds(["http://a.org/"]), to="seeds")
+    async with asyncio.timeout(10):
+        while not observer.arrived:
+            arrived.clear()
+            await arrived.wait()
+        assert said == [1]
+        observer.committed([observer.took()])
+        while await others.count(template(Seeds), at="seeds"):
+            assert (await others.read(template(Member))) in (None, Member("a", "run", beat=1), Member("a", "run", beat=2))
+            await asyncio.sleep(0)
+    assert await others.read(template(Member)) == Member("a", "run", beat=2)
+    await observer.close()
