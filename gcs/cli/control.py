@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
+from gcs import events as logging
 from gcs.core.tuples import CrawlState
 from gcs.errors import UsageError
 from gcs.ports.space import orders
@@ -45,6 +47,7 @@ async def locate(output: Path, url: str | None, crawl: str | None) -> tuple[str,
 
 async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[Space], Awaitable[object]]) -> None:
     """Do something at the whiteboard of a crawl."""
+    logging.set_up("error", as_json=False)  # if it cannot be reached, our last word says so
     place, crawl = await locate(output, url, crawl)
     space = await open_space(place, crawl=crawl, name="user", settings=SpaceSettings(patience_s=5.0))
     try:
@@ -53,41 +56,59 @@ async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[
         await space.close()
 
 
-def _give(output: Path, url: str | None, crawl: str | None, order: Callable[[Space], Awaitable[object]]) -> None:
-    asyncio.run(visit(output, url, crawl, order))
+def _ordering(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that gives an order."""
+    return at_crawl(click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")(command))
+
+
+def _order(state: CrawlState, text: str, as_json: bool, where: tuple[Path, str | None, str | None]) -> None:
+    asyncio.run(visit(*where, lambda space: orders.order(space, state, "user")))
+    _say({"state": str(state)}, text, as_json)
+
+
+def _say(done: dict[str, object], text: str, as_json: bool) -> None:
+    click.echo(msgspec.json.encode(done) if as_json else text)
 
 
 @click.command()
-@at_crawl
-def pause(output: Path, url: str | None, crawl: str | None) -> None:
+@_ordering
+def pause(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
     """Let a running crawl start nothing more until it is resumed."""
-    _give(output, url, crawl, lambda space: orders.order(space, CrawlState.PAUSED, "user"))
+    _order(CrawlState.PAUSED, "paused: nothing more is started until gcs resume", as_json, (output, url, crawl))
 
 
 @click.command()
-@at_crawl
-def resume(output: Path, url: str | None, crawl: str | None) -> None:
+@_ordering
+def resume(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
     """Let a paused crawl go on."""
-    _give(output, url, crawl, lambda space: orders.order(space, CrawlState.RUNNING, "user"))
+    _order(CrawlState.RUNNING, "running", as_json, (output, url, crawl))
 
 
 @click.command()
-@at_crawl
-def stop(output: Path, url: str | None, crawl: str | None) -> None:
+@_ordering
+def stop(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
     """Stop a running crawl; its state is kept."""
-    _give(output, url, crawl, lambda space: orders.order(space, CrawlState.STOPPING, "user"))
+    text = "stopping: what is in flight is stored; gcs crawl on its directory goes on with it"
+    _order(CrawlState.STOPPING, text, as_json, (output, url, crawl))
 
 
 @click.command()
-@at_crawl
-def rebalance(output: Path, url: str | None, crawl: str | None) -> None:
+@_ordering
+def rebalance(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
     """Ask the leader of a running crawl to share the work anew."""
-    _give(output, url, crawl, lambda space: orders.call_rebalance(space, "user"))
+    asyncio.run(visit(output, url, crawl, lambda space: orders.call_rebalance(space, "user")))
+    _say({"called": "rebalance"}, "the leader is asked to share the work anew: see gcs status", as_json)
 
 
 @click.command()
 @click.argument("urls", nargs=-1, required=True, metavar="URL…")
-@at_crawl
-def seed(urls: tuple[str, ...], output: Path, url: str | None, crawl: str | None) -> None:
+@_ordering
+def seed(urls: tuple[str, ...], output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
     """Add seeds to a running crawl."""
-    _give(output, url, crawl, lambda space: orders.add_seeds(space, urls))
+    added: list[str] = []
+
+    async def add(space: Space) -> None:
+        added.extend(await orders.add_seeds(space, urls))
+
+    asyncio.run(visit(output, url, crawl, add))
+    _say({"seeds": added}, f"added: {' '.join(added)}", as_json)
