@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from gcs.cli import assembly
+from gcs.core import expansion
 from gcs.core.evidence import Evidence
 from gcs.core.plan import Plan
 from gcs.core.succession import Beginning, Draft, Planner, Team
@@ -108,6 +109,7 @@ class Seat:
             planner=_planner,
             random=random.Random(),
             expected=self._charter.gatherers,
+            initial=expansion.parse(self._settings.team.expansion),
             session=self._charter.session,
             beginning=self._beginning,
             known=lambda: team.known_plan,

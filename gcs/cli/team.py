@@ -22,7 +22,7 @@ from gcs.cli.loop import run_loop
 from gcs.cli.progress import Progress
 from gcs.cli.run import Outcome
 from gcs.cli.status import count_unique, read_shares
-from gcs.core import report
+from gcs.core import expansion, report
 from gcs.core.expression import Expression
 from gcs.core.report import Report, Share
 from gcs.core.tally import Tally
@@ -71,6 +71,7 @@ class Crew:
             Remote(settings.store.url).filesystem()
         if settings.team.trigger:
             Expression(settings.team.trigger, NAMES)
+        expansion.parse(settings.team.expansion)
         self._directory, self._settings, self._seeds, self._count = directory, settings, seeds, count
         self._log, self._listen, self._session, self._blueprint = log, listen, session, blueprint
         self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)

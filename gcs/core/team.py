@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from gcs.errors import SettingsError
+
 
 @dataclass(frozen=True, slots=True)
 class TeamSettings:
@@ -24,6 +26,9 @@ class TeamSettings:
     beat_s: float = 0.5
     #: δ of the paper: superpages that a gatherer owns, at least
     delta: int = 20
+    #: superpages from the start: nodes of the URL tree, as URLs ("https://www.example.com/docs/") or tokens ("com
+    #: example"), and cuts before nodes ("< com m"); the crawl goes on from there by itself
+    expansion: tuple[str, ...] = ()
     #: how superpages are shared out: greedy (Partition I), links (Partition II); both move as little as they can
     partition: Literal["greedy", "links"] = "greedy"
     #: URLs of large in-degree that everybody knows and nobody posts; 0 for none
@@ -43,10 +48,20 @@ class TeamSettings:
     idle_urls: int = 50
     #: rebalance when the present owners need so many times the time of the best ones (physical locality)
     locality: float = 2.0
-    #: rebalance when this holds: an expression over members, queued, pages, imbalance, urls_per_page, epoch_s
+    #: rebalance when this holds: an expression over members, queued, in_flight, known, pages, bytes, pages_per_s, busy,
+    #: superpages, outbox, imbalance, exchanged_urls, urls_per_page, epoch_s (seconds since the last plan)
     trigger: str = ""
     #: seconds after which the range of a gatherer whose disk cannot be reached is found again through the others' links
     recover_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not (3 * self.beat_s <= self.lease_s > 0):
+            raise SettingsError(
+                f"team.beat_s is {self.beat_s:g} and team.lease_s {self.lease_s:g}: a lease must last for three"
+                " heartbeats, or nobody would hold one"
+            )
+        if self.delta < 1:
+            raise SettingsError("team.delta is 0: a gatherer owns at least one superpage, better 20")
 
     @property
     def urls_per_block(self) -> int:

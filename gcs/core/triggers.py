@@ -27,7 +27,7 @@ MOST_WAITS, MOST_SURVEYS = 16, 32
 #: a rebalance that moves a smaller share of the work has not helped
 LEAST_MOVE = 0.01
 #: the figures of members that are added up for the user's expression
-SUMS = ("queued", "in_flight", "known", "pages", "bytes", "pages_per_s", "exchanged_urls", "inbox", "outbox")
+SUMS = ("queued", "in_flight", "known", "pages", "bytes", "pages_per_s", "exchanged_urls", "outbox")
 #: every name that it may use
 NAMES = frozenset({*SUMS, "members", "busy", "superpages", "imbalance", "urls_per_page", "epoch_s"})
 

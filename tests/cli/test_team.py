@@ -27,6 +27,7 @@ from gcs.ports.space.orders import add_seeds
 from gcs.settings import load
 
 FLAGS = ["--scope", "any", "--allow-private", "--summary", "links", "--no-warc", "--json", "--log", "warning"]
+INFO = ["--log", "info"]
 QUICK = ["--set", "team.beat_s=0.2", "--set", "team.rebalance_s=0.5", "--set", "frontier.fsync=false"]
 
 
@@ -123,9 +124,11 @@ async def test_crawl_goes_on_with_seeds_that_were_added_but_not_with_those_of_an
 def test_team_suppresses_most_foreign_posts(tmp_path: Path) -> None:
     """On a web large enough for hot pages to be found while it is crawled."""
     with FakeWebProcess(replace(SPEC, pages=3200)) as web:
-        report = finish(start(tmp_path, web.seeds[0], "-n", "4", "--delay", "0", "--connections", "8"))
+        often = ("--set", "team.rebalance_s=0.2")
+        report = finish(start(tmp_path, web.seeds[0], "-n", "4", "--delay", "0", "--connections", "8", *often))
     suppressed = report["suppressed_by_hot_pages"] + report["suppressed_by_c_queue"]
     assert report["epoch"] >= 2, "the work was shared"
+    assert report["suppressed_by_hot_pages"] > 0, "some were learned on the way"
     assert suppressed / (suppressed + report["exchanged_urls"]) >= 0.6
 
 
@@ -170,13 +173,13 @@ def test_team_obeys_pause_resume_seed_and_stop(tmp_path: Path) -> None:
         seed, other = web.web.homes[0], web.web.homes[-1]
         crawl = start(tmp_path, seed, "-n", "2", "--delay", "0", "--connections", "4", "--scope", "host")
         wait_for(lambda: len(web.log.hits) > 20)
-        gcs("pause", "-o", str(tmp_path))
+        assert gcs("pause", "-o", str(tmp_path)).startswith("paused")
         wait_for(lambda: all(not member["in_flight"] for member in status(tmp_path)["team"]["members"]))
         requests = web.log.requests
         time.sleep(0.5)
         assert web.log.requests == requests
-        gcs("seed", other, "-o", str(tmp_path))
-        gcs("resume", "-o", str(tmp_path))
+        assert other in gcs("seed", other, "-o", str(tmp_path))
+        assert json.loads(gcs("resume", "-o", str(tmp_path), "--json")) == {"state": "running"}
         wait_for(lambda: other in web.log.hits)
         gcs("stop", "-o", str(tmp_path))
         output, _ = crawl.communicate(timeout=60)
@@ -212,6 +215,33 @@ def test_team_tells_a_wrong_trigger_and_a_dead_whiteboard_before_anything_starts
     done = call(*crawl, "--set", "space.open_s=0.1", "--space", "redis://127.0.0.1:1", "--log", "error")
     assert (done.code, done.out) == (1, "")
     assert "redis://127.0.0.1:1 did not answer for 0.1 s" in done.err
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("team.lease_s=0", "a lease must last for three heartbeats"),
+        ("team.beat_s=9", "a lease must last for three heartbeats"),
+        ("team.delta=0", "at least one superpage"),
+        ("team.expansion=http://a.org/?x", "expansion, line 1"),
+    ],
+)
+def test_team_refuses_settings_with_which_it_would_do_nothing(
+    tmp_path: Path, call: Any, setting: str, text: str
+) -> None:
+    done = call("crawl", "http://127.0.0.1/", "-o", tmp_path / "out", "-n", "2", "--set", setting)
+    assert (done.code, done.out) == (2, "")
+    assert text in done.err
+
+
+def test_team_begins_with_the_superpages_that_the_user_names(tmp_path: Path, capfd: Any) -> None:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=20)) as web:
+        nodes = ",".join(web.web.homes)
+        crawl = start(tmp_path, web.seeds[0], "-n", "2", "--delay", "0", "--set", f"team.expansion={nodes}", *INFO)
+        report = finish(crawl)
+    assert report["pages"] == 20
+    planned = next(line for line in capfd.readouterr().err.splitlines() if "leader.planned" in line)
+    assert "epoch=1 superpages=" in planned and "superpages=1 " not in planned
 
 
 def test_team_ends_when_a_gatherer_cannot_work_with_what_it_is_told(tmp_path: Path, capfd: Any) -> None:

@@ -33,7 +33,11 @@ async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> 
         assert said == [1]
         observer.committed([observer.took()])
         while await others.count(template(Seeds), at="seeds"):
-            assert (await others.read(template(Member))) in (None, Member("a", "run", beat=1), Member("a", "run", beat=2))
+            assert (await others.read(template(Member))) in (
+                None,
+                Member("a", "run", beat=1),
+                Member("a", "run", beat=2),
+            )
             await asyncio.sleep(0)
     assert await others.read(template(Member)) == Member("a", "run", beat=2)
     await observer.close()

@@ -17,6 +17,7 @@ from gcs.core.ordering import ORDERS, Ledger
 from gcs.core.plan import Plan, diff
 from gcs.core.sortkey import LAST_KEY, sort_key
 from gcs.core.template import template
+from gcs.core.triggers import SUMS
 from gcs.core.tuples import Control, CrawlState, Member, PlanPosted, Seeds
 from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.frontier import Frontier
@@ -148,6 +149,14 @@ async def test_team_covers_what_one_gatherer_covers(tmp_path: Path, mode: str) -
         team.check()
         by_gatherer = {record.gatherer for record in read_records(tmp_path)}
         assert by_gatherer == {"a", "b", "c"}
+
+
+async def test_members_report_what_a_users_expression_may_speak_of(tmp_path: Path) -> None:
+    """A name that nobody reports would count as 0, silently."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=1, pages=1)) as team:
+        team.join("a")
+        await team.until(lambda members: "a" in members)
+        assert {*SUMS, "busy"} <= set((await team.members())["a"].figures)
 
 
 async def test_team_moves_ranges_in_mid_crawl(tmp_path: Path) -> None:

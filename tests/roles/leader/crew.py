@@ -168,7 +168,8 @@ class Process:
             statistics.found(tree.locate(key))
         for key in sorted(self.disk.done):
             statistics.fetched(self.name, tree.locate(key), 1000, 1 / self.crew.speeds.get(self.name, self.crew.speed))
-        reply = Reply(self.name, asked.round, plan.epoch, treecopy.encode(tree), statistics.encode())
+        hot = self.crew.hot.get(self.name, [])
+        reply = Reply(self.name, asked.round, plan.epoch, treecopy.encode(tree), statistics.encode(), hot=hot)
         await self.space.out(reply, ttl_s=600)
 
     async def _beat(self) -> None:
@@ -221,6 +222,8 @@ class Crew:
         self.reachable = True
         #: one that never replies
         self.deaf = ""
+        #: the foreign pages that members have met most
+        self.hot: dict[str, list[tuple[str, int]]] = {}
         self.ghosts: list[str] = []
         self.plans: list[Plan] = []
         #: round → reason

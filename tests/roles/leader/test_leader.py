@@ -10,6 +10,7 @@ from gcs.core.plan import Plan, diff
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
+from gcs.core.triggers import MOST_SURVEYS
 from gcs.core.tuples import Announcement, Control, CrawlState, Leader, Member, PlanPosted, RebalanceCall, Seeds
 from gcs.errors import SettingsError
 from gcs.ports.space.memory import MemorySpace
@@ -352,6 +353,20 @@ async def test_leader_rebalances_when_the_users_expression_holds():
     await crew.pass_time(8)
     assert crew.rounds[1] == f"trigger: {settings.trigger}"
     assert crew.imbalance() <= 0.15
+
+
+async def test_leader_learns_hot_pages_while_the_crawl_goes_on():
+    """Nobody has a reason to rebalance: it asks for them, adds up what it is told, and shares the most linked."""
+    crew = await giant("g1", "g2", "g3", settings=replace(SETTINGS, hot_pages=2))
+    await crew.pass_time(20)
+    before = await crew.plan()
+    assert before.hot_pages == ()
+    crew.hot = {"g1": [("http://a/", 5), ("http://b/", 4)], "g2": [("http://b/", 4), ("http://c/", 6)]}
+    await crew.pass_time(2 * MOST_SURVEYS * SETTINGS.rebalance_s)
+    plan = await crew.plan()
+    assert plan.hot_pages == ("http://b/", "http://c/")
+    assert (plan.cuts, plan.owners, plan.moves) == (before.cuts, before.owners, ())
+    assert "survey" in crew.rounds.values()
 
 
 async def test_leader_refuses_an_expression_that_cannot_be_read():
