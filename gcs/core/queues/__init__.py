@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from gcs.core.queues.blocks import Blocks, RankedBlocks, Storage
 from gcs.core.queues.contract import Counts, Ids, Keys, Queue
 from gcs.core.queues.entries import MAX_ID
-from gcs.core.queues.forest import Forest
+from gcs.core.queues.forest import Forest, Tree
 from gcs.core.queues.heap import BinaryHeap
 from gcs.core.queues.kernels import can_compile
-from gcs.core.queues.matches import NodeMatches, RowMatches
+from gcs.core.queues.matches import Matches
 from gcs.core.queues.paged import PagedChunks
-from gcs.core.queues.primitives import Batches
 from gcs.core.queues.quickheap import QuickHeap
 from gcs.core.queues.ring import RingChunks
+from gcs.core.queues.rowtree import RowTree
 from gcs.core.queues.tournament import TournamentTree
 from gcs.errors import UsageError
 
@@ -42,7 +42,6 @@ __all__ = [
     "Queue",
     "make_paged_queue",
     "make_queue",
-    "make_tree",
 ]
 
 QUEUES = ("quickheap", "tournament", "heap")
@@ -70,18 +69,11 @@ def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KE
     if name == "quickheap":
         return QuickHeap(RingChunks(), counts)
     if name == "tournament":
-        trees = [make_tree(node_keys, counts, threads > 1) for _ in range(threads)]
+        trees = [_tree(node_keys, counts) for _ in range(threads)]
         return Forest(trees) if threads > 1 else trees[0]
     if name == "heap":
         return BinaryHeap(counts)
     raise UsageError(f"no queue is called {name!r}; there are {', '.join(QUEUES)}")
-
-
-def make_tree(node_keys: int = NODE_KEYS, counts: Counts | None = None, is_one_of_many: bool = False) -> TournamentTree:
-    """A tree in memory; if it is one of many that work at once, compiled where that can be had."""
-    if is_one_of_many and can_compile() and counts is None:
-        return TournamentTree(RowMatches(node_keys), node_keys, do=Batches())
-    return TournamentTree(NodeMatches({}, counts), node_keys, counts)
 
 
 def make_paged_queue(
@@ -94,5 +86,11 @@ def make_paged_queue(
         return QuickHeap(PagedChunks(ranked, keys), counts, layout.cache_blocks * keys // 2), ranked
     blocks = Blocks(storage, layout.cache_blocks, counts, slots)
     if name == "tournament":
-        return TournamentTree(NodeMatches(blocks, counts), keys, counts), blocks
+        return TournamentTree(Matches(blocks, counts), keys, counts), blocks
     return make_queue(name, counts), blocks  # a heap lies on no blocks
+
+
+def _tree(node_keys: int, counts: Counts | None) -> Tree:
+    if counts is None and can_compile():
+        return RowTree(node_keys)
+    return TournamentTree(Matches({}, counts), node_keys, counts)

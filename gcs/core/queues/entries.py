@@ -26,15 +26,20 @@ OFFSET = np.uint64(1 << 52)
 ENTRY_BYTES = 16
 
 
-def pack(keys: Keys, ids: Ids) -> Entries:
-    """Entries of these pairs."""
-    keys, ids = np.asarray(keys, np.float64), np.asarray(ids, np.uint64)
+def check(keys: Keys, ids: Ids) -> None:
+    """Refuse pairs that have no order."""
     if keys.shape != ids.shape or keys.ndim != 1:
         raise UsageError(f"keys and ids must be two rows of one length, not {keys.shape} and {ids.shape}")
     if keys.size and np.isnan(keys.min()):
         raise UsageError("a key is not a number (NaN): give every id a priority that can be compared")
     if ids.size and ids.max() >= MAX_ID:
         raise UsageError(f"id {ids.max()} is too large for a queue: keep ids below 2**62")
+
+
+def pack(keys: Keys, ids: Ids) -> Entries:
+    """Entries of these pairs."""
+    keys, ids = np.asarray(keys, np.float64), np.asarray(ids, np.uint64)
+    check(keys, ids)
     entries = np.empty(keys.shape, np.complex128)
     np.subtract(0.0, keys, out=entries.real)  # and -0.0 becomes 0.0, so that equal keys are equal bits
     np.add(ids, OFFSET, out=entries.imag.view(np.uint64))

@@ -2,11 +2,12 @@
 
 Cells are entries seen as rows of two floats (see `entries`): row a goes before row b if a[0] < b[0], or the first are
 equal and a[1] < b[1]. Every kernel returns how often it compared two entries, however many floats that took.
-A kernel calls no other: each compiles alone, when it is first used.
+Each compiles when it is first used, with those of its own module that it calls.
 """
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -30,16 +31,24 @@ def can_compile() -> bool:
     return _compiler() is not None
 
 
+def _module(value: object) -> str:
+    return getattr(value, "__module__", "")
+
+
 @functools.cache
 def compiled(kernel: Kernel) -> Kernel:
     """The kernel as fast as it can be had: compiled by numba, or as it stands."""
     compiler = _compiler()
     if compiler is None:
         return kernel
+    assert isinstance(kernel, FunctionType)
+    names, known = kernel.__code__.co_names, kernel.__globals__
+    parts = {each: compiled(known[each]) for each in names if _module(known.get(each)) == kernel.__module__}
+    linked = FunctionType(kernel.__code__, known | parts, kernel.__name__)
     try:
-        fast: Kernel = compiler(nogil=True, cache=True)(kernel)
+        fast: Kernel = compiler(nogil=True, cache=True)(linked)
     except RuntimeError:  # nowhere to keep what was compiled: compile in every process
-        fast = compiler(nogil=True)(kernel)
+        fast = compiler(nogil=True)(linked)
     return fast
 
 

@@ -1,36 +1,16 @@
-"""The matches of a tournament tree, and the nodes they are played with: one by one, or a whole way at a time.
+"""The matches of a tournament tree, and the nodes they are played with, which lie in a dict or on blocks of a disk.
 
 In a match the winner's node gets the better half of both, the loser's the rest; both stay sorted. `sink` plays an item
 against those on its way down, who win; `climb` plays it against its rivals on the way up, and whoever wins plays on.
-
-- `NodeMatches`: nodes lie in a dict or on blocks of a disk, and each match is a merge by numpy.
-- `RowMatches`: nodes are rows of one array, and all matches of a way are one compiled call, in place, without the GIL.
-  No faster on one thread; but threads that share the GIL meet there once per way, not several times per match, and do
-  not fight for fresh memory. Only where numba is installed.
 """
 
 from typing import Protocol
 
 import numpy as np
 
-from gcs.core.queues.batches import play_rows
 from gcs.core.queues.contract import Counts
 from gcs.core.queues.entries import Entries
-from gcs.core.queues.kernels import compiled
 from gcs.core.queues.primitives import Primitives, primitives
-
-
-class Matches(Protocol):
-    """The nodes of a tree, by item."""
-
-    def take(self, item: int) -> Entries:
-        """The item holds nothing any more; returns what it held."""
-
-    def sink(self, item: int, entries: Entries, winners: list[int]) -> None:
-        """A new item, with a whole node of sorted entries, loses against each of these in turn."""
-
-    def climb(self, item: int, rivals: list[int]) -> list[int]:
-        """The item plays the first rival, the winner the next, and so on; returns who won each match."""
 
 
 class Nodes(Protocol):
@@ -54,20 +34,29 @@ def match(winner: Entries, loser: Entries, do: Primitives, counts: Counts) -> tu
     return both[: len(winner)], both[len(winner) :]
 
 
-class NodeMatches:
-    """Matches one by one."""
+class Matches:
+    """The nodes of a tree, by item."""
 
     def __init__(self, nodes: Nodes, counts: Counts | None = None) -> None:
         self._nodes, self._do, self._counts = nodes, primitives(counts), counts or Counts()
 
+    def state(self) -> dict[int, bytes]:
+        """The nodes, if they are in memory alone."""
+        return {item: node.tobytes() for item, node in self._nodes.items()} if isinstance(self._nodes, dict) else {}
+
+    def restore(self, state: dict[int, bytes]) -> None:
+        """The nodes are these; those on blocks are as they were."""
+        for item, node in state.items():
+            self._nodes[item] = np.frombuffer(node, np.complex128)
+
     def take(self, item: int) -> Entries:
-        """The item holds nothing any more."""
+        """The item holds nothing any more; returns what it held."""
         entries = self._nodes[item]
         del self._nodes[item]
         return entries
 
     def sink(self, item: int, entries: Entries, winners: list[int]) -> None:
-        """A new item loses against each of these in turn."""
+        """A new item, with a whole node of sorted entries, loses against each of these in turn."""
         for winner in winners:
             before = self._nodes[winner]
             after, entries = match(before, entries, self._do, self._counts)
@@ -76,7 +65,10 @@ class NodeMatches:
         self._nodes[item] = entries
 
     def climb(self, item: int, rivals: list[int]) -> list[int]:
-        """The item plays the first rival, the winner the next. A loser's worst stays its worst: its wins stay true."""
+        """The item plays the first rival, the winner the next, and so on; returns who won each match.
+
+        A loser's worst stays its worst, so that the matches it has won stay won.
+        """
         nodes, winners = self._nodes, list[int]()
         for rival in rivals:
             first, second = nodes[item], nodes[rival]
@@ -88,35 +80,3 @@ class NodeMatches:
                 nodes[item], nodes[rival] = better, worse
             winners.append(item)
         return winners
-
-
-class RowMatches:
-    """Matches a way at a time."""
-
-    def __init__(self, node_keys: int, counts: Counts | None = None) -> None:
-        self._rows = np.empty((16, node_keys), np.complex128)
-        self._spare = np.empty((node_keys, 2))
-        self._counts, self._play = counts or Counts(), compiled(play_rows)
-
-    def sink(self, item: int, entries: Entries, winners: list[int]) -> None:
-        """A new item loses against each of these in turn."""
-        if item >= len(self._rows):  # the array grows where it is, as far as the system can
-            self._rows.resize((2 * len(self._rows), self._rows.shape[1]), refcheck=False)
-        self._rows[item] = entries
-        self._way(item, winners, climbs=False)
-
-    def take(self, item: int) -> Entries:
-        """The item holds nothing any more."""
-        entries: Entries = self._rows[item].copy()
-        return entries
-
-    def climb(self, item: int, rivals: list[int]) -> list[int]:
-        """The item plays the first rival, the winner the next."""
-        return self._way(item, rivals, climbs=True)
-
-    def _way(self, item: int, rivals: list[int], climbs: bool) -> list[int]:
-        cells = self._rows.view(np.float64).reshape(*self._rows.shape, 2)
-        way = np.array(rivals, np.int64)
-        self._counts.comparisons += self._play(cells, item, way, climbs, self._spare)
-        won: list[int] = way.tolist()
-        return won

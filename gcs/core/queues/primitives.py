@@ -2,7 +2,6 @@
 
 Numpy's do the work: they were measured as fast as the loops compiled by numba, or faster, and release the GIL while
 they run. The loops count comparisons, as numpy cannot; compiled where numba is installed, slow where it is not.
-For trees that work at once on threads, `Batches` has those that they need in fewer calls, compiled.
 
 Invariant: no primitive changes what it is given, and what it returns shares no memory with it.
 """
@@ -12,21 +11,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-import gcs.core.queues.batches as batches
 import gcs.core.queues.kernels as kernels
-from gcs.core.queues.contract import Counts, Ids, Keys
-from gcs.core.queues.entries import MAX_ID, OFFSET, Entries, pack, unpack
+from gcs.core.queues.contract import Counts
+from gcs.core.queues.entries import Entries
 from gcs.core.queues.kernels import cells, compiled
 
 
 class Primitives(Protocol):
-    """Packing, sorting, merging, splitting, selecting and classifying of entries."""
-
-    def pack(self, keys: Keys, ids: Ids) -> Entries:
-        """Entries of these pairs."""
-
-    def unpack(self, entries: Entries) -> tuple[Keys, Ids]:
-        """The pairs of these entries."""
+    """Sorting, merging, splitting, selecting and classifying of entries."""
 
     def sort(self, entries: Entries) -> Entries:
         """The entries, best first."""
@@ -46,8 +38,6 @@ class Primitives(Protocol):
 
 class Vectors:
     """The primitives as numpy has them."""
-
-    pack, unpack = staticmethod(pack), staticmethod(unpack)
 
     def sort(self, entries: Entries) -> Entries:
         """By key alone, three times faster; then by all, if keys are tied."""
@@ -88,8 +78,6 @@ class Vectors:
 class Loops:
     """The primitives as loops that count."""
 
-    pack, unpack = staticmethod(pack), staticmethod(unpack)
-
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
 
@@ -126,45 +114,6 @@ class Loops:
         chunks = np.empty(len(entries), np.uint16)
         self._counts.comparisons += compiled(kernels.classify_rows)(cells(pivots), cells(entries), chunks)
         return chunks
-
-
-class Batches(Vectors):
-    """Those that a tree needs in as few calls as can be: for trees that work at once. Only where numba is installed."""
-
-    def __init__(self) -> None:
-        self._pack, self._unpack = compiled(batches.pack_rows), compiled(batches.unpack_rows)
-        self._gather, self._merge = compiled(batches.gather_rows), compiled(kernels.merge_rows)
-
-    def pack(self, keys: Keys, ids: Ids) -> Entries:
-        """In one pass."""
-        if keys.dtype != np.float64 or ids.dtype != np.uint64 or keys.shape != ids.shape:
-            return pack(keys, ids)
-        entries = np.empty(len(keys), np.complex128)
-        rows = cells(entries)
-        if self._pack(keys, ids, OFFSET, MAX_ID, rows, rows.view(np.uint64)):
-            return entries
-        return pack(keys, ids)  # which says what is wrong
-
-    def unpack(self, entries: Entries) -> tuple[Keys, Ids]:
-        """In one pass."""
-        keys, ids, rows = np.empty(len(entries)), np.empty(len(entries), np.uint64), cells(entries)
-        self._unpack(rows, rows.view(np.uint64), OFFSET, keys, ids)
-        return keys, ids
-
-    def sort(self, entries: Entries) -> Entries:
-        """By key alone; then by all, if keys are tied."""
-        ordered = np.empty_like(entries)
-        if self._gather(cells(entries), np.argsort(entries.real), cells(ordered)):
-            ordered.sort(kind="stable")
-        return ordered
-
-    def merge(self, one: Entries, two: Entries) -> Entries:
-        """By merging."""
-        if not len(one) or not len(two):
-            return (one if len(one) else two).copy()
-        both = np.empty(len(one) + len(two), np.complex128)
-        self._merge(cells(one), cells(two), cells(both))
-        return both
 
 
 def primitives(counts: Counts | None) -> Primitives:

@@ -19,31 +19,30 @@ import msgspec
 import numpy as np
 
 from gcs.core.queues.contract import Counts, Ids, Keys
-from gcs.core.queues.entries import Entries
+from gcs.core.queues.entries import Entries, pack, unpack
 from gcs.core.queues.matches import Matches, match
-from gcs.core.queues.primitives import Primitives, primitives
+from gcs.core.queues.primitives import primitives
 
 _NOTHING = np.empty(0, np.complex128)
 
 
 class _State(msgspec.Struct, frozen=True, array_like=True):
-    """A tournament tree but for its nodes."""
+    """A tournament tree; its nodes, where they are in memory."""
 
     node_keys: int
     places: list[int]
     items: int
     front: bytes
     pending: bytes
+    nodes: dict[int, bytes] = {}
 
 
 class TournamentTree:
     """A tournament tree whose nodes hold `node_keys` entries each."""
 
-    def __init__(
-        self, matches: Matches, node_keys: int, counts: Counts | None = None, do: Primitives | None = None
-    ) -> None:
+    def __init__(self, matches: Matches, node_keys: int, counts: Counts | None = None) -> None:
         self._matches, self._node_keys = matches, node_keys
-        self._do = do or primitives(counts)
+        self._do = primitives(counts)
         self._counts = counts or Counts()
         #: place → item; place 0 is not used
         self._places: list[int] = [-1]
@@ -57,13 +56,14 @@ class TournamentTree:
         return len(self._front) + len(self._pending) + self._items * self._node_keys
 
     def state(self) -> bytes:
-        """All but the nodes, to be restored."""
+        """All of it, but for nodes on blocks."""
+        buffers = self._front.tobytes(), self._pending.tobytes()
         return msgspec.msgpack.encode(
-            _State(self._node_keys, self._places, len(self._leaf), self._front.tobytes(), self._pending.tobytes())
+            _State(self._node_keys, self._places, len(self._leaf), *buffers, self._matches.state())
         )
 
     def restore(self, state: bytes) -> None:
-        """Be what `state` was taken of; the nodes are as they were then."""
+        """Be what `state` was taken of; blocks are as they were then."""
         was = msgspec.msgpack.decode(state, type=_State)
         self._node_keys, self._places = was.node_keys, was.places
         self._leaf = [0] * was.items
@@ -71,26 +71,16 @@ class TournamentTree:
             self._leaf[self._places[place]] = place
         self._spare = [item for item, place in enumerate(self._leaf) if not place]
         self._front, self._pending = (np.frombuffer(each, np.complex128).copy() for each in (was.front, was.pending))
+        self._matches.restore(was.nodes)
 
     @property
     def _items(self) -> int:
         return len(self._places) // 2
 
     def insert_many(self, keys: Keys, ids: Ids) -> None:
-        """Take the pairs in."""
-        self.add(self._do.pack(keys, ids))
-
-    def extract_top(self, count: int) -> tuple[Keys, Ids]:
-        """Give out the best pairs, best first."""
-        assert count >= 0, count
-        top = self.best(count)
-        self.drop(len(top))
-        return self._do.unpack(top)
-
-    def add(self, entries: Entries) -> None:
-        """Take entries in: whole nodes of them go into the tree. Sorted all at once, they pass more nodes untouched."""
+        """Take the pairs in: whole nodes go into the tree. Sorted all at once, they pass more nodes untouched."""
         size = self._node_keys
-        entries = self._do.sort(entries)
+        entries = self._do.sort(pack(keys, ids))
         whole = len(entries) // size * size
         for start in range(0, whole, size):
             self._insert(entries[start : start + size])
@@ -99,6 +89,13 @@ class TournamentTree:
         if len(self._pending) >= size:
             self._insert(self._pending[:size])
             self._pending = self._pending[size:]
+
+    def extract_top(self, count: int) -> tuple[Keys, Ids]:
+        """Give out the best pairs, best first."""
+        assert count >= 0, count
+        top = self.best(count)
+        self.drop(len(top))
+        return unpack(top)
 
     def best(self, count: int) -> Entries:
         """The best `count` entries, sorted, which stay; all if there are fewer."""

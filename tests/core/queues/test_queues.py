@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.queues import MAX_ID, QUEUES, Counts, make_queue, matches, quickheap, ring
-from gcs.core.queues.tournament import TournamentTree
+from gcs.core import queues
+from gcs.core.queues import MAX_ID, QUEUES, Counts, make_queue, quickheap, ring, rowtree
+from gcs.core.queues.kernels import can_compile
 from gcs.errors import UsageError
 
 #: few keys and ids, so that ties and twins are common; and the edges of what can be ordered
@@ -14,6 +15,8 @@ KEYS = st.one_of(st.integers(-3, 3).map(float), st.sampled_from([0.0, -0.0, floa
 IDS = st.one_of(st.integers(0, 9), st.sampled_from([MAX_ID - 1, 1 << 52, 1 << 53]))
 BATCH = st.lists(st.tuples(KEYS, IDS), max_size=60)
 CALLS = st.lists(st.one_of(BATCH, st.integers(0, 90), st.just("restore")), max_size=25)
+#: the trees in memory: of numpy, in rows, and in rows as these are without numba
+TREES = ("numpy", "rows", "interpreted")
 
 
 def insert(queue, pairs):
@@ -26,16 +29,32 @@ def extract(queue, count):
     return list(zip(keys.tolist(), ids.tolist()))
 
 
-def agrees_with_a_list(queue, calls):
-    model = []
+def agrees_with_a_list(make, calls):
+    queue, model = make(), []
     for call in calls:
-        if isinstance(call, int):
+        if call == "restore":
+            queue, old = make(), queue
+            queue.restore(old.state())
+        elif isinstance(call, int):
             best, model = model[:call], model[call:]
             assert extract(queue, call) == best
         else:
             insert(queue, call)
             model = sorted(model + call, key=lambda pair: (-pair[0], pair[1]))
         assert len(queue) == len(model)
+
+
+@pytest.fixture(params=TREES, scope="module")
+def tree(request):
+    """Tournament trees are of one kind."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queues, "can_compile", lambda: request.param != "numpy")
+        patch.setattr(rowtree, "MOST_PAIRS", 50)
+        if request.param == "interpreted":
+            patch.setattr(rowtree, "compiled", lambda kernel: kernel)
+        elif request.param == "rows" and not can_compile():
+            pytest.skip("numba is not installed")
+        yield request.param
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -52,18 +71,7 @@ def small_strides():
 @settings(deadline=None)
 @given(calls=CALLS, node_keys=st.integers(1, 20))
 def test_queue_gives_what_a_sorted_list_gives(name, counts, calls, node_keys):
-    queue, model = make_queue(name, counts, node_keys), []
-    for call in calls:
-        if call == "restore" and name != "tournament":  # whose nodes are elsewhere
-            queue, old = make_queue(name, counts), queue
-            queue.restore(old.state())
-        elif isinstance(call, int):
-            best, model = model[:call], model[call:]
-            assert extract(queue, call) == best
-        elif call != "restore":
-            insert(queue, call)
-            model = sorted(model + call, key=lambda pair: (-pair[0], pair[1]))
-        assert len(queue) == len(model)
+    agrees_with_a_list(lambda: make_queue(name, counts, node_keys), calls)
 
 
 @pytest.mark.parametrize("name", QUEUES)
@@ -119,21 +127,38 @@ def test_queue_compares_less_than_a_heap(name):
     assert counts[name].comparisons < counts["heap"].comparisons
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
 @settings(deadline=None)
-@given(calls=st.lists(st.one_of(BATCH, st.integers(0, 90)), max_size=25), node_keys=st.integers(1, 20))
-def test_tree_in_rows_gives_what_a_sorted_list_gives(is_compiled, calls, node_keys):
-    """All matches of a way in one call, compiled and as it stands."""
-    with pytest.MonkeyPatch.context() as patch:
-        if not is_compiled:
-            patch.setattr(matches, "compiled", lambda kernel: kernel)
-        agrees_with_a_list(TournamentTree(matches.RowMatches(node_keys), node_keys), calls)
+@given(calls=CALLS, node_keys=st.integers(1, 20))
+def test_tree_gives_what_a_sorted_list_gives(tree, calls, node_keys):
+    agrees_with_a_list(lambda: make_queue("tournament", node_keys=node_keys), calls)
 
 
 @settings(deadline=None, max_examples=40)
-@given(calls=st.lists(st.one_of(BATCH, st.integers(0, 90)), max_size=25), threads=st.integers(2, 4))
-def test_forest_gives_what_a_sorted_list_gives(calls, threads):
-    agrees_with_a_list(make_queue("tournament", node_keys=7, threads=threads), calls)
+@given(calls=CALLS, threads=st.integers(2, 4))
+def test_forest_gives_what_a_sorted_list_gives(tree, calls, threads):
+    agrees_with_a_list(lambda: make_queue("tournament", node_keys=7, threads=threads), calls)
+
+
+def test_tree_of_random_keys_gives_them_in_order(tree):
+    """Of either sign and every size, as they come: some before all that wait, some behind."""
+    random, size = np.random.default_rng(1), 300 if tree == "interpreted" else 5000
+    queue, waiting = make_queue("tournament", node_keys=64), np.empty(0)
+    for step in range(12):
+        keys = random.standard_normal(size) * 10.0 ** random.integers(-9, 9, size)
+        queue.insert_many(keys, np.arange(size * step, size * (step + 1), dtype=np.uint64))
+        waiting = np.sort(np.concatenate((waiting, keys)))[::-1]
+        assert np.array_equal(queue.extract_top(size // 2)[0], waiting[: size // 2])
+        waiting = waiting[size // 2 :]
+    assert np.array_equal(queue.extract_top(len(waiting))[0], waiting)
+
+
+def test_tree_takes_nothing_of_what_it_refuses(tree):
+    queue = make_queue("tournament", node_keys=4)
+    with pytest.raises(UsageError, match="NaN"):
+        insert(queue, [(1.0, each) for each in range(200)] + [(float("nan"), 1)])
+    with pytest.raises(UsageError, match="too large"):
+        insert(queue, [(1.0, 1), (1.0, MAX_ID)])
+    assert len(queue) == 0 and extract(queue, 9) == []
 
 
 def test_forest_spreads_ids_evenly():

@@ -1,0 +1,263 @@
+"""The loops of a tournament tree in rows (`rowtree`): all of an operation is one call, and so the GIL is seldom needed.
+
+Numpy does an operation in a dozen calls of some 20 µs, and threads that come back from them meet at the GIL: to wait
+there costs more than the call. Cells and their order are those of `kernels`; so is the way they are compiled.
+
+`links` are three rows of numbers: place → item (place 0 is not used), item → its leaf's place, and items that hold
+nothing. `at` says how far each is filled, and where what lies in `front` and in `pending` begins and ends.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcs.core.queues.contract import Ids, Keys
+from gcs.core.queues.kernels import Cells
+
+Nodes = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+#: rows of `links`
+PLACE, LEAF, SPARE = 0, 1, 2
+#: places in `at`: items in the tree, items ever made, spare ones; bounds of the front and of what is pending
+ITEMS, MADE, SPARES, FRONT, FRONT_END, PENDING, PENDING_END = range(7)
+
+
+def pack_rows(keys: Keys, ids: Ids, offset: np.uint64, most: np.uint64, cells: Cells) -> bool:
+    """Write pairs as entries; whether all of them have an order."""
+    bits = cells.view(np.uint64)
+    fine = True
+    for i in range(keys.shape[0]):
+        cells[i, 0] = 0.0 - keys[i]
+        bits[i, 1] = ids[i] + offset
+        fine &= (keys[i] == keys[i]) & (ids[i] < most)
+    return fine
+
+
+def sort_by(rows: Cells, column: int, spare: Cells) -> bool:
+    """Sort by one column, byte by byte, and keep the order of what is equal there; whether anything was."""
+    size, old, new, swapped = rows.shape[0], rows, spare, False
+    sign, byte = np.uint64(1 << 63), np.uint64(255)
+    counts = np.zeros((8, 256), np.int64)
+    bits = rows.view(np.uint64)
+    for i in range(size):
+        word = bits[i, column]
+        word = ~word if word & sign else word | sign  # as numbers, these are in the order of the floats
+        for digit in range(8):
+            counts[digit, (word >> np.uint64(8 * digit)) & byte] += 1
+    for digit in range(8):
+        shift, count, start, are_equal = np.uint64(8 * digit), counts[digit], 0, False
+        for value in range(256):
+            held = count[value]
+            are_equal |= held == size
+            count[value] = start
+            start += held
+        if are_equal:
+            continue
+        bits = old.view(np.uint64)
+        for i in range(size):
+            word = bits[i, column]
+            word = ~word if word & sign else word | sign
+            value = (word >> shift) & byte
+            new[count[value], 0], new[count[value], 1] = old[i, 0], old[i, 1]
+            count[value] += 1
+        old, new, swapped = new, old, not swapped
+    if swapped:
+        rows[:] = spare
+    tied = False
+    for i in range(1, size):
+        tied |= rows[i, column] == rows[i - 1, column]
+    return tied
+
+
+def play(winner: Cells, loser: Cells, spare: Cells) -> None:
+    """A match, in place: the winner gets the best of both, the loser the others; both are sorted, and stay so.
+
+    The winner's last k leave and the loser's first k come; k is found by bisection. Then the winner's are merged from
+    behind and the loser's from the front, so that nothing is written over before it was read.
+    """
+    most, size = winner.shape[0], loser.shape[0]
+    low, high = 0, min(most, size)
+    while low < high:
+        mid = (low + high) >> 1
+        key, other = loser[mid, 0], winner[most - 1 - mid, 0]
+        if key < other or (key == other and loser[mid, 1] < winner[most - 1 - mid, 1]):
+            low = mid + 1
+        else:
+            high = mid
+    k = low
+    for i in range(k):
+        spare[i, 0], spare[i, 1] = winner[most - k + i, 0], winner[most - k + i, 1]
+    i, j, to = most - k - 1, k - 1, most - 1
+    while i >= 0 and j >= 0:
+        key, other = loser[j, 0], winner[i, 0]
+        if key < other or (key == other and loser[j, 1] < winner[i, 1]):
+            winner[to, 0], winner[to, 1] = winner[i, 0], winner[i, 1]
+            i -= 1
+        else:
+            winner[to, 0], winner[to, 1] = loser[j, 0], loser[j, 1]
+            j -= 1
+        to -= 1
+    while j >= 0:
+        winner[j, 0], winner[j, 1] = loser[j, 0], loser[j, 1]
+        j -= 1
+    i, j, to = 0, k, 0
+    while i < k and j < size:
+        key, other = loser[j, 0], spare[i, 0]
+        if key < other or (key == other and loser[j, 1] < spare[i, 1]):
+            loser[to, 0], loser[to, 1] = loser[j, 0], loser[j, 1]
+            j += 1
+        else:
+            loser[to, 0], loser[to, 1] = spare[i, 0], spare[i, 1]
+            i += 1
+        to += 1
+    while i < k:
+        loser[to, 0], loser[to, 1] = spare[i, 0], spare[i, 1]
+        i += 1
+        to += 1
+
+
+def put_node(entries: Cells, nodes: Nodes, links: Numbers, at: Numbers, spare: Cells) -> None:
+    """A node of sorted entries goes into the tree: see `tournament`."""
+    places, leaves = links[PLACE], links[LEAF]
+    if at[SPARES]:
+        at[SPARES] -= 1
+        item = links[SPARE, at[SPARES]]
+    else:
+        item = at[MADE]
+        at[MADE] += 1
+    nodes[item] = entries
+    first = at[ITEMS]
+    if first:  # the first leaf becomes the match between its item and the new one
+        places[2 * first] = places[first]
+        leaves[places[first]] = 2 * first
+    leaf = 2 * first + 1
+    places[leaf], leaves[item] = item, leaf
+    at[ITEMS] += 1
+    up = 0
+    while leaf >> (up + 1):
+        up += 1
+    winner = -1
+    while up > 0:  # from the root down; one may have won several matches
+        if places[leaf >> up] != winner:
+            winner = places[leaf >> up]
+            play(nodes[winner], nodes[item], spare)
+        up -= 1
+
+
+def take_node(nodes: Nodes, links: Numbers, at: Numbers, spare: Cells, out: Cells) -> None:
+    """The root's item leaves the tree, and its entries are written."""
+    places, leaves, last = links[PLACE], links[LEAF], nodes.shape[1] - 1
+    best = places[1]
+    out[:] = nodes[best]
+    links[SPARE, at[SPARES]] = best
+    at[SPARES] += 1
+    at[ITEMS] -= 1
+    place = at[ITEMS]  # the match of the last two, which becomes a leaf again
+    if not place:
+        return
+    left, right = places[2 * place], places[2 * place + 1]
+    if best in (left, right):
+        item = right if best == left else left
+    else:
+        winner = places[place]
+        item = right if winner == left else left
+        leaves[winner] = place
+        place = leaves[best]
+    places[place], leaves[item] = item, place
+    while place > 1:
+        rival = places[place ^ 1]
+        key, other = nodes[item, last, 0], nodes[rival, last, 0]
+        if other < key or (other == key and nodes[rival, last, 1] < nodes[item, last, 1]):
+            item, rival = rival, item
+        play(nodes[item], nodes[rival], spare)
+        place >>= 1
+        places[place] = item
+
+
+def insert_rows(
+    batch: Cells, nodes: Nodes, links: Numbers, at: Numbers, front: Cells, pending: Cells, spare: Cells
+) -> None:
+    """Take in sorted entries: they join those pending, of which the best go into the tree by the node."""
+    size, begin, end = nodes.shape[1], at[PENDING], at[PENDING_END]
+    if end + batch.shape[0] > pending.shape[0]:
+        for i in range(end - begin):
+            pending[i, 0], pending[i, 1] = pending[begin + i, 0], pending[begin + i, 1]
+        begin, end = 0, end - begin
+    i, j, to = end - 1, batch.shape[0] - 1, end + batch.shape[0] - 1
+    at[PENDING_END] = to + 1
+    while j >= 0:
+        key, tail = batch[j, 0], batch[j, 1]
+        if i >= begin and (key < pending[i, 0] or (key == pending[i, 0] and tail < pending[i, 1])):
+            pending[to, 0], pending[to, 1] = pending[i, 0], pending[i, 1]
+            i -= 1
+        else:
+            pending[to, 0], pending[to, 1] = key, tail
+            j -= 1
+        to -= 1
+    while at[PENDING_END] - begin >= size:
+        entries = pending[begin : begin + size]
+        begin += size
+        if at[FRONT] < at[FRONT_END]:
+            play(front[at[FRONT] : at[FRONT_END]], entries, spare)
+        put_node(entries, nodes, links, at, spare)
+    at[PENDING] = begin
+
+
+def insert_pairs(
+    keys: Keys,
+    ids: Ids,
+    offset: np.uint64,
+    most: np.uint64,
+    nodes: Nodes,
+    links: Numbers,
+    at: Numbers,
+    front: Cells,
+    pending: Cells,
+    spare: Cells,
+) -> bool:
+    """Take pairs in; False, and nothing has changed, if one of them has no order."""
+    batch, other = np.empty((keys.shape[0], 2)), np.empty((keys.shape[0], 2))
+    if not pack_rows(keys, ids, offset, most, batch):
+        return False
+    if sort_by(batch, 0, other):
+        sort_by(batch, 1, other)
+        sort_by(batch, 0, other)
+    insert_rows(batch, nodes, links, at, front, pending, spare)
+    return True
+
+
+def tell_pairs(
+    keys: Keys,
+    ids: Ids,
+    offset: np.uint64,
+    stays: bool,
+    nodes: Nodes,
+    links: Numbers,
+    at: Numbers,
+    front: Cells,
+    pending: Cells,
+    spare: Cells,
+) -> None:
+    """Write the best pairs, as many as there is room for and no more than there are; they go, unless all stays."""
+    size, count = nodes.shape[1], keys.shape[0]
+    while at[FRONT_END] - at[FRONT] < count and at[ITEMS]:
+        if at[FRONT_END] + size > front.shape[0]:
+            for i in range(at[FRONT_END] - at[FRONT]):
+                front[i, 0], front[i, 1] = front[at[FRONT] + i, 0], front[at[FRONT] + i, 1]
+            at[FRONT], at[FRONT_END] = 0, at[FRONT_END] - at[FRONT]
+        take_node(nodes, links, at, spare, front[at[FRONT_END] : at[FRONT_END] + size])
+        at[FRONT_END] += size
+    first, second = front.view(np.uint64), pending.view(np.uint64)
+    i, j = at[FRONT], at[PENDING]
+    for to in range(count):
+        if j == at[PENDING_END] or (
+            i < at[FRONT_END]
+            and (front[i, 0] < pending[j, 0] or (front[i, 0] == pending[j, 0] and front[i, 1] < pending[j, 1]))
+        ):
+            keys[to], ids[to] = 0.0 - front[i, 0], first[i, 1] - offset
+            i += 1
+        else:
+            keys[to], ids[to] = 0.0 - pending[j, 0], second[j, 1] - offset
+            j += 1
+    if not stays:
+        at[FRONT], at[PENDING] = i, j
