@@ -21,6 +21,8 @@ from gcs.core.ordering.arrays import ranks
 from gcs.core.pagerank import pagerank
 from gcs.core.queues import make_queue
 from gcs.sim.graph import WebGraph
+from gcs.sim.owners import sites_of
+from gcs.sim.turns import Turns
 
 Ints = NDArray[np.int64]
 
@@ -52,14 +54,16 @@ def crawl(
     most: int,
     superstep: int = SUPERSTEP_PAGES,
     queue: str = "heap",
+    in_turns: bool = False,
 ) -> Ints:
-    """The first `most` pages in the order in which they are fetched."""
-    waiting = make_queue(queue)
+    """The first `most` pages in the order in which they are fetched; with sites that take turns, or in one order."""
     known, queued = np.zeros(graph.pages, np.bool_), np.zeros(graph.pages, np.bool_)
     worth, depth = np.zeros(graph.pages), np.zeros(graph.pages, np.int64)
     number, page_of = np.zeros(graph.pages, np.int64), np.zeros(graph.pages, np.int64)  # in order of discovery
     rank = np.full(graph.pages, -1, np.int64)
     found = 0
+    sites = sites_of(graph)
+    waiting = Turns(lambda each: int(sites[page_of[each]])) if in_turns else make_queue(queue)
 
     def insert(pages: Ints) -> None:
         """Pages that wait, and whose rank may have changed."""
@@ -113,6 +117,7 @@ def quality(
     orders: Sequence[Ordering] = tuple(ORDERS.values()),
     shares: Sequence[float] = SHARES,
     superstep: int = SUPERSTEP_PAGES,
+    in_turns: bool = False,
 ) -> Iterator[QualityRow]:
     """Every order at every share of what can be reached from the seeds."""
     reached = np.zeros(graph.pages, np.bool_)
@@ -122,7 +127,7 @@ def quality(
     importance = pagerank(web.offsets, web.targets)
     best = [np.argsort(-figures, kind="stable") for figures in (importance, web.in_degrees())]
     for order in orders:
-        fetched = crawl(web, order, begin, int(max(shares) * web.pages), superstep)
+        fetched = crawl(web, order, begin, int(max(shares) * web.pages), superstep, in_turns=in_turns)
         for share in shares:
             pages = fetched[: int(share * web.pages)]
             pagerank_hits, backlink_hits = (len(np.intersect1d(pages, ranking[: len(pages)])) for ranking in best)
@@ -131,12 +136,14 @@ def quality(
             yield QualityRow(order.name, share, len(pages), pagerank_hits / count, backlink_hits / count, mass)
 
 
-def averaged(graph: WebGraph, orders: Sequence[Ordering] = tuple(ORDERS.values()), draws: int = 4) -> list[QualityRow]:
+def averaged(
+    graph: WebGraph, orders: Sequence[Ordering] = tuple(ORDERS.values()), draws: int = 4, in_turns: bool = False
+) -> list[QualityRow]:
     """The quality of every order from `SEEDS` random seeds, averaged over several draws of them."""
     tables = []
     for draw in range(draws):
         seeds = np.random.default_rng(draw).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
-        tables.append(list(quality(graph, seeds.tolist(), orders)))
+        tables.append(list(quality(graph, seeds.tolist(), orders, in_turns=in_turns)))
     means = []
     for rows in zip(*tables):
         figures = [(row.by_pagerank, row.by_backlinks, row.pagerank_mass) for row in rows]

@@ -1,6 +1,7 @@
 """Quality of a crawl by its order, on three real web graphs: the part of the truly best pages among the first fetched.
 
-`scripts/bench quality [--json] [GRAPH…]`: names of folders in ../shared/data. Averages of four draws of 50 seeds.
+`scripts/bench quality [--json] [--turns] [GRAPH…]`: names of folders in ../shared/data. Averages of four draws of 50
+seeds. With --turns, sites take turns, each in its own order, as with `frontier.queue = hosts`, else all are in one.
 """
 
 import dataclasses
@@ -23,7 +24,7 @@ def main() -> None:
     for name in names:
         if not (DATA / name / "edges.txt.gz").exists():
             sys.exit(f"{DATA / name}: there is no graph here")
-        found[name] = rows = quality.averaged(load(DATA / name))
+        found[name] = rows = quality.averaged(load(DATA / name), in_turns="--turns" in sys.argv)
         if not as_json:
             print(f"\n{name}: part of the best N by PageRank / by back-links (PageRank held)")
             orders = dict.fromkeys(row.order for row in rows)

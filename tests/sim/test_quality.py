@@ -1,5 +1,6 @@
 """Crawls replayed over a graph in each order."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +31,12 @@ def webs(draw: st.DrawFn) -> WebGraph:
 
 
 @settings(deadline=None)  # the first queue of a process takes a while to load
-@given(webs(), st.sampled_from(list(ORDERS.values())), st.integers(1, 9))
-def test_crawl_fetches_all_that_can_be_reached_once(graph: WebGraph, order: Ordering, superstep: int) -> None:
-    fetched = crawl(graph, order, [0], graph.pages, superstep).tolist()
+@given(webs(), st.sampled_from(list(ORDERS.values())), st.integers(1, 9), st.booleans())
+def test_crawl_fetches_all_that_can_be_reached_once(
+    graph: WebGraph, order: Ordering, superstep: int, in_turns: bool
+) -> None:
+    graph = dataclasses.replace(graph, sites=np.arange(graph.pages, dtype=np.int32) // 4)
+    fetched = crawl(graph, order, [0], graph.pages, superstep, in_turns=in_turns).tolist()
     assert sorted(fetched) == sorted(graph.breadth_first([0]))
     known = {0}
     for page in fetched:
@@ -44,6 +48,14 @@ def test_crawl_fetches_all_that_can_be_reached_once(graph: WebGraph, order: Orde
 @given(webs())
 def test_crawl_breadth_first_is_breadth_first(graph: WebGraph) -> None:
     assert crawl(graph, BFS, [0], graph.pages, superstep=1).tolist() == list(graph.breadth_first([0]))
+
+
+def test_sites_take_turns_each_in_its_order() -> None:
+    """The first site has the better pages; the other one's come between them all the same."""
+    links = [(0, page) for page in range(1, 8)] + [(1, 4), (1, 3), (2, 4), (5, 7)]
+    graph = dataclasses.replace(web(*links), sites=np.array([0, 0, 0, 0, 0, 1, 1, 1], np.int32))
+    assert crawl(graph, BACKLINK, [0], 8, superstep=1).tolist() == [0, 1, 3, 4, 2, 5, 7, 6]
+    assert crawl(graph, BACKLINK, [0], 8, superstep=1, in_turns=True).tolist() == [0, 1, 5, 3, 7, 4, 6, 2]
 
 
 def by_hand(graph: WebGraph, order: Ordering, seeds: list[int]) -> list[int]:
