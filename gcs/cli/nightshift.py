@@ -29,7 +29,7 @@ def work(name: str) -> dict[str, Any]:
     assert job is not None, "run by a worker of RQ"
     logging.set_up("info", False)
     watch = Watch(name, job)
-    order = watch.book.find(name)
+    order = watch.order
     if order is None or watch.is_over():
         events.info("not-worked", shift=name, why=watch.why)
         return {"shift": name, "ended": watch.why}
@@ -42,7 +42,9 @@ class Watch:
 
     def __init__(self, name: str, job: Job) -> None:
         self._name, self._job = name, job
-        self.book = ShiftBook(job.connection, work)
+        self._book = ShiftBook(job.connection, work)
+        self.order = self._book.find(name)
+        self._began_at = self.order.shift.began_at(datetime.now()) if self.order else None
         self._looked_at = 0.0
         self.why = ""
 
@@ -55,9 +57,13 @@ class Watch:
         return bool(self.why)
 
     def _reason(self, now: datetime) -> str:
-        order = self.book.find(self._name)
+        order = self._book.find(self._name)
         if order is None:
             return "cancelled"
-        if order.shift.ends_at(now) is None:
+        if order != self.order:
+            return "it was changed"
+        if self._began_at is None:
             return "it is not on"
+        if order.shift.began_at(now) != self._began_at:  # the next one, which has jobs of its own, may have begun
+            return "it has ended"
         return "the worker is told to stop" if is_dismissed(self._job) else ""

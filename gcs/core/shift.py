@@ -42,6 +42,11 @@ class Shift:
                 return end
         return None
 
+    def began_at(self, now: datetime) -> datetime | None:
+        """When the shift that is on began; None if none is on."""
+        end = self.ends_at(now)
+        return end - timedelta(minutes=self.minutes) if end else None
+
     def next_begin(self, now: datetime) -> datetime:
         """The next moment, now or later, at which it begins."""
         begins = (self._begin_on(now + ahead * _DAY) for ahead in range(8))

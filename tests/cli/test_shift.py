@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -140,21 +140,31 @@ class _Job:
         self.connection = connection
 
 
-def test_shift_is_over_when_the_clock_says_so(url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("hours", "end"), [("11:00-13:00", 13), (ALWAYS, 24), ("23:00-13:00", 13), ("12:00-12:00", 36)])
+def test_shift_is_over_when_the_clock_says_so(
+    url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch, hours: str, end: int
+) -> None:
+    """Also where the next one begins at once: that has jobs of its own."""
     monkeypatch.setattr(nightshift, "LOOK_S", 0.0)
-    now = datetime.now()
-    soon = now + timedelta(hours=1)
-    book.add(order(url, f"{now - timedelta(hours=1):%H:%M}-{soon:%H:%M}"), now)
-    watch = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
-    assert not watch.is_over()
+    day = datetime(2026, 11, 16)
+    shown = day + timedelta(hours=12)
 
-    class Later(datetime):
+    class Wall(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
-            return soon
+            return shown
 
-    monkeypatch.setattr(nightshift, "datetime", Later)
-    assert watch.is_over() and watch.why == "it is not on"
+    monkeypatch.setattr(nightshift, "datetime", Wall)
+    book.add(order(url, hours), shown)
+    watch = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+    shown = day + timedelta(hours=end, seconds=-1)
+    assert not watch.is_over()
+    shown = day + timedelta(hours=end)
+    assert watch.is_over() and watch.why == "it has ended"
+    shown = day + timedelta(days=1, hours=14)
+    if hours == "11:00-13:00":
+        late = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+        assert late.is_over() and late.why == "it is not on"
 
 
 def test_bell_rings_for_the_orders_of_the_book(url: str, book: ShiftBook) -> None:
@@ -175,6 +185,38 @@ def test_bell_rings_for_the_orders_of_the_book(url: str, book: ShiftBook) -> Non
     assert queue.jobs == []
     bell.enqueue_jobs()
     assert bell.get_jobs() == []
+
+
+def test_bell_that_comes_late_rings_at_once_and_once(url: str, book: ShiftBook) -> None:
+    """It was off when the shift began; or did not know of it yet; or the clock went forward over the beginning."""
+    queue = Queue("gcs", connection=book.connection)
+    book.add(order(url, "22:00-06:00", workers=2), datetime(2026, 11, 16, 21, 59, 50))
+    late = datetime(2026, 11, 17, 1, 0, tzinfo=UTC)
+    assert len(Bell(book, lambda: late).enqueue_jobs()) == 2 == len(queue.jobs)
+    assert Bell(book, lambda: late).enqueue_jobs() == []  # started again
+    assert len(Bell(book, lambda: late + timedelta(days=1)).enqueue_jobs()) == 2
+    before = datetime(2027, 3, 28, 1, 59, tzinfo=timezone(timedelta(hours=1)))
+    after = datetime(2027, 3, 28, 3, 0, tzinfo=timezone(timedelta(hours=2)))
+    book.add(order(url, "02:30-06:00"), datetime(2027, 3, 28, 1, 0))
+    now = [before]
+    bell = Bell(book, lambda: now[0])
+    assert bell.enqueue_jobs() == []
+    now[0] = after
+    assert len(bell.enqueue_jobs()) == 1
+    assert bell.enqueue_jobs() == []
+
+
+def test_shift_that_is_on_and_changed_begins_anew(
+    url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nightshift, "LOOK_S", 0.0)
+    book.add(order(url, workers=2), datetime.now())
+    watch = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+    assert not watch.is_over()
+    assert book.add(order(url, workers=1), datetime.now())
+    assert watch.is_over() and watch.why == "it was changed"
+    assert len(Queue("gcs", connection=book.connection).jobs) == 1
+    assert Bell(book, lambda: datetime.now().astimezone()).enqueue_jobs() == []  # it has begun already
 
 
 def test_shift_commands_tell_what_there_is(call: Run, url: str, book: ShiftBook) -> None:
