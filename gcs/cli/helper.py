@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from gcs import events as logging
-from gcs.cli.loan import loan_options, read_loan, work
+from gcs.cli.loan import loan_options, read_loan, work, work_shift
 from gcs.cli.loop import run_loop
 from gcs.core.allowance import Loan
 from gcs.core.shift import Shift
@@ -47,7 +47,8 @@ async def _lend(loan: Loan, shift: Shift | None) -> int:
         loop.add_signal_handler(number, _second_ends(stop.set))
     while not stop.is_set():
         if shift is None or shift.ends_at(datetime.now()):
-            done = await work(loan, lambda: stop.is_set() or bool(shift and not shift.ends_at(datetime.now())))
+            help_ = work_shift if shift else work
+            done = await help_(loan, lambda: stop.is_set() or bool(shift and not shift.ends_at(datetime.now())))
             if done.is_final or shift is None:
                 break
         else:

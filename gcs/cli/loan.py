@@ -23,7 +23,7 @@ from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.desk import Desk
 from gcs.ports.desk.board import BoardDesk
-from gcs.ports.desk.gateway import open_gateway
+from gcs.ports.desk.gateway import AwayError, open_gateway
 from gcs.ports.space.keys import checked
 from gcs.ports.space.opening import open_space
 from gcs.ports.space.settings import SpaceSettings
@@ -34,6 +34,8 @@ events = Events("helper")
 
 #: seconds between two looks whether to stop, and to wait for the crawl to be there
 LOOK_S, CHARTER_S = 0.25, 60.0
+#: seconds before a crawl that is out of reach is tried again, in a shift
+AWAY_S = 20.0
 #: seconds after which a helper that was stopped and does not end (the whiteboard is gone) is given up
 HARD_S = 6.0
 #: deliveries before an errand is set aside: it expires, and its gatherer sees to it
@@ -97,20 +99,42 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
 
 async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
     """Help until told to stop."""
-    desk = await open_desk(loan)
+    opening = asyncio.ensure_future(open_desk(loan))
+    if not await _ends(opening, is_to_stop):  # the crawl is not there yet
+        opening.cancel()
+        return Done("", 0, 0, is_final=False)
+    desk = await opening
     helper = make_helper(desk, loan)
-    events.info("on-duty", helper=desk.helper, crawl=loan.crawl, place=loan.place, connections=loan.limits.connections)
+    crawl, connections = desk.terms.crawl, loan.limits.connections
+    events.info("on-duty", helper=desk.helper, crawl=crawl, place=desk.place, connections=connections)
     run = asyncio.ensure_future(helper.run())
-    while not (await asyncio.wait([run], timeout=LOOK_S))[0]:
-        if is_to_stop():
-            helper.stop()
-            if not (await asyncio.wait([run], timeout=HARD_S))[0]:
-                run.cancel()
-            break
+    if not await _ends(run, is_to_stop):
+        helper.stop()
+        if not (await asyncio.wait([run], timeout=HARD_S))[0]:
+            run.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await run
     events.info("off-duty", helper=desk.helper, pages=helper.pages, bytes=helper.bytes)
     return Done(desk.helper, helper.pages, helper.bytes, helper.is_over or not helper.stopping)
+
+
+async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
+    """The same for hours, in which nobody looks: a crawl that is not there, or out of reach, is tried again."""
+    while True:
+        try:
+            return await work(loan, is_to_stop)
+        except (SpaceError, AwayError) as error:
+            events.warning("away", reason=str(error), again_s=AWAY_S)
+        if not await _ends(asyncio.ensure_future(asyncio.sleep(AWAY_S)), is_to_stop):
+            return Done("", 0, 0, is_final=False)
+
+
+async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bool:
+    """Wait for it, unless we are to stop before."""
+    while not (await asyncio.wait([task], timeout=LOOK_S))[0]:
+        if is_to_stop():
+            return False
+    return True
 
 
 async def open_desk(loan: Loan) -> Desk:
@@ -121,7 +145,10 @@ async def open_desk(loan: Loan) -> Desk:
     name = f"{socket.gethostname()}-{os.getpid()}-{own}"
     space = await open_space(loan.space, crawl=loan.crawl, name=name, settings=SpaceSettings(max_deliveries=NEVER))
     try:
-        charter = await space.read(template(Charter), timeout_s=CHARTER_S)
+        charter = await space.read(template(Charter))
+        if charter is None:
+            events.info("no-crawl-yet", crawl=loan.crawl, wait_s=CHARTER_S)
+            charter = await space.read(template(Charter), timeout_s=CHARTER_S)
         if charter is None:
             raise SpaceError(f"there is no crawl '{loan.crawl}' at {loan.space}: look at the name, or start it first")
         settings = msgspec.json.decode(charter.settings, type=Settings)

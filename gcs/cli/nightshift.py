@@ -33,7 +33,7 @@ def work(name: str) -> dict[str, Any]:
     if order is None or watch.is_over():
         events.info("not-worked", shift=name, why=watch.why)
         return {"shift": name, "ended": watch.why}
-    done = run_loop(loan.work(order.loan, watch.is_over))
+    done = run_loop(loan.work_shift(order.loan, watch.is_over))
     return {"shift": name, "ended": watch.why or "nothing is left to do", **asdict(done)}
 
 

@@ -14,7 +14,11 @@ from typing import Any
 
 import pytest
 
+from gcs.cli import loan
+from gcs.core.allowance import Loan
 from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.errors import SpaceError
+from gcs.ports.desk.gateway import AwayError
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
 from gcs.ports.space.embedded import EmbeddedServer
@@ -124,6 +128,35 @@ def test_helper_goes_within_seconds_when_it_is_told(
     assert ended(crawl)["pages"] == PAGES
     stored = [record.url for record in read_records(tmp_path / "crawl") if record.is_page]
     assert set(stored) == survey(web.web).pages and len(stored) == len(set(stored))
+
+
+def test_helper_that_waits_for_a_crawl_goes_when_it_is_told(start: Start, space: str) -> None:
+    waiting = start(*helper(space, "--crawl", "none"))
+    until(waiting, "no-crawl-yet")
+    waiting.send_signal(signal.SIGTERM)
+    assert waiting.wait(10) == 0
+
+
+async def test_helper_on_a_shift_tries_again_where_the_crawl_is_out_of_reach(
+    space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looks after it at night; without a shift, somebody sees the message."""
+    tries: list[float] = []
+    there = loan.Done("me", 3, 4, is_final=True)
+
+    async def work(_: Loan, is_to_stop: Callable[[], bool]) -> loan.Done:
+        tries.append(time.monotonic())
+        if len(tries) < 3:
+            raise SpaceError("gone") if len(tries) == 1 else AwayError("gone")
+        return there
+
+    monkeypatch.setattr(loan, "work", work)
+    monkeypatch.setattr(loan, "AWAY_S", 0.01)
+    assert await loan.work_shift(Loan(space), lambda: False) is there
+    tries.clear()
+    monkeypatch.setattr(loan, "LOOK_S", 0.01)
+    monkeypatch.setattr(loan, "AWAY_S", 60.0)
+    assert not (await loan.work_shift(Loan(space), lambda: True)).is_final and len(tries) == 1
 
 
 def test_helper_that_is_off_duty_waits_for_its_shift(start: Start, space: str) -> None:

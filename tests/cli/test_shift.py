@@ -140,7 +140,9 @@ class _Job:
         self.connection = connection
 
 
-@pytest.mark.parametrize(("hours", "end"), [("11:00-13:00", 13), (ALWAYS, 24), ("23:00-13:00", 13), ("12:00-12:00", 36)])
+@pytest.mark.parametrize(
+    ("hours", "end"), [("11:00-13:00", 13), (ALWAYS, 24), ("23:00-13:00", 13), ("12:00-12:00", 36)]
+)
 def test_shift_is_over_when_the_clock_says_so(
     url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch, hours: str, end: int
 ) -> None:
@@ -206,9 +208,7 @@ def test_bell_that_comes_late_rings_at_once_and_once(url: str, book: ShiftBook) 
     assert bell.enqueue_jobs() == []
 
 
-def test_shift_that_is_on_and_changed_begins_anew(
-    url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shift_that_is_on_and_changed_begins_anew(url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nightshift, "LOOK_S", 0.0)
     book.add(order(url, workers=2), datetime.now())
     watch = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]

@@ -45,7 +45,11 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class GatewayError(GcsError):
-    """The gateway cannot be reached, or wants no help."""
+    """The gateway wants no help."""
+
+
+class AwayError(GatewayError):
+    """The gateway cannot be reached."""
 
 
 class LateError(Exception):
@@ -121,10 +125,10 @@ class Line:
             if status == 409 and verb != "hello":
                 raise LateError(verb)
             if status and status not in PASSING and status != 409:
-                said = one_line(answer.decode("utf-8", "replace"))
-                raise GatewayError(f"{self._url}: {FINAL.get(status, f'{verb} was answered {status}')} ({said})")
+                why = FINAL.get(status, f"{verb} was answered {status}")
+                raise GatewayError(f"{self._url}: {why} ({_detail(answer)})")
             if loop.time() + PAUSE_S > deadline:
-                raise GatewayError(f"{self._url}: the gateway is out of reach ({why}); is the station running?")
+                raise AwayError(f"{self._url}: the gateway is out of reach ({why}); is the station running?")
             await asyncio.sleep(PAUSE_S)
 
     async def close(self) -> None:
@@ -151,6 +155,14 @@ async def open_gateway(url: str, token: str, means: Means, machine: str = "") ->
         await line.close()
         raise
     return GatewayDesk(line, welcome, means)
+
+
+def _detail(answer: bytes) -> str:
+    """What a station says of its refusal; of somebody else's answer, the beginning."""
+    try:
+        return one_line(msgspec.json.decode(answer, type=dict[str, object])["detail"])  # type: ignore[arg-type]
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        return one_line(answer[:200].decode("utf-8", "replace"))
 
 
 def claim_of(summary: SummaryTS) -> Claim:
