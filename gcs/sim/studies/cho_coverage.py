@@ -111,7 +111,7 @@ def findings(rows: Sequence[CoverageRow]) -> list[Finding]:
             "10 % less than one",
             f"{1 - few.coverage / least.coverage:.1%} less at n = {few.n}" if least.coverage else "nothing reached",
             few.coverage >= 0.8 * least.coverage,
-            f"{most.links_leaving:.1%} of the links leave their site: few pages have a way to them inside it",
+            f"{most.links_leaving:.1%} of the links leave their site: too many pages have no other way to them",
         ),
     ]
     pairs = [(half, whole) for half in rows for whole in rows if whole.n == 2 * half.n > 2]  # one sees all there is

@@ -181,7 +181,7 @@ def findings(rows: Sequence[QueuesRow]) -> list[Finding]:
             f"the tree touches {min(extra):.1f} to {max(extra):.1f} times as many (R ≥ {large[0]:,})",
             sum(extra) / len(extra) >= 1,
             f"{sum(extra) / len(extra):.2f} times on average; the more has room in memory, the less they differ"
-            + ("" if sum(extra) >= len(extra) else ". Of a queue of so few blocks this says little"),
+            + ("" if sum(extra) >= len(extra) / 2 else ". Of a queue of so few blocks this says little"),
         ),
         Finding(
             "T trees share the work evenly",
