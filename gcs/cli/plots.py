@@ -26,8 +26,8 @@ _DIGITS = re.compile(rb"(\d\.\d)\d+")
 _WIDTH_INCHES, _HEIGHT_INCHES = 5.2, 3.6
 #: points of a line that has marks, at most
 _MARKED = 20
-#: values that lie closer together have more marks on their axis
-_FEW_DECADES = 100
+#: what lies between two marks on an axis of powers of ten
+_DECADE = 10
 #: charts side by side, at most
 _COLUMNS = 3
 
@@ -81,9 +81,9 @@ def _chart(axes: "Axes", chart: Chart) -> None:
         if len(above) < sum(len(line.ys) for line in chart.lines):
             axes.set_yscale("symlog", linthresh=min(above, default=1))
             axes.set_ylim(bottom=0)
-        else:
+        elif max(above) > _DECADE * min(above):  # closer together, they would leave the axis all but bare
             axes.set_yscale("log")
-            if max(above) < _FEW_DECADES * min(above):  # powers of ten alone would leave the axis all but bare
+            if max(above) < _DECADE**2 * min(above):
                 axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import xxhash
 
 from gcs.cli.memory import write_whole
 from gcs.cli.plots import draw
 from gcs.sim.folder import load
 from gcs.sim.graph import WebGraph
+from gcs.sim.owners import sites_of
 from gcs.sim.studies import Row, Study, Tick, Wish
 from gcs.sim.synthetic import synthetic
 
@@ -135,13 +137,21 @@ def write(done: Result, folder: Path, pictures: Sequence[str] = ("png", "svg")) 
     return [folder / file for file in files]
 
 
+def described(graph: WebGraph) -> str:
+    """A graph in one line: its name and size, and what was taken for sites."""
+    sites = len(np.unique(sites_of(graph)))
+    is_known = graph.urls or graph.sizes_bytes is not None
+    guessed = "" if is_known else ", which are ranges of pages that link among themselves: it has no URLs"
+    return f"{graph.name}: {graph.pages:,} pages, {graph.links:,} links, {sites:,} sites{guessed}"
+
+
 def text(done: Result, picture: str | None = None, level: int = 2) -> str:
     """What the paper says, what came out here, and why where they differ."""
     graph, study = done.graph, done.study
     parts = [
         f"{'#' * level} {study.title}",
         study.about,
-        f"Graph: {graph.name} ({graph.pages:,} pages, {graph.links:,} links). Took {done.seconds:,.1f} s.",
+        f"Graph: {described(graph)}. Took {done.seconds:,.1f} s.",
     ]
     if picture:
         parts.append(f"![{study.title}]({picture})")

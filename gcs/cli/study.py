@@ -9,18 +9,16 @@ from pathlib import Path
 
 import click
 import msgspec
-import numpy as np
 
 from gcs.cli import plots
 from gcs.cli.memory import write_whole
-from gcs.cli.results import Memory, Result, page, result, shown_picture, table, write
+from gcs.cli.results import Memory, Result, described, page, result, shown_picture, table, write
 from gcs.cli.setups import read_setup, setup_options
 from gcs.errors import UsageError
 from gcs.ports.records import reading
 from gcs.sim.capacity import Costs
 from gcs.sim.folder import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph import WebGraph
-from gcs.sim.owners import sites_of
 from gcs.sim.studies import OWN, STUDIES, Study, Tick, Wish
 from gcs.sim.synthetic import Shape, synthetic
 
@@ -108,7 +106,7 @@ def study(
     chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, OWN.name: OWN}[name]]
     folder = output or (None if as_json else Path("studies") / graph.name)
     if not as_json:
-        click.echo(_described(graph))
+        click.echo(f"{described(graph)}\n")
     done: list[tuple[Result, str | None]] = []
     for one in _run(chosen, graph, wish, Memory(memory / "results", fresh)):
         files = write(one, folder, pictures) if folder else []
@@ -146,13 +144,6 @@ def _read(place: str, upstream: bool, cache: Path) -> WebGraph:
     raise UsageError(
         f"{place}: neither a graph (a list of links, or a folder with edges.txt.gz) nor the directory of a crawl"
     )
-
-
-def _described(graph: WebGraph) -> str:
-    sites = len(np.unique(sites_of(graph)))
-    is_known = graph.urls or graph.sizes_bytes is not None
-    guessed = "" if is_known else ", which are ranges of pages that link among themselves: it has no URLs"
-    return f"{graph.name}: {graph.pages:,} pages, {graph.links:,} links, {sites:,} sites{guessed}\n"
 
 
 def _costs(file: Path | None) -> Costs:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gcs.cli.results import Memory, beside, page, result, sources, table, text
+from gcs.cli.results import Memory, beside, described, page, result, sources, table, text
 from gcs.sim.studies import STUDIES, Study, Wish, cho_quality, marin_queues
 from gcs.sim.studies.study import Steps
 from gcs.sim.synthetic import Shape, synthetic
@@ -72,6 +72,13 @@ def test_the_papers_figures_stand_beside_ours_of_the_same_case(study, tmp_path):
     lines = ["| K | value: paper | value: here |", "| --- | --- | --- |", "| 3 | 8 | 9 |"]
     assert beside(done) == "\n".join(lines) and beside(done) in text(done)
     assert beside(replace(done, study=study)) == ""
+
+
+def test_a_text_says_what_was_taken_for_sites(study, tmp_path):
+    web = synthetic(Shape(100))
+    assert described(web).endswith("sites") and described(web).startswith("synthetic-100: 100 pages, ")
+    bare = replace(web, urls=(), sizes_bytes=None)
+    assert "sites, which are ranges of pages" in text(result(study, bare, Wish((2,)), print, Memory(tmp_path)))
 
 
 def test_every_paper_that_gives_figures_is_laid_beside_ours():
