@@ -20,6 +20,7 @@ from gcs.core.team import TeamSettings
 from gcs.core.tuples import Charter
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
+from gcs.ports.space.clock import lease_time
 from gcs.ports.space.opening import open_space
 from gcs.ports.space.port import Space
 from gcs.ports.space.settings import SpaceSettings
@@ -104,7 +105,7 @@ class Seat:
             space,
             mine.name,
             self._settings.team,
-            clock=time.monotonic,
+            clock=lease_time,
             ghost=self.raise_ghost,
             planner=_planner,
             random=random.Random(),

@@ -560,6 +560,26 @@ class RobotsNote(Posted, frozen=True, array_like=True):
         return self.origin
 
 
+class BusyNote(Posted, frozen=True, array_like=True):
+    """A host that several gatherers share is overloaded: it has told one of them to wait, so all of them do.
+
+    written by: the owner that was told (429 or 503, with Retry-After or without)
+    taken by: nobody; read by the other owners
+    lifetime: until the wait is over
+    """
+
+    name = "busy"
+    code = 23
+
+    host: str
+    #: seconds since the epoch
+    until: float
+
+    @property
+    def key(self) -> str:
+        return self.host
+
+
 # -- the station -------------------------------------------------------------------------------------------
 
 
@@ -740,6 +760,7 @@ TUPLES: tuple[type[Tuple], ...] = (
     RebalanceCall,
     Seeds,
     RobotsNote,
+    BusyNote,
     Charter,
     Account,
     Finds,

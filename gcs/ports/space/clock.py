@@ -1,11 +1,21 @@
-"""Time for the in-memory whiteboard: the event loop's, or one that a test or the simulator moves by hand.
+"""Time for leases and for the in-memory whiteboard: the system's, or one that a test or the simulator moves by hand.
 
 Invariant: with a TickingClock nothing ever times out unless somebody calls `advance`.
 """
 
 import asyncio
+import sys
+import time
 from collections.abc import Callable
 from typing import Protocol
+
+
+def lease_time() -> float:
+    """Seconds since some moment, by which the holders of leases count: also while the machine sleeps (Linux).
+
+    Others' clocks go on meanwhile, and what we held is theirs when we wake.
+    """
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 class Clock(Protocol):

@@ -13,7 +13,6 @@ Invariants
 
 import asyncio
 import random
-import time
 from collections.abc import Iterator
 
 import msgspec
@@ -27,6 +26,7 @@ from gcs.core.template import template
 from gcs.core.tuples import Account, Finds, Link, Member, Pace, PlanPosted, UrlBlock
 from gcs.events import Events
 from gcs.ports.frontier import Entry, Frontier, Mark
+from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
 from gcs.roles.gatherer.home import Home
@@ -42,7 +42,7 @@ class Client:
     def __init__(self, me: str, space: Space, server: str, settings: TeamSettings, frontier: Frontier) -> None:
         self.me, self._server, self._settings, self._frontier = me, server, settings, frontier
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
-        self.observer = Observer(space, me, self._run, settings, time.monotonic, lambda: self._home.wake())
+        self.observer = Observer(space, me, self._run, settings, lease_time, lambda: self._home.wake())
         self._mail = Mail(frontier.exchange, self.observer)
         self._home: Home
         self._links: dict[str, Link] = {}  # filled by route; emptied by before_commit
@@ -156,6 +156,9 @@ class Client:
 
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
         """Nobody else asks our hosts."""
+
+    def tell_busy(self, host: str, until: float, now: float) -> None:
+        """The same."""
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""

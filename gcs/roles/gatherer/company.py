@@ -66,6 +66,9 @@ class Company(Protocol):
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
         """The robots.txt of a host."""
 
+    def tell_busy(self, host: str, until: float, now: float) -> None:
+        """A host wants to be left alone until then."""
+
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""
 

@@ -4,7 +4,7 @@ Invariant: a page is requested only when its host's politeness and its origin's 
 that was started is reported back once, by `page_ended` or `robots_answered`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -14,7 +14,7 @@ from gcs.core.politeness import Turn
 from gcs.core.robots import Robots
 from gcs.core.sortkey import host_key, host_name
 from gcs.core.tally import Tally
-from gcs.core.tuples import HostState, RobotsNote
+from gcs.core.tuples import BusyNote, HostState, RobotsNote
 from gcs.core.urls import host as host_of
 from gcs.core.urls import origin as origin_of
 from gcs.core.window import Host, Window
@@ -79,6 +79,8 @@ class Dispatcher:
         self._hosts_on_disk = True
         #: R: URLs extracted at a time, where all hosts share one order
         self.draw_urls = 1
+        #: told of every host that is overloaded: its name, until when it is to be left alone, and the time
+        self.on_busy: Callable[[str, float, float], None] = lambda *_: None
         #: whether another turn is wanted at once, to go on drawing
         self.is_drawing = False
 
@@ -152,9 +154,12 @@ class Dispatcher:
             pace = self._window.host(host).pace
             pace.next_at = max(pace.next_at, until)
 
-    def robots_told(self, note: RobotsNote, now: float) -> None:
-        """Another owner of a shared host has fetched its robots.txt."""
-        if self._desk.rules(note.origin, now) is None:
+    def told(self, note: RobotsNote | BusyNote, now: float) -> None:
+        """Another owner of a shared host has fetched its robots.txt, or was told by it to wait."""
+        if isinstance(note, BusyNote):
+            pace = self._window.host(note.host).pace
+            pace.next_at = max(pace.next_at, note.until)
+        elif self._desk.rules(note.origin, now) is None:
             self._desk.answered(note.origin, note.status, note.body, note.fetched_at)
 
     def fill(self, now: float, room: int) -> float | None:
@@ -210,6 +215,8 @@ class Dispatcher:
         if result.status in (429, 503):
             retry_after_s = politeness.retry_after_s(result.header("retry-after") or "", now)
         self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
+        if result.status in (429, 503):
+            self.on_busy(visit.host.name, visit.host.pace.next_at, now)
         return retry_after_s
 
     def queue_again(self, entry: Entry) -> None:

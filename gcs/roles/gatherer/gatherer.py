@@ -68,6 +68,8 @@ class Gatherer:
         self._recorder.on_done = self._dispatcher.open.discard
         self._recorder.on_record = self._recorded
         self._answers.on_robots = self._robots_known
+        if self.team:
+            self._dispatcher.on_busy = self.team.tell_busy
         if self._lending:
             self._answers.is_rendered = self._lending.render
         self._renewal = parts.renewal

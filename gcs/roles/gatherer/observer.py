@@ -24,6 +24,7 @@ from gcs.core.template import Template, template
 from gcs.core.tuples import (
     Account,
     Announcement,
+    BusyNote,
     Charter,
     Consumed,
     Control,
@@ -81,7 +82,7 @@ class Observer:
         self._me = me
         self._run = run
         self._settings = settings
-        self._clock = clock  # monotonic: leases are counted by it
+        self._clock = clock  # monotonic, also while the machine sleeps: leases are counted by it
         self._wake = wake
         self._member: Callable[[], Member]
         #: heartbeats go out one after the other: an older one must not replace a newer
@@ -100,7 +101,7 @@ class Observer:
         self.announcement: Announcement | None = None
         self.control: Control | None = None
         self.charter: Charter | None = None
-        self.robots: deque[RobotsNote] = deque()  # filled by follow; emptied by the turn
+        self.notes: deque[RobotsNote | BusyNote] = deque()  # of shared hosts; filled by follow, emptied by the turn
         self.posts: deque[tuple[Posted, float]] = deque()  # for the board, with their lifetime; emptied by ship
         self.failed: BaseException | None = None
         self.blocks_sent = 0
@@ -117,7 +118,8 @@ class Observer:
             self._follow(Announcement, "announcement"),
             self._follow(Control, "control"),
             self._follow(Charter, "charter"),
-            self._follow_robots(),
+            self._follow_notes(RobotsNote),
+            self._follow_notes(BusyNote),
             self._ship(),
             self._live(),
         ]
@@ -232,9 +234,9 @@ class Observer:
             setattr(self, field, item)
             self._wake()
 
-    async def _follow_robots(self) -> None:
-        async for note in self.space.watch(template(RobotsNote)):
-            self.robots.append(note)
+    async def _follow_notes(self, kind: type[RobotsNote] | type[BusyNote]) -> None:
+        async for note in self.space.watch(template(kind)):
+            self.notes.append(note)
             self._wake()
 
     async def _ship(self) -> None:

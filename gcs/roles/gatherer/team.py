@@ -25,10 +25,11 @@ from gcs.core.politeness import CLOSED, Everywhere, Turn
 from gcs.core.report import Share
 from gcs.core.sortkey import host_name
 from gcs.core.team import TeamSettings
-from gcs.core.tuples import Account, Announcement, Member, PlanPosted, RobotsNote
+from gcs.core.tuples import Account, Announcement, BusyNote, Member, PlanPosted, RobotsNote
 from gcs.core.tuples import Statistics as StatisticsPosted
 from gcs.events import Events
 from gcs.ports.frontier import Entry, Frontier
+from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import Space
 from gcs.roles.gatherer.herald import BULLETIN_TTL_S, Herald, Work
 from gcs.roles.gatherer.holdings import Holdings
@@ -62,7 +63,7 @@ class Team:
         self.me, self._place = me, place
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
         self._settings, self._frontier, self._ghost = settings, frontier, ghost
-        self.observer = Observer(space, me, self._run, settings, time.monotonic, lambda: self._home.wake())
+        self.observer = Observer(space, me, self._run, settings, lease_time, lambda: self._home.wake())
         self._mail = Mail(frontier.exchange, self.observer)
         self._standing = Standing(me, frontier)
         self._holdings = Holdings(me, frontier, self._mail, settings, records)
@@ -185,8 +186,8 @@ class Team:
         if self.observer.failed is not None:
             raise self.observer.failed
         self._mail.drop_settled()
-        while self.observer.robots:
-            self._home.dispatcher.robots_told(self.observer.robots.popleft(), now)
+        while self.observer.notes:
+            self._home.dispatcher.told(self.observer.notes.popleft(), now)
         posted, new = self.observer.plan, list[Entry]()
         if posted is not None and self._standing.is_news(posted):
             new += self._adopt(posted, now)
@@ -220,6 +221,11 @@ class Team:
         """The robots.txt of a host that others ask too."""
         if host in self._shared:
             self.observer.post(RobotsNote(origin, status, body, now), ROBOTS_TTL_S)
+
+    def tell_busy(self, host: str, until: float, now: float) -> None:
+        """A host wants to be left alone, by the others too if they ask it."""
+        if host in self._shared and until > now:
+            self.observer.post(BusyNote(host, until), until - now)
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""

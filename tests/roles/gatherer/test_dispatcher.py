@@ -8,6 +8,7 @@ import pytest
 from gcs.core.page import Request, Response
 from gcs.core.politeness import Politeness
 from gcs.core.tally import Tally
+from gcs.core.tuples import BusyNote
 from gcs.core.window import Window
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
 from gcs.roles.gatherer.dispatcher import Dispatcher, PageVisit
@@ -56,4 +57,29 @@ def test_what_a_stranger_says_relieves_no_host(tmp_path: Path, doubted: bool, ip
     answer = Response(Request(PAGE), 200, "OK", "1.1", (), b"", b"", b"", "10.0.0.1", 100.0, 0.1, "somebody")
     dispatcher.page_ended(PageVisit(host, Entry(PAGE), doubted=doubted), answer, 101.0)
     assert (host.ip, host.pace.adaptive_s, host.pace.next_at) == (ip, pause_s, 101.0 + pause_s)
+    frontier.close()
+
+
+def test_what_one_owner_of_a_host_is_told_makes_the_others_wait(tmp_path: Path) -> None:
+    """A 503 with Retry-After: the dispatcher says so, and another one that hears of it starts nothing until then."""
+    rules, engine = Politeness(delay_s=1.0, robots=False), Engine()
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    window: Window[Entry] = Window(rules)
+    desk = RobotsDesk(rules, "gcs", frontier.note, frontier.set_note)
+    fetcher: Any = engine
+    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Tally())
+    told: list[tuple[str, float, float]] = []
+    dispatcher.on_busy = lambda *what: told.append(what)
+    host = window.host("other.com")
+    for status, headers in ((200, ()), (503, (("Retry-After", "40"),))):
+        window.begin(host, 100.0)
+        answer = Response(Request(PAGE), status, "", "1.1", headers, b"", b"", b"", "10.0.0.1", 100.0, 0.1)
+        dispatcher.page_ended(PageVisit(host, Entry(PAGE)), answer, 101.0)
+    assert told == [("other.com", 141.0, 101.0)]
+    dispatcher.queued(frontier.insert([Entry(PAGE)]))
+    dispatcher.told(BusyNote("example.com", 140.0), 100.0)
+    for now, started in ((139.9, []), (140.0, [PAGE])):
+        dispatcher.fill(now, 1)
+        dispatcher.dispatch(now, 1)
+        assert engine.started == started
     frontier.close()

@@ -1,11 +1,16 @@
 """What the observer says of itself, and when."""
 
 import asyncio
+import sys
 import time
 
+import pytest
+
+from gcs.core.election import Tenure
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tuples import Member, Seeds
+from gcs.ports.space.clock import lease_time
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.observer import Observer
 
@@ -41,3 +46,13 @@ async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> 
             await asyncio.sleep(0)
     assert await others.read(template(Member)) == Member("a", "run", beat=2)
     await observer.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell how long they slept")
+def test_lease_is_over_when_the_machine_wakes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What time.monotonic() counts stands still in a suspended machine; the whiteboard's clock does not."""
+    tenure = Tenure(lease_time(), lease_s=10.0)
+    assert tenure.holds(lease_time())
+    awake = {time.CLOCK_BOOTTIME: time.clock_gettime(time.CLOCK_BOOTTIME) + 3_600}
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: awake.get(clock, 0.0))
+    assert not tenure.holds(lease_time())

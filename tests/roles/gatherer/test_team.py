@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.ground import Ground
 from gcs.core.ordering import ORDERS, Ledger
 from gcs.core.plan import Plan, diff
-from gcs.core.sortkey import LAST_KEY, sort_key
+from gcs.core.sortkey import LAST_KEY, host_name, host_of, sort_key
 from gcs.core.template import template
 from gcs.core.triggers import SUMS
 from gcs.core.tuples import Control, CrawlState, Member, PlanPosted, Seeds
@@ -202,6 +203,21 @@ async def test_team_asks_a_host_in_turns_and_not_at_all_while_its_owners_change(
         starts = sorted(record.fetched_at for record in read_records(tmp_path))
         # one may be late, if the machine stops us between the look at the clock and the request
         assert sum(later - earlier < delay_s for earlier, later in pairwise(starts)) <= 1
+
+
+async def test_owners_of_a_host_tell_one_another_that_it_wants_to_be_left_alone(tmp_path: Path) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=30)) as team:
+        team.join("a", "b")
+        pages = sorted(map(sort_key, survey(team.web.web).pages))
+        shared, alone = (host_name(host_of(page)) for page in (pages[len(pages) // 4], pages[-1]))
+        await team.plan({b"": "a", pages[len(pages) // 4]: "b"}, lost=ALL)
+        await team.settled()
+        await team.commit()
+        busy_until, (a, b) = time.time() + 3_600, (team.gatherers[name] for name in "ab")
+        for host in (alone, shared):
+            a.team.tell_busy(host, busy_until, time.time())
+        await team.until(lambda _: b._dispatcher.free_at(shared) == busy_until)
+        assert not b._dispatcher.free_at(alone), "whom nobody else asks"
 
 
 async def test_team_hands_over_to_others_when_a_gatherer_leaves(tmp_path: Path) -> None:
