@@ -58,6 +58,12 @@ def _from_package(name: str) -> object:
     from importlib.metadata import entry_points  # 30 ms
 
     for entry_point in entry_points(group=ENTRY_POINTS, name=name):
-        return entry_point.load()
+        try:
+            return entry_point.load()
+        except Exception as error:  # a stranger's package may raise anything
+            raise SettingsError(
+                f"crawl.order: {name} cannot be loaded from {entry_point.value} ({type(error).__name__}: {error}); "
+                "install its package again, or choose another order"
+            ) from error
     known = ", ".join([*ORDERS, *(each.name for each in entry_points(group=ENTRY_POINTS))])
     raise SettingsError(f"crawl.order: there is no order {name!r}; give one of {known}, or module:function")

@@ -24,7 +24,7 @@ def test_crawl_goes_by_the_order_of_an_installed_package(gcs: Run, tmp_path: Pat
     info.mkdir(parents=True)
     (site / "odd_order.py").write_text(SCORE)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-order\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[gcs.orders]\nodd = odd_order:last\n")
+    (info / "entry_points.txt").write_text("[gcs.orders]\nodd = odd_order:last\nlost = odd_order:gone\n")
     paths = [str(site), *filter(None, [environment.get("PYTHONPATH")])]
     installed = environment | {"PYTHONPATH": os.pathsep.join(paths)}
 
@@ -32,7 +32,9 @@ def test_crawl_goes_by_the_order_of_an_installed_package(gcs: Run, tmp_path: Pat
         one_by_one = ("--queue", "quickheap", "--connections", "1", "--summary", "links", "--json")
         crawl = ("crawl", web.seeds[0], "-o", "out", *one_by_one, "--order")
         unknown = gcs(*crawl, "odds", quick=True, env=installed)
-        assert unknown.code == 2 and "bfs, backlink, opic, odd" in unknown.err
+        assert unknown.code == 2 and "bfs, backlink, opic, odd, lost" in unknown.err
+        lost = gcs(*crawl, "lost", quick=True, env=installed)
+        assert lost.code == 2 and "lost cannot be loaded from odd_order:gone (AttributeError" in lost.err
         odd = gcs(*crawl, "odd", quick=True, env=installed)
         assert odd.code == 0, odd.err
         assert json.loads(odd.out)["pages"] == 40
