@@ -10,7 +10,7 @@ class FrontierSettings:
 
     #: what waits: each host in its own order, and hosts take turns; or all in one order, kept by one of these queues
     queue: Literal["hosts", "quickheap", "tournament", "heap"] = "hosts"
-    #: memory for such a queue: of many millions of URLs that wait, most lie in a file
+    #: memory for such a queue: of many millions of URLs that wait, most lie in a file (a heap is all in memory)
     queue_bytes: int = 64 << 20
     #: URLs in memory, over all hosts (the paper's window of the queue)
     window_urls: int = 10_000
