@@ -25,6 +25,7 @@ disk         millions of keys a second in a folder, with a cache of 256 MB: fill
 import argparse
 import gc
 import heapq
+import itertools
 import json
 import multiprocessing
 import os
@@ -347,10 +348,9 @@ def growing_rows(sizes: Sizes, run: Run) -> Rows:
 
 
 def block_rows(sizes: Sizes, run: Run) -> Rows:
-    """Figure 9."""
-    for share in (0.1, 0.3):
-        for top in sizes.tops:
-            keys = max(sizes.counted[0], 100 * top)  # so that the cache holds some of the tree's nodes
+    """Figure 9; at least 100 R keys, so that the cache holds some of the tree's nodes."""
+    for share, top in itertools.product((0.1, 0.3), sizes.tops):
+        for keys in sorted({max(each, 100 * top) for each in sizes.counted}):
             row = {name: run(touched, name, keys, top, sizes.pairs, share) for name in OURS}
             yield {"keys": keys, "R": top, "cache": share, **row}
 
