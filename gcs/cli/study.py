@@ -16,7 +16,7 @@ from gcs.cli.results import Memory, Result, described, page, result, shown_pictu
 from gcs.cli.setups import read_setup, setup_options
 from gcs.errors import UsageError
 from gcs.ports.records import reading
-from gcs.sim.capacity import Costs
+from gcs.sim.capacity import NEVER_0, Costs
 from gcs.sim.folder import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies import OWN, STUDIES, Study, Tick, Wish
@@ -152,12 +152,16 @@ def _costs(file: Path | None) -> Costs:
         return Costs()
     try:
         said = msgspec.json.decode(file.read_bytes(), type=dict[str, float])
-        return replace(Costs(), **said)
+        costs = replace(Costs(), **said)
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
     except (msgspec.DecodeError, TypeError):
         names = ", ".join(field.name for field in fields(Costs))
         raise UsageError(f"{file}: write a JSON object of numbers, with some of these names: {names}") from None
+    for name, value in said.items():
+        if value < 0 or (value == 0 and name in NEVER_0):
+            raise UsageError(f"{file}: {name} is {value:g}; it must be above 0")
+    return costs
 
 
 def _count(text: str) -> int:

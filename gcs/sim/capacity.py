@@ -40,6 +40,8 @@ class Costs:
 
 
 MEASURED = Costs()
+#: costs that something is divided by
+NEVER_0 = ("page_cpu_s", "checkpoint_s", "block_urls", "headroom")
 
 
 @dataclass(frozen=True, slots=True)

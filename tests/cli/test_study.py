@@ -147,3 +147,7 @@ def test_costs_of_ones_own_change_the_scale(folder, tmp_path):
     costs.write_text('{"page_cpus": 1}')
     wrong = gcs(*words, "--costs", costs)
     assert wrong.returncode == 2 and "page_cpu_s" in wrong.stderr
+    for name, value in (("headroom", 0), ("team_cpu_s", -1)):
+        costs.write_text(json.dumps({name: value}))
+        wrong = gcs(*words, "--costs", costs)
+        assert wrong.returncode == 2 and f"{name} is {value}; it must be above 0" in wrong.stderr
