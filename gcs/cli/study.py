@@ -102,7 +102,9 @@ def study(
 ) -> int:
     memory = cache or _cache()
     graph = _graph(place, upstream, memory / "graphs")
-    wish = Wish(tuple(k for some in ks for k in some), runs or 0, seed, _costs(costs), read_setup(setup, name))
+    wish = Wish(
+        tuple(sorted({k for some in ks for k in some})), runs or 0, seed, _costs(costs), read_setup(setup, name)
+    )
     chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, OWN.name: OWN}[name]]
     folder = output or (None if as_json else Path("studies") / graph.name)
     if not as_json:

@@ -62,7 +62,7 @@ def test_study_writes_table_pictures_and_text(folder, tmp_path):
 
 
 def test_json_is_remembered_and_the_same(folder, tmp_path):
-    words = ["study", "cho-coverage", "--graph", folder, "-k", "1", "-k", "4", "--cache", tmp_path / "c", "--json"]
+    words = ["study", "cho-coverage", "--graph", folder, "-k", "4", "-k", "1,4", "--cache", tmp_path / "c", "--json"]
     first, second = gcs(*words, cwd=tmp_path), gcs(*words, cwd=tmp_path)
     found = json.loads(first.stdout)
     assert {"study", "graph", "rows", "paper", "seconds"} <= found.keys()

@@ -63,14 +63,15 @@ def findings(rows: Sequence[CommunicationRow]) -> list[Finding]:
     whole = [row for row in rows if row.partitioner == "url-hash"]
     by_site, by_url = site[0].urls_per_page, whole[0].urls_per_page
     once = site[-1].urls_per_page_once or 0
+    grows = Finding(
+        "more gatherers tell one another more",
+        "0.4 URLs a page (n = 2), 0.8 (n = 16)",
+        f"{site[0].urls_per_page:.2f} (n = {site[0].n}) to {site[-1].urls_per_page:.2f} (n = {site[-1].n})",
+        rises([row.urls_per_page for row in site]),
+        "the level is that of the links that leave a site: one per page in the paper's web",
+    )
     return [
-        Finding(
-            "more gatherers tell one another more",
-            "0.4 URLs a page (n = 2), 0.8 (n = 16)",
-            f"{site[0].urls_per_page:.2f} (n = {site[0].n}) to {site[-1].urls_per_page:.2f} (n = {site[-1].n})",
-            rises([row.urls_per_page for row in site]),
-            "the level is that of the links that leave a site: one per page in the paper's web",
-        ),
+        *([grows] if len(site) > 1 else []),
         checked(
             "the hash of the site tells far less than that of the URL",
             "0.4 against 5 (n = 2): 12 times",

@@ -138,6 +138,17 @@ def findings(rows: Sequence[QualityRow]) -> list[Finding]:
     few, many = told.values()
     like_paper = at.get((0.2, 8, 10))
     example = f"; {like_paper.urls_per_page or 0:.2f} as in the paper's example" if like_paper else ""
+    suffers = Finding(
+        "without exchanges, quality suffers, the more so the more gatherers there are",
+        "0.12 (n = 2), 0.025 (n = 64) at 1.2 % of the web",
+        ", ".join(f"{at[*team, 0].quality:.3f} (n = {team[1]})" for team in small)
+        + "; below the same team that exchanges always by "
+        + ", ".join(f"{silence[team]:.3f}" for team in small),
+        silence[small[-1]] >= silence[small[0]] > 0 and at[*small[-1], 0].quality < at[*small[0], 0].quality,
+        f"one crawler has {at[*small[0], 0].quality_single or 0:.3f}. Where most links stay in their site, an "
+        "owner knows the back-links of its pages by itself, and many owners are at work on more sites at once, "
+        "which is good for quality",
+    )
     return [
         Finding(
             "fewer than 100 exchanges reach the quality of one crawler",
@@ -157,17 +168,7 @@ def findings(rows: Sequence[QualityRow]) -> list[Finding]:
             enough <= often,
             "where a crawl fetches few pages, each of them is a larger part of the quality than that",
         ),
-        Finding(
-            "without exchanges, quality suffers, the more so the more gatherers there are",
-            "0.12 (n = 2), 0.025 (n = 64) at 1.2 % of the web",
-            ", ".join(f"{at[*team, 0].quality:.3f} (n = {team[1]})" for team in small)
-            + "; below the same team that exchanges always by "
-            + ", ".join(f"{silence[team]:.3f}" for team in small),
-            silence[small[-1]] >= silence[small[0]] > 0 and at[*small[-1], 0].quality < at[*small[0], 0].quality,
-            f"one crawler has {at[*small[0], 0].quality_single or 0:.3f}. Where most links stay in their site, an "
-            "owner knows the back-links of its pages by itself, and many owners are at work on more sites at once, "
-            "which is good for quality",
-        ),
+        *([suffers] if len(small) > 1 else []),
         checked(
             "silence costs less when much of the web is fetched",
             "large at 1.2 and 5 %, small at 20 %, none beyond 50 %",

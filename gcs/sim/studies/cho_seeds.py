@@ -73,6 +73,14 @@ def findings(rows: Sequence[SeedsRow]) -> list[Finding]:
     by_n = {n: [row for row in rows if row.n == n] for n in dict.fromkeys(row.n for row in rows)}
     few, many = by_n[min(by_n)], by_n[max(by_n)]
     gain_few, gain_many = (part[-1].coverage - part[0].coverage for part in (few, many))
+    marginal = Finding(
+        "few gatherers hardly need more seeds",
+        "marginal for n = 2 and 8",
+        f"{few[0].coverage:.1%} to {few[-1].coverage:.1%} (n = {few[0].n}), against a gain of {gain_many:.1%} "
+        f"(n = {many[0].n})",
+        gain_few <= gain_many / 2 or gain_few < 0.1,
+        "where the sites are islands, every seed opens one more, with walls or without",
+    )
     return [
         checked(
             "more seeds, more coverage, when many gatherers run",
@@ -82,14 +90,7 @@ def findings(rows: Sequence[SeedsRow]) -> list[Finding]:
             rises([row.coverage for row in many]),
             "so few seeds reach all that can be reached behind walls",
         ),
-        Finding(
-            "few gatherers hardly need more seeds",
-            "marginal for n = 2 and 8",
-            f"{few[0].coverage:.1%} to {few[-1].coverage:.1%} (n = {few[0].n}), against a gain of {gain_many:.1%} "
-            f"(n = {many[0].n})",
-            gain_few <= gain_many / 2 or gain_few < 0.1,
-            "where the sites are islands, every seed opens one more, with walls or without",
-        ),
+        *([marginal] if len(by_n) > 1 else []),
     ]
 
 

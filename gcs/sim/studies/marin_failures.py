@@ -77,15 +77,16 @@ def findings(rows: Sequence[FailuresRow]) -> list[Finding]:
     least, most = by_n[min(by_n)], by_n[max(by_n)]
     early = [part[0].failures for part in (least, most)]
     ratios = {n: sum(r.failures for r in part) / max(sum(r.failures_home for r in part), 1) for n, part in by_n.items()}
+    more = checked(
+        "with more gatherers, more messages come late in the first supersteps",
+        "most for P = 32",
+        f"{early[0]:,.0f} (n = {least[0].n}), {early[1]:,.0f} (n = {most[0].n}) in each of the first {AVERAGED}",
+        early[1] >= early[0],
+        f"the first supersteps are short here ({least[0].pages:,.0f} and {most[0].pages:,.0f} pages): a gatherer "
+        "whose sites are few and small has soon nothing to fetch",
+    )
     return [
-        checked(
-            "with more gatherers, more messages come late in the first supersteps",
-            "most for P = 32",
-            f"{early[0]:,.0f} (n = {least[0].n}), {early[1]:,.0f} (n = {most[0].n}) in each of the first {AVERAGED}",
-            early[1] >= early[0],
-            f"the first supersteps are short here ({least[0].pages:,.0f} and {most[0].pages:,.0f} pages): a gatherer "
-            "whose sites are few and small has soon nothing to fetch",
-        ),
+        *([more] if len(by_n) > 1 else []),
         Finding(
             "that is nothing beside what comes late inside the parts",
             "below 10 %",

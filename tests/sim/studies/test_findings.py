@@ -52,3 +52,19 @@ def test_half_of_the_web_is_held_against_twice_the_gatherers():
     last = study.findings(alike)[-1]
     assert not last.agrees and "0.800 of the half with 2, 0.400 of the whole with 4" in last.ours
     assert len(study.findings([study.row(4, 0.5, 0.5)])) == 2  # nothing to hold it against
+
+
+def test_one_team_is_not_held_against_itself(silent, monkeypatch):
+    """With `-k 64` nothing is said of how things change with the number of gatherers, but from one to 64."""
+    monkeypatch.setattr(cho_quality, "EXCHANGES", (0, 1, 99))
+    names = ("cho-coverage", "cho-seeds", "cho-communication", "cho-quality", "marin-failures")
+    found = {}
+    for name in names:
+        rows_of_8 = STUDIES[name].run(WEBS["each page a site"], Wish((8,), runs=1), silent)
+        found[name] = [each.claim for each in STUDIES[name].findings(rows_of_8)]
+    assert found["cho-coverage"] == ["coverage falls as gatherers are added"]
+    assert not any("few gatherers" in claim for claim in found["cho-seeds"])
+    assert not any("more gatherers" in claim for name in names for claim in found[name])
+    alone = STUDIES["cho-coverage"]
+    (whole,) = alone.findings([alone.row(64, 0.07)])
+    assert whole.agrees and whole.ours == "0.070 (n = 64)" and alone.findings([alone.row(1, 1.0)]) == []
