@@ -65,7 +65,8 @@ def problem_of(
         costs = np.ceil(counts * work.sum() / max(fetched, 1)).astype(np.int64)
         links = Links.between(len(pages.cuts), sources, targets, costs)
         if statistics.exchange:
-            communication_rates = statistics.exchange_rates(running)
+            # who is slow to send and receive counts as that; but links are not free where sending costs next to nothing
+            communication_rates = np.minimum(communication_rates, statistics.exchange_rates(running))
     return Problem(
         weights=work,
         k=len(running),

@@ -16,10 +16,12 @@ from gcs.core.rebalance import make_plan
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.core.statistics import Statistics
 from gcs.core.succession import Team, first_plan, hot_pages, recovered, refreshed
+from gcs.core.superpages import weigh
 from gcs.core.team import TeamSettings
 from gcs.core.tree import WHOLE, Tree
 from gcs.core.tuples import Member
 from gcs.core.tuples import Statistics as Reply
+from gcs.core.workload import problem_of
 
 SETTINGS = TeamSettings()
 ALONE = Plan(3, ("g1",), WHOLE, (0,))
@@ -176,6 +178,21 @@ def test_links_keep_linked_superpages_together():
     plan = make_plan(old, Team(("g1", "g2")), found, settings, fresh=True).plan
     owners = {name: held(plan, keys).most_common(1)[0][0] for name, keys in hosts.items()}
     assert owners["a"] == owners["c"] != owners["b"] == owners["d"]
+
+
+def test_measured_exchange_counts_where_it_is_slower_than_assumed():
+    old = Plan(1, ("g1", "g2"), (b"", GIANT[1500]), (0, 1))
+    found = evidence(old, reply(old, "g1", GIANT[:1500]), reply(old, "g2", GIANT[1500:]))
+    settings = replace(SETTINGS, partition="links")
+
+    def rates(**seconds: float) -> list[float]:
+        for name, each in seconds.items():
+            found.statistics.exchanged(name, 100_000, each)
+        problem = problem_of(old, weigh(found.tree, old.cuts), found.statistics, ("g1", "g2"), settings)
+        return list(problem.communication_rates)
+
+    assumed = rates()
+    assert rates(g1=1e-3, g2=1e6) == [assumed[0], pytest.approx(0.1, rel=0.1)]
 
 
 def test_locality_is_measured_and_mended():

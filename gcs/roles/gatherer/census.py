@@ -16,7 +16,7 @@ from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
 from gcs.core.ranges import EVERYTHING, Ranges
 from gcs.core.sortkey import sort_key
-from gcs.core.statistics import Figures, Statistics
+from gcs.core.statistics import Figures, Statistics, Work
 from gcs.core.superpages import recut
 from gcs.core.tree import WHOLE, Tree
 from gcs.core.tuples import Patch
@@ -130,6 +130,8 @@ class Census:
             patches.append(Patch(low, seen, figures.queued, figures.pages, points))
         return patches
 
-    def encode(self) -> tuple[bytes, bytes]:
-        """The copy of the tree, and the statistics."""
+    def encode(self, exchanged: Work | None = None) -> tuple[bytes, bytes]:
+        """The copy of the tree, and the statistics, together with what we have exchanged."""
+        if exchanged is not None:
+            self._statistics.exchange = {self._me: exchanged}
         return treecopy.encode(self._tree), self._statistics.encode()

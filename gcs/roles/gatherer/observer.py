@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from gcs.core.election import Tenure
 from gcs.core.outbox import Outbox
+from gcs.core.statistics import Work
 from gcs.core.team import TeamSettings
 from gcs.core.template import Template, template
 from gcs.core.tuples import (
@@ -105,6 +106,8 @@ class Observer:
         self.posts: deque[tuple[Posted, float]] = deque()  # for the board, with their lifetime; emptied by ship
         self.failed: BaseException | None = None
         self.blocks_sent = 0
+        #: URLs that were shipped by this run, and the seconds that it took: the paper's rate c
+        self.exchanged = Work()
 
     # -- life ------------------------------------------------------------------------------------------
 
@@ -256,7 +259,10 @@ class Observer:
                 parcel = box.shipment(SHIP)
                 numbered = Numbered(lane.sender, parcel.base, parcel.first)
                 items = [item for _, item in parcel.blocks]
+                begun_at = self._clock()
                 receipt = await self.space.out_many(kind, items, to=to, numbered=numbered)
+                self.exchanged.amount += sum(len(item.links) for item in items if isinstance(item, UrlBlock))
+                self.exchanged.seconds += self._clock() - begun_at if items else 0.0
                 for number, _ in box.settle(receipt.sent, receipt.committed):
                     self.settled.append(number)
                     self._wake()

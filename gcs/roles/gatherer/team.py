@@ -292,7 +292,8 @@ class Team:
         asked = self._answered = self.observer.announcement
         assert asked is not None
         queued, hot = self._frontier.queued(), self._holdings.router.hot_candidates()
-        reply = StatisticsPosted(self.me, asked.round, self.epoch, *self._holdings.census.encode(), queued, hot)
+        counted = self._holdings.census.encode(self.observer.exchanged)
+        reply = StatisticsPosted(self.me, asked.round, self.epoch, *counted, queued, hot)
         self.observer.post(reply, STATISTICS_TTL_S)
 
     @property

@@ -17,9 +17,11 @@ from gcs.core.ground import Ground
 from gcs.core.ordering import ORDERS, Ledger
 from gcs.core.plan import Plan, diff
 from gcs.core.sortkey import LAST_KEY, host_name, host_of, sort_key
+from gcs.core.statistics import Statistics, merge
 from gcs.core.template import template
 from gcs.core.triggers import SUMS
-from gcs.core.tuples import Control, CrawlState, Member, PlanPosted, Seeds
+from gcs.core.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
+from gcs.core.tuples import Statistics as Reply
 from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.frontier import Frontier
 from gcs.ports.records.reading import read_records
@@ -158,6 +160,25 @@ async def test_members_report_what_a_users_expression_may_speak_of(tmp_path: Pat
         team.join("a")
         await team.until(lambda members: "a" in members)
         assert {*SUMS, "busy"} <= set((await team.members())["a"].figures)
+
+
+async def test_members_measure_how_fast_they_fetch_and_exchange(tmp_path: Path) -> None:
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=4, pages=60)) as team:
+        team.join("a", "b")
+        await team.plan({b"": "a", hosts(team)[2]: "b"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.until(lambda members: sum(member.figures["pages"] for member in members.values()) == 60)
+        await team.until(lambda members: all(member.passive for member in members.values()))
+        await team.space.out(Announcement(1, 1))
+        async with asyncio.timeout(20):
+            while len(replies := await team.space.scan(template(Reply, round=1))) < 2:
+                await asyncio.sleep(0.01)
+        rates = merge(Statistics.decode(each.rates) for each in replies)
+        assert sum(work.amount for row in rates.rates.values() for work in row.values()) == 60
+        assert all(work.seconds > 0 for row in rates.rates.values() for work in row.values())
+        sent = sum(gatherer.tally.traffic.exchanged_urls for gatherer in team.gatherers.values())
+        assert sent <= sum(work.amount for work in rates.exchange.values()) <= sent + 1  # the seed, to its owner
+        assert all(work.seconds > 0 for work in rates.exchange.values())
 
 
 async def test_team_moves_ranges_in_mid_crawl(tmp_path: Path) -> None:
