@@ -243,11 +243,24 @@ async def open_crawl(
     crawl that had the same name at the same whiteboard.
     """
     before = await space.read(template(Charter))
+    if before and not set(seeds) & set(before.seeds):
+        await _refuse_running(space, settings.crawl.name)
     if before and set(seeds) <= set(before.seeds):
         seeds = before.seeds
     await space.out(Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint))
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await space.out(Seeds(seeds), to="seeds")
+
+
+async def _refuse_running(space: Space, name: str) -> None:
+    """Another crawl of our name must have ended: its charter would be ours, and its gatherers would crawl for us."""
+    control = await space.read(template(Control))
+    there = [each.gatherer for each in await space.scan(template(Member)) if each.state != "gone"]
+    if there and control is not None and control.state in (CrawlState.RUNNING, CrawlState.PAUSED):
+        raise UsageError(
+            f"another crawl called '{name}' is running at this whiteboard ({', '.join(sorted(there))}):"
+            " give this one another --name, or add to that one with gcs seed and gcs gatherer"
+        )
 
 
 def _share(members: list[Member]) -> Share:

@@ -18,12 +18,12 @@ from gcs.cli.team import Crew, open_crawl, run_crew
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.report import imbalance
 from gcs.core.template import template
-from gcs.core.tuples import Charter
+from gcs.core.tuples import Charter, CrawlState, Member
 from gcs.errors import UsageError
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
-from gcs.ports.space.orders import add_seeds
+from gcs.ports.space.orders import add_seeds, order
 from gcs.settings import load
 
 FLAGS = ["--scope", "any", "--allow-private", "--summary", "links", "--no-warc", "--json", "--log", "warning"]
@@ -118,6 +118,11 @@ async def test_crawl_goes_on_with_seeds_that_were_added_but_not_with_those_of_an
     assert await opened("http://a.test/") == ["http://a.test/"]
     await add_seeds(space, ["http://b.test/"])
     assert await opened("http://a.test/") == ["http://a.test/", "http://b.test/"]
+    await space.out(Member("g0", "run"))
+    with pytest.raises(UsageError, match=r"is running at this whiteboard \(g0\)"):
+        await opened("http://c.test/")
+    await opened("http://a.test/")  # its crew was killed and started again, say
+    await order(space, CrawlState.STOPPING, "user")
     assert await opened("http://c.test/") == ["http://c.test/"]
 
 

@@ -7,10 +7,13 @@ that first.
 Invariant: we never go back to an older epoch.
 """
 
+import asyncio
+
 from gcs.core import ranges
 from gcs.core.plan import Plan
 from gcs.core.template import template
-from gcs.core.tuples import PlanPosted
+from gcs.core.tuples import Member, PlanPosted
+from gcs.errors import UsageError
 from gcs.ports.frontier import Frontier
 from gcs.ports.space.port import Absent, Holds, Space
 
@@ -40,6 +43,21 @@ class Standing:
             return 0
         mine = plan.gatherers.index(self._me)
         return sum(owner == mine for owner in plan.owners)
+
+    async def enter(self, space: Space, beat_s: float) -> None:
+        """Make sure that nobody else goes by our name: two would take each other's mail, and work for one range.
+
+        The heartbeat of an earlier run of ours stands still; whoever works on our disk, we have waited for.
+        """
+        before = await space.read(template(Member, gatherer=self._me))
+        if before is None or before.state in ("ghost", "gone"):
+            return
+        await asyncio.sleep(2 * beat_s)
+        now = await space.read(template(Member, gatherer=self._me))
+        if now is not None and now.run == before.run and now.beat > before.beat:
+            raise UsageError(
+                f"a gatherer called {self._me} is at work in this crawl, on another disk: use another --name"
+            )
 
     async def restore(self, space: Space) -> None:
         """Go on under the plan that we had, and put it back on the board if that lost it."""

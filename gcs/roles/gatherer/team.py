@@ -85,6 +85,8 @@ class Team:
         """Go on under the plan that we had (the board may have lost it), with the outbox as it was."""
         self._home = home
         self._mail.traffic = home.traffic
+        if not self._ghost:
+            await self._standing.enter(self.observer.space, self._settings.beat_s)
         await self._standing.restore(self.observer.space)
         if self._standing.is_blank:
             events.warning("blank", gatherer=self.me)

@@ -1,5 +1,6 @@
 """Which plan a gatherer follows: never one that counts on what was on a disk that is gone."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from gcs.core.plan import Move, Plan
 from gcs.core.sortkey import LAST_KEY
 from gcs.core.template import template
-from gcs.core.tuples import PlanPosted
+from gcs.core.tuples import Member, PlanPosted
+from gcs.errors import UsageError
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.standing import Standing
@@ -59,3 +61,38 @@ async def test_standing_puts_its_plan_back_on_a_board_that_forgot_it(frontier) -
     posted = await space.read(template(PlanPosted))
     assert posted is not None and posted.plan == PLAN.encode()
     assert (standing.epoch, standing.superpages, standing.is_blank) == (3, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("later", "is_refused"),
+    [
+        (Member("b", "run", beat=2), True),
+        (Member("b", "run", beat=1), False),  # of a process that is dead
+        (Member("b", "another", beat=9), False),  # that of a dead one was replaced by our own, say
+        (None, False),
+    ],
+)
+async def test_standing_is_for_one_process_of_a_name(frontier, later: Member | None, is_refused: bool) -> None:
+    space = MemorySpace(MemoryBoard(), "b")
+    await space.out(Member("b", "run", beat=1))
+
+    async def go_on() -> None:
+        await space.remove(template(Member))
+        if later:
+            await space.out(later)
+
+    entering = asyncio.create_task(Standing("b", frontier).enter(space, 0.05))
+    await asyncio.sleep(0)
+    await go_on()
+    if is_refused:
+        with pytest.raises(UsageError, match="another --name"):
+            await entering
+    else:
+        await entering
+
+
+@pytest.mark.parametrize("state", ["ghost", "gone"])
+async def test_standing_is_free_where_its_last_holder_has_handed_over(frontier, state: str) -> None:
+    space = MemorySpace(MemoryBoard(), "b")
+    await space.out(Member("b", "run", state=state))
+    await Standing("b", frontier).enter(space, 3_600.0)
