@@ -61,12 +61,21 @@ def sort_by(rows: Cells, column: int, spare: Cells) -> bool:
             new[count[value], 0], new[count[value], 1] = old[i, 0], old[i, 1]
             count[value] += 1
         old, new, swapped = new, old, not swapped
-    if swapped:
-        rows[:] = spare
     tied = False
-    for i in range(1, size):
-        tied |= rows[i, column] == rows[i - 1, column]
+    for i in range(size):
+        if swapped:
+            rows[i, 0], rows[i, 1] = spare[i, 0], spare[i, 1]
+        tied |= (i > 0) & (rows[i, column] == rows[i - 1, column])
     return tied
+
+
+def copy(rows: Cells, to: Cells) -> None:
+    """Write rows to the beginning of others, which may be some of the same from an earlier place on.
+
+    A loop, because numba takes seconds to compile an assignment of arrays.
+    """
+    for i in range(rows.shape[0]):
+        to[i, 0], to[i, 1] = rows[i, 0], rows[i, 1]
 
 
 def play(winner: Cells, loser: Cells, spare: Cells) -> None:
@@ -85,8 +94,7 @@ def play(winner: Cells, loser: Cells, spare: Cells) -> None:
         else:
             high = mid
     k = low
-    for i in range(k):
-        spare[i, 0], spare[i, 1] = winner[most - k + i, 0], winner[most - k + i, 1]
+    copy(winner[most - k :], spare)
     i, j, to = most - k - 1, k - 1, most - 1
     while i >= 0 and j >= 0:
         key, other = loser[j, 0], winner[i, 0]
@@ -125,7 +133,7 @@ def put_node(entries: Cells, nodes: Nodes, links: Numbers, at: Numbers, spare: C
     else:
         item = at[MADE]
         at[MADE] += 1
-    nodes[item] = entries
+    copy(entries, nodes[item])
     first = at[ITEMS]
     if first:  # the first leaf becomes the match between its item and the new one
         places[2 * first] = places[first]
@@ -148,7 +156,7 @@ def take_node(nodes: Nodes, links: Numbers, at: Numbers, spare: Cells, out: Cell
     """The root's item leaves the tree, and its entries are written."""
     places, leaves, last = links[PLACE], links[LEAF], nodes.shape[1] - 1
     best = places[1]
-    out[:] = nodes[best]
+    copy(nodes[best], out)
     links[SPARE, at[SPARES]] = best
     at[SPARES] += 1
     at[ITEMS] -= 1
@@ -180,8 +188,7 @@ def insert_rows(
     """Take in sorted entries: they join those pending, of which the best go into the tree by the node."""
     size, begin, end = nodes.shape[1], at[PENDING], at[PENDING_END]
     if end + batch.shape[0] > pending.shape[0]:
-        for i in range(end - begin):
-            pending[i, 0], pending[i, 1] = pending[begin + i, 0], pending[begin + i, 1]
+        copy(pending[begin:end], pending)
         begin, end = 0, end - begin
     i, j, to = end - 1, batch.shape[0] - 1, end + batch.shape[0] - 1
     at[PENDING_END] = to + 1
@@ -219,9 +226,9 @@ def insert_pairs(
     batch, other = np.empty((keys.shape[0], 2)), np.empty((keys.shape[0], 2))
     if not pack_rows(keys, ids, offset, most, batch):
         return False
-    if sort_by(batch, 0, other):
-        sort_by(batch, 1, other)
-        sort_by(batch, 0, other)
+    for column in (0, 1, 0):  # by key; where keys are tied, by id and then again by key
+        if not sort_by(batch, column, other) and not column:
+            break
     insert_rows(batch, nodes, links, at, front, pending, spare)
     return True
 
@@ -242,8 +249,7 @@ def tell_pairs(
     size, count = nodes.shape[1], keys.shape[0]
     while at[FRONT_END] - at[FRONT] < count and at[ITEMS]:
         if at[FRONT_END] + size > front.shape[0]:
-            for i in range(at[FRONT_END] - at[FRONT]):
-                front[i, 0], front[i, 1] = front[at[FRONT] + i, 0], front[at[FRONT] + i, 1]
+            copy(front[at[FRONT] : at[FRONT_END]], front)
             at[FRONT], at[FRONT_END] = 0, at[FRONT_END] - at[FRONT]
         take_node(nodes, links, at, spare, front[at[FRONT_END] : at[FRONT_END] + size])
         at[FRONT_END] += size
