@@ -13,7 +13,8 @@ as in the paper, for comparisons and blocks.
 comparisons  of keys, per pair (Figure 8). heap sinks as in textbooks; heapq, which sinks to the bottom and climbs back,
              is counted by a class of keys
 growing      comparisons per key extracted, in a queue that grows: five keys come in for each that goes out
-blocks       blocks of 1,000 keys read and written per 1,000 pairs, with a cache of 10 and 30 % of the queue (Figure 9)
+blocks       blocks of 1,000 keys read and written per 1,000 pairs, with a cache of 10 and 30 % of the queue (Figure 9);
+             over as many pairs as there are keys, or 10M
 threads      two trees one after the other, then on two threads at once (Figure 10), then in two processes, which is
              what the machine can give; in turns. speedup and processes are medians of ratios of the clock's seconds,
              cpu_ratio and processes_cpu of CPU seconds, over the calm turns: those in which nobody else took 5 % of the
@@ -53,6 +54,8 @@ BATCH = 100_000
 TURN_PAIRS = 2_000_000
 #: a turn counts if others took less than this part of the machine; so many are enough, and nobody waits longer
 CALM, ENOUGH, PATIENCE_S = 0.05, 9, 50.0
+#: pairs in which blocks are counted: as many as keys, so that a quickheap has split all its chunks, but not more
+AMORTISED = 10_000_000
 #: keys in a block, where blocks are counted
 BLOCK_KEYS = 1000
 OURS = ("quickheap", "tournament")
@@ -171,7 +174,7 @@ def touched(name: str, keys: int, top: int, most: int, share: float) -> float:
     counts, chance = Counts(), np.random.default_rng(1)
     layout = Layout(size, max(int(keys * share / size), 4))
     queue, blocks = make_paged_queue(name, MemoryStorage(), layout, counts)
-    rounds = max(most // top, 5)
+    rounds = max(most, min(keys, AMORTISED)) // top
     warmed(queue, keys, top, chance)
     blocks.flush()
     counts.block_reads = counts.block_writes = 0

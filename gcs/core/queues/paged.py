@@ -10,7 +10,7 @@ import numpy as np
 
 from gcs.core.queues.blocks import RankedBlocks
 from gcs.core.queues.entries import Entries
-from gcs.core.queues.primitives import Primitives
+from gcs.core.queues.primitives import Primitives, grouped
 
 #: blocks that are split at once
 STRIDE = 2
@@ -65,23 +65,25 @@ class PagedChunks:
         self._chunks[-1] = _Chunk()
         self._append(len(self._chunks) - 1, entries)
 
-    def split(self, pivot: np.complex128, do: Primitives) -> int:
-        """Two new chunks are written while the old one is read; its blocks are dropped when they were."""
-        depth, old = len(self._chunks) - 1, self._chunks[-1]
-        self._chunks[-1:] = [_Chunk(), _Chunk()]
+    def split(self, pivots: Entries, do: Primitives) -> list[int]:
+        """New chunks are written while the old one is read; its blocks are dropped when they were."""
+        first, old = len(self._chunks) + len(pivots) - 1, self._chunks[-1]
+        new = self._chunks[-1:] = [_Chunk() for _ in range(len(pivots) + 1)]
         left = old.size
         for start in range(0, len(old.blocks), STRIDE):
             numbers = old.blocks[start : start + STRIDE]
-            better, others = do.split(self._get(numbers)[:left], pivot)
-            left -= len(better) + len(others)
-            self._append(depth, others)
-            self._append(depth + 1, better)
+            entries = self._get(numbers)[:left]
+            left -= len(entries)
+            if len(pivots) == 1:
+                groups = list(do.split(entries, pivots[0]))
+            else:
+                groups = grouped(entries, do.classify(pivots, entries), len(new))
+            for part, group in enumerate(groups):
+                self._append(first - part, group)
             self._drop(numbers)
-        if self._chunks[-1].size and self._chunks[-2].size:
-            return self._chunks[-1].size
-        del self._chunks[-1 if self._chunks[-2].size else -2]
+        self._chunks[-len(new) :] = [chunk for chunk in new if chunk.size]
         self._settle()
-        return 0
+        return [chunk.size for chunk in reversed(new)]
 
     def sample(self, chance: np.random.Generator, run: int) -> Entries:
         """Up to `run` entries from somewhere in the first chunk."""

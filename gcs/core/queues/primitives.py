@@ -116,6 +116,13 @@ class Loops:
         return chunks
 
 
+def grouped(entries: Entries, chunks: NDArray[np.uint16], count: int) -> list[Entries]:
+    """The entries of each of so many chunks, as `classify` has told them."""
+    ends = np.cumsum(np.bincount(chunks, minlength=count)).tolist()
+    entries = entries[np.argsort(chunks, kind="stable")]
+    return [entries[start:end] for start, end in zip([0, *ends], ends)]
+
+
 def primitives(counts: Counts | None) -> Primitives:
     """The fast form, or the one that counts."""
     return Vectors() if counts is None else Loops(counts)

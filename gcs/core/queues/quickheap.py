@@ -8,8 +8,9 @@ Entries lie in chunks, with pivots between them; the first chunk holds the best,
 Invariant: what lies before a pivot is not worse than it, what lies behind it is not better.
 To insert, an entry goes to its chunk, unsorted. To extract, whole chunks are taken while all of them is asked for; the
 one in which the last of the top lies is split at its median, again and again, and the pivots stay: the work of
-splitting is done once. Chunks are a stack whose top is the first chunk. In memory they lie in a circular array
-(`ring`), on disk in blocks (`paged`): either way only their ends are touched, but for splits, which pass over one.
+splitting is done once. A chunk that does not fit in memory is split into many that do, in one pass.
+Chunks are a stack whose top is the first chunk. In memory they lie in a circular array (`ring`), on disk in blocks
+(`paged`): either way only their ends are touched, but for splits, which pass over one.
 """
 
 from typing import Protocol, TypeAlias
@@ -19,12 +20,14 @@ import numpy as np
 
 from gcs.core.queues.contract import Counts, Ids, Keys
 from gcs.core.queues.entries import Entries, pack, unpack
-from gcs.core.queues.primitives import Primitives, primitives
+from gcs.core.queues.primitives import Primitives, grouped, primitives
 
 #: in a chunk of this size, to select is as quick as to split
 SMALL = 4096
 #: the pivot is the median of so many entries at so many places
 SAMPLE_RUN, SAMPLE_PLACES = 5, 9
+#: chunks that a chunk is split into at once, at most
+MOST_PARTS = 32
 Random: TypeAlias = np.random.Generator
 
 
@@ -46,9 +49,9 @@ class Chunks(Protocol):
     def replace(self, entries: Entries) -> None:
         """The first chunk is this now, and smaller."""
 
-    def split(self, pivot: np.complex128, do: Primitives) -> int:
-        """The entries of the first chunk that are better than the pivot become a chunk before it; returns how many.
-        If none or all are, nothing changes.
+    def split(self, pivots: Entries, do: Primitives) -> list[int]:
+        """The first chunk becomes several, with the pivots, best first, between them; those that are empty are dropped.
+        Returns how many entries each has, the best one's first. A single pivot is all that memory needs.
         """
 
     def sample(self, chance: Random, run: int) -> Entries:
@@ -86,9 +89,7 @@ class QuickHeap:
         entries = pack(keys, ids)
         if self._pivots:
             chunks = self._do.classify(np.array(self._pivots[::-1], np.complex128), entries)
-            ends = np.cumsum(np.bincount(chunks, minlength=len(self._pivots) + 1)).tolist()
-            entries = entries[np.argsort(chunks, kind="stable")]
-            self._chunks.add([entries[start:end] for start, end in zip([0, *ends], ends)][::-1])
+            self._chunks.add(grouped(entries, chunks, len(self._pivots) + 1)[::-1])
         else:
             self._chunks.add([entries])
         while self._most_first is not None and self._chunks.sizes()[-1] > self._most_first and self._split():
@@ -125,13 +126,22 @@ class QuickHeap:
         self._chunks.restore(was.chunks)
 
     def _split(self) -> bool:
-        """Split the first chunk near its median; False if all in it are equal."""
-        sample = [self._chunks.sample(self._random, SAMPLE_RUN) for _ in range(SAMPLE_PLACES)]
-        ordered = self._do.sort(np.concatenate(sample))
-        pivot = np.complex128(ordered[len(ordered) // 2])
-        if not self._chunks.split(pivot, self._do):  # it is the best there is: it and its equals go first
-            pivot = np.complex128(complex(pivot.real, np.nextafter(pivot.imag, np.inf)))
-            if not self._chunks.split(pivot, self._do):
-                return False
-        self._pivots.append(pivot)
-        return True
+        """Split the first chunk near its median, or into parts that fit in memory; False if all in it are equal."""
+        parts, most = 2, self._most_first
+        if most is not None and self._chunks.sizes()[-1] > most:
+            parts = min(-(-2 * self._chunks.sizes()[-1] // most), MOST_PARTS)
+        places = SAMPLE_PLACES * (parts - 1)
+        sample = np.concatenate([self._chunks.sample(self._random, SAMPLE_RUN) for _ in range(places)])
+        ordered = self._do.sort(sample)
+        pivots = np.unique(ordered[np.arange(1, parts) * len(ordered) // parts])
+        if self._split_at(pivots):
+            return True
+        # a pivot is the best there is: it and its equals go first
+        beyond = complex(pivots[0].real, np.nextafter(pivots[0].imag, np.inf))
+        return self._split_at(np.array([beyond], np.complex128))
+
+    def _split_at(self, pivots: Entries) -> bool:
+        sizes = self._chunks.split(pivots, self._do)
+        held = [part for part, size in enumerate(sizes) if size]
+        self._pivots += [np.complex128(pivots[part - 1]) for part in reversed(held[1:])]
+        return len(held) > 1

@@ -59,8 +59,9 @@ class RingChunks:
         self._head = self._end - len(entries)
         self._put(self._head, entries)
 
-    def split(self, pivot: np.complex128, do: Primitives) -> int:
+    def split(self, pivots: Entries, do: Primitives) -> list[int]:
         """Better entries to the front: strides are read from both ends in turns, and written back to both ends."""
+        (pivot,) = pivots
         low = low_read = self._head  # before `low`: better ones; from `low_read` on: not read yet
         high = high_read = self._end
         better = others = np.empty(0, np.complex128)
@@ -82,11 +83,10 @@ class RingChunks:
                 others = others[fits:]
         self._put(low, better)
         self._put(low + len(better), others)
-        size = low + len(better) - self._head
-        if not 0 < size < self._end - self._head:
-            return 0
-        self._starts.append(self._head + size)
-        return size
+        sizes = [low + len(better) - self._head, self._end - low - len(better)]
+        if all(sizes):
+            self._starts.append(low + len(better))
+        return sizes
 
     def sample(self, chance: np.random.Generator, run: int) -> Entries:
         """Up to `run` entries from somewhere in the first chunk."""

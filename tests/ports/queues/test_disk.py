@@ -272,7 +272,7 @@ def test_storage_is_used_again(name, tmp_path):
 
 
 def test_quickheap_touches_fewer_blocks_than_the_tree(tmp_path):
-    """Figure 9, with a cache of a tenth of the queue."""
+    """Figure 9, with a cache of a tenth of the queue, and long enough for every chunk to be split."""
     touched = {}
     for name in ("quickheap", "tournament"):
         counts = Counts()
@@ -281,9 +281,9 @@ def test_quickheap_touches_fewer_blocks_than_the_tree(tmp_path):
         queue.insert_many(random.random(40_000), np.arange(40_000, dtype=np.uint64))
         queue.extract_top(100)
         counts.block_reads = counts.block_writes = 0
-        for _ in range(200):
+        for _ in range(1000):
             keys, ids = queue.extract_top(100)
             queue.insert_many(keys - random.random(100), ids)
         touched[name] = counts.block_reads + counts.block_writes
         queue.close()
-    assert 0 < touched["quickheap"] < touched["tournament"]
+    assert 0 < touched["quickheap"] < 0.75 * touched["tournament"]
