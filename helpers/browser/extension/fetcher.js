@@ -36,7 +36,9 @@ export async function fulfil(errand, terms, settings, signal) {
   const contentType = answer.headers.get("content-type") ?? "";
   if (!isHtml(contentType, bytes)) return pass("no HTML page");
   const { noindex, nofollow } = directives(answer.headers.get("x-robots-tag") ?? "", terms.fetch.robots_token);
-  const page = read(decode(bytes, contentType), {
+  const markup = decode(bytes, contentType);
+  if (markup === null) return pass("no charset");
+  const page = read(markup, {
     agent: terms.fetch.robots_token,
     maxLinks: Math.min(terms.summary.max_links, 50000),
     withText: terms.summary.depth !== "links",

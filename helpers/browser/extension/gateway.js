@@ -1,6 +1,7 @@
 // The gateway of a crawl, as a helper sees it: JSON over HTTP, with a token.
 
 export class Refused extends Error {} // it says no: ask no more
+export class Over extends Refused {} // there is nothing left to do
 export class Late extends Error {} // this errand is ours no longer
 export class Away extends Error {} // it does not answer: try again
 

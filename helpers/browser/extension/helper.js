@@ -1,14 +1,14 @@
 // The helper: takes errands, fetches, puts what it found. It holds no more than it is doing, and keeps nothing.
 
 import { fulfil } from "./fetcher.js";
-import { Away, Gateway, Late, Refused } from "./gateway.js";
+import { Away, Gateway, Late, Over, Refused } from "./gateway.js";
 
 const WAIT_S = 3;
 const PAUSE_MS = 2000;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Helper {
-  // `changed` is called when there is something new to show; `ended(why)` when the gateway wants no more help.
+  // `changed` is called when there is something new to show; `ended(why, isGood)` when the gateway wants no more help.
   constructor(settings, changed, ended) {
     Object.assign(this, { settings, changed, ended });
     this.gateway = new Gateway(settings.gateway, settings.token);
@@ -100,14 +100,14 @@ export class Helper {
   beat() {
     const able = this.settings.perMinute && this.allowed() <= 0 ? 0 : this.settings.connections;
     this.ask("beat", { connections: able, pages_per_s: this.perMinute() / 60 })
-      .then(({ is_over }) => is_over && this.fail(new Refused("The crawl is over. Thank you!")))
+      .then(({ is_over }) => is_over && this.fail(new Over("The crawl is over. Thank you!")))
       .catch((error) => error instanceof Away || this.fail(error));
   }
 
   fail(error) {
     if (this.stopping.signal.aborted) return;
     this.stop();
-    this.ended(error.message);
+    this.ended(error.message, error instanceof Over);
   }
 
   ask(verb, message) {

@@ -16,6 +16,7 @@ let helper = null; // the one at work
 let shown = null; // the last one, whose figures stay on the page
 let granted = false;
 let notice = "";
+let isGood = false; // the notice is good news
 
 function showSettings() {
   for (const [name, value] of Object.entries(settings)) {
@@ -51,9 +52,9 @@ function look() {
 }
 
 function begin() {
-  const mine = new Helper({ ...settings }, show, async (why) => {
+  const mine = new Helper({ ...settings }, show, async (why, good = false) => {
     if (helper === mine) helper = null;
-    notice = why;
+    [notice, isGood] = [why, good];
     await arm(false);
   });
   helper = shown = mine;
@@ -72,7 +73,7 @@ async function arm(armed) {
 }
 
 async function toggle() {
-  notice = "";
+  [notice, isGood] = ["", false];
   if (settings.armed) return arm(false);
   if (!form.reportValidity()) return;
   await readSettings();
@@ -86,7 +87,7 @@ function state() {
   if (helper?.trouble) return ["waiting", "waiting for the gateway"];
   if (helper) return ["helping", helper.welcome ? "helping" : "saying hello"];
   if (settings.armed && granted) return ["waiting", `off duty until ${settings.from}`];
-  return notice ? ["refused", "stopped"] : ["", "resting"];
+  return notice ? [isGood ? "" : "refused", "stopped"] : ["", "resting"];
 }
 
 function show() {
@@ -95,6 +96,7 @@ function show() {
   $("state").textContent = text;
   $("toggle").textContent = settings.armed ? "Stop" : "Start helping";
   $("notice").hidden = !(notice || helper?.trouble);
+  $("notice").classList.toggle("good", isGood && !helper?.trouble);
   $("notice").textContent = helper?.trouble || notice;
   const welcome = shown?.welcome;
   $("who").textContent = welcome && helper

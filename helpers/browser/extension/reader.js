@@ -19,7 +19,7 @@ export function isHtml(contentType, bytes) {
   return !kind && /^\s*<(!doctype html|html)/i.test(new TextDecoder().decode(bytes.subarray(0, 512)));
 }
 
-// The text of the bytes: by byte order mark, header, declaration; UTF-8 if it is that, else windows-1252.
+// The text of the bytes: by byte order mark, header, declaration; UTF-8 if it is that. Else null: the gatherer can tell, we would guess.
 export function decode(bytes, contentType) {
   const bom = bytes[0] === 0xef && bytes[1] === 0xbb ? "utf-8" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : "";
   const head = new TextDecoder("windows-1252").decode(bytes.subarray(0, 1024));
@@ -35,7 +35,7 @@ export function decode(bytes, contentType) {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return new TextDecoder("windows-1252").decode(bytes);
+    return null;
   }
 }
 

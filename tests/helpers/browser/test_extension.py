@@ -42,6 +42,13 @@ ON_DUTY = """async (asked) => {
     const { isOnDuty } = await import("./schedule.js");
     return asked.map(([from, to, days, now]) => isOnDuty({ shift: true, from, to, days }, new Date(now)));
 }"""
+#: an undeclared charset is the gatherer's to tell: a guess could look like a lie
+TEXTS = [("<p>é".encode(), "text/html", "<p>é"), (b"<p>\xe9", "text/html; charset=latin1", "<p>é")]
+TEXTS += [(b"<meta charset=latin1><p>\xe9", "text/html", "<meta charset=latin1><p>é"), (b"<p>\xe9", "text/html", None)]
+DECODE = """async (asked) => {
+    const { decode } = await import("./reader.js");
+    return asked.map(([bytes, type]) => decode(new Uint8Array(bytes), type));
+}"""
 
 
 def granted(folder: Path) -> Path:
@@ -97,7 +104,7 @@ class InBrowser(Crawl):
             self.seen = [await page.inner_text("#who"), await page.inner_text("#recent")]
             await self._shoot(page, "helping")
             await self._until(page, "#state", lambda text: text == "stopped")
-            self.farewell = await page.inner_text("#notice")
+            self.farewell = await page.inner_text("#notice.good")
             await page.emulate_media(color_scheme="dark")
             await self._shoot(page, "over-dark")
             await page.set_viewport_size({"width": 400, "height": 900})
@@ -108,6 +115,7 @@ class InBrowser(Crawl):
         """Started outside its hours it waits and fetches nothing; with its hours lifted it begins."""
         asked = [[from_, to, days, moment.isoformat()] for (from_, to, days), moment in product(SHIFTS, MOMENTS)]
         self.on_duty = await page.evaluate(ON_DUTY, asked)
+        self.decoded = await page.evaluate(DECODE, [[list(content), kind] for content, kind, _ in TEXTS])
         later = [(datetime.now() + timedelta(hours=hours)).strftime("%H:%M") for hours in (2, 3)]
         await page.check("[name=shift]")
         await page.fill("[name=from]", later[0])
@@ -146,6 +154,7 @@ async def test_extension_crawls_pages_across_origins(tmp_path: Path, monkeypatch
     assert not crawl.errors
     assert helper_name(KEY) in crawl.seen[0] and "links" in crawl.seen[1]
     assert "over" in crawl.farewell
+    assert crawl.decoded == [text for _, _, text in TEXTS]
     assert crawl.on_duty == [is_on(*shift, moment) for shift, moment in product(SHIFTS, MOMENTS)]
     for url, fact in facts(records).items():  # what it read is what we read
         names = ["status", "title", "final_url", "noindex"]
