@@ -1,7 +1,7 @@
 """`gcs helper`: lends this machine to a crawl, at hours and within limits that its owner sets.
 
-Nothing is written to any disk: no state, no cache, no compiled module. SIGTERM, or the end of the shift, ends or gives
-back what is under way within seconds.
+Nothing is written to any disk: no state, no cache, no compiled module (with --browser, Chromium has a profile in TMPDIR
+while it runs). SIGTERM, or the end of the shift, ends or gives back what is under way within seconds.
 """
 
 import asyncio

@@ -55,8 +55,10 @@ def crawl(count: int, pages: int) -> dict:
         with FakeWebProcess(spec) as web:
             flags = ["--scope", "any", "--delay", "0", "--allow-private", "--connections", str(CONNECTIONS), "--json"]
             command = [*GCS, "crawl", web.seeds[0], "-o", str(directory / "crawl"), "--space", url, *flags]
-            crawling = subprocess.Popen(command, stdout=subprocess.PIPE)
             helping = [start(url) for _ in range(count)]
+            for helper in helping:
+                assert "no-crawl-yet" in helper.stderr.readline()
+            crawling = subprocess.Popen(command, stdout=subprocess.PIPE)
             report = json.loads(crawling.communicate(timeout=600)[0])
             starts = sorted(at for times in web.log.hits.values() for at in times)
             said = [helper.communicate(timeout=30)[1] for helper in helping]
