@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -22,6 +23,8 @@ from gcs.core.template import template
 from gcs.core.triggers import SUMS
 from gcs.core.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
 from gcs.core.tuples import Statistics as Reply
+from gcs.core.urls import host as url_host
+from gcs.core.urls import origin as url_origin
 from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.frontier import Frontier
 from gcs.ports.records.reading import read_records
@@ -239,6 +242,27 @@ async def test_owners_of_a_host_tell_one_another_that_it_wants_to_be_left_alone(
             a.team.tell_busy(host, busy_until, time.time())
         await team.until(lambda _: b._dispatcher.free_at(shared) == busy_until)
         assert not b._dispatcher.free_at(alone), "whom nobody else asks"
+
+
+async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> None:
+    """Who has fetched it tells the others, who go by it without asking; of other hosts they are not told."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=30)) as team:
+        team.join("a", "b")
+        pages = sorted(survey(team.web.web).pages, key=sort_key)
+        cut = len(pages) // 4
+        await team.plan({b"": "a", sort_key(pages[cut]): "b"}, lost=ALL)
+        await team.settled()
+        await team.commit()
+        a, b = (team.gatherers[name] for name in "ab")
+        for url in (pages[-1], pages[cut]):
+            rules = f"User-agent: *\nDisallow: {urlsplit(url).path}".encode()
+            a.team.tell_robots(url_host(url), url_origin(url), 200, rules, time.time())
+        await team.until(lambda _: b._dispatcher._desk.rules(url_origin(pages[cut]), time.time()) is not None)
+        assert b._dispatcher._desk.rules(url_origin(pages[-1]), time.time()) is None
+        await team.space.out(Seeds([pages[cut], pages[cut + 1]]), to="seeds")
+        await team.until(lambda _: pages[cut + 1] in team.web.log.hits)
+        assert pages[cut] not in team.web.log.hits, "it is disallowed, as b was told"
+        assert f"{url_origin(pages[cut])}/robots.txt" not in team.web.log.hits
 
 
 async def test_team_hands_over_to_others_when_a_gatherer_leaves(tmp_path: Path) -> None:
