@@ -1,8 +1,8 @@
 """A node without a cluster: runs the containers of built manifests as processes, with what Kubernetes would give them.
 
-A pod's processes get exactly the command, the arguments and the environment of the manifest. What the kubelet does is
-done with Linux' own means: names of Services stand in /etc/hosts, volumes are mounted where the manifest says, the
-rest of the file system is read-only where it says so (a mount namespace for each pod), and all share a network of
+A pod's processes get exactly the command, the arguments, the environment and the user of the manifest. What the kubelet
+does is done with Linux' own means: names of Services stand in /etc/hosts, volumes are mounted where the manifest says,
+the rest of the file system is read-only where it says so (a mount namespace for each pod), and all share a network of
 their own (a network namespace), so that the ports are free. Root only.
 
 Invariant: whatever happens, namespaces and processes are gone after `close`.
@@ -32,7 +32,7 @@ READ = (
     "sys.stdout.buffer.write(r.urlopen(request, timeout=20).read())"
 )
 #: a root of its own over ours, with the volumes of $1 (lines of "source target") and the hosts of $3, read-only if $2
-#: says so; then it becomes the command
+#: says so, and open to others where $5 says so (the image would be); then it becomes the command, as the user $4
 MOUNT = """
 set -e
 mount --make-rprivate /
@@ -41,9 +41,10 @@ mkdir /mnt/upper /mnt/work /mnt/root
 mount -t overlay pod -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
 for part in dev proc sys; do mount --rbind "/$part" "/mnt/root/$part"; done
 mkdir -p /mnt/root/etc && cp "$3" /mnt/root/etc/hosts
+for place in $5; do chmod o+x "/mnt/root$place"; done
 while read -r source target; do mkdir -p "/mnt/root$target"; mount --bind "$source" "/mnt/root$target"; done < "$1"
 if [ "$2" = ro ]; then mount -o remount,ro /mnt/root; fi
-exec chroot /mnt/root "${@:4}"
+exec chroot --userspec="$4" /mnt/root "${@:6}"
 """
 
 
@@ -84,12 +85,17 @@ class Node:
         command = [_expand(word, own) for word in [*container["command"], *container.get("args", [])]]
         tight = container["securityContext"]["readOnlyRootFilesystem"]
         mounts = self._directory / f"{pod}.mounts"
+        own_ids = [template["spec"]["securityContext"][key] for key in ("runAsUser", "runAsGroup")]
         places = {mount["mountPath"]: self._volume(mount, pod, template) for mount in container.get("volumeMounts", [])}
+        for place in places.values():
+            shutil.chown(place, *own_ids)  # fsGroup; and an emptyDir is anybody's
         if any(CHECKOUT.is_relative_to(place) for place in places):
             places[str(CHECKOUT)] = CHECKOUT  # a volume hides it: /tmp, for one
         mounts.write_text("".join(f"{source} {place}\n" for place, source in places.items()))
         wrapped = ["unshare", "--mount", "bash", "-c", MOUNT, "pod", str(mounts), "ro" if tight else "rw"]
-        self._run(pod, [*wrapped, str(self._directory / "hosts"), *command, *words], environment | own)
+        user = ":".join(map(str, own_ids))
+        wrapped += [str(self._directory / "hosts"), user, " ".join(_closed_ways())]
+        self._run(pod, [*wrapped, *command, *words], environment | own)
 
     def _value(self, variable: Manifest, pod: str) -> str:
         if "value" in variable:
@@ -201,6 +207,12 @@ class Node:
             )
         self._processes[name] = process
         return process
+
+
+def _closed_ways() -> list[str]:
+    """Folders above our Python and our code that other users may not pass, such as /root."""
+    ways = {each for path in (Path(sys.executable).resolve(), CHECKOUT) for each in path.parents}
+    return [str(way) for way in sorted(ways) if not way.stat().st_mode & 0o001]
 
 
 def _expand(word: str, environment: dict[str, str]) -> str:

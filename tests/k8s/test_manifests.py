@@ -8,6 +8,8 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from gcs.cli.output import EXIT_CODES
+from gcs.errors import UsageError
 from gcs.roles.station import metrics
 
 from .manifests import TARGETS, Manifest, build, named, pod_of, secrets_of, workloads
@@ -81,8 +83,10 @@ def test_selectors_select(target: str) -> None:
             for peer in [peer for rule in spec.get("ingress", []) for peer in rule.get("from", [])]:
                 assert any(_selects(peer["podSelector"], labels) for labels in pods), name
         elif item["kind"] == "ServiceMonitor":
-            services = [each["metadata"]["labels"] for each in build(target) if each["kind"] == "Service"]
-            assert sum(_selects(spec["selector"], labels) for labels in services) == 1, name
+            services = [each for each in build(target) if each["kind"] == "Service"]
+            [service] = [each for each in services if _selects(spec["selector"], each["metadata"]["labels"])]
+            ports = {port["name"] for port in service["spec"]["ports"]}
+            assert {endpoint["port"] for endpoint in spec["endpoints"]} <= ports, name
 
 
 @every_target
@@ -135,6 +139,23 @@ def test_references_resolve(target: str) -> None:
     for item in items:
         if item["kind"] == "Service":
             _check_ports(item, [pod for _, pod in workloads(target)])
+        if item["kind"] == "NetworkPolicy":
+            _check_named_ports(item, [pod for _, pod in workloads(target)])
+
+
+@every_target
+def test_addresses_lead_to_services(target: str) -> None:
+    """What stands in a URL, of a variable or of a secret that is made here, is a Service and one of its ports."""
+    services = {
+        (item["metadata"]["name"], str(port["port"]))
+        for item in build(target)
+        if item["kind"] == "Service"
+        for port in item["spec"].get("ports", [])
+    }
+    texts = [text for _, pod in workloads(target) for text in _texts(pod) if not text.startswith("s3:")]
+    found = {match for text in texts for match in re.findall(r"(?:http|redis)://(?::[^@/ ]*@)?([\w-]+):(\d+)", text)}
+    assert ("station", "8642") in found and (target == "overlays/prod") == (("redis", "6379") not in found)
+    assert found <= services
 
 
 @every_target
@@ -165,6 +186,17 @@ def test_helpers_reach_only_the_gateway_and_the_web() -> None:
 
 
 @every_target
+def test_crawl_that_was_stopped_stays_so(target: str) -> None:
+    """By a person or a limit (3), or since its settings are wrong (2): to start the job again would undo that."""
+    spec = named(target, "Job", "crawl")["spec"]
+    final = [rule["onExitCodes"] for rule in spec["podFailurePolicy"]["rules"] if rule["action"] == "FailJob"]
+    assert final == [
+        {"containerName": "crawl", "operator": "In", "values": [UsageError.exit_code, EXIT_CODES["stopped"]]}
+    ]
+    assert spec["template"]["spec"]["restartPolicy"] == "Never", "the API server takes no policy otherwise"
+
+
+@every_target
 def test_there_is_one_gateway(target: str) -> None:
     """A station knows only the leases that it gave: a second one would refuse what helpers took from the first."""
     spec = named(target, "Deployment", "station")["spec"]
@@ -172,7 +204,10 @@ def test_there_is_one_gateway(target: str) -> None:
 
 
 def test_overlays_differ_as_they_say() -> None:
-    assert named("overlays/dev", "StatefulSet", "gatherer")["spec"]["replicas"] == 1
+    for kind, name in (("StatefulSet", "gatherer"), ("StatefulSet", "redis"), ("Deployment", "station")):
+        assert named("overlays/dev", kind, name)["spec"]["replicas"] == 1
+    assert named("overlays/dev", "Deployment", "helper")["spec"]["replicas"] == 1
+    assert all(item["spec"]["suspend"] for item in build("overlays/dev") if item["kind"] == "CronJob")
     assert named("overlays/prod", "StatefulSet", "gatherer")["spec"]["replicas"] == 8
     assert not [item for item in build("overlays/prod") if item["metadata"]["name"] == "redis"]
     assert not [item for item in build("overlays/keda") if item["kind"] == "CronJob"]
@@ -217,6 +252,25 @@ def _find(value: Any, key: str) -> Iterator[Manifest]:
     elif isinstance(value, list):
         for inner in value:
             yield from _find(inner, key)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text, at any depth."""
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(inner)
+
+
+def _check_named_ports(policy: Manifest, pods: list[Manifest]) -> None:
+    """Ports that a policy names are ports of the pods that it lets others in to."""
+    meant = [pod for pod in pods if _selects(policy["spec"]["podSelector"], pod["metadata"]["labels"])]
+    names = {port["name"] for pod in meant for each in pod["spec"]["containers"] for port in each.get("ports", [])}
+    for rule in policy["spec"].get("ingress", []):
+        for port in rule.get("ports", []):
+            assert isinstance(port["port"], int) or port["port"] in names, policy["metadata"]["name"]
+    for rule in policy["spec"].get("egress", []):
+        assert all(isinstance(port["port"], int) for port in rule.get("ports", [])), "a name means another pod's port"
 
 
 def _check_ports(service: Manifest, pods: list[Manifest]) -> None:
