@@ -85,6 +85,10 @@ async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = 
         await serving.startup()
         # the token stands behind #, so that no server and no log of one ever sees it
         click.echo(f"station: {serving.address.url}{f'#token={token}' if token else ''}", err=True)
+        if not keys:
+            click.echo(
+                "station: on that address even to look needs a token: gcs token create view (or control)", err=True
+            )
         yield
     finally:
         await serving.shutdown()

@@ -159,6 +159,14 @@ def test_station_says_what_is_wrong(call: Any, arguments: list[str], says: str):
     assert done.code == 2 and says in done.err and len(done.err.splitlines()) == 1
 
 
+def test_station_outside_loopback_says_how_to_get_in(start: Start, web: FakeWebProcess):
+    crawl = start("crawl", *web.seeds, "-o", "c", "-n", 1, "--station", "--listen", "0.0.0.0:0", *FLAGS)
+    assert "token" not in address(crawl)
+    assert crawl.stderr and "gcs token create view" in crawl.stderr.readline()
+    crawl.terminate()
+    crawl.wait(60)
+
+
 def test_station_refuses_a_token_of_the_environment_that_can_be_guessed(call: Any):
     done = call("station", "--space", "redis://127.0.0.1:1", "--crawl", "c", GCS_STATION_CONTROL_TOKEN="secret")
     assert done.code == 2 and "GCS_STATION_CONTROL_TOKEN" in done.err

@@ -100,6 +100,8 @@ class Gateway:
                 await self.tend()
             except SpaceError as error:
                 events.warning("unreachable", reason=str(error))
+            except Exception as error:  # whatever it is: leases must end, and the next look may be better
+                events.error("tending-failed", error=repr(error))
             await asyncio.sleep(TEND_S)
 
     async def tend(self) -> None:

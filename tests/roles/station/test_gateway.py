@@ -299,6 +299,17 @@ async def test_helper_that_brings_nothing_holds_less_and_less(room: Room) -> Non
     assert (beat.helper, beat.place, beat.connections, beat.pages) == (NAMES[1], "lab", 2 * FEW, FEW)
 
 
+async def test_gateway_tends_on_whatever_it_finds(room: Room, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    """A charter of another version, say: leases end all the same."""
+    monkeypatch.setattr("gcs.roles.station.gateway.TEND_S", 0.0)
+    await room.space.out(Charter(b'{"crawl": 7}', []))
+    tending = asyncio.ensure_future(room.gateway.run())
+    while sum(each.message == "gateway.tending-failed" for each in caplog.records) < 2:
+        assert not tending.done()
+        await asyncio.sleep(0)
+    tending.cancel()
+
+
 async def test_machines_that_share_a_token_come_and_go_each_for_itself(room: Room) -> None:
     """As the pods of a Deployment do: the end of one takes nothing from another, and each adds what it can do."""
     await room.lend("/1", "/2", "/3")
