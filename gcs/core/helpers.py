@@ -29,6 +29,8 @@ class HelperSettings:
     browser: tuple[str, ...] = ()
     #: send a page to a helper with a browser, if there is one, when without its scripts it is an empty shell
     shells: bool = True
+    #: seconds for which the first pages that need a browser wait for one to come; 0: they are stored as they are
+    browser_wait_s: float = 0.0
 
     def __post_init__(self) -> None:
         for pattern in self.browser:
@@ -38,6 +40,8 @@ class HelperSettings:
                 raise SettingsError(
                     f"helpers.browser: {pattern!r} is not a regular expression ({error}): correct or escape it"
                 ) from None
+        if self.browser_wait_s < 0:
+            raise SettingsError("helpers.browser_wait_s must not be below 0")
         if self.lease_s <= 0 or self.offer_s <= 0:
             raise SettingsError("helpers: lease_s and offer_s must be above 0; to lend nothing, set lend = false")
 

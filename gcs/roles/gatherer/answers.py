@@ -1,7 +1,7 @@
 """Answers: from the fetch engine, through the reader (and the text pool), to the recorder.
 
     fetch engine ─► results ─► robots.txt ─► dispatcher
-                          ├──► untried, or an empty shell ─► dispatcher: queued again
+                          ├──► untried, or an empty shell ─► dispatcher: queued again, or later
                           └──► page ─► read ─► (texts) ─► recorder
                           └──► no page, or read by a helper ► recorder
                           └──► read by a stranger ─► scrutiny ─► recorder, or fetched by ourselves
@@ -39,6 +39,8 @@ class Answers:
         self.in_texts = 0
         #: asked of every empty shell, whether somebody with a browser will fetch it
         self.is_rendered: Callable[[str], bool] = lambda _: False
+        #: asked of every page, with whether it is an empty shell: until when it waits for somebody with a browser
+        self.waits_until: Callable[[str, bool], float | None] = lambda _, __: None
         #: where strangers' pages wait; None where there are no helpers
         self.scrutiny: Scrutiny | None = None
         #: told of every robots.txt that was had
@@ -97,6 +99,10 @@ class Answers:
         if reading.shell and self.is_rendered(entry.url):
             self._store.fetched(response)
             dispatcher.queue_again(entry)
+            return
+        if not visit.is_rendered and (until := self.waits_until(entry.url, reading.shell)):
+            self._store.fetched(response)
+            self._recorder.put_aside(entry, until)
             return
         if visit.reading or self._texts is None or reading.document.source:
             self._record(entry, response, reading)

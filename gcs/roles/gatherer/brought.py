@@ -19,7 +19,12 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float
         return Failure(request, kind, summary.message, started_at, elapsed_s)
     if 200 <= summary.status < 300:
         assert isinstance(request.tag, PageVisit)
-        visit = msgspec.structs.replace(request.tag, reading=_reading_of(summary, means), doubted=not summary.trusted)
+        visit = msgspec.structs.replace(
+            request.tag,
+            reading=_reading_of(summary, means),
+            doubted=not summary.trusted,
+            is_rendered=means is Means.BROWSER,
+        )
         request = msgspec.structs.replace(request, tag=visit)
     return Response(
         request,

@@ -44,6 +44,8 @@ class PageVisit(msgspec.Struct, frozen=True):
     reading: Reading | None = None
     #: the helper is a stranger
     doubted: bool = False
+    #: the helper has a browser
+    is_rendered: bool = False
 
 
 class RobotsVisit(msgspec.Struct, frozen=True):

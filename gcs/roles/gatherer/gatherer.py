@@ -71,7 +71,7 @@ class Gatherer:
         if self.team:
             self._dispatcher.on_busy = self.team.tell_busy
         if self._lending:
-            self._answers.is_rendered = self._lending.render
+            self._answers.is_rendered, self._answers.waits_until = self._lending.render, self._lending.waits_until
         self._renewal = parts.renewal
         self._recorder.session = self._renewal.session
         self._paused = False

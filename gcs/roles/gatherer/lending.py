@@ -146,6 +146,10 @@ class Lending:
         """This page is an empty shell: whether it is to be queued again, for somebody with a browser."""
         return self._room_of(Means.BROWSER) > 0 and self._rendering.is_to_be(url)
 
+    def waits_until(self, url: str, is_shell: bool) -> float | None:
+        """Until when this page, fetched plainly, waits for a first browser; None if there is one, or it does not."""
+        return None if self._shares[Means.BROWSER] else self._rendering.waits_until(url, is_shell, self._clock())
+
     def start(self, request: Request, means: Means = Means.PLAIN) -> None:
         """Lend a request; its result comes to the sink."""
         self._numbers += 1

@@ -68,6 +68,11 @@ class Recorder:
         self._tally.fail(kind)
         self._record(entry, response, Reading(NOTHING, [], entry.url), kind, now)
 
+    def put_aside(self, entry: Entry, until: float) -> None:
+        """It is to be fetched once more, then."""
+        self.on_done(entry.url)
+        self._frontier.retry(entry, until)
+
     def apply(self, record: PageRecord, hops: int = 0) -> None:
         """What a record means for the frontier, the same when it is made and when it is replayed."""
         before, worth = self._frontier.settle(record.url, Mark.FAILED if record.failure else Mark.DONE)
@@ -134,8 +139,7 @@ class Recorder:
             if response:
                 self._store.fetched(response)
             self._tally.retries += 1
-            self.on_done(entry.url)
-            self._frontier.retry(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
+            self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
     def _record(self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float) -> None:
         record = self._record_of(entry, response, reading, failure, now)

@@ -253,6 +253,25 @@ async def test_lending_does_not_wait_for_a_browser_for_ever():
         assert not there.lending.render(visit.entry.url)  # and stored as it is
 
 
+async def test_lending_lets_the_first_shells_wait_for_a_browser_to_come():
+    async with stand(browser=(r"/app/",), browser_wait_s=10.0) as there:
+        visit = there.visit(1)
+        url = visit.entry.url
+        began = there.clock.now()
+        assert there.lending.waits_until(url, is_shell=False) is None
+        assert there.lending.waits_until(url, is_shell=True) == began + 10
+        assert there.lending.waits_until("http://h1.test/app/", is_shell=False) == began + 10
+        assert there.lending.waits_until(url, is_shell=True) is None  # it has waited: it is stored as it is
+        there.clock.advance(10.0)
+        assert there.lending.waits_until("http://h2.test/", is_shell=True) is None  # nothing waits for ever
+    async with stand(browser_wait_s=10.0) as there:
+        visit = there.visit(1)
+        assert there.lending.waits_until(visit.entry.url, is_shell=True)
+        await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
+        await there.until(lambda: there.lending.means_for(visit, we_could=True) is Means.BROWSER)
+        assert there.lending.waits_until("http://h2.test/", is_shell=True) is None  # it is there
+
+
 # -- a whole gatherer --------------------------------------------------------------------------------------
 
 QUICK = {
@@ -359,19 +378,27 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path: Path):
-    """The browser is the test itself: it says what scripts would have written."""
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path: Path, is_late: bool):
+    """The browser is the test itself: it says what scripts would have written. It may come after the page."""
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     home = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     board = MemoryBoard()
     space, browser = MemorySpace(board, "test"), MemorySpace(board, "b1")
-    gatherer = assembly.gatherer(tmp_path, "g0", load(None, {}, QUICK), [home], MemorySpace(board, "g0"))
+    settings = load(None, {}, QUICK | {"helpers.browser_wait_s": 1.0})
+    gatherer = assembly.gatherer(tmp_path, "g0", settings, [home], MemorySpace(board, "g0"))
     task = asyncio.create_task(gatherer.run([]))
-    await browser.out(HelperBeat("b1", "", Means.BROWSER, 1))
-    await asyncio.sleep(0.05)
+    beat = HelperBeat("b1", "", Means.BROWSER, 1)
+    if not is_late:
+        await browser.out(beat)
+        await asyncio.sleep(0.05)
     await space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))
     await space.out(Seeds([home]), to="seeds")
     async with asyncio.timeout(30):
+        while is_late and not gatherer._lending._rendering._shells:  # it was fetched plainly, and waits
+            await asyncio.sleep(0.02)
+        if is_late:
+            await browser.out(beat)
         (taken,) = await browser.take_many([template(UrlTS)], at=pool("", Means.BROWSER), limit=1, timeout_s=None)
         errand = taken.item
         links = [f"{home}hidden"]
