@@ -5,10 +5,11 @@
 A queue of n random keys is filled, and one is extracted, so that work which was put off is counted; then it does what
 Marin's crawlers do: extract_top(R), and insert_many(R) of keys that are worse than those extracted by a random
 amount, so that the queue keeps its size and shape. A *pair* is one key that goes out and one that comes in.
-Each row has a process of its own. Times are CPU seconds (on disk also seconds of the clock), of pairs the least of five
-runs; peak_mb is the process's largest memory. heapq holds tuples (-key, id); heap is a binary heap over arrays,
-compiled by numba, which is 100 MB of its peak. The tree has nodes of 8,192 keys for time and memory, and of R keys,
-as in the paper, for comparisons and blocks.
+Each row has a process of its own. Times are CPU seconds (on disk also seconds of the clock), of pairs the least of two
+runs of as many pairs as there are keys, or 10M: a quickheap does its work now and then. peak_mb is the process's
+largest memory; numba is 100 MB of it, which heap, a binary heap over arrays, and the tree are compiled by. heapq holds
+tuples (-key, id). The tree has nodes of 8,192 keys for time and memory, and of R keys, as in the paper, for comparisons
+and blocks.
 
 comparisons  of keys, per pair (Figure 8). heap sinks as in textbooks; heapq, which sinks to the bottom and climbs back,
              is counted by a class of keys
@@ -54,7 +55,7 @@ BATCH = 100_000
 TURN_PAIRS = 2_000_000
 #: a turn counts if others took less than this part of the machine; so many are enough, and nobody waits longer
 CALM, ENOUGH, PATIENCE_S = 0.05, 9, 50.0
-#: pairs in which blocks are counted: as many as keys, so that a quickheap has split all its chunks, but not more
+#: pairs of a queue whose work is uneven: as many as keys, so that a quickheap has split all its chunks, but not more
 AMORTISED = 10_000_000
 #: keys in a block, where blocks are counted
 BLOCK_KEYS = 1000
@@ -139,12 +140,12 @@ def timed(name: str, keys: int, top: int, most: int) -> dict[str, float]:
     keys_1, ids_1 = queue.extract_top(1)
     filled = time.process_time() - begun
     queue.insert_many(keys_1, ids_1)
-    rounds = max(most // top // (10 if name == "heapq" else 1), 3)
+    rounds = max((min(keys, AMORTISED) if name in OURS else most // (10 if name == "heapq" else 1)) // top, 3)
     best = float("inf")
-    for _ in range(5):
+    for _ in range(2):
         begun = time.process_time()
-        pairs(queue, top, max(rounds // 5, 2), chance)
-        best = min(best, (time.process_time() - begun) / max(rounds // 5, 2) / top)
+        pairs(queue, top, rounds, chance)
+        best = min(best, (time.process_time() - begun) / rounds / top)
     peak = peak_rss_mb()
     return {"fill_ns": round(filled / keys * 1e9, 1), "pair_ns": round(best * 1e9, 1), "peak_mb": round(peak)}
 

@@ -4,11 +4,12 @@
     queue.insert_many(keys, ids)          # numpy arrays: float64 keys, higher is better; uint64 ids below 2**62
     keys, ids = queue.extract_top(8000)   # the best, best first; ties by the smaller id; fewer if there are fewer
 
-| name       | from   | cost of a batch                | good for                                              |
-|------------|--------|--------------------------------|-------------------------------------------------------|
-| quickheap  | Marin  | amortised, the least of all    | the default; on disk, few and sequential block accesses |
-| tournament | Marin  | logarithmic in the worst case  | even steps; T trees on T threads                      |
-| heap       | folk   | 2 lg n comparisons a key       | a yardstick                                           |
+| name       | from   | cost of a batch               | good for                                                 |
+|------------|--------|-------------------------------|----------------------------------------------------------|
+| quickheap  | Marin  | amortised, uneven             | the default; on disk, few and sequential block accesses  |
+| tournament | Marin  | logarithmic in the worst case | even steps; T trees on T threads; in memory, where numba |
+|            |        |                               | is installed, the fastest                                |
+| heap       | folk   | 2 lg n comparisons a key      | a yardstick                                              |
 
 Invariant: every queue gives out the same pairs in the same order for the same calls. A pair that was inserted twice
 comes out twice: who changes a priority inserts the id again and drops the stale pair when it comes out.
