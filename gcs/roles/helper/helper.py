@@ -88,7 +88,9 @@ class Helper:
         """Take what may be started now, and start it."""
         if self._misses >= MISSES:
             events.warning("no-answers", helper=self._desk.helper, requests=self._misses, rest_s=MISSES_REST_S)
-            await self._rest(MISSES_REST_S)
+            again_at = self._clock() + MISSES_REST_S
+            while not (self.stopping or self._failed) and self._clock() < again_at:
+                await self._rest(again_at - self._clock())  # what was under way ends meanwhile
             self._misses = MISSES // 2
         at_once, fetching = self._limits.connections, self._fetcher.in_flight
         free = self._allowance.starts(self._clock(), time.process_time(), fetching)

@@ -234,3 +234,16 @@ async def test_helper_whose_desk_fails_says_so():
         desk = Broken(MemorySpace(there.board, "h1"), Terms(fetch=FETCH))
         with pytest.raises(OSError, match="no desk"):
             await asyncio.wait_for(make_helper(desk, Loan("")).run(), 10)
+
+
+async def test_helper_without_answers_rests_and_leaves_errands_to_others():
+    """It may be its own network: what it could not fetch is untried, and it takes no more for a while."""
+    async with office() as there:
+        await there.lend(*(f"http://127.0.0.1:9/{number}" for number in range(100)))
+        async with at_work(there.helper(connections=4)), asyncio.timeout(20):
+            while not any(beat.connections == 0 for beat in await there.space.scan(template(HelperBeat))):
+                await asyncio.sleep(0.02)
+            left = await there.space.count(template(UrlTS), at=pool("", Means.PLAIN))
+            assert 100 - left <= helper.MISSES + 2 * 4
+            untried = await there.summaries(helper.MISSES)
+            assert not any(summary.status or summary.failure for summary in untried.values())
