@@ -75,9 +75,9 @@ def has_stored(node: Node, pod: str) -> bool:
     return (node.disk(pod) / "state" / pod).exists() and any(record.is_page for record in read_records(node.disk(pod)))
 
 
-def helpers(node: Node, token: str) -> list[dict]:
-    """The helpers at work, as the station sees them."""
-    return json.loads(node.fetch("http://127.0.0.1:8642/api/status", token))["helpers"]
+def status(node: Node) -> dict:
+    """How the crawl stands, as the station sees it."""
+    return json.loads(node.fetch("http://127.0.0.1:8642/api/status", node.secrets["gcs-tokens"]["view"]))
 
 
 def check(node: Node, web: Web, pods: list[str]) -> dict:
@@ -102,8 +102,7 @@ def test_manifests_run_a_crawl_to_its_end(node: Node) -> None:
     crawl(node, web)
     for pod in ("helper-a", "helper-b"):
         node.start("Deployment", "helper", pod, {}, "--allow-private")
-    tokens = node.secrets["gcs-tokens"]
-    wait_until(lambda: len([each for each in helpers(node, tokens["view"]) if each["pages"]]) == 2)
+    wait_until(lambda: len([each for each in status(node)["helpers"] if each["pages"]]) == 2)
     assert node.terminate("helper-b", 20) == 0, node.messages("helper-b")  # the end of one is not the end of the other
     report = check(node, web, pods)
     assert report["helpers"] == 1, "they share a token"
@@ -111,23 +110,27 @@ def test_manifests_run_a_crawl_to_its_end(node: Node) -> None:
     assert "lease" not in node.messages("station-a"), "no errand was refused"
     assert all(node.runs(pod) for pod in [*pods, "station-a", "redis-0"]), "they wait for the next crawl"
     assert node.probe("StatefulSet", "gatherer", "gatherer-0", "livenessProbe")
-    assert b"gcs_pages" in node.fetch("http://127.0.0.1:8642/metrics", tokens["view"])
+    assert b"gcs_pages" in node.fetch("http://127.0.0.1:8642/metrics", node.secrets["gcs-tokens"]["view"])
     for pod in ("station-a", *pods):
         assert node.terminate(pod, 60) == 0, node.messages(pod)
 
 
 def test_gatherers_scale_as_kubernetes_scales_them(node: Node) -> None:
-    """2 → 4 → 1 while it crawls; the highest numbers go first, each with its grace period."""
+    """2 → 4 → 1 while it crawls; the highest numbers go first, each with its grace period. The station counts all."""
     web = node.serve(FakeWebSpec.plain(hosts=40, pages=2000, giant_share=0.3, latency_s=0.05))
     grace_s = named(".", "StatefulSet", "gatherer")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
     node.start("StatefulSet", "redis", "redis-0")
     wait_until(lambda: node.probe("StatefulSet", "redis", "redis-0", "readinessProbe"))
     pods = [gatherer(node, 0), gatherer(node, 1)]
+    node.start("Deployment", "station", "station-a")
     crawl(node, web)
     wait_until(lambda: len(node.requests().hits) > 150)
     pods += [gatherer(node, 2), gatherer(node, 3)]
     wait_until(lambda: all(has_stored(node, pod) for pod in pods))
     for pod in reversed(pods[1:]):
         assert node.terminate(pod, grace_s) == 0, node.messages(pod)
-    check(node, web, pods)
+    report = check(node, web, pods)
+    wait_until(lambda: status(node)["state"] == "done")
+    assert status(node)["report"]["pages"] == status(node)["now"]["pages"] == report["pages"]
+    assert sorted(row["gatherer"] for row in status(node)["team"]) == pods
     assert node.runs("gatherer-0")
