@@ -41,10 +41,20 @@ def schedule(directory: Path, rq: str, expression: str | None, every_s: int | No
 
 
 def next_session(directory: str, gatherers: int = 1) -> int:
-    """The job of the worker: one session, to its end. A session under way is not begun anew, but gone on with."""
+    """The job of the worker: one session, to its end. A session under way is not begun anew, but gone on with.
+
+    Where the bell rang while the last session was crawled, that was it: sessions that take longer do not pile up.
+    """
+    from rq import get_current_job  # slow to load, as above
+
     command = [sys.executable, "-m", "gcs", "crawl", "-o", directory, "-n", str(gatherers), "--json"]
-    before = sessions.reports(Path(directory)).get(sessions.current(Path(directory)))
+    number = sessions.current(Path(directory))
+    before = sessions.reports(Path(directory)).get(number)
     if before is not None and before.state in ("done", "limit"):
+        ended_at = sessions.report_file(Path(directory), number).stat().st_mtime
+        job = get_current_job()
+        if job is not None and job.enqueued_at is not None and job.enqueued_at.timestamp() < ended_at:
+            return number
         command.append("--next")
     code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
     if code not in (DONE, LIMIT):

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from rq import Queue
 
 from gcs.cli.blueprints import read_blueprint, write_blueprint
 from gcs.cli.coordination import blueprint_of
+from gcs.cli.schedule import next_session
 from gcs.cli.superstep import LEAST_URLS, MOST_URLS
 from gcs.core.blueprint import Blueprint, hashed
 from gcs.core.fakeweb import FakeWebSpec, survey
@@ -25,6 +27,7 @@ from gcs.core.team import TeamSettings
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.graph import read_graph
 from gcs.ports.records.reading import read_records
+from gcs.ports.shifts import connect
 from gcs.ports.space.embedded import EmbeddedServer
 from gcs.sim.schemes import foretell
 
@@ -148,10 +151,18 @@ def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
             worker = [str(Path(sys.executable).parent / "rq"), "worker", "gcs-sessions", "--url", url]
             subprocess.run([*worker, "--max-jobs", "1"], cwd=tmp_path, env=environment, timeout=60, check=True)
             bell.terminate()
+            bell.wait()
+            # it rang three times while a session was crawled: the next one has been, all the same
+            queue = Queue("gcs-sessions", connection=connect(url))
+            queue.empty()
+            for _ in range(3):
+                queue.enqueue(next_session, str(tmp_path / "out"), 1)
+            subprocess.run([*worker, "--burst"], cwd=tmp_path, env=environment, timeout=60, check=True)
     finally:
         server.stop()
     report = json.loads((tmp_path / "out" / "sessions" / "0002.json").read_bytes())
     assert (report["session"], report["state"], report["same"]) == (2, "done", 20)
+    assert sorted(path.stem for path in (tmp_path / "out" / "sessions").glob("*.json")) == ["0001", "0002", "0003"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills a group of processes")
