@@ -59,7 +59,7 @@ def gatherer(
     if space:
         if by_server:
             Client = importlib.import_module("gcs.roles.gatherer.client").Client  # noqa: N806
-            team = Client(name, space, server, settings.team, frontier)
+            team = Client(name, space, server, settings.team, frontier, session)
         else:
             Team = importlib.import_module(TEAM).Team  # noqa: N806
             team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place, session)

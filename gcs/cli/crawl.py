@@ -88,8 +88,8 @@ def crawl(
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
     if begins and not memory.seeds:
         raise UsageError(f"{output}: there is no crawl here to go on from; leave --next out")
-    if begins and settings.team.coordination == "seed-server":
-        raise UsageError("a seed-server knows one session only: leave --next out, or choose another --coordination")
+    if memory.seeds:
+        _see_to_seed_server(output, str(memory.settings.get("team.coordination", "")), settings, begins)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = with_sources(ask_contact(settings, seeds), seeds, output, delay_is_told)
@@ -127,6 +127,20 @@ def crawl(
 def _was_team(directory: Path) -> bool:
     """Whether others than the first gatherer have left something here."""
     return any(path.parent.name != "g0" for path in directory.glob("state/*/frontier"))
+
+
+def _see_to_seed_server(directory: Path, before: str, settings: Settings, begins: bool) -> None:
+    """A seed-server knows only what it has handed out itself, and nobody else knows what it still holds."""
+    server, now = "seed-server", settings.team.coordination
+    if server not in (before, now) or before == now:
+        return
+    if now == server:
+        raise UsageError(f"{directory}: was not begun by a seed-server, which would know nothing of it; begin another")
+    last = sessions.reports(directory).get(sessions.current(directory))
+    if not begins or last is None or last.state != "done":
+        raise UsageError(
+            f"{directory}: its seed-server holds URLs that nobody else knows; finish the session without --coordination"
+        )
 
 
 def _blueprint(directory: Path, settings: Settings, session: int, gatherers: int, file: Path | None) -> bytes:

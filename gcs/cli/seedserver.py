@@ -65,6 +65,7 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path) 
         wall=time.time,
         pause_s=settings.politeness.max_crawl_delay_s if registry.counts() else 0.0,
         parent=parent,
+        session=charter.session,
     )
     with (directory / "pace.csv").open("a", newline="") as file:
         write = csv.writer(file).writerow

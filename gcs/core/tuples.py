@@ -59,26 +59,8 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return not self.parent and self.depth == 0
 
 
-class UrlBlock(Consumed, frozen=True, array_like=True):
-    """Foreign URLs of one destination, routed under the plan of `epoch`.
-
-    written by: a gatherer's c-queue, when the block is full or old (numbered, kept until committed)
-    taken by: the observer of the gatherer whose inbox it is; re-routed there if a newer plan says so
-    lifetime: until its taker has committed the URLs to its frontier
-    """
-
-    name = "urls"
-    code = 1
-
-    epoch: int
-    links: list[Link]
-    #: who sent it, by the name of its disk, and its number there: the same if it comes again
-    sender: str = ""
-    serial: int = 0
-
-
 class Queued(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A URL that waited in the frontier of the range's former owner: the fields of its entry there."""
+    """A URL as the frontier of another gatherer has it, or had: the fields of its entry there."""
 
     url: str
     parent: str = ""
@@ -95,6 +77,26 @@ class Queued(msgspec.Struct, frozen=True, array_like=True, gc=False):
     changes: int = 0
     misses: int = 0
     worth: float = 0.0
+
+
+class UrlBlock(Consumed, frozen=True, array_like=True):
+    """Foreign URLs of one destination, routed under the plan of `epoch`.
+
+    written by: a gatherer's c-queue, when the block is full or old (numbered, kept until committed)
+    taken by: the observer of the gatherer whose inbox it is; re-routed there if a newer plan says so
+    lifetime: until its taker has committed the URLs to its frontier
+    """
+
+    name = "urls"
+    code = 1
+
+    epoch: int
+    links: list[Link]
+    #: who sent it, by the name of its disk, and its number there: the same if it comes again
+    sender: str = ""
+    serial: int = 0
+    #: from a seed-server: what the last session knew of some of the links
+    copies: list[Queued] = []
 
 
 class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -298,6 +300,7 @@ class Member(Posted, frozen=True, array_like=True):
     #: where it stands, for helpers and partitioning
     place: str = ""
     #: epoch of the plan by which it routes, and of the last one whose hand-overs it has finished
+    #: (of a seed-server's client: the session for which its server has all that it knew)
     epoch: int = 0
     settled_epoch: int = 0
     #: running, paused, leaving (it hands over, then goes), ghost (so does another process in its name), blank (the plan
@@ -496,6 +499,10 @@ class Finds(Consumed, frozen=True, array_like=True):
     links: list[Link]
     #: host of a page in `done` → seconds since the epoch before which nobody may ask it again
     free_at: dict[str, float] = {}
+    #: the session in which it was dealt with
+    session: int = 1
+    #: what the last session knew, to be asked for again in this one: known to the server before it hands out anything
+    copies: list[Queued] = []
 
 
 class Pace(Posted, frozen=True, array_like=True):

@@ -10,10 +10,12 @@ from tempfile import TemporaryDirectory
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from pytest import MonkeyPatch
 
 from gcs.core.ordering import ORDERS
-from gcs.core.tuples import Link
-from gcs.ports.registry import Registry, State
+from gcs.core.tuples import Link, Queued
+from gcs.ports.registry import Count, Registry, State
+from gcs.ports.registry import registry as registry_module
 
 BACKLINK = ORDERS["backlink"]
 domains, clients, numbers = st.sampled_from(["com", "edu"]), st.sampled_from(["a", "b"]), st.integers(0, 9)
@@ -71,6 +73,15 @@ class RegistryMachine(RuleBasedStateMachine):
         self.state |= dict.fromkeys(out, (State.HELD, ""))
 
     @rule()
+    def renew(self) -> None:
+        """What was visited is to be visited again; what is in a client's hands stays there."""
+        self.registry.renew(self.registry.session + 1)
+        for url, (state, _) in self.state.items():
+            if state is State.VISITED:
+                self.state[url] = (State.HELD, "")
+        self.saved = (dict(self.worth), dict(self.state))
+
+    @rule()
     def commit(self) -> None:
         self.registry.commit()
         self.saved = (dict(self.worth), dict(self.state))
@@ -99,6 +110,28 @@ class RegistryMachine(RuleBasedStateMachine):
 
 RegistryMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=30)
 TestRegistry = RegistryMachine.TestCase
+
+
+def test_registry_keeps_what_is_known_of_a_url_until_it_is_visited(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setattr(registry_module, "_SLICE", 2)
+    urls = [f"http://x.com/{number}" for number in range(5)]
+    copies = {url: Queued(url, etag=f'"{url}"', visits=1) for url in urls[:4]}
+    registry = Registry(tmp_path, BACKLINK, fsync=False)
+    registry.add([(Link(url, 1), "com") for url in urls[:3]])
+    registry.hand_out("com", "a", 3)
+    registry.visited(urls[:3])
+    for _ in range(2):
+        registry.renew(2)  # once
+        registry.add([(Link(url, 0), "com") for url in urls], copies)
+    assert registry.counts()["com"] == Count(held=5)
+    for _ in range(2):
+        assert {node.url: node.copy for node in registry.hand_out("com", "a", 9)} == {urls[4]: None, **copies}
+        registry.take_back("a")
+    registry.visited(urls)
+    registry.add([(Link(url, 0), "com") for url in urls], copies)  # comes late, or again
+    registry.renew(3)
+    assert [node.copy for node in registry.hand_out("com", "a", 9)] == [None] * 5
+    registry.close()
 
 
 def test_registry_survives_kill_9_with_what_was_committed(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from enum import StrEnum
 import msgspec
 import xxhash
 
+from gcs.core.tuples import Queued
+
 
 class State(StrEnum):
     """Held by the server, in the hands of a client, or visited."""
@@ -27,6 +29,8 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
     state: State = State.HELD
     #: who has it, while it is out
     client: str = ""
+    #: what the last session knew of it; until it is visited in this one
+    copy: Queued | None = None
 
 
 def docid(url: str) -> bytes:

@@ -12,17 +12,20 @@ Invariants
 - One writer: all calls come from one thread of one process.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from struct import Struct
+from types import MappingProxyType
 from typing import Any
 
 import lmdb
 import msgspec
 
 from gcs.core.ordering import GIFT, Found, Ordering
-from gcs.core.tuples import Link
+from gcs.core.tuples import Link, Queued
 from gcs.ports.frontier.opening import lock, open_environment, store_error
 from gcs.ports.registry.node import Node, State, docid
 
@@ -30,6 +33,10 @@ _COUNT = Struct(">QQQ")
 _RANK = Struct(">I")
 _SEPARATOR = b"\x00"  # in no host name
 _DOCID_BYTES = 16
+#: nodes that are renewed at a time
+_SLICE = 10_000
+_SESSION = "session"
+_NONE: Mapping[str, Queued] = MappingProxyType({})
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Node).decode
@@ -61,10 +68,11 @@ class Registry:
 
     # -- filling ---------------------------------------------------------------------------------------
 
-    def add(self, links: Iterable[tuple[Link, str]]) -> int:
+    def add(self, links: Iterable[tuple[Link, str]], copies: Mapping[str, Queued] = _NONE) -> int:
         """Links, each with its domain: count them for their URLs; returns how many of those are new.
 
-        The weight of a link is added to the worth of its URL; what waits moves to its new place in the order.
+        The weight of a link is added to the worth of its URL; what waits moves to its new place in the order. `copies`
+        is what the last session knew of some URLs.
         """
         new = 0
         for link, domain in links:
@@ -72,20 +80,43 @@ class Registry:
             row = self._txn.get(key, db=self._nodes)
             if row is None and link.depth == GIFT:
                 continue  # its URL was never ours: outside of the crawl
+            copy = copies.get(link.url)
             if row is None:
                 new += 1
-                self._put(
-                    key, self._ranked(Node(link.url, domain, link.parent, link.depth, self._order.seed + link.weight))
-                )
+                worth = self._order.seed + link.weight
+                self._put(key, self._ranked(Node(link.url, domain, link.parent, link.depth, worth, copy=copy)))
                 self._count(domain, held=1)
                 continue
             node: Node = _decode(row)
-            if not self._order.weighs or not link.weight:
+            more = link.weight if self._order.weighs else 0
+            if not more and (copy is None or node.state is State.VISITED):
                 continue
             if node.state is State.HELD:
                 self._txn.delete(_best_key(node, key), db=self._best)
-            self._put(key, self._ranked(msgspec.structs.replace(node, worth=node.worth + link.weight)))
+            self._put(key, self._ranked(msgspec.structs.replace(node, worth=node.worth + more, copy=copy or node.copy)))
         return new
+
+    def renew(self, session: int) -> None:
+        """A session begins: everything that was visited is to be visited again. Nothing, if it has begun before."""
+        if session <= self.session:
+            return
+        again, after = Counter[str](), b""
+        while keys := self._keys(after):
+            after = keys[-1]
+            for key in keys:
+                node = self._node(key)
+                if node.state is State.VISITED:
+                    self._put(key, self._ranked(msgspec.structs.replace(node, state=State.HELD)))
+                    again[node.domain] += 1
+        for domain, count in again.items():
+            self._count(domain, held=count, visited=-count)
+        self.set_note(_SESSION, str(session).encode())
+        self.commit()
+
+    @property
+    def session(self) -> int:
+        """The session under way."""
+        return int(self.note(_SESSION) or 1)
 
     # -- handing out -----------------------------------------------------------------------------------
 
@@ -126,7 +157,7 @@ class Registry:
                 self._txn.delete(_best_key(node, key), db=self._best)
             else:
                 self._txn.delete(_out_key(node, key), db=self._out)
-            self._put(key, msgspec.structs.replace(node, state=State.VISITED, client=""))
+            self._put(key, msgspec.structs.replace(node, state=State.VISITED, client="", copy=None))
             self._count(node.domain, held=-held, out=held - 1, visited=1)
         return changed
 
@@ -204,6 +235,12 @@ class Registry:
         self._txn.put(key, _encode(node), db=self._nodes)
         self._txn.put(_out_key(node, key), b"", db=self._out)
         return node
+
+    def _keys(self, after: bytes) -> list[bytes]:
+        """The next DocIDs behind this one."""
+        with self._txn.cursor(self._nodes) as cursor:
+            found = cursor.set_range(after + b"\x00") if after else cursor.first()
+            return [bytes(key) for key in islice(cursor.iternext(values=False), _SLICE)] if found else []
 
     def _node(self, key: Any) -> Node:
         node: Node = _decode(self._txn.get(key, db=self._nodes))

@@ -9,6 +9,7 @@ and everything that we find is the server's.
 Invariants
 - A page is reported in the commit that holds its mark, or, when the server asks again, because of its mark.
 - How many connections we open is the server's word.
+- A session begins with telling the server what we know of the last one; it gives us nothing before it has that.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from gcs.core.report import Share
 from gcs.core.sortkey import host_name, host_of, sort_key
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
-from gcs.core.tuples import Account, Finds, Link, Member, Pace, PlanPosted, UrlBlock
+from gcs.core.tuples import Account, Finds, Link, Member, Pace, PlanPosted, Queued, UrlBlock
 from gcs.events import Events
 from gcs.ports.frontier import Entry, Frontier, Mark
 from gcs.ports.space.clock import lease_time
@@ -39,13 +40,17 @@ events = Events("client")
 class Client:
     """A gatherer's place at a seed-server."""
 
-    def __init__(self, me: str, space: Space, server: str, settings: TeamSettings, frontier: Frontier) -> None:
+    def __init__(
+        self, me: str, space: Space, server: str, settings: TeamSettings, frontier: Frontier, session: int = 1
+    ) -> None:
         self.me, self._server, self._settings, self._frontier = me, server, settings, frontier
+        self._session = session
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
         self.observer = Observer(space, me, self._run, settings, lease_time, lambda: self._home.wake())
         self._mail = Mail(frontier.exchange, self.observer)
         self._home: Home
         self._links: dict[str, Link] = {}  # filled by route; emptied by before_commit
+        self._copies: list[Queued] = []  # filled by _renew; emptied by before_commit
         self._done: list[str] = []  # filled by recorded and queued; emptied by before_commit
         self._handed: set[str] = set()  # filled by begin; emptied by queued
         self._beats = 0
@@ -100,7 +105,7 @@ class Client:
     @property
     def has_uncommitted(self) -> bool:
         """Whether a commit would let something go out or be acked."""
-        return bool(self._links or self._done or self._mail.has_uncommitted)
+        return bool(self._links or self._copies or self._done or self._mail.has_uncommitted)
 
     @property
     def is_changing(self) -> bool:
@@ -123,13 +128,26 @@ class Client:
         if self.observer.failed is not None:
             raise self.observer.failed
         self._mail.drop_settled()
+        self._renew()
         new: list[Entry] = []
         for item in self._mail.arrivals(0):
             assert isinstance(item, UrlBlock)
             self._home.traffic.received_urls += len(item.links)
-            new += [Entry(link.url, link.parent, link.depth, link.depth, worth=link.weight) for link in item.links]
+            known = {copy.url: Entry(*msgspec.structs.astuple(copy)) for copy in item.copies}
+            for link in item.links:
+                past = known.get(link.url, Entry(link.url, priority=link.depth))
+                new.append(msgspec.structs.replace(past, parent=link.parent, depth=link.depth, worth=link.weight))
         self._handed = {entry.url for entry in new}
         return new
+
+    def _renew(self) -> None:
+        """Begin the session, if it has not begun here, and take up some of what the last one left."""
+        renewal = self._home.renewal
+        if self._session > renewal.session:
+            self._home.begin_session(self._session, 0)  # what was refused is the server's to ask for again
+        if not renewal.is_done:
+            self._copies += [Queued(*msgspec.structs.astuple(entry)) for entry in renewal.step()]
+            self._home.wake()
 
     def route(self, entries: list[Entry]) -> list[Entry]:
         """All links are the server's: none is ours. What is out of the scope is nobody's."""
@@ -169,6 +187,7 @@ class Client:
         traffic.blocks += len(blocks)
         self._mail.send((self._server, block) for block in blocks)
         self._links.clear()
+        self._copies.clear()
         self._done.clear()
 
     def after_commit(self) -> None:
@@ -181,7 +200,11 @@ class Client:
             done = self._done[at : at + size]
             hosts = {host_name(host_of(sort_key(url))) for url in done}
             free_at = {host: free for host in hosts if (free := self._home.dispatcher.free_at(host))}
-            yield Finds(self.me, done, links[at : at + size], free_at)
+            yield Finds(self.me, done, links[at : at + size], free_at, self._session)
+        for at in range(0, len(self._copies), size):
+            copies = self._copies[at : at + size]
+            again = [Link(copy.url, 0, copy.depth, copy.parent) for copy in copies]
+            yield Finds(self.me, [], again, session=self._session, copies=copies)
 
     def _member(self) -> Member:
         self._beats += 1
@@ -189,6 +212,7 @@ class Client:
             gatherer=self.me,
             run=self._run,
             state="leaving" if self.leaving else "running",
+            settled_epoch=self._session if self._home.renewal.is_done and self._has_reported else 0,
             passive=self.is_passive,
             blocks_sent=self.observer.blocks_sent,
             blocks_received=self._mail.received,

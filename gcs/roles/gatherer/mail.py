@@ -19,7 +19,7 @@ import msgspec
 
 from gcs.core import codec
 from gcs.core.tally import Traffic
-from gcs.core.tuples import Consumed, HandOver, UrlBlock
+from gcs.core.tuples import Consumed, Finds, HandOver, UrlBlock
 from gcs.ports.frontier.exchange import Exchange
 from gcs.ports.space.port import Taken
 from gcs.roles.gatherer.observer import Observer
@@ -88,6 +88,8 @@ class Mail:
             if isinstance(item, UrlBlock):
                 self.traffic.exchanged_bytes += len(packed)
                 self.sent[to] = self.sent.get(to, 0) + len(item.links)
+            elif isinstance(item, Finds) and not item.copies:
+                self.traffic.exchanged_bytes += len(packed)
             else:
                 self.traffic.moved_bytes += len(packed)
             self._new.append((self._exchange.add_block(to, packed), to, item))

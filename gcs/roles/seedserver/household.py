@@ -60,6 +60,11 @@ class Household:
         return name in self._servers
 
     @property
+    def missing_clients(self) -> list[str]:
+        """Clients that have come before and are not there now."""
+        return [name for name in self.missing if name not in self._servers]
+
+    @property
     def awaits(self) -> list[str]:
         """Servers that are away: what they have is on their disks, so nothing is over without them."""
         return [name for name in self.missing if name in self._servers]

@@ -11,6 +11,8 @@ Invariants
   to do but should, so a block that the whiteboard forgot is no loss.
 - A URL is in one client's hands at a time; a client that does not come back within recover_s loses what it had. A
   server below us does not: while it is away, what is for it waits on the whiteboard, and the crawl does not end.
+- A session begins when all clients of the last one are here, or have been waited for, and we have what they know of its
+  pages: so that each is asked for with the validators of the copy that is held, whoever gets it now.
 """
 
 import asyncio
@@ -18,13 +20,14 @@ import heapq
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from gcs.core.seedserver import SeedServerSettings, Word, domain_of, room, say
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.termination import Look, look
-from gcs.core.tuples import Control, CrawlState, Finds, Link, Member, Pace, Seeds, UrlBlock
+from gcs.core.tuples import Control, CrawlState, Finds, Link, Member, Pace, Queued, Seeds, UrlBlock
 from gcs.errors import UsageError
 from gcs.events import Events
 from gcs.ports.registry import Node, Registry
@@ -35,10 +38,27 @@ events = Events("seed-server")
 
 #: tuples taken at a time
 TAKE = 64
-#: the inbox of seeds, and the note that holds the household
-SEEDS, NOTE = "seeds", "household"
+#: the inbox of seeds, and the notes that hold the household and the last session that has begun
+SEEDS, NOTE, BEGUN = "seeds", "household", "begun"
 #: steps for which a client may be idle with seeds in its hands before they are sent again
 PATIENT_STEPS = 5
+
+
+@dataclass(slots=True)
+class _Parcel:
+    """What goes to one other: links, and what the last session knew of some of them."""
+
+    links: list[Link] = field(default_factory=list)
+    copies: list[Queued] = field(default_factory=list)
+
+    def add(self, link: Link, copy: Queued | None) -> None:
+        self.links.append(link)
+        if copy is not None:
+            self.copies.append(copy)
+
+    def add_nodes(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.add(Link(node.url, node.worth, node.depth, node.parent), node.copy)
 
 
 class SeedServer:
@@ -56,9 +76,10 @@ class SeedServer:
         wall: Callable[[], float],
         pause_s: float = 0.0,
         parent: str = "",
+        session: int = 1,
     ) -> None:
         """`clock` is monotonic, `wall` is not. `pause_s`: what hosts may be owed that were asked before we started."""
-        self.name, self._space, self.registry = name, space, registry
+        self.name, self._space, self.registry, self._session = name, space, registry, session
         self._rules, self._team, self._clock, self._parent = rules, team, clock, parent
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
         self._house = Household(rules, registry.note(NOTE))
@@ -95,6 +116,7 @@ class SeedServer:
             if now is not None and now != before:
                 raise UsageError(f"a seed-server called {self.name} serves this crawl already: use another --name")
             before = now
+        self.registry.renew(self._session)
         for name in {*self._house.owners.values()}:
             self._out[name] = len(self.registry.in_hands_of(name))
         events.info("started", server=self.name, parent=self._parent, domains=len(self._house.owners))
@@ -122,16 +144,18 @@ class SeedServer:
         else:
             await asyncio.sleep(self._team.beat_s / 2)
         onward = self._take_in(taken)
-        if self.state is CrawlState.RUNNING:
+        if self.state is CrawlState.RUNNING and self._has_begun():
             self._hand_out(onward)
         self.registry.set_note(NOTE, self._house.encode())
         self.registry.commit()
-        for to, links in onward.items():
+        for to, parcel in onward.items():
             self._sent += 1
+            links, copies = parcel.links, parcel.copies
             if to == self._parent:
-                receipt = await self._space.out_many(Finds, [Finds(self.name, [], links)], to=to)
+                finds = Finds(self.name, [], links, session=self._session, copies=copies)
+                receipt = await self._space.out_many(Finds, [finds], to=to)
             else:
-                receipt = await self._space.out_many(UrlBlock, [UrlBlock(0, links)], to=to)
+                receipt = await self._space.out_many(UrlBlock, [UrlBlock(0, links, copies=copies)], to=to)
             if receipt.full:  # nothing of it was put: who is given seeds gets them again, links are taken again
                 self._idle[to] = PATIENT_STEPS
                 if to == self._parent or self._house.is_server(to):
@@ -140,43 +164,58 @@ class SeedServer:
         self._received += len(taken)
         await self._space.ack(taken)
 
-    def _take_in(self, taken: Iterable[Taken[Any]]) -> dict[str, list[Link]]:
+    def _take_in(self, taken: Iterable[Taken[Any]]) -> dict[str, _Parcel]:
         """The effect on the registry; returns links for other servers."""
-        onward: dict[str, list[Link]] = defaultdict(list)
+        onward: dict[str, _Parcel] = defaultdict(_Parcel)
         counts = self.registry.counts()
         for each in taken:
-            item = each.item
-            if isinstance(item, Finds):
-                self._deal_with(item)
-                links, is_ours = item.links, False
-            elif isinstance(item, Seeds):
-                links, is_ours = [Link(url, 0) for url in item.urls], False
+            item, is_ours, known = each.item, False, dict[str, Queued]()
+            if isinstance(item, Seeds):
+                links = [Link(url, 0) for url in item.urls]
             else:
-                assert isinstance(item, UrlBlock)
-                links, is_ours = item.links, bool(self._parent)
+                assert isinstance(item, Finds | UrlBlock)
+                if isinstance(item, Finds):
+                    self._deal_with(item)
+                else:
+                    is_ours = bool(self._parent)
+                links, known = item.links, {copy.url: copy for copy in item.copies}
             mine: list[tuple[Link, str]] = []
             for link in links:
                 domain = domain_of(link.url, self._rules.domain)
                 if self._parent and not is_ours and domain not in self._house.owners:
-                    onward[self._parent].append(link)
+                    onward[self._parent].add(link, known.get(link.url))
                     continue
                 owner = self._house.owner_of(domain, counts)
                 if owner is not None and self._house.is_server(owner):
-                    onward[owner].append(link)
+                    onward[owner].add(link, known.get(link.url))
                 else:
                     mine.append((link, domain))
-            self.registry.add(mine)
+            self.registry.add(mine, known)
         return onward
 
     def _deal_with(self, item: Finds) -> None:
-        """What a client has done, and when its hosts may be asked again; a server below us has done nothing."""
-        changed = self.registry.visited(item.done)
+        """What a client has done, and when its hosts may be asked again; a server below us has done nothing.
+
+        What it did in an earlier session, and could not tell, is to be done again in this one.
+        """
+        changed = self.registry.visited(item.done if item.session == self._session else ())
         self._out[item.client] = max(0, self._out.get(item.client, 0) - changed)
         for host, at in item.free_at.items():
             domain = domain_of(f"http://{host}/", self._rules.domain)
             self._free_at[domain] = max(self._free_at.get(domain, 0.0), at)
 
-    def _hand_out(self, onward: dict[str, list[Link]]) -> None:
+    def _has_begun(self) -> bool:
+        """Whether we know what our clients knew in the last session."""
+        if self._session == 1 or self.registry.note(BEGUN) == str(self._session).encode():
+            return True
+        there = [self._house.present[name] for name in self._house.clients]
+        if self._house.missing_clients or any(member.settled_epoch < self._session for member in there):
+            return False
+        self.registry.set_note(BEGUN, str(self._session).encode())
+        events.info("session", server=self.name, session=self._session, clients=len(there))
+        return True
+
+    def _hand_out(self, onward: dict[str, _Parcel]) -> None:
         """Give every client the best seeds of its domains, as many as it may have."""
         counts = self.registry.counts()
         for domain in counts:
@@ -187,7 +226,7 @@ class SeedServer:
             connections = self._connections.setdefault(client, self._rules.connections)
             if self._idle[client] >= PATIENT_STEPS:
                 self._idle[client] = 0
-                onward[client] += map(_link, self.registry.in_hands_of(client))
+                onward[client].add_nodes(self.registry.in_hands_of(client))
             free = room(connections, self._out.get(client, 0), self._rules)
             best = [
                 (node.rank, domain) for domain in self._house.domains_of(client) if (node := self.registry.best(domain))
@@ -196,7 +235,7 @@ class SeedServer:
             while best and free:
                 _, domain = heapq.heappop(best)
                 seeds = self.registry.hand_out(domain, client, 1)
-                onward[client] += map(_link, seeds)
+                onward[client].add_nodes(seeds)
                 self._out[client] = self._out.get(client, 0) + len(seeds)
                 free -= 1
                 if node := self.registry.best(domain):
@@ -292,7 +331,3 @@ class SeedServer:
             events.info("done", server=self.name)
             await self._space.out(Control(CrawlState.DONE, self.name))
             self.state = CrawlState.DONE
-
-
-def _link(node: Node) -> Link:
-    return Link(node.url, node.worth, node.depth, node.parent)

@@ -11,7 +11,7 @@ from gcs.core.ordering import ORDERS
 from gcs.core.seedserver import SeedServerSettings, Word, domain_of
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
-from gcs.core.tuples import Control, CrawlState, Finds, Link, Member, Pace, Seeds, UrlBlock
+from gcs.core.tuples import Control, CrawlState, Finds, Link, Member, Pace, Queued, Seeds, UrlBlock
 from gcs.errors import UsageError
 from gcs.ports.registry import Registry
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
@@ -47,6 +47,8 @@ class Client:
         self.space, self.name, self.server, self.rate = MemorySpace(board, name), name, server, rate
         self.queue: list[str] = []
         self.fetched: list[str] = []
+        self.copies: dict[str, Queued] = {}
+        self.session = self.settled = 1
         self.beats = self.sent = self.received = 0
         self.free_at: dict[str, float] = {}
 
@@ -54,6 +56,7 @@ class Client:
         taken = await self.space.take_many([template(UrlBlock)], at=self.name, limit=100)
         for each in taken:
             self.queue += [link.url for link in each.item.links if link.url not in self.queue + self.fetched]
+            self.copies |= {copy.url: copy for copy in each.item.copies}
         self.received += len(taken)
         done, self.queue = self.queue[: self.rate], self.queue[self.rate :]
         self.fetched += done
@@ -61,16 +64,36 @@ class Client:
             links = Counter(link for url in done for link in web(url))
             self.sent += 1
             found = [Link(url, count) for url, count in links.items()]
-            await self.space.out_many(Finds, [Finds(self.name, done, found, self.free_at)], to=self.server)
+            finds = Finds(self.name, done, found, self.free_at, self.session)
+            await self.space.out_many(Finds, [finds], to=self.server)
         await self.space.ack(taken)
         await self.beat()
+
+    async def renew(self, session: int) -> None:
+        """Begin a session: tell what the last one knew."""
+        known, self.fetched, self.session = self.fetched, [], session
+        copies = [Queued(url, etag=f'"{url}"', visits=1) for url in known]
+        links = [Link(url, 0) for url in known]
+        self.sent += 1
+        finds = Finds(self.name, [], links, session=session, copies=copies)
+        await self.space.out_many(Finds, [finds], to=self.server)
+        self.settled = session
 
     async def beat(self, state: str = "running") -> None:
         self.beats += 1
         counters = {"blocks_sent": self.sent, "blocks_received": self.received, "beat": self.beats}
         passive = not self.queue
         await self.space.out(
-            Member(self.name, "run", state=state, passive=passive, server=self.server, **counters), ttl_s=1000
+            Member(
+                self.name,
+                "run",
+                settled_epoch=self.settled,
+                state=state,
+                passive=passive,
+                server=self.server,
+                **counters,
+            ),
+            ttl_s=1000,
         )
 
 
@@ -79,7 +102,7 @@ class Scene:
 
     def __init__(self, directory: Path, rules: SeedServerSettings) -> None:
         self.board, self.directory, self.rules = MemoryBoard(), directory, rules
-        self.now = 0.0
+        self.now, self.session = 0.0, 1
         self.servers: list[SeedServer] = []
         self.clients: list[Client] = []
         self.words: list[tuple[str, Word, int, int]] = []
@@ -87,7 +110,8 @@ class Scene:
     def server(self, name: str, parent: str = "") -> SeedServer:
         registry = Registry(self.directory / name, ORDERS["backlink"], fsync=False)
         space = MemorySpace(self.board, name)
-        server = SeedServer(name, space, registry, self.rules, TEAM, clock=self.clock, wall=self.clock, parent=parent)
+        clocks = {"clock": self.clock, "wall": self.clock}
+        server = SeedServer(name, space, registry, self.rules, TEAM, **clocks, parent=parent, session=self.session)
         server.on_word = lambda *word: self.words.append(word)
         self.servers.append(server)
         return server
@@ -306,6 +330,71 @@ async def test_hierarchy_loses_no_link_to_a_full_inbox(tmp_path: Path) -> None:
     await scene.run()
     assert {"left", "right"} <= set(refused)
     scene.check()
+    await scene.close()
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+async def test_session_asks_for_everything_again_with_what_the_last_one_knew(tmp_path: Path, levels: int) -> None:
+    """Whoever gets a page now, and nobody gets one before all have told; a server that dies meanwhile goes on."""
+    scene = Scene(tmp_path, SeedServerSettings())
+    names = [("s", "")] if levels == 1 else [("s", ""), ("left", "s"), ("right", "s")]
+    for each in names:
+        scene.server(*each)
+    clients = [scene.client(name, names[at % levels - levels][0]) for at, name in enumerate("abc")]
+    await scene.run()
+    scene.check()
+    last = {client.name: set(client.fetched) for client in clients}
+    await scene.close()
+
+    scene.session, scene.servers = 2, []
+    user = MemorySpace(scene.board, "user")
+    await user.out(Control(CrawlState.RUNNING, "user"))
+    late, _, old = clients
+    scene.clients = [clients[1], old]
+    await user.take(template(Member, gatherer="a"))
+    # it had something to tell of the last session
+    await old.space.out_many(Finds, [Finds("c", sorted(last["c"]), [], session=1)], to=old.server)
+    for each in names:
+        await scene.server(*each).startup()
+    await clients[1].renew(2)
+    old.fetched = sorted(last["c"])
+    for _ in range(2):
+        await scene.go_on(until=lambda at=scene.now: scene.now > at + 20)
+        # of one server's clients, one has not come, one has not told
+        assert set(clients[1].fetched) <= (last["b"] if levels == 2 else set())
+        crashed = next(server for server in scene.servers if server.name == old.server)
+        crashed.registry.close()
+        scene.servers.remove(crashed)
+        await user.take(template(Member, gatherer=crashed.name))
+        await scene.server(*names[-levels]).startup()
+    await old.renew(2)
+    scene.clients.append(late)
+    await late.renew(2)
+    await scene.go_on()
+    scene.check()
+    for client in clients:
+        assert {url: copy.etag for url, copy in client.copies.items()} == {url: f'"{url}"' for url in client.fetched}
+    await scene.close()
+
+
+async def test_session_does_not_wait_for_ever_for_a_client(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, SeedServerSettings())
+    scene.server("s")
+    clients = [scene.client(name, "s") for name in "ab"]
+    await scene.run()
+    await scene.close()
+    scene.session, scene.servers, scene.clients = 2, [], clients[:1]
+    user = MemorySpace(scene.board, "user")
+    await user.out(Control(CrawlState.RUNNING, "user"))
+    await user.take(template(Member, gatherer="b"))
+    lost, clients[1].fetched = clients[1].fetched, []
+    await clients[0].renew(2)
+    await scene.server("s").startup()
+    start = scene.now
+    await scene.go_on()
+    scene.check()
+    assert scene.now > start + TEAM.recover_s
+    assert set(clients[0].copies).isdisjoint(lost), "asked for as if for the first time"
     await scene.close()
 
 
