@@ -3,7 +3,9 @@
 The first ones are forked before there is a loop or a thread, so that a team loads its code once, not N times; who is
 started again is a new program, because forking a running loop is asking for trouble.
 
-Invariant: a child is reaped by `code`, once, and its exit code is kept.
+Invariants
+- A child is reaped by `code`, once, and its exit code is kept.
+- None outlives this process, even if that is killed (Linux): it would keep the directory that a next run needs.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ import traceback
 from pathlib import Path
 
 from gcs.cli import main
+from gcs.ports.parent import end_with
 
 #: seconds between two looks at a child that is waited for
 POLL_S = 0.02
@@ -36,14 +39,22 @@ class Child:
         """Start it with everything that is loaded here. Only before this process has a loop or a thread."""
         sys.stdout.flush()
         sys.stderr.flush()
+        prepare = end_with(os.getpid(), signal.SIGKILL)
         self._note(os.fork())
         if not self._pid:
+            if prepare:
+                prepare()
             _live(self._arguments)
 
     def start(self) -> None:
         """Start it anew."""
         command = [sys.executable, "-m", "gcs", *self._arguments]
-        self._program = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        self._program = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=end_with(os.getpid(), signal.SIGKILL),
+        )
         self._note(self._program.pid)
 
     @property

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -33,6 +34,7 @@ def test_crawl_by_a_seed_server(gcs: Callable, tmp_path: Path) -> None:
         assert (report["state"], report["overlap"]) == ("done", 0.0)
         assert sum(each["pages"] > 0 for each in report["per_gatherer"]) == 3
         assert report["exchanged_urls"] > report["pages"], "every link is sent"
+        assert report["exchanged_bytes"] > 0 == report["moved_bytes"]
         check(web, tmp_path / "crawl")
         words = (tmp_path / "crawl" / "state" / "seed-server" / "pace.csv").read_text()
         assert "hurry up" in words
@@ -56,6 +58,51 @@ def test_pages_come_in_the_order_of_their_back_links(gcs: Callable, tmp_path: Pa
             if link not in {other.url for other in records if other.fetched_at <= record.fetched_at}:
                 waiting.add(link)
             counts[link] += 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, gatherers outlive the process that started them")
+def test_session_of_a_seed_server_finds_every_change_whatever_is_killed(
+    gcs: Callable, start: Callable, tmp_path: Path
+) -> None:
+    spec = FakeWebSpec.plain(
+        hosts=6, pages=200, validators=True, changed_share=0.1, added_share=0.05, gone_share=0.05, latency_s=0.02
+    )
+    way = ("-n", "2", *WAY, "--connections", "4", "--scope", "any", "--allow-private", "--delay", "0", "--json")
+    with FakeWebProcess(spec) as web:
+        assert gcs("crawl", *web.seeds, "-o", "crawl", *way).code == 0
+        before, old = survey(web.web).pages, web.web
+        web.set_session(2)
+        for words in (("--next",), ()):
+            running = start("crawl", "-o", "crawl", *words, *way)
+            asked = web.log.requests
+            _wait(lambda asked=asked: web.log.requests > asked + 40)
+            running.kill()  # and so all that it has started
+            running.wait()
+        done = gcs("crawl", "-o", "crawl", *way)
+        assert done.code == 0, done.err
+        truth = survey(web.web).pages
+        unchanged = {url for url in before & truth if old.plan(url).etag == web.web.plan(url).etag}
+    records = [record for record in read_records(tmp_path / "crawl") if record.session == 2]
+    assert len(records) == len({record.url for record in records})
+    found = {change: {r.url for r in records if r.change == change} for change in ("same", "changed", "new", "gone")}
+    wanted = {"same": unchanged, "changed": (before & truth) - unchanged, "new": truth - before, "gone": before - truth}
+    assert found == wanted
+    report = json.loads(done.out)
+    assert (report["session"], report["revisits"], report["overlap"]) == (2, len(unchanged), 0.0)
+
+
+def test_crawl_does_not_leave_a_seed_server_that_holds_urls(gcs: Callable) -> None:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=60, validators=True)) as web:
+        first = gcs("crawl", *web.seeds, "-o", "crawl", "-n", "2", *WAY, "--max-pages", "20", quick=True)
+        assert first.code == 3, first.err
+        for words in ((), ("--next",)):
+            done = gcs("crawl", "-o", "crawl", "-n", "2", *words, "--coordination", "hash", quick=True)
+            assert done.code == 2 and "holds URLs that nobody else knows" in done.err
+        assert gcs("crawl", "-o", "crawl", "-n", "2", quick=True).code == 0
+        done = gcs("crawl", "-o", "crawl", "-n", "2", "--next", "--coordination", "hash", "--json", quick=True)
+        assert json.loads(done.out)["same"] == 60
+        done = gcs("crawl", "-o", "crawl", "-n", "2", "--next", "--coordination", "seed-server", quick=True)
+        assert done.code == 2 and "was not begun by a seed-server" in done.err
 
 
 def test_client_holds_the_delay_of_a_host_when_its_domain_moves(gcs: Callable, tmp_path: Path) -> None:

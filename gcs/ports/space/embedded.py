@@ -24,21 +24,20 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from gcs.errors import SpaceError
 from gcs.events import Events
+from gcs.ports.parent import end_with
 
 #: the path of a unix socket fits into 107 bytes, and less elsewhere
 MAX_SOCKET_PATH_BYTES = 100
 #: seconds for a dying server to go, and for a new one to answer (it reads its append-only file first)
 GO_S, START_S = 10.0, 120.0
-PR_SET_PDEATHSIG = 1
 
 events = Events("space")
 
@@ -108,7 +107,7 @@ class EmbeddedServer:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is for the crawl, which still needs the server to shut down
                 pass_fds=[lock],  # the lock is the server's from here on
-                preexec_fn=_end_with_parent(os.getpid()),
+                preexec_fn=end_with(os.getpid(), signal.SIGTERM),
             )
             try:
                 self._await_answer()
@@ -230,19 +229,3 @@ def _alive(pid: str) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _end_with_parent(parent: int) -> Callable[[], None] | None:
-    """What the child does before it becomes the server: ask the kernel for SIGTERM when its owner dies."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    prctl = ctypes.CDLL(None).prctl
-
-    def prepare() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it died in between
-            os._exit(1)
-
-    return prepare
