@@ -20,7 +20,6 @@ import heapq
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from gcs.core.seedserver import SeedServerSettings, Word, domain_of, room, say
@@ -30,9 +29,10 @@ from gcs.core.termination import Look, look
 from gcs.core.tuples import Control, CrawlState, Finds, Link, Member, Pace, Queued, Seeds, UrlBlock
 from gcs.errors import UsageError
 from gcs.events import Events
-from gcs.ports.registry import Node, Registry
+from gcs.ports.registry import Registry
 from gcs.ports.space.port import Space, Taken
 from gcs.roles.seedserver.household import Household
+from gcs.roles.seedserver.parcel import Parcel
 
 events = Events("seed-server")
 
@@ -42,23 +42,6 @@ TAKE = 64
 SEEDS, NOTE, BEGUN = "seeds", "household", "begun"
 #: steps for which a client may be idle with seeds in its hands before they are sent again
 PATIENT_STEPS = 5
-
-
-@dataclass(slots=True)
-class _Parcel:
-    """What goes to one other: links, and what the last session knew of some of them."""
-
-    links: list[Link] = field(default_factory=list)
-    copies: list[Queued] = field(default_factory=list)
-
-    def add(self, link: Link, copy: Queued | None) -> None:
-        self.links.append(link)
-        if copy is not None:
-            self.copies.append(copy)
-
-    def add_nodes(self, nodes: Iterable[Node]) -> None:
-        for node in nodes:
-            self.add(Link(node.url, node.worth, node.depth, node.parent), node.copy)
 
 
 class SeedServer:
@@ -164,9 +147,9 @@ class SeedServer:
         self._received += len(taken)
         await self._space.ack(taken)
 
-    def _take_in(self, taken: Iterable[Taken[Any]]) -> dict[str, _Parcel]:
+    def _take_in(self, taken: Iterable[Taken[Any]]) -> dict[str, Parcel]:
         """The effect on the registry; returns links for other servers."""
-        onward: dict[str, _Parcel] = defaultdict(_Parcel)
+        onward: dict[str, Parcel] = defaultdict(Parcel)
         counts = self.registry.counts()
         for each in taken:
             item, is_ours, known = each.item, False, dict[str, Queued]()
@@ -215,7 +198,7 @@ class SeedServer:
         events.info("session", server=self.name, session=self._session, clients=len(there))
         return True
 
-    def _hand_out(self, onward: dict[str, _Parcel]) -> None:
+    def _hand_out(self, onward: dict[str, Parcel]) -> None:
         """Give every client the best seeds of its domains, as many as it may have."""
         counts = self.registry.counts()
         for domain in counts:
