@@ -192,11 +192,20 @@ class Crew:
 
     async def _see_to_limits(self, members: list[Member]) -> None:
         crawl = self._settings.crawl
-        pages = sum(member.figures.get("pages", 0) for member in members)
+        pages = await self._pages(members) if crawl.max_pages else 0
         over_time = crawl.max_seconds and time.monotonic() - self._started_at > crawl.max_seconds
         if ((crawl.max_pages and pages >= crawl.max_pages) or over_time) and not self._stopping:
             self._stopping = True
             await self._space.out(Control(CrawlState.STOPPING, "crew", "limit"))
+
+    async def _pages(self, members: list[Member]) -> int:
+        """Pages of this session, by heartbeats; and by the accounts of who has reached the limit alone, and ended."""
+        pages = {member.gatherer: int(member.figures.get("pages", 0)) for member in members}
+        for account in await self._space.scan(template(Account)):
+            share = msgspec.msgpack.decode(account.share, type=Share)
+            if share.session == self._session:
+                pages[account.gatherer] = max(pages.get(account.gatherer, 0), share.tally.pages)
+        return sum(pages.values())
 
     def _interrupt(self) -> None:
         if self.interrupted:

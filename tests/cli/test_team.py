@@ -254,3 +254,15 @@ def test_team_ends_when_a_gatherer_cannot_work_with_what_it_is_told(tmp_path: Pa
     with pytest.raises(UsageError, match="see its message"):
         run_crew(crew, progress=False)
     assert capfd.readouterr().err.count("'nonsense' is not one of") == 2, "they were not started again"
+
+
+@pytest.mark.parametrize("coordination", ["superpages", "seed-server"])
+def test_team_ends_at_a_limit_that_one_has_reached_before_anybody_looked(tmp_path: Path, coordination: str) -> None:
+    """It has left by then, and its heartbeat with it."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=1, pages=100)) as web:
+        words = ["-n", "2", "-o", str(tmp_path), "--delay", "0", "--max-pages", "5", "--coordination", coordination]
+        command = [sys.executable, "-m", "gcs", "crawl", *web.seeds, *words, *FLAGS, *QUICK]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["state"], report["pages"]) == ("limit", 5)
