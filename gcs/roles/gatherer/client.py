@@ -208,11 +208,12 @@ class Client:
 
     def _member(self) -> Member:
         self._beats += 1
+        renewal = self._home.renewal  # it may still be in the last session: we beat before our first turn
         return Member(
             gatherer=self.me,
             run=self._run,
             state="leaving" if self.leaving else "running",
-            settled_epoch=self._session if self._home.renewal.is_done and self._has_reported else 0,
+            settled_epoch=renewal.session if renewal.is_done and self._has_reported else 0,
             passive=self.is_passive,
             blocks_sent=self.observer.blocks_sent,
             blocks_received=self._mail.received,

@@ -32,3 +32,20 @@ async def test_client_sends_what_links_are_worth_but_nothing_out_of_scope(tmp_pa
         assert (traffic.exchanged_urls, traffic.named_bytes, traffic.blocks) == (2, len(LINK) + len(SEED), 1)
     finally:
         frontier.close()
+
+
+async def test_client_beats_in_the_last_session_until_it_has_told_what_it_knows_of_it(tmp_path: Path) -> None:
+    """The first heartbeat comes before the first turn."""
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False), ORDERS["backlink"])
+    try:
+        client = Client("a", MemorySpace(MemoryBoard(), "a"), "server", TeamSettings(), frontier, session=2)
+        renewal = SimpleNamespace(session=1, is_done=True)
+        home = SimpleNamespace(renewal=renewal, is_quiet=lambda: True, figures=dict)
+        client._home = home  # type: ignore[assignment]
+        assert client._member().settled_epoch == 1
+        renewal.session, renewal.is_done = 2, False
+        assert client._member().settled_epoch == 0
+        renewal.is_done = True
+        assert client._member().settled_epoch == 2
+    finally:
+        frontier.close()
