@@ -110,7 +110,10 @@ class Session:
         """The session as if the URLs of these pages were known everywhere (G4): nobody names them to anybody."""
         known = np.zeros(self.pages, np.bool_)
         known[pages] = True
-        kept = ~known[self.targets]
+        return self.only(~known[self.targets])
+
+    def only(self, kept: NDArray[np.bool_]) -> "Session":
+        """The session with some of its links."""
         return Session(self.sources[kept], self.targets[kept], self.url_bytes, self.page_bytes, self.sites)
 
 

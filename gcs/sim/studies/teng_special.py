@@ -21,6 +21,7 @@ from gcs.core.partition import Problem, partition
 from gcs.core.special import RECOGNISERS
 from gcs.sim.graph import WebGraph
 from gcs.sim.partitions import crawled
+from gcs.sim.spread import spread
 from gcs.sim.studies.study import Chart, Finding, Line, Steps, Study, Tick, Wish, checked
 
 KS = (8, 64)
@@ -28,6 +29,7 @@ SIZES = (100, 1_000, 10_000)
 TOLERANCE = 0.05
 #: one page in so many can be special
 LEAST_PAGES_EACH = 10
+NOBODY = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +69,11 @@ def steps(graph: WebGraph, wish: Wish, tick: Tick) -> Iterator[list[SpecialRow]]
     teams = ks(graph, wish)
     for place, k in enumerate(teams):
         task = _Task(data, k, wish.seed)
-        whole = task.shared_out(data.session)
-        rows = [task.row("none", "told", np.empty(0, np.int64), whole)]
-        for number, (name, size) in enumerate((name, size) for name in RECOGNISERS for size in sizes):
-            tick((place + number / len(RECOGNISERS) / max(len(sizes), 1)) / len(teams), f"{k} gatherers, {size} {name}")
-            special = RECOGNISERS[name](data.session, task.units, size)
-            rows += [
-                task.row(name, "told", special, whole),
-                task.row(name, "apart", special, task.shared_out(data.session.without_replicated(special))),
-                task.row(name, "divided", special, task.divided(special)),
-            ]
+        rows = [task.row("none", "told", NOBODY, task.whole)]
+        cases = [(name, size) for name in RECOGNISERS for size in sizes]
+        for number, found in enumerate(spread(task.rows, cases), 1):
+            tick((place + number / len(cases)) / len(teams), f"{k} gatherers, {number} of {len(cases)} classes")
+            rows += found
         yield rows
 
 
@@ -86,41 +83,55 @@ class _Task:
     def __init__(self, data: Crawled, k: int, seed: int) -> None:
         self._session, self._k, self._seed = data.session, k, seed
         self.units = cut_giants(data.session, GIANT_SHARE / k)
+        #: who owns each page where nobody is special
+        self.whole = self._shared_out(self._named(NOBODY))
 
-    def shared_out(self, session: Session) -> Ints:
-        """The owner of each page, as METIS shares out the units by the links of this session."""
-        model = superpage_model(session, self.units)
-        return self._partition(model.weights, model.links)[self.units]
-
-    def divided(self, special: Ints) -> Ints:
-        """The owner of each page, where the special ones are a web of their own, and the rest is one without them."""
-        session = self._session
-        is_special = np.zeros(session.pages, np.bool_)
-        is_special[special] = True
-        rest = ~(is_special[session.sources] | is_special[session.targets])
-        owners = self.shared_out(
-            Session(session.sources[rest], session.targets[rest], session.url_bytes, session.page_bytes, session.sites)
-        )
-        number = np.cumsum(is_special) - 1
-        inside = is_special[session.sources] & is_special[session.targets]
-        links = Links.between(len(special), number[session.sources[inside]], number[session.targets[inside]])
-        weights = np.stack([session.page_bytes[is_special], np.ones(len(special), np.int64)], axis=1)
-        owners[is_special] = self._partition(weights, links)
-        return owners
+    def rows(self, case: tuple[str, int]) -> list[SpecialRow]:
+        """One class, by its recogniser and size, under every treatment."""
+        recogniser, size = case
+        special = RECOGNISERS[recogniser](self._session, self.units, size)
+        return [
+            self.row(recogniser, "told", special, self.whole),
+            self.row(recogniser, "apart", special, self._shared_out(self._named(special))),
+            self.row(recogniser, "divided", special, self._divided(special)),
+        ]
 
     def row(self, recogniser: str, treatment: str, special: Ints, owners: Ints) -> SpecialRow:
         """What a partition costs. A class that is divided is not told to anybody."""
-        session, k = self._session, self._k
-        named = session if treatment == "divided" else session.without_replicated(special)
+        k, pages = self._k, self._session.pages
+        named = self._session if treatment == "divided" else self._named(special)
         return SpecialRow(
             k,
             recogniser,
             treatment,
             len(special),
-            communication(posted(named, owners, k).total_urls, session.pages),
-            communication(exchange(named, owners, k).total_urls, session.pages),
-            imbalance(loads(np.ones(session.pages), owners, k)),
+            communication(posted(named, owners, k).total_urls, pages),
+            communication(exchange(named, owners, k).total_urls, pages),
+            imbalance(loads(np.ones(pages), owners, k)),
         )
+
+    def _named(self, told: Ints) -> Session:
+        """The links that matter where units are given out whole, and everybody was told of some pages."""
+        session = self._session
+        return session.only(self.units[session.sources] != self.units[session.targets]).without_replicated(told)
+
+    def _shared_out(self, session: Session) -> Ints:
+        """The owner of each page, as METIS shares out the units by the links of this session."""
+        model = superpage_model(session, self.units)
+        return self._partition(model.weights, model.links)[self.units]
+
+    def _divided(self, special: Ints) -> Ints:
+        """The owner of each page, where the special ones are a web of their own, and the rest is one without them."""
+        session = self._session
+        is_special = np.zeros(session.pages, np.bool_)
+        is_special[special] = True
+        leaves, leads = is_special[session.sources], is_special[session.targets]
+        owners = self._shared_out(session.only(~(leaves | leads)))
+        number, inside = np.cumsum(is_special) - 1, session.only(leaves & leads)
+        links = Links.between(len(special), number[inside.sources], number[inside.targets])
+        weights = np.stack([session.page_bytes[is_special], np.ones(len(special), np.int64)], axis=1)
+        owners[is_special] = self._partition(weights, links)
+        return owners
 
     def _partition(self, weights: Ints, links: Links) -> Ints:
         return partition("metis", Problem(weights, self._k, links=links, tolerance=TOLERANCE, seed=self._seed))
