@@ -5,7 +5,8 @@ in key order, as numbered parts in the outbox; we fetch nothing meanwhile. When 
 what these pages left (marks, retries) follows, with the end mark.
 
 A range that we win is awaited until its end mark. What arrives for it until then is held: its former owner may be
-fetching still, and may know a URL that a third party sends us. A range that the plan calls lost is not awaited; if its
+fetching still, and may know a URL that a third party sends us. A range that the plan calls lost is awaited from nobody,
+but closed until the plan is committed: then all have said which of its pages they stored when it was theirs. If its
 former owner turns up after all, it is told that the range is not its own any more, and hands over late: what it has
 fetched is then taken for fetched here, unless it is in flight.
 
@@ -57,7 +58,9 @@ class Awaited(msgspec.Struct, array_like=True, frozen=True):
 class _State(msgspec.Struct, array_like=True):
     losing: list[Losing] = []
     awaited: list[Awaited] = []
+    #: lost ranges that we begin anew, and those of them that are closed yet
     begun: Ranges = ()
+    closed: Ranges = ()
 
 
 @dataclass(slots=True)
@@ -79,7 +82,7 @@ class HandOvers:
         self._frontier = frontier
         self._ground = Ground.TREE
         self._state = _State()
-        #: ranges of ours whose hand-over is not complete
+        #: ranges of ours that are not to be fetched yet: what arrives for them is held
         self.awaited: Ranges = ()
 
     def encode(self) -> bytes:
@@ -97,6 +100,11 @@ class HandOvers:
     def is_settled(self) -> bool:
         """Nothing is changing hands."""
         return not self._state.losing and not self._state.awaited
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a lost range waits for the plan's commit. That is settled: the commit waits for nobody but others."""
+        return bool(self._state.closed)
 
     @property
     def is_losing(self) -> bool:
@@ -128,9 +136,14 @@ class HandOvers:
         begun = ranges.intersect(self._state.begun, has)
         if old is not None:
             begun = ranges.unite((*begun, *ranges.intersect(has, new.lost)))
+        closed = ranges.intersect(has, new.lost) if new.epoch > 1 else ()  # of the first plan nobody knows anything
         for low, high in has:
             self._frontier.exchange.forget_posts(low, high, self._ground)
-        self._set(_State(list(self._losses(had, new)), awaited, begun))
+        self._set(_State(list(self._losses(had, new)), awaited, begun, closed))
+
+    def open(self) -> None:
+        """The plan is committed."""
+        self._set(_State(self._state.losing, self._state.awaited, self._state.begun))
 
     def begin(self, plan: Plan) -> None:
         """A new session: nothing of the last one changes hands any more."""
@@ -240,11 +253,11 @@ class HandOvers:
             taken = ((part.low, part.high),) if awaited.since <= part.epoch else ()
             rest = ranges.subtract(((awaited.low, awaited.high),), taken)
             left += [Awaited(low, high, awaited.since) for low, high in rest]
-        self._set(_State(self._state.losing, left, self._state.begun))
+        self._set(_State(self._state.losing, left, self._state.begun, self._state.closed))
 
     def _set(self, state: _State) -> None:
         self._state = state
-        self.awaited = ranges.unite((awaited.low, awaited.high) for awaited in state.awaited)
+        self.awaited = ranges.unite((*((awaited.low, awaited.high) for awaited in state.awaited), *state.closed))
 
 
 def _any_in(places: Iterable[bytes], losing: Losing) -> bool:

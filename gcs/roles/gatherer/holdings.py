@@ -78,12 +78,15 @@ class Holdings:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing is changing hands, nothing is looked for, and the last session is with those who have to know."""
+        """Nothing is changing hands, nothing is looked for, and what we know is with those who have to know it.
+
+        That is the last session where one begins, and what we stored of ranges that are lost.
+        """
         if not (self._hand_overs.is_settled and self._look_back.is_done):
             return False
-        renewal = self._home.renewal
-        begins = self.router.plan is not None and self.router.plan.epoch == renewal.epoch
-        return renewal.is_done and not (begins and (self._revisits or self._mail.has_parts))
+        plan, renewal = self.router.plan, self._home.renewal
+        tells = plan is not None and (plan.epoch == renewal.epoch or plan.lost)
+        return renewal.is_done and not (tells and (self._revisits or self._mail.has_parts))
 
     def adopt(self, old: Plan | None, plan: Plan) -> list[Entry]:
         """Go over to a plan; returns what was on its way to others and is ours now."""
@@ -101,6 +104,12 @@ class Holdings:
             self._note_losses(old, plan)
         self.census.adopt(plan)
         return self.router.route(ours)
+
+    def committed(self) -> None:
+        """Everybody follows the plan, and has told what it knows: what was lost can begin."""
+        if self._hand_overs.is_closed:
+            self._hand_overs.open()
+            self.router.awaited = self._hand_overs.awaited
 
     def accept(self, item: Any, plan: Plan, now: float) -> list[Entry]:
         """What a tuple brings for our frontier; the rest of it is sent on."""

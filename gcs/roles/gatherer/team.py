@@ -196,8 +196,10 @@ class Team:
         plan = self._standing.plan
         if plan is None:
             return new
-        if self._is_changing and self._is_committed:
-            self._share_hosts(plan, now)
+        if self._is_committed:
+            self._holdings.committed()
+            if self._is_changing:
+                self._share_hosts(plan, now)
         self.observer.take_seeds(self.me in plan.gatherers and not self.leaving and self._has_begun)
         for item in self._mail.returned():
             new += self._holdings.accept_back(item, plan, now)

@@ -7,7 +7,7 @@ import pytest
 
 from gcs.core.plan import Plan
 from gcs.core.sortkey import LAST_KEY, sort_key
-from gcs.core.tuples import HandOver
+from gcs.core.tuples import HandOver, Queued
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
 from gcs.ports.frontier.key import short
 from gcs.roles.gatherer.handover import PART_URLS, TURN_PARTS, HandOvers
@@ -208,6 +208,7 @@ def test_hand_over_sends_on_what_is_not_its_own_any_more(desk: Callable[[str], D
     a.adopt(plan(2, TO_B))
     for each in (b, c):
         each.adopt(plan(3, {b"": "b", key(2): "c"}, lost=ALL))
+        each.hand_overs.open()
     onward = [more for _, part in a.progress() for more in b.receive(part)]
     assert {to for to, _ in onward} == {"c"}
     for _, part in onward:
@@ -225,6 +226,7 @@ def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(desk: C
     lost = plan(2, TO_B, lost=ALL)
     b.adopt(lost)
     assert b.hand_overs.is_settled
+    b.hand_overs.open()
     b.frontier.insert([Entry(url(0)), Entry(url(1))])
     b.commit()
     b.crash()
@@ -242,8 +244,25 @@ def test_hand_over_stops_waiting_for_a_loser_that_is_lost(desk: Callable[[str], 
     b.adopt(plan(2, TO_B))
     b.frontier.exchange.hold([Entry(url(0))])
     b.adopt(plan(3, TO_B, lost=ALL))
-    assert b.hand_overs.is_settled
+    assert b.hand_overs.is_settled and b.hand_overs.released() == []
+    b.commit()
+    b.crash()
+    assert b.hand_overs.is_closed and b.hand_overs.released() == []
+    b.hand_overs.open()
     assert [entry.url for entry in b.hand_overs.released()] == [url(0)]
+
+
+def test_lost_range_is_closed_until_all_have_said_what_they_stored_of_it(desk: Callable[[str], Desk]) -> None:
+    """a had the range before c, which is lost: what a has stored of it, b must not fetch again."""
+    b = desk("b")
+    b.plan = plan(2, TO_C)
+    b.adopt(plan(3, TO_B, lost=ALL))
+    b.receive(HandOver(3, *ALL[0], False, [Queued(url(0)), Queued(url(1))]))
+    assert b.frontier.queued() == 0 and b.frontier.exchange.held() == 2
+    b.receive(HandOver(3, *ALL[0], False, [], [(key(0), "D")]))
+    b.hand_overs.open()
+    b.frontier.insert(b.hand_overs.released())
+    assert b.marks() == {key(0): Mark.DONE, key(1): Mark.QUEUED}
 
 
 def test_hand_over_turns_to_the_heir_of_a_winner_that_is_lost(desk: Callable[[str], Desk]) -> None:

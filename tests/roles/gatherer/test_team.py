@@ -309,8 +309,36 @@ async def test_team_finds_a_lost_range_again_through_links(tmp_path: Path) -> No
         for file in (tmp_path / "summaries").glob("b-*"):
             file.unlink()
         await team.plan({b"": "a"}, lost=((border, LAST_KEY),))
+        await team.settled()
+        await team.commit()
         await team.finish()
         assert set(team.pages()) == survey(team.web.web).pages
+
+
+async def test_team_does_not_fetch_again_what_a_survivor_stored_of_a_lost_range(tmp_path: Path) -> None:
+    """The range was a's, then b's, whose disk is gone; c begins it when a has said what it stored of it."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=300, latency_s=0.01), fetch__connections=4) as team:
+        team.join("a", "b", "c")
+        border = hosts(team)[2]
+        await team.plan({b"": "a", b"\xfe": "c"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.until(lambda _: len(team.web.log.hits) > 100)
+        await team.plan({b"": "a", border: "b", b"\xfe": "c"})
+        await team.settled()
+        await team.commit()
+        await die(team, "b")
+        (tmp_path / "state" / "b").rename(tmp_path / "gone")
+        for file in (tmp_path / "summaries").glob("b-*"):
+            file.unlink()
+        await team.plan({b"": "a", border: "c"}, lost=((border, LAST_KEY),))
+        await team.settled()
+        await team.beats(5)
+        assert (await team.members())["c"].figures["pages"] == 0, "it waits for the commit"
+        await team.commit()
+        await team.finish()
+        stored = team.pages()
+        assert len(stored) == len(set(stored))
+        assert set(stored) == survey(team.web.web).pages
 
 
 async def test_team_trusts_a_gatherer_that_comes_back_under_its_name(tmp_path: Path) -> None:
@@ -457,6 +485,8 @@ async def test_team_is_told_by_a_gatherer_that_comes_back_without_its_disk(tmp_p
         await team.until(lambda members: members["b"].beat > beat + 2)
         assert (await team.members())["b"].epoch == 0
         await team.plan(owners, lost=((border, LAST_KEY),))
+        await team.settled()
+        await team.commit()
         await team.finish()
         stored = team.pages()
         assert len(stored) == len(set(stored))
