@@ -31,13 +31,16 @@ def spread(work: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[An
         return
     with multiprocessing.get_context("fork").Pool(cores, _begin, (work,)) as pool:
         yield from pool.imap(_do, items)
+        pool.close()  # they end by themselves: what they were forked from may not let SIGTERM end them
+        pool.join()
 
 
 def _begin(work: Callable[[Any], Any]) -> None:
     global _work
     _work = work
     keep_everything()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it even inside METIS, and quietly
+    for number in (signal.SIGINT, signal.SIGTERM):  # Ctrl-C ends it even inside METIS, and quietly
+        signal.signal(number, signal.SIG_DFL)
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # Linux: nor does it outlive its parent
 
