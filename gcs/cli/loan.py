@@ -6,7 +6,6 @@ import dataclasses
 import os
 import random
 import socket
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from gcs.events import Events
 from gcs.ports.desk import Desk
 from gcs.ports.desk.board import BoardDesk
 from gcs.ports.desk.gateway import AwayError, open_gateway
+from gcs.ports.space.clock import lease_time
 from gcs.ports.space.keys import checked
 from gcs.ports.space.opening import open_space
 from gcs.ports.space.settings import SpaceSettings
@@ -158,7 +158,7 @@ async def open_desk(loan: Loan) -> Desk:
     return BoardDesk(space, terms(settings), loan.place, means)
 
 
-def make_helper(desk: Desk, loan: Loan, clock: Callable[[], float] = time.monotonic) -> Helper:
+def make_helper(desk: Desk, loan: Loan, clock: Callable[[], float] = lease_time) -> Helper:
     """A helper at this desk, which ends its requests within its leases."""
     told, limits = desk.terms, loan.limits
     fetch = dataclasses.replace(

@@ -28,7 +28,7 @@ def load_order(name: str) -> Ordering:
         return ORDERS[name]
     score = _from_module(*name.split(":", 1)) if ":" in name else _from_package(name)
     if not callable(score):
-        raise SettingsError(f"crawl.order: {name} is no function; write one that takes a Found and returns a number")
+        raise SettingsError(f"order {name} is no function; write one that takes a Found and returns a number")
     return Scored(name, score)
 
 
@@ -49,7 +49,7 @@ def _from_module(module: str, function: str) -> object:
         return getattr(importlib.import_module(module), function)
     except Exception as error:  # a stranger's module may raise anything
         raise SettingsError(
-            f"crawl.order: {module}:{function} cannot be loaded ({type(error).__name__}: {error}); "
+            f"order {module}:{function} cannot be loaded ({type(error).__name__}: {error}); "
             f"put {module}.py into this directory or install it"
         ) from error
 
@@ -62,8 +62,8 @@ def _from_package(name: str) -> object:
             return entry_point.load()
         except Exception as error:  # a stranger's package may raise anything
             raise SettingsError(
-                f"crawl.order: {name} cannot be loaded from {entry_point.value} ({type(error).__name__}: {error}); "
+                f"order {name} cannot be loaded from {entry_point.value} ({type(error).__name__}: {error}); "
                 "install its package again, or choose another order"
             ) from error
     known = ", ".join([*ORDERS, *(each.name for each in entry_points(group=ENTRY_POINTS))])
-    raise SettingsError(f"crawl.order: there is no order {name!r}; give one of {known}, or module:function")
+    raise SettingsError(f"there is no order {name!r}; give one of {known}, or module:function")

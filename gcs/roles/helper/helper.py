@@ -19,6 +19,7 @@ from gcs.events import Events
 from gcs.ports.desk import Desk
 from gcs.ports.fetch import Fetcher
 from gcs.ports.reader import Reader
+from gcs.ports.space.clock import lease_time
 from gcs.ports.tasks import end
 from gcs.roles.helper.summary import summary_of, unfetched
 
@@ -47,7 +48,7 @@ class Helper:
         reader: Reader,
         limits: Limits,
         make_fetcher: Callable[[Callable[[Result], None]], Fetcher],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = lease_time,
     ) -> None:
         self._desk, self._reader, self._limits, self._clock = desk, reader, limits, clock
         self._fetcher = make_fetcher(self._arrived)
