@@ -97,9 +97,9 @@ def plan(
 
 def _named(names: str | None) -> list[str] | None:
     """The models that the user wants to see; None where that is left to us."""
-    if names is None or names == "none":
-        return None if names is None else []
-    found = [name.strip() for name in names.split(",")]
+    if names is None:
+        return None
+    found = [] if names == "none" else [name.strip() for name in names.split(",")]
     for name in found:
         if name not in MODELS:
             raise UsageError(f"--compare: no model is called {name!r}; there are {', '.join(MODELS)}, or none")
