@@ -46,12 +46,15 @@ def _from_module(module: str, function: str) -> object:
     if here not in sys.path:
         sys.path.append(here)  # a file beside the crawl, as with `python -m`
     try:
-        return getattr(importlib.import_module(module), function)
+        found = importlib.import_module(module)
     except Exception as error:  # a stranger's module may raise anything
         raise SettingsError(
             f"order {module}:{function} cannot be loaded ({type(error).__name__}: {error}); "
             f"put {module}.py into this directory or install it"
         ) from error
+    if not hasattr(found, function):
+        raise SettingsError(f"order {module}:{function}: {found} has no {function}; write it there")
+    return getattr(found, function)
 
 
 def _from_package(name: str) -> object:

@@ -148,11 +148,11 @@ class Scored:
             value = float(self.score(msgspec.structs.replace(found, backlinks=int(worth))))
         except Exception as error:  # whatever a stranger's code raises
             raise OrderError(
-                f"crawl.order: {self.name} failed on {found.url} ({type(error).__name__}: {error}); "
+                f"order {self.name} failed on {found.url} ({type(error).__name__}: {error}); "
                 "mend it and run the same command again: nothing stored is lost"
             ) from error
         if value != value:
-            raise OrderError(f"crawl.order: {self.name} gave no number for {found.url}: return a float, larger first")
+            raise OrderError(f"order {self.name} gave no number for {found.url}: return a float, larger first")
         return rank(value)
 
 

@@ -162,9 +162,17 @@ async def test_gatherer_says_which_score_failed(tmp_path: Path, monkeypatch: pyt
             await make(tmp_path, web, f"{__name__}:broken").run(list(web.seeds))
 
 
-@pytest.mark.parametrize("name", ["best", "nowhere:score", f"{__name__}:nothing", f"{__name__}:PLUGIN"])
-def test_order_that_cannot_be_had_says_what_to_do(name: str) -> None:
-    with pytest.raises(SettingsError, match=r"crawl\.order"):
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("best", "no order 'best'; give one of bfs, backlink, opic"),
+        ("nowhere:score", "put nowhere.py into this directory"),
+        (f"{__name__}:nothing", "test_orders.py.> has no nothing; write it there"),
+        (f"{__name__}:PLUGIN", "PLUGIN is no function; write one that takes a Found"),
+    ],
+)
+def test_order_that_cannot_be_had_says_what_to_do(name: str, advice: str) -> None:
+    with pytest.raises(SettingsError, match=advice):
         load_order(name)
 
 
