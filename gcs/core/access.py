@@ -49,7 +49,7 @@ def new_token(secret: bytes) -> str:
 
 def digest(token: str) -> bytes:
     """What is kept of a token."""
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def entry(

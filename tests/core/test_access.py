@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gcs.core.access import SECRET_BYTES, Role, allowed, digest, entry, holder, new_token
@@ -25,6 +25,7 @@ def test_holder_finds_each_token_and_no_other(pairs, other):
 
 
 @given(SECRETS, st.integers(0, 200), st.characters())
+@example(bytes(SECRET_BYTES), 0, "\ud800")
 def test_holder_refuses_what_is_nearly_right(secret, at, character):
     token = new_token(secret)
     near = token[: at % len(token)] + character + token[at % len(token) + 1 :]
