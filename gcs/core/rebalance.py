@@ -1,7 +1,7 @@
 """The paper's round (§5.2, §5.3): from what the gatherers have counted, the superpages and owners of the next plan.
 
 Superpage Creation counts visits, but what is shared is what is left to do (`core.workload`). Where the queue is denser
-than the visits (late in a crawl), what is too heavy a piece of the work is cut once more.
+than the visits (a giant host beside finished ones), what is too heavy a piece of the work is cut once more.
 
 Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
 change hands with it. The arithmetic is numpy's: `core.succession` holds what a leader can do without.
@@ -62,15 +62,18 @@ def _superpages(old: Plan, evidence: Evidence, gatherers: int, settings: TeamSet
     if old.static:
         return weigh(tree, old.cuts)
     pages = create(tree, threshold(tree.visits, gatherers, settings.delta), old.owners)
-    old_work, work = work_of(statistics, len(old.cuts)), work_of(project(statistics, old.cuts, pages), len(pages.cuts))
+    work = work_of(project(statistics, old.cuts, pages), len(pages.cuts))
     share = float(work.sum()) / (gatherers * settings.delta)
     heavy = set(np.flatnonzero(work > max(_HEAVY * share, 1.0)).tolist())
+    limits: dict[int, float] = {}
+    for before, after, _ in pages.shares:
+        if after in heavy:
+            dense = pages.weights[after] * share / float(work[after])
+            limits[before] = min(limits.get(before, dense), dense)
     cuts = set(pages.cuts)
     leaves = dict(tree.leaves())
-    for at in sorted({before for before, after, _ in pages.shares if after in heavy}):
-        if old_work[at]:
-            limit = leaves[at].visits * share / float(old_work[at])
-            cuts.update(cut for cut in _finer(leaves[at], tree.range_of(at), limit) if pages.locate(cut) in heavy)
+    for at, limit in limits.items():
+        cuts.update(cut for cut in _finer(leaves[at], tree.range_of(at), limit) if pages.locate(cut) in heavy)
     return weigh(tree, tuple(sorted(cuts))) if heavy else pages
 
 

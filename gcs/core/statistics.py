@@ -2,12 +2,14 @@
 
 The paper's tables: w (URLs seen, and still queued), R (pages per second of gatherer i in superpage j), c (URLs per
 second that a gatherer exchanges), S (links from superpage to superpage). All are kept as counts and seconds, never
-as ratios, so that they add up; a table is sparse, since a gatherer knows little beside its own superpages.
+as ratios, so that they add up; a table is sparse, since a gatherer knows little beside its own superpages. A sample of
+the keys that wait says where in a superpage its queue lies: where hosts are finished, it is not where the visits were.
 
 Invariant: merging is associative and commutative, and keeps every sum; so does moving to a new expansion.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -16,7 +18,7 @@ import msgspec
 
 from gcs.core.packed import pack, unpack
 from gcs.core.superpages import Superpages
-from gcs.core.tree import Cuts
+from gcs.core.tree import Cuts, range_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,6 +66,8 @@ class Statistics(msgspec.Struct):
     links: dict[int, dict[int, int]] = {}
     #: gatherer → pages that helpers fetched for it, beside those that it fetched itself
     helped: dict[str, int] = {}
+    #: keys of URLs that are queued, a fair sample of them, in order
+    waiting: list[bytes] = []
 
     def found(self, superpage: int, urls: int = 1) -> None:
         """URLs were seen for the first time and queued."""
@@ -176,11 +180,13 @@ def merge(parts: Iterable[Statistics]) -> Statistics:
             counts = team.links.setdefault(source, {})
             for target, links in targets.items():
                 counts[target] = counts.get(target, 0) + links
+        team.waiting += part.waiting
+    team.waiting.sort()
     return team
 
 
 def project(old: Statistics, cuts: Cuts, new: Superpages) -> Statistics:
-    """The statistics under a new expansion (`cuts` are the old one's): divided as the visits were."""
+    """The statistics under a new expansion (`cuts`: the old one's), divided as the visits were, queues as they lie."""
     parts: dict[int, list[tuple[int, float]]] = {}
     for before, after, visits in new.shares:
         parts.setdefault(before, []).append((after, visits))
@@ -188,10 +194,23 @@ def project(old: Statistics, cuts: Cuts, new: Superpages) -> Statistics:
     def heirs(before: int) -> list[tuple[int, float]]:
         return parts.get(before) or [(new.locate(cuts[before]), 1.0)]
 
-    moved = Statistics(exchange=old.exchange, helped=old.helped)
+    def queues(before: int) -> list[tuple[int, float]]:
+        """Where the sampled keys are that wait; all visits together count as one more of them."""
+        low, high = range_of(cuts, before)
+        first, last = new.locate(low), bisect_left(new.cuts, high)
+        ends = [bisect_left(old.waiting, cut) for cut in (low, *new.cuts[first + 1 : last], high)]
+        counts: dict[int, float] = {first + at: end - start for at, (start, end) in enumerate(pairwise(ends))}
+        visits = math.fsum(share for _, share in heirs(before))
+        for after, share in heirs(before):
+            counts[after] += share / visits
+        return list(counts.items())
+
+    moved = Statistics(exchange=old.exchange, helped=old.helped, waiting=old.waiting)
     for before, figures in old.superpages.items():
-        for after, each in _divide(heirs(before), *msgspec.structs.astuple(figures)):
-            _add_figures(moved.superpages.setdefault(after, Figures()), Figures(*each))
+        for after, (seen, pages, size) in _divide(heirs(before), figures.seen, figures.pages, figures.bytes):
+            _add_figures(moved.superpages.setdefault(after, Figures()), Figures(seen, 0, pages, size))
+        for after, (queued,) in _divide(queues(before) if old.waiting else heirs(before), figures.queued):
+            moved.superpages.setdefault(after, Figures()).queued += queued
     for gatherer, row in old.rates.items():
         rates = moved.rates.setdefault(gatherer, {})
         for before, work in row.items():

@@ -142,7 +142,13 @@ def test_team_splits_a_giant_host_evenly_and_stays_polite(tmp_path: Path) -> Non
     spec = FakeWebSpec.plain(hosts=20, pages=900, giant_share=0.8, html_bytes=2_000)
     with FakeWebProcess(spec) as web:
         crawl = start(tmp_path, web.seeds[0], "-n", "4", "--delay", "0.05")
-        wait_for(lambda: len(web.log.hits) > 60 and sum(m["queued"] for m in status(tmp_path)["team"]["members"]) > 250)
+
+        def is_shared() -> bool:
+            """Whether the leader has shared the work by itself: else its plan could be taken for the one asked for."""
+            team = status(tmp_path)["team"]
+            return team["epoch"] > 1 and team["committed"] and sum(each["queued"] for each in team["members"]) > 250
+
+        wait_for(lambda: len(web.log.hits) > 60 and is_shared())
         gcs("pause", "-o", str(tmp_path))  # so that what is left to do stands still while it is shared and counted
         wait_for(lambda: not any(member["in_flight"] for member in status(tmp_path)["team"]["members"]))
         before = status(tmp_path)["team"]["epoch"]

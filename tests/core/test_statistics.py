@@ -24,6 +24,7 @@ events = st.lists(
         st.tuples(st.just("fetched"), names, superpages, st.integers(0, 9999), st.sampled_from([0.25, 0.5, 2.0])),
         st.tuples(st.just("fetched_by_helper"), names, superpages, st.integers(0, 9999)),
         st.tuples(st.just("linked"), superpages, st.lists(superpages, max_size=5)),
+        st.tuples(st.just("waits"), st.sampled_from([b"", b"ab", b"bb", b"c", b"g", b"z"])),
         st.tuples(st.just("exchanged"), names, st.integers(0, 100), st.sampled_from([0.0, 0.125, 1.0])),
     ),
     max_size=40,
@@ -33,7 +34,10 @@ events = st.lists(
 def measured(happened):
     statistics = Statistics()
     for name, *arguments in happened:
-        getattr(statistics, name)(*arguments)
+        if name == "waits":
+            statistics.waiting = sorted([*statistics.waiting, *arguments])
+        else:
+            getattr(statistics, name)(*arguments)
     return statistics
 
 
@@ -61,7 +65,7 @@ def sums(statistics):
         name: pytest.approx(sum(work.seconds for work in row.values())) for name, row in statistics.rates.items()
     }
     links = sum(sum(row.values()) for row in statistics.links.values())
-    return total, pages, seconds, links, statistics.exchange
+    return total, pages, seconds, links, statistics.exchange, statistics.waiting
 
 
 def vars_of(figures):
@@ -88,6 +92,16 @@ def test_project_divides_as_the_visits_were():
     assert {at: figures.seen for at, figures in new.superpages.items()} == {0: 100, 1: 200, 2: 700, 3: 5, 4: 7}
     assert new.links == {0: {3: 10}, 1: {3: 20}, 2: {3: 70}}
     assert new.rates["ada"] == {0: Work(10, 5.0), 1: Work(20, 10.0), 2: Work(70, 35.0)}
+
+
+def test_project_divides_queues_as_they_lie():
+    """Most of what was seen lies between b and c, but what waits lies between a and b, where little was seen."""
+    old = Statistics(waiting=[b"aa", b"ab", b"ac", b"ba", b"d"])
+    old.found(0, 1000)
+    old.found(1, 50)
+    new = project(old, OLD, NEW)
+    assert {at: figures.seen for at, figures in new.superpages.items()} == {0: 100, 1: 200, 2: 700, 3: 50}
+    assert {at: figures.queued for at, figures in new.superpages.items()} == {0: 20, 1: 640, 2: 340, 3: 50}
 
 
 def test_rate_table_holds_what_was_measured():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gcs.ports.frontier.entry import Mark
-from gcs.ports.frontier.key import host_part, key_of
+from gcs.ports.frontier.key import host_part, key_of, short
 
 QUEUED = Mark.QUEUED.value
 
@@ -23,6 +23,11 @@ class Marks:
         """The mark of a URL, None if it is not known."""
         value = self._txn().get(key_of(url), db=self._urls)
         return None if value is None else Mark(value[:1])
+
+    def waits(self, key: bytes) -> bool:
+        """Whether the URL of this sort key is queued."""
+        value = self._txn().get(short(key), db=self._urls)
+        return value is not None and value[:1] == QUEUED
 
     def known(self) -> int:
         """How many URLs are known, whatever their mark."""

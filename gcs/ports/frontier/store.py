@@ -68,6 +68,7 @@ class Frontier:
         self._waiting = Waiting(self._urls, shelves, pool, order, lambda: self._txn)
         self._marks = Marks(self._urls, self._hosts, lambda: self._txn)
         self.mark, self.known, self.scan = self._marks.mark, self._marks.known, self._marks.scan
+        self.waits = self._marks.waits
         self.hosts, self.take, self.wake = shelves.hosts, shelves.take, shelves.wake
         self.moving = Moving(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
         shelves.restore()

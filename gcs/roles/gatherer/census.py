@@ -3,6 +3,8 @@
 Under a new plan everything is counted anew, from the frontier, a slice per turn: with millions of URLs it takes
 longer than a lease lasts. What happens to a URL meanwhile counts at once if its slice is done, and else with its slice.
 
+Of what was counted as queued a sample is kept, by which the leader knows where in our superpages the work lies.
+
 Invariant: when `is_complete`, every URL of ours is counted once, queued or not.
 """
 
@@ -15,6 +17,7 @@ from gcs.core.ground import Ground
 from gcs.core.page import PageRecord
 from gcs.core.plan import Plan
 from gcs.core.ranges import EVERYTHING, Ranges
+from gcs.core.sketch import Sample
 from gcs.core.sortkey import sort_key
 from gcs.core.statistics import Figures, Statistics, Work
 from gcs.core.superpages import recut
@@ -26,6 +29,8 @@ from gcs.ports.frontier import Entry, Frontier, Mark
 SLICE_URLS = 5_000
 #: every so many pages, the links between superpages are counted
 LINKS_EVERY = 8
+#: keys that wait, in the sample
+SAMPLE_KEYS = 4_000
 
 
 class Census:
@@ -36,6 +41,9 @@ class Census:
         self._me, self._frontier, self._random = me, frontier, random
         self._tree = Tree(WHOLE, random)
         self._statistics = Statistics()
+        self._waiting = Sample(SAMPLE_KEYS, random)
+        #: whether our superpages may be cut, so that it matters where in them the work lies
+        self._cuttable = True
         self._uncounted: Ranges = ()
         self._place: Callable[[bytes], bytes] = Ground.TREE.place
         self._visits = False
@@ -62,6 +70,8 @@ class Census:
     def _begin(self, plan: Plan) -> None:
         """Count all of ours; on hashed ground, that is whatever the frontier holds."""
         self._statistics, self._place = Statistics(), plan.ground.place
+        self._waiting = Sample(SAMPLE_KEYS, self._random)
+        self._cuttable = plan.ground is Ground.TREE
         self._uncounted = tuple(plan.ranges_of(self._me)) if plan.ground is Ground.TREE else EVERYTHING
 
     def step(self) -> bool:
@@ -74,7 +84,9 @@ class Census:
             place = self._place(last)
             figures = self._statistics.superpages.setdefault(self._tree.locate(place), Figures())
             figures.seen += 1
-            figures.queued += mark is Mark.QUEUED
+            if mark is Mark.QUEUED:
+                figures.queued += 1
+                self._waiting.add(last)
             if self._visits:
                 self._tree.visit(place)
         behind = last + b"\x00"
@@ -86,6 +98,7 @@ class Census:
 
     def queued(self, entries: list[Entry]) -> None:
         """These are new in our frontier."""
+        waiting = []
         for entry in entries:
             key = sort_key(entry.url)
             place, counted = self._place(key), not ranges.contains(self._uncounted, key)
@@ -93,6 +106,8 @@ class Census:
                 self._tree.visit(place)
             if counted:
                 self._statistics.found(self._tree.locate(place))
+                waiting.append(key)
+        self._waiting.add_all(waiting)
 
     def received(self, keys: list[bytes]) -> None:
         """These were finished by the former owner of a range of ours."""
@@ -134,4 +149,6 @@ class Census:
         """The copy of the tree, and the statistics, together with what we have exchanged."""
         if exchanged is not None:
             self._statistics.exchange = {self._me: exchanged}
+        if self._cuttable:
+            self._statistics.waiting = sorted(key for key in {*self._waiting.items()} if self._frontier.waits(key))
         return treecopy.encode(self._tree), self._statistics.encode()

@@ -48,8 +48,10 @@ def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         census.received([key])
     assert census.is_complete
     tree, packed = census.encode()
-    figures = Statistics.decode(packed).superpages
+    statistics = Statistics.decode(packed)
+    figures = statistics.superpages
     marks = list(frontier.scan(b"", LAST_KEY))
+    assert statistics.waiting == [key for key, mark in marks if mark is Mark.QUEUED], "so few are all in the sample"
     for at, (low, high) in enumerate(((b"", CUT), (CUT, LAST_KEY))):
         here = [mark for key, mark in marks if low <= key < high]
         assert figures[at].seen == len(here)
