@@ -1,8 +1,7 @@
 """Where URLs wait: on the shelves of their hosts, or in the pool; and how what they are worth moves them.
 
 The mark of a URL that waits is followed by its rank and sequence number (`ORDER`): with the host they name its place
-on a shelf; the sequence number alone is its place in the pool. What was taken, or waits for a retry, keeps its place
-whatever it is worth by then.
+on a shelf; the sequence number alone is its place in the pool. What was taken moves up, too, as it may be put back.
 
 Invariant: a URL that waits has one row; in the pool its rank is that of the row, elsewhere that of the mark.
 """
@@ -87,18 +86,17 @@ class Waiting:
             self.pool.put(rank, sequence, row, found[0])
             return True
         txn, place = self._txn(), _place(key, mark)
-        if (packed := txn.get(place, db=self._shelves.queue)) is not None:
+        for table in (self._shelves.queue, self._shelves.taken):
+            if (packed := txn.get(place, db=table)) is None:
+                continue
             row, rank = self._raised(bytes(packed), gift, rank_before)
             if rank != rank_before:
-                txn.delete(place, db=self._shelves.queue)
+                txn.delete(place, db=table)
                 place = host_part(key) + ORDER.pack(rank, sequence)
                 txn.put(key, QUEUED + ORDER.pack(rank, sequence), db=self._urls)
-            txn.put(place, row, db=self._shelves.queue)
-        elif (packed := txn.get(place, db=self._shelves.taken)) is not None:
-            txn.put(place, with_worth(bytes(packed), worth_of(packed) + gift), db=self._shelves.taken)
-        else:
-            return False
-        return True
+            txn.put(place, row, db=table)
+            return True
+        return False
 
     def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[Entry], set[str]]:
         """The best `count` of the pool, best first; but those of hosts that do not fit go to their shelves.

@@ -237,6 +237,18 @@ def test_frontier_asks_a_score_again_when_links_arrive(tmp_path: Path) -> None:
     frontier.close()
 
 
+@pytest.mark.parametrize("queue", [None, heap])
+def test_frontier_takes_what_was_put_back_for_what_it_is_worth_by_then(tmp_path: Path, queue: object) -> None:
+    first, second = "http://a.example/1", "http://a.example/2"
+    frontier = Frontier(tmp_path, QUICK, BACKLINK, queue)
+    frontier.insert([Entry(first)])
+    assert everything(frontier) == [first]
+    frontier.insert([Entry(second, worth=1.0), Entry(first, depth=GIFT, worth=3.0)])
+    frontier.put_back([first, *everything(frontier)] if queue else [first])
+    assert [entry.url for entry in frontier.take("a.example", 2)] == [first, second]
+    frontier.close()
+
+
 def test_pool_forgets_stale_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often ranks change, the queue in memory follows the rows on disk."""
     monkeypatch.setattr("gcs.ports.frontier.pool.STALE_LEAST", 50)
