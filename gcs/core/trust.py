@@ -46,6 +46,8 @@ class TrustSettings:
     lies: int = 2
     #: requests that no honest helper makes (a URL that it does not hold, sizes beyond all limits) before it is cut off
     strikes: int = 5
+    #: memory of a gatherer for pages that nobody has judged; what comes beyond it is not held, but fetched
+    held_mb: float = 256.0
 
     def __post_init__(self) -> None:
         if not 0 < self.share <= 1:
@@ -80,6 +82,7 @@ class _Held(Generic[T]):
     item: T
     #: our first look, if it saw other bytes
     first: Look | None = None
+    size_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -125,14 +128,20 @@ class Quarantine(Generic[T]):
         """Pages that wait to be believed; not those that are drawn, which are fetched whatever comes of them."""
         return sum(len(lot.held) for lot in (*self._open.values(), *self._closed)) - len(self._drawn)
 
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether one more page of that size may be held."""
+        lots = (*self._open.values(), *self._closed)
+        held = sum(each.size_bytes for lot in lots for each in lot.held.values())
+        return held + size_bytes <= self._settings.held_mb * 1e6
+
     def is_drawn(self, url: str) -> bool:
         """Whether our own look at this page is awaited."""
         return url in self._drawn
 
-    def hold(self, helper: str, url: str, claim: Look, item: T, now: float) -> None:
-        """A helper has brought this."""
+    def hold(self, helper: str, url: str, claim: Look, item: T, now: float, size_bytes: int = 0) -> None:
+        """A helper has brought this, for which there is room."""
         lot = self._open.get(helper) or self._open.setdefault(helper, _Lot(helper, now))
-        lot.held[url] = _Held(url, claim, item)
+        lot.held[url] = _Held(url, claim, item, size_bytes=size_bytes)
 
     def tick(self, now: float) -> tuple[list[T], list[Verdict[T]]]:
         """The items of pages that we have to look at from now on, and the verdicts on lots that took too long."""

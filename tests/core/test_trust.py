@@ -24,6 +24,20 @@ def lie(url: str) -> Look:
     return Look(frozenset({f"sha1:{url}"}), frozenset({"http://evil.test/"}), url)
 
 
+def test_quarantine_has_room_for_so_much_and_again_when_it_is_judged():
+    quarantine: Quarantine[str] = Quarantine(TrustSettings(held_mb=1.0, probation=2), Random(1))
+    for number in range(2):
+        assert quarantine.has_room(400_000)
+        quarantine.hold("anna", f"http://a.test/{number}", page(f"http://a.test/{number}"), "", 0.0, 400_000)
+    assert not quarantine.has_room(400_000)
+    assert quarantine.has_room(200_000)
+    drawn, _ = quarantine.tick(0.0)
+    assert len(drawn) == 2
+    assert not quarantine.has_room(400_000), "they are there until we have looked at them"
+    quarantine.looked("http://a.test/0", page("http://a.test/0"))
+    assert quarantine.has_room(400_000)
+
+
 class Trial:
     """A helper that brings pages, and a gatherer that looks at what is drawn; every page leaves once."""
 

@@ -61,11 +61,13 @@ class Scrutiny:
 
     def hold(self, held: Held, now: float) -> None:
         """A stranger has brought this."""
-        helper = held.response.helper
-        if helper in self._liars:
+        helper, reading = held.response.helper, held.reading
+        size_bytes = len(held.response.body) + len(reading.document.text) + sum(map(len, reading.outlinks))
+        if helper in self._liars or not self._quarantine.has_room(size_bytes):
             self.fetch(held.entry)
         else:
-            self._quarantine.hold(helper, held.entry.url, look_of(held.response, held.reading), held, now)
+            look = look_of(held.response, reading)
+            self._quarantine.hold(helper, held.entry.url, look, held, now, size_bytes)
 
     def turn(self, now: float, epoch: int, is_wanted_back: bool) -> None:
         """See what is due. Everything is given up where the gatherer is to end or to pause, or the plan has changed."""

@@ -197,6 +197,15 @@ async def test_honest_stranger_is_believed(tmp_path: Path, fakeweb: FakeWebProce
     assert not await crawl.cut_off()
 
 
+async def test_what_there_is_no_room_for_is_fetched(tmp_path: Path, fakeweb: FakeWebProcess, truth: Any) -> None:
+    crawl = Crawl(tmp_path, fakeweb, load(None, {}, QUICK | {"trust.held_mb": 0.0001}))
+    helped = await crawl.run(honest)
+    assert facts(helped) == truth
+    believed = [record for record in helped.values() if record.helper]
+    assert all(record.bytes <= 100 for record in believed)
+    assert not await crawl.cut_off()
+
+
 async def made_up_links(desk: Stranger, summary: SummaryTS) -> None:
     evil = ["http://127.0.0.1:9/evil", *summary.outlinks]
     await desk.tell(msgspec.structs.replace(summary, outlinks=evil))
