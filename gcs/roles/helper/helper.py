@@ -21,6 +21,7 @@ from gcs.ports.fetch import Fetcher
 from gcs.ports.reader import Reader
 from gcs.ports.space.clock import lease_time
 from gcs.ports.tasks import end
+from gcs.ports.usage import family_cpu_s
 from gcs.roles.helper.summary import summary_of, unfetched
 
 events = Events("helper")
@@ -52,7 +53,7 @@ class Helper:
     ) -> None:
         self._desk, self._reader, self._limits, self._clock = desk, reader, limits, clock
         self._fetcher = make_fetcher(self._arrived)
-        self._allowance = Allowance(limits, clock(), time.process_time())
+        self._allowance = Allowance(limits, clock(), family_cpu_s())
         self._doing: dict[str, UrlTS] = {}  # filled by step; emptied when the summary is put
         self._reports: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
@@ -94,7 +95,8 @@ class Helper:
                 await self._rest(again_at - self._clock())  # what was under way ends meanwhile
             self._misses = MISSES // 2
         at_once, fetching = self._limits.connections, self._fetcher.in_flight
-        free = self._allowance.starts(self._clock(), time.process_time(), fetching)
+        spent_s = family_cpu_s() if self._limits.cpu else 0.0
+        free = self._allowance.starts(self._clock(), spent_s, fetching)
         free = min(free, 2 * at_once - len(self._doing))  # as many again may be on their way back
         if free <= 0:
             await self._rest(None if fetching >= at_once or len(self._doing) >= 2 * at_once else REST_S)
