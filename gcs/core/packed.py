@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 def pack(version: int, value: object) -> bytes:
     """The bytes of a value."""
-    return bytes((version,)) + zlib.compress(msgspec.msgpack.encode(value), 6)
+    # a quarter of the time that level 6 takes, for a quarter more of bytes
+    return bytes((version,)) + zlib.compress(msgspec.msgpack.encode(value), 1)
 
 
 def unpack(kind: type[T], version: int, data: bytes) -> T:
