@@ -28,7 +28,7 @@ from gcs.core.report import Report, Share
 from gcs.core.tally import Tally
 from gcs.core.template import template
 from gcs.core.triggers import NAMES
-from gcs.core.tuples import Account, Charter, Control, CrawlState, Member, Seeds
+from gcs.core.tuples import Account, Charter, Control, CrawlState, Member, PlanNote, PlanPosted, Seeds
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
 from gcs.ports.records.remote import Remote
@@ -124,7 +124,8 @@ class Crew:
     async def _open(self) -> None:
         space = await self._enter()
         try:
-            await open_crawl(space, self._settings, self._seeds, self._count, self._session, self._blueprint)
+            fresh = self._count > 0 and not read_shares(self._directory)[0]
+            await open_crawl(space, self._settings, self._seeds, self._count, self._session, self._blueprint, fresh)
         finally:
             await space.close()
 
@@ -244,14 +245,25 @@ class Crew:
 
 
 async def open_crawl(
-    space: Space, settings: Settings, seeds: list[str], gatherers: int, session: int = 1, blueprint: bytes = b""
+    space: Space,
+    settings: Settings,
+    seeds: list[str],
+    gatherers: int,
+    session: int = 1,
+    blueprint: bytes = b"",
+    fresh: bool = False,
 ) -> None:
     """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected.
 
     Seeds that were added while an earlier run went on (`gcs seed`) are seeds of this one, too; not those of another
-    crawl that had the same name at the same whiteboard.
+    crawl that had the same name at the same whiteboard. `fresh`: they have no disks yet, so that one that is done is
+    not gone on with; else its plan and its accounts would be ours, and those it counts on be waited for.
     """
     before = await space.read(template(Charter))
+    if before and fresh and await _has_ended(space):
+        before = None
+        for kind in (PlanPosted, PlanNote, Account):
+            await space.remove(template(kind))
     if before and not set(seeds) & set(before.seeds):
         await _refuse_running(space, settings.crawl.name)
     if before and set(seeds) <= set(before.seeds):
@@ -259,6 +271,12 @@ async def open_crawl(
     await space.out(Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint))
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await space.out(Seeds(seeds), to="seeds")
+
+
+async def _has_ended(space: Space) -> bool:
+    control = await space.read(template(Control))
+    is_done = control is not None and control.state is CrawlState.DONE
+    return is_done and all(member.state == "gone" for member in await space.scan(template(Member)))
 
 
 async def _refuse_running(space: Space, name: str) -> None:

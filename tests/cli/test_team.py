@@ -22,6 +22,7 @@ from gcs.core.tuples import Charter, CrawlState, Member
 from gcs.errors import UsageError
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
+from gcs.ports.space.embedded import EmbeddedServer
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
 from gcs.ports.space.orders import add_seeds, order
 from gcs.settings import load
@@ -124,6 +125,21 @@ async def test_crawl_goes_on_with_seeds_that_were_added_but_not_with_those_of_an
     await opened("http://a.test/")  # its crew was killed and started again, say
     await order(space, CrawlState.STOPPING, "user")
     assert await opened("http://c.test/") == ["http://c.test/"]
+
+
+def test_team_begins_anew_where_a_crawl_of_its_name_was_done_on_other_disks(tmp_path: Path) -> None:
+    """With fewer gatherers, too: nobody waits for those of the other one, and their pages are not in the report."""
+    server = EmbeddedServer(tmp_path / "space")
+    there = server.start()
+    try:
+        with FakeWebProcess(FakeWebSpec.plain(hosts=20, pages=400, latency_s=0.02)) as web:
+            for directory, gatherers in (tmp_path / "a", 4), (tmp_path / "b", 2):
+                flags = ("-n", str(gatherers), "--delay", "0", "--space", there, "--set", "team.recover_s=3600")
+                report = finish(start(directory, web.seeds[0], *flags, "--set", "team.rebalance_s=0.2"))
+                assert (report["gatherers"], report["pages"], report["unique"]) == (gatherers, 400, 400)
+                assert sum(stored(directory).values()) == 400
+    finally:
+        server.stop()
 
 
 def test_team_suppresses_most_foreign_posts(tmp_path: Path) -> None:
