@@ -7,10 +7,10 @@ memory. It does not count, and without numba it is slow.
 
 import numpy as np
 
-from gcs.core.queues import rows
 from gcs.core.queues.contract import Ids, Keys
 from gcs.core.queues.entries import MAX_ID, OFFSET, Entries, check, pack, unpack
 from gcs.core.queues.kernels import Cells, compiled
+from gcs.core.queues.rows import ITEMS, PLACE, Nodes, Numbers, insert_pairs, tell_pairs
 
 #: items that there is room for at first
 FEW = 16
@@ -22,7 +22,7 @@ class RowTree:
     """A tournament tree whose nodes hold `node_keys` entries each."""
 
     def __init__(self, node_keys: int) -> None:
-        self._insert, self._tell = compiled(rows.insert_pairs), compiled(rows.tell_pairs)
+        self._insert, self._tell = compiled(insert_pairs), compiled(tell_pairs)
         self._node_keys = node_keys
         self._clear()
 
@@ -61,7 +61,7 @@ class RowTree:
     def state(self) -> bytes:
         """All of it: the entries, in no order."""
         items, _, _, *bounds = self._at.tolist()
-        leaves = self._links[rows.PLACE, items : 2 * items]
+        leaves = self._links[PLACE, items : 2 * items]
         held = (self._front[slice(*bounds[:2])], self._pending[slice(*bounds[2:])], self._nodes[leaves].reshape(-1, 2))
         return np.concatenate(held).tobytes()
 
@@ -76,11 +76,11 @@ class RowTree:
         self._front, self._pending, self._spare = (np.empty((size, 2)) for _ in range(3))
         self._at = np.zeros(7, np.int64)
 
-    def _parts(self) -> tuple[rows.Nodes, rows.Numbers, rows.Numbers, Cells, Cells, Cells]:
+    def _parts(self) -> tuple[Nodes, Numbers, Numbers, Cells, Cells, Cells]:
         return self._nodes, self._links, self._at, self._front, self._pending, self._spare
 
     def _insert_some(self, keys: Keys, ids: Ids) -> None:
-        items = int(self._at[rows.ITEMS]) + len(keys) // self._node_keys + 1
+        items = int(self._at[ITEMS]) + len(keys) // self._node_keys + 1
         if items > len(self._nodes):  # the nodes grow where they are, as far as the system can
             self._nodes.resize((max(items, len(self._nodes) * 5 // 4), self._node_keys, 2), refcheck=False)
             self._links = np.pad(self._links, ((0, 0), (0, 2 * len(self._nodes) - self._links.shape[1])))
