@@ -202,7 +202,7 @@ def project(old: Statistics, cuts: Cuts, new: Superpages) -> Statistics:
         counts: dict[int, float] = {first + at: end - start for at, (start, end) in enumerate(pairwise(ends))}
         visits = math.fsum(share for _, share in heirs(before))
         for after, share in heirs(before):
-            counts[after] += share / visits
+            counts[after] = counts.get(after, 0.0) + share / visits
         return list(counts.items())
 
     moved = Statistics(exchange=old.exchange, helped=old.helped, waiting=old.waiting)
