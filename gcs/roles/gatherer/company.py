@@ -46,7 +46,7 @@ class Company(Protocol):
 
     @property
     def is_changing(self) -> bool:
-        """Whether ranges change hands: others wait for what our commits let go."""
+        """Whether ranges change hands, or are about to: others wait for what our commits let go."""
 
     def may_fetch(self) -> bool:
         """Whether we may start requests."""

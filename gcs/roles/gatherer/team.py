@@ -166,8 +166,8 @@ class Team:
 
     @property
     def is_changing(self) -> bool:
-        """Whether ranges change hands here, as far as the others know."""
-        return self._settled_epoch != self.epoch
+        """Whether ranges change hands here, as far as the others know, or will when the leader has our figures."""
+        return self._settled_epoch != self.epoch or self._owes_answer
 
     @property
     def is_passive(self) -> bool:

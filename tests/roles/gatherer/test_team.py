@@ -29,7 +29,7 @@ from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.frontier import Frontier
 from gcs.ports.records.reading import read_records
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, State, checkpoints, dispatcher
 from gcs.settings import load
 
 QUICK = {
@@ -182,6 +182,25 @@ async def test_members_measure_how_fast_they_fetch_and_exchange(tmp_path: Path) 
         sent = sum(gatherer.tally.traffic.exchanged_urls for gatherer in team.gatherers.values())
         assert sent <= sum(work.amount for work in rates.exchange.values()) <= sent + 1  # the seed, to its owner
         assert all(work.seconds > 0 for work in rates.exchange.values())
+
+
+async def test_busy_member_tells_its_figures_without_waiting_for_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "BUSY_S", 3600.0)
+    monkeypatch.setattr(dispatcher, "PLENTY_URLS", 0)
+    spec = FakeWebSpec.plain(hosts=2, pages=400, links=20, latency_s=0.02)
+    async with team_on(tmp_path, spec, fetch__connections=1, frontier__checkpoint_s=3600.0) as team:
+        team.join("a")
+        await team.plan({b"": "a"}, lost=ALL)
+        await team.settled()
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.until(lambda _: len(team.web.log.hits) > 50)
+        await team.space.out(Announcement(1, 1))
+        async with asyncio.timeout(20):
+            while not await team.space.scan(template(Reply, round=1)):
+                await asyncio.sleep(0.01)
+        assert len(team.web.log.hits) < 400, "it had plenty to do"
 
 
 async def test_team_moves_ranges_in_mid_crawl(tmp_path: Path) -> None:
