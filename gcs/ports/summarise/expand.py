@@ -66,7 +66,7 @@ class _TooMuchError(Exception):
 _DAMAGE = (_TooMuchError, OSError, EOFError, ValueError, RuntimeError, LookupError, OverflowError, struct.error)
 
 
-def members(content: bytes, limits: Limits = Limits()) -> Iterator[Member]:  # noqa: B008  immutable
+def members(content: bytes, limits: Limits = Limits()) -> Iterator[Member]:
     """The files in an archive, in its order; nothing where it is none."""
     budget = _Budget(min(limits.total_bytes, max(limits.ratio * len(content), _CHUNK_BYTES)))
     if content.startswith(b"PK"):
