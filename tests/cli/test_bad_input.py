@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -154,6 +155,19 @@ def test_crawl_resumed_on_a_read_only_disk_says_so(gcs: Run, small_disk: Path) -
         assert "cannot write here (Read-only file system)" in done.err
         assert len(done.err.splitlines()) == 1
         assert set(stored(small_disk / "out")) == survey(web.web).pages
+
+
+def test_crawl_with_a_damaged_frontier_says_how_to_make_it_anew(gcs: Run, tmp_path: Path) -> None:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=60)) as web:
+        assert gcs("crawl", web.seeds[0], "-o", "out", "--max-pages", "30", quick=True).code == 3
+        frontier = tmp_path / "out" / "state" / "g0" / "frontier"
+        (frontier / "data.mdb").write_bytes(b"not a frontier" * 1000)
+        damaged = gcs("crawl", "-o", "out", "--max-pages", "0")
+        assert damaged.code == 1 and len(damaged.err.splitlines()) == 1
+        assert "out/state/g0/frontier: damaged (MDB_INVALID" in damaged.err and "delete it" in damaged.err
+        shutil.rmtree(frontier)
+        assert gcs("crawl", "-o", "out", "--max-pages", "0").code == 0
+        assert stored(tmp_path / "out") == Counter(survey(web.web).pages)
 
 
 def test_crawl_goes_on_after_the_disk_was_full(gcs: Run, small_disk: Path) -> None:

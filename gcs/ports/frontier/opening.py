@@ -17,6 +17,8 @@ MAP_BYTES = 1 << 40
 MAX_TABLES = 12
 #: less free space than this is a full disk
 FULL_BYTES = 1 << 20
+#: what LMDB says of a file that it did not write, or not to the end
+_DAMAGE = (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError, lmdb.PanicError)
 
 
 def lock(directory: Path) -> IO[Any]:
@@ -53,6 +55,9 @@ def store_error(directory: Path, error: Exception) -> StoreError:
     no_room = isinstance(error, lmdb.DiskError) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
     if no_room or (isinstance(error, lmdb.Error) and _is_full(directory)):
         return DiskFullError(f"{directory}: the disk is full")
+    if isinstance(error, _DAMAGE):
+        why = str(error).removeprefix(f"{directory}: ")
+        return StoreError(f"{directory}: damaged ({why}); delete it, and a crawl by one makes it anew from its records")
     if isinstance(error, OSError):
         return StoreError(f"{directory}: cannot write here ({error.strerror}); choose another -o DIR")
     return StoreError(f"{directory}: {error}")
