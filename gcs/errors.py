@@ -20,6 +20,10 @@ class SettingsError(UsageError):
     """A settings file, environment variable or flag holds an unknown key or a value of the wrong kind."""
 
 
+class InUseError(UsageError):
+    """Another process works in the directory; it may be a ghost, which is done soon."""
+
+
 class OrderError(GcsError):
     """The user's own score for the order of the crawl failed."""
 

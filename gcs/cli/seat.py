@@ -18,7 +18,7 @@ from gcs.core.plan import Plan
 from gcs.core.succession import Beginning, Draft, Planner, Team
 from gcs.core.team import TeamSettings
 from gcs.core.tuples import Charter
-from gcs.errors import GcsError, UsageError
+from gcs.errors import GcsError, InUseError, UsageError
 from gcs.events import Events
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.opening import open_space
@@ -79,7 +79,7 @@ class Seat:
                     post.output, name, self._settings, seeds, space, ghost, post.place, post.server,
                     self._charter.session,
                 )  # fmt: skip
-            except UsageError:
+            except InUseError:
                 await space.close()
                 if time.monotonic() > give_up_at:
                     raise

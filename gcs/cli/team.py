@@ -19,6 +19,7 @@ import msgspec
 from gcs.cli import assembly
 from gcs.cli.children import Child, arguments
 from gcs.cli.loop import run_loop
+from gcs.cli.orders import load_order
 from gcs.cli.progress import Progress
 from gcs.cli.run import Outcome
 from gcs.cli.status import count_unique, read_shares
@@ -66,9 +67,12 @@ class Crew:
         blueprint: bytes = b"",
     ) -> None:
         if url:
-            parse(url)  # what is no address, no store or no expression is told before anything starts
+            parse(url)  # what is no address, no store, no order or no expression is told before anything starts
         if settings.store.url:
             Remote(settings.store.url).filesystem()
+        if count:  # who is elsewhere may have a module that we have not
+            by_server = settings.team.coordination == "seed-server"
+            load_order(settings.seed_server.order if by_server else settings.crawl.order)
         if settings.team.trigger:
             Expression(settings.team.trigger, NAMES)
         expansion.parse(settings.team.expansion)

@@ -72,6 +72,7 @@ def stored(directory: Path) -> Counter[str]:
         ([OWN, "-c", "value.toml"], "value.toml: politeness.delay_s is 'long': give a number"),
         ([OWN, "-n", "0"], "-n 0 is for a team that is elsewhere: give its whiteboard with --space URL"),
         ([OWN, "-n", "2", "--store", "foo://x"], "cannot use foo://x as a store"),
+        ([OWN, "-n", "2", "--order", "typo:score"], "put typo.py into this directory or install it"),
         ([OWN, "-n", "2", "--include", "("], "crawl.include: '(' is not a regular expression"),
         ([OWN, "--space", "nonsense"], "--space 'nonsense://': the scheme is none of unix, redis, "),
         ([OWN, "--next"], "out: there is no crawl here to go on from; leave --next out"),

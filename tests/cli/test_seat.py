@@ -1,13 +1,20 @@
 """The seat at the whiteboard, as far as no team is needed for it."""
 
+import asyncio
 from pathlib import Path
 
-from gcs.cli.seat import tenacious
+import msgspec
+import pytest
+
+from gcs.cli.seat import Post, Seat, tenacious
 from gcs.core.template import template
-from gcs.core.tuples import Link, UrlBlock
+from gcs.core.tuples import Charter, Link, UrlBlock
+from gcs.errors import SettingsError
+from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.embedded import EmbeddedServer
 from gcs.ports.space.opening import open_space
 from gcs.ports.space.settings import SpaceSettings
+from gcs.settings import load
 
 
 async def test_gatherer_gets_its_blocks_however_often_it_was_killed(tmp_path: Path) -> None:
@@ -23,5 +30,30 @@ async def test_gatherer_gets_its_blocks_however_often_it_was_killed(tmp_path: Pa
             await space.close()
         assert await sender.dead_letters("g0") == []
         await sender.close()
+    finally:
+        server.stop()
+
+
+async def test_gatherer_waits_for_its_directory_and_for_nothing_else(tmp_path: Path) -> None:
+    server = EmbeddedServer(tmp_path / "space")
+    url = server.start()
+
+    def seat(**flags: str) -> Seat:
+        settings = load(None, {}, {key.replace("__", "."): value for key, value in flags.items()})
+        post = Post(url, "c", "g0", tmp_path, "", "", None)
+        return Seat(post, Charter(msgspec.json.encode(settings), ["http://127.0.0.1/"]))
+
+    try:
+        async with asyncio.timeout(60):  # it is patient with a ghost for longer than that
+            with pytest.raises(SettingsError, match=r"put nowhere\.py into this directory"):
+                await seat(crawl__order="nowhere:score").take("g0")
+            ghosts = Frontier(tmp_path / "state" / "g0" / "frontier", FrontierSettings())
+            taking = asyncio.create_task(seat().take("g0"))
+            await asyncio.sleep(0.5)
+            assert not taking.done()
+            ghosts.close()
+            gatherer = await taking
+        await gatherer.startup([])
+        await gatherer.shutdown()
     finally:
         server.stop()

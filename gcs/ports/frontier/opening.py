@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import lmdb
 
-from gcs.errors import DiskFullError, StoreError, UsageError
+from gcs.errors import DiskFullError, InUseError, StoreError
 
 #: address space reserved for the map; the file grows only as it fills
 MAP_BYTES = 1 << 40
@@ -36,7 +36,7 @@ def lock(directory: Path) -> IO[Any]:
             if wait_s:
                 time.sleep(wait_s)  # it may be a glance, which is over at once
     handle.close()
-    raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
+    raise InUseError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
 
 
 def open_environment(directory: Path, fsync: bool) -> Any:
