@@ -1,8 +1,9 @@
 """Text pool: processes that extract text beside the fetch loop.
 
 Invariant: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
-or takes longer than the limit, gets an empty text with a note, and a new worker takes over. `free` says
-how many pages may come before they only wait (back-pressure). Workers start as pages need them.
+or takes longer than the limit, gets an empty text with a note, and a new worker takes over; if there can be none, that
+is an error: all other pages would get no text either. `free` says how many pages may come before they only wait
+(back-pressure). Workers start as pages need them.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ import sys
 
 import msgspec
 
+from gcs.errors import GcsError
 from gcs.ports.summarise.options import DEFAULT, Options
 from gcs.ports.summarise.worker import HEADER_BYTES, Extract, Job
 
@@ -32,15 +34,19 @@ class _Worker:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _COMMAND, str(theirs.fileno()), str(os.getpid())],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C on the terminal is the parent's
-            )
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _COMMAND, str(theirs.fileno()), str(os.getpid())],
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C on the terminal is the parent's
+                )
+            except OSError:
+                ours.close()
+                raise
         ours.setblocking(False)
         self._socket = ours
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -105,7 +111,13 @@ class TextPool:
         self._idle.clear()
 
     async def _work(self, job: Job) -> Extract:
-        worker = self._idle.pop() if self._idle else _Worker()
+        try:
+            worker = self._idle.pop() if self._idle else _Worker()
+        except OSError as error:
+            raise GcsError(
+                f"no process can be started to extract the text of pages ({error.strerror}): raise the limits on"
+                " processes and open files, or give --summary fast"
+            ) from error
         self._busy.add(worker)
         answered = False
         try:

@@ -34,7 +34,8 @@ class Answers:
         self._reader, self._texts = reader, reader.texts
         self._recorder, self._store, self._wake = recorder, store, wake
         self._results: deque[Result] = deque()  # filled by the fetch engine; emptied by take_in
-        self._read: deque[tuple[Entry, Response, Reading]] = deque()  # filled by the text pool; emptied by take_in
+        #: filled by the text pool; emptied by take_in
+        self._read: deque[tuple[Entry, Response, asyncio.Future[Reading]]] = deque()
         #: pages whose text is being read elsewhere
         self.in_texts = 0
         #: asked of every empty shell, whether somebody with a browser will fetch it
@@ -79,8 +80,9 @@ class Answers:
             elif type(tag) is RobotsVisit:
                 self._robots(tag, result, dispatcher, now)
         while self._read:
+            entry, response, done = self._read.popleft()
             self.in_texts -= 1
-            self._record(*self._read.popleft())
+            self._record(entry, response, done.result())  # an error of the pool ends the turn, and the crawl
 
     def _robots(self, visit: RobotsVisit, result: Result, dispatcher: Dispatcher, now: float) -> None:
         target = None
@@ -119,5 +121,5 @@ class Answers:
 
     def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Future[Reading]") -> None:
         if not done.cancelled():
-            self._read.append((entry, response, done.result()))
+            self._read.append((entry, response, done))
             self._wake()

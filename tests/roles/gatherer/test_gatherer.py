@@ -1,6 +1,7 @@
 """A gatherer against the fake web: everything that is allowed, nothing twice, nothing forbidden, politely."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from gcs.cli import assembly
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.page import PageRecord
-from gcs.errors import StoreError
+from gcs.errors import GcsError, StoreError
 from gcs.ports.fetch.fakeweb import FakeWeb
 from gcs.ports.records.reading import read_records
 from gcs.roles.gatherer import Gatherer, State, answers
@@ -154,6 +155,17 @@ async def test_gatherer_starts_nothing_while_paused(tmp_path: Path) -> None:
         gatherer.pause(False)
         assert await running is State.DONE
         assert len(pages(tmp_path)) == 60
+
+
+async def test_gatherer_without_text_workers_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=30)) as web:
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+        with pytest.raises(GcsError, match=r"no process .*\(No such file or directory\): .* --summary fast"):
+            async with asyncio.timeout(60):  # it waited for the text for ever
+                await make(tmp_path, web, summary__depth="full").run(list(web.seeds))
+        monkeypatch.undo()
+        await make(tmp_path, web, summary__depth="full").run(list(web.seeds))
+        assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
 
 
 async def test_gatherer_fills_its_window_from_many_hosts(tmp_path: Path) -> None:
