@@ -29,11 +29,11 @@ class Shelves:
         """Up to `count` hosts that have something on their shelf, in key order, beginning behind the host `after`."""
         found: list[str] = []
         with self._txn().cursor(self.queue) as cursor:
-            ok = cursor.set_range(_host_prefix(after) + b"\xff" if after else b"")
+            ok = cursor.set_range(_behind(_host_prefix(after)) if after else b"")
             while ok and len(found) < count:
                 prefix = cursor.key()[: -ORDER.size]
                 found.append(_host_name(prefix))
-                ok = cursor.set_range(prefix + b"\xff")
+                ok = cursor.set_range(_behind(prefix))
         return found
 
     def take(self, host: str, count: int) -> list[Entry]:
@@ -119,6 +119,11 @@ class Shelves:
 
 def _host_prefix(host: str) -> bytes:
     return sortkey.host_key(host) + b"\x00/"
+
+
+def _behind(prefix: bytes) -> bytes:
+    """Where the shelf of a host ends, whatever the ranks on it: a 0 follows the slash."""
+    return bytes(prefix[:-1]) + b"0"
 
 
 def _host_name(prefix: bytes) -> str:

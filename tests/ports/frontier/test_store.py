@@ -169,6 +169,13 @@ def test_frontier_walks_hosts_behind_a_cursor(frontier: Frontier) -> None:
     assert walked == everybody
 
 
+def test_frontier_walks_past_a_host_of_the_last_rank(frontier: Frontier) -> None:
+    """As in cross-over mode, by a score of minus infinity."""
+    frontier.insert([Entry(f"http://{name}/", priority=2**32 - 1) for name in HOSTS])
+    assert len(frontier.hosts("", 100)) == len(set(frontier.hosts("", 100))) == len(HOSTS)
+    assert frontier.hosts(frontier.hosts("", 100)[0], 100) == frontier.hosts("", 100)[1:]
+
+
 def test_frontier_keeps_hosts_to_their_budget(frontier: Frontier) -> None:
     entries = [Entry(f"http://trap.example/{number}") for number in range(50)]
     assert len(frontier.insert(entries[:8], host_limit=10)) == 8
