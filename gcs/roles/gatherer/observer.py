@@ -246,12 +246,11 @@ class Observer:
         retry_s = RETRY_S
         while True:
             self._ship_now.clear()
-            settled = len(self.settled)
             await self._ack(self._beat)
             while self.posts:
                 item, ttl_s = self.posts.popleft()
                 await self.space.out(item, ttl_s=ttl_s)
-            waits = False
+            waits = moves = False
             for (to, kind), lane in list(self._lanes.items()):
                 box = lane.outbox
                 if not len(box):
@@ -266,10 +265,11 @@ class Observer:
                 for number, _ in box.settle(receipt.sent, receipt.committed):
                     self.settled.append(number)
                     self._wake()
+                    moves = True
                 waits |= len(box) > 0
                 if box.due and not receipt.full:
                     self._ship_now.set()
-            retry_s = RETRY_S if len(self.settled) > settled else min(2 * retry_s, MOST_RETRY_S)
+            retry_s = RETRY_S if moves else min(2 * retry_s, MOST_RETRY_S)
             try:
                 async with asyncio.timeout(retry_s if waits else None):
                     await self._ship_now.wait()
