@@ -171,9 +171,11 @@ class Crew:
                 show(_share(members))
 
     def _have_ended(self, members: list[Member]) -> bool:
-        """Whether our gatherers have ended, and those on other machines too; who is dead is gone with its lease."""
-        ours = all(child.code is not None for child in self._children)
-        return ours and all(member.state == "gone" for member in members)
+        """Whether our gatherers have ended, and those on other machines too; who died there is gone with its lease."""
+        if any(child.code is None for child in self._children):
+            return False
+        ours = {child.name for child in self._children}
+        return all(member.state == "gone" or member.gatherer in ours for member in members)
 
     async def _see_to_server(self, server: EmbeddedServer) -> NoReturn:
         while True:

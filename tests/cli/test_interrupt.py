@@ -70,6 +70,18 @@ def test_crawl_ends_at_once_at_the_second_signal(
     assert set(stored.values()) == {1}
 
 
+def test_team_ends_at_once_at_the_second_signal(start: Run) -> None:
+    """Its heartbeats hang on the board for longer than anybody would wait."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=40, latency_s=1)) as web:
+        words = ("--allow-private", "--scope", "any", "--delay", "0", "-n", "2", "--set", "team.lease_s=600")
+        crawl = start("crawl", web.seeds[0], "-o", "out", *words)
+        wait_for_pages(web, crawl, 5)
+        crawl.send_signal(signal.SIGINT)
+        assert [crawl.stderr.readline() for _ in range(2)][1].startswith("ending:")
+        crawl.send_signal(signal.SIGINT)
+        assert crawl.wait(60) == 130
+
+
 def test_crawl_as_json_says_how_to_go_on_beside_its_report(start: Run) -> None:
     with FakeWebProcess(SLOW) as web:
         crawl = start("crawl", web.seeds[0], "-o", "out", "--allow-private", "--scope", "any", "--delay", "0", "--json")
