@@ -11,17 +11,17 @@ which is a quadratic equation in t. A crawl meets the popular pages and the hubs
 of the next page) is too high late in the crawl: the finds per page in the last half of the crawl replace it when lower.
 
 The method takes the fetched pages for a fair sample of all; breadth-first search of one site after the other is not.
-`interval` says how far that may lead astray: above, fetched/known, which is certain; below, the highest rate of finds
-seen lately, going on for ever. Both this pair of bounds and the rule above were chosen among several by replaying 27
-crawls of seven graphs, where the bounds held the truth at 94 % of the checkpoints: expect less on another web.
+The bounds of an `Estimate` say how far that may lead astray: above, fetched/known, which is certain; below, the highest
+rate of finds seen lately, going on for ever. Both this pair of bounds and the rule above were chosen among several by
+replaying 27 crawls of seven graphs, where the bounds held the truth at 94 % of the checkpoints: expect less elsewhere.
 
-Back-links are counted for a sample of the URLs, those with a small hash. All gatherers sample the same URLs, so what
-each has counted adds up. Cost: one hash per link, 4–7 µs a page. It must not look at a clock nor at a graph.
+Back-links are counted for a sample of the URLs, those with a small hash. Cost: one hash per link, 4–7 µs a page. It
+must not look at a clock nor at a graph.
 """
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -34,7 +34,7 @@ _STEP = 1.05
 
 
 class Evidence(msgspec.Struct):
-    """What one gatherer has seen; a value that can be stored, posted and added up."""
+    """What one gatherer has seen; a value that can be stored."""
 
     fetched: int = 0
     known: int = 0
@@ -55,7 +55,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Explored:
-    """Counts the evidence. filled by: page and known, for each page; read by: fraction and interval."""
+    """Counts the evidence. filled by: page and known, for each page; read by: estimate and fraction."""
 
     def __init__(self, evidence: Evidence | None = None, sample: int = _SAMPLE) -> None:
         self.evidence = evidence or Evidence()
@@ -85,31 +85,6 @@ class Explored:
     def fraction(self) -> float:
         """The explored fraction: 0 at the start, 1 when all that is known is fetched."""
         return estimate(self.evidence).fraction
-
-    def interval(self) -> tuple[float, float]:
-        """Bounds of the fraction."""
-        bounds = estimate(self.evidence)
-        return bounds.low, bounds.high
-
-
-def merge(parts: Sequence[Evidence]) -> Evidence:
-    """The evidence of several gatherers as one."""
-    limit = min(part.limit for part in parts)
-    backlinks: dict[int, int] = {}
-    for part in parts:
-        for url, pages in part.backlinks.items():
-            if url < limit:
-                backlinks[url] = backlinks.get(url, 0) + pages
-    # each gatherer's half of the way adds up to half of the whole way
-    then = [[_known_at(part, part.fetched * share) for part in parts] for share in (0.5, 0.75)]
-    fetched = sum(part.fetched for part in parts)
-    return Evidence(
-        fetched=fetched,
-        known=sum(part.known for part in parts),
-        history=[(fetched * share, math.fsum(known)) for share, known in zip((0.5, 0.75), then)],
-        limit=limit,
-        backlinks=backlinks,
-    )
 
 
 def estimate(evidence: Evidence) -> Estimate:

@@ -70,11 +70,6 @@ def simhash(text: str) -> int:
     return _majority(hashes, constants)
 
 
-def distance(one: int, other: int) -> int:
-    """The bits in which two signatures differ: 0 to 64; up to 3 or so means near-duplicates."""
-    return (one ^ other).bit_count()
-
-
 def _majority(hashes: Any, constants: _Constants) -> int:
     """For each of 64 bits, whether more than half of the hashes have it."""
     np = constants.numpy

@@ -52,10 +52,6 @@ class HotTokens:
         """Visits that the table accounts for."""
         return sum(self.counts.values())
 
-    def top(self) -> list[tuple[bytes, int]]:
-        """At most `capacity` items, the most visited first."""
-        return sorted(self.counts.items(), key=lambda pair: (-pair[1], pair[0]))[: self.capacity]
-
     def join(self, others: Iterable["HotTokens"]) -> "HotTokens":
         """The table of all the streams together; it may hold more items than its capacity."""
         joined = HotTokens(self.capacity)

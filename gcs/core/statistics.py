@@ -99,12 +99,6 @@ class Statistics(msgspec.Struct):
         for target in targets:
             row[target] = row.get(target, 0) + 1
 
-    def exchanged(self, gatherer: str, urls: int, seconds: float) -> None:
-        """A gatherer sent or received URLs."""
-        work = self.exchange.setdefault(gatherer, Work())
-        work.amount += urls
-        work.seconds += seconds
-
     def encode(self) -> bytes:
         """The statistics as bytes."""
         return pack(_VERSION, self)

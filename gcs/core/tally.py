@@ -16,7 +16,6 @@ class Traffic:
     exchanged_bytes: int = 0
     suppressed_hot: int = 0
     suppressed_c_queue: int = 0
-    received_urls: int = 0
     moved_urls: int = 0
     #: length of the URLs exchanged; bytes in which ranges and revisits changed hands
     named_bytes: int = 0
@@ -47,10 +46,7 @@ class Tally:
     failed: int = 0
     denied_by_robots: int = 0
     retries: int = 0
-    robots_fetched: int = 0
     links: int = 0
-    new_links: int = 0
-    over_budget: int = 0
     seconds: float = 0.0
     #: seconds with at least one request or text under way
     busy_s: float = 0.0

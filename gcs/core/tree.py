@@ -88,10 +88,6 @@ class Tree:
             weights[at] = leaf.visits
         return weights
 
-    def visits_in(self, low: bytes, high: bytes) -> int:
-        """Visits of the superpages that begin in a range: of a node that is expanded, such as a domain or a host."""
-        return sum(leaf.visits for at, leaf in self.leaves() if low <= self.cuts[at] < high)
-
     def keep(self, superpages: Container[int]) -> None:
         """Forget all superpages but these: those that move are counted by their new owner as it gets their URLs."""
         for at, leaf in self.leaves():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.estimate import Estimate, Evidence, Explored, estimate, merge
+from gcs.core.estimate import Estimate, Evidence, Explored
 
 
 def random_web(pages, degree, seed):
@@ -13,20 +13,19 @@ def random_web(pages, degree, seed):
     return [random.sample(range(pages), degree) for _ in range(pages)]
 
 
-def crawl(web, stop, watchers=1):
-    """Fetch in the order of discovery until `stop` pages are fetched, the pages dealt out to the watchers in turn."""
-    explored = [Explored() for _ in range(watchers)]
+def crawl(web, stop):
+    """Fetch in the order of discovery until `stop` pages are fetched."""
+    explored = Explored()
     known, queue = {0}, [0]
-    explored[0].known(1)
+    explored.known(1)
     for fetched, page in enumerate(queue):
         if fetched == stop:
             break
         fresh = [link for link in dict.fromkeys(web[page]) if link not in known]
         known.update(fresh)
         queue += fresh
-        watcher = explored[fetched % watchers]
-        watcher.known(len(fresh))
-        watcher.page([f"http://h/{link}" for link in web[page]])
+        explored.known(len(fresh))
+        explored.page([f"http://h/{link}" for link in web[page]])
     return explored, len(known)
 
 
@@ -35,10 +34,10 @@ def crawl(web, stop, watchers=1):
 def test_fraction_of_a_random_web_is_near_the_truth(degree, share):
     web = random_web(3000, degree, degree)
     _, reachable = crawl(web, len(web) + 1)
-    (explored,), _ = crawl(web, round(share * reachable))
+    explored, _ = crawl(web, round(share * reachable))
     assert explored.fraction() == pytest.approx(share, abs=0.05)
-    low, high = explored.interval()
-    assert low - 0.01 <= share <= high + 0.01
+    found = explored.estimate()
+    assert found.low - 0.01 <= share <= found.high + 0.01
 
 
 def test_fraction_runs_from_nothing_to_all():
@@ -63,31 +62,9 @@ def test_estimate_is_always_a_fraction_within_its_bounds(pages):
         assert 0 <= found.low <= found.fraction + 1e-9 and found.fraction <= found.high + 1e-9 <= 1 + 2e-9
 
 
-@pytest.mark.parametrize("watchers", [2, 5])
-def test_merged_evidence_of_a_team_says_what_one_would_have_said(watchers):
-    web = random_web(3000, 4, 9)
-    (alone,), _ = crawl(web, 1200)
-    team, _ = crawl(web, 1200, watchers)
-    merged = merge([explored.evidence for explored in team])
-    assert merged.known == alone.evidence.known and merged.fetched == 1200
-    assert merged.backlinks == alone.evidence.backlinks
-    assert estimate(merged).fraction == pytest.approx(alone.fraction(), abs=0.02)
-
-
-def test_merging_thins_to_the_smallest_sample():
-    web = random_web(4000, 6, 3)
-    (small,), _ = crawl(web, 900)
-    small = Explored(small.evidence, sample=100)
-    small.page(["x"])
-    (large,), _ = crawl(web, 900)
-    merged = merge([small.evidence, large.evidence])
-    assert merged.limit == small.evidence.limit < large.evidence.limit
-    assert all(url < merged.limit for url in merged.backlinks)
-
-
 def test_sample_stays_bounded_and_keeps_its_answer():
     web = random_web(6000, 5, 4)
-    (whole,), known = crawl(web, 2500)
+    whole, known = crawl(web, 2500)
     small = Explored(sample=500)
     small.known(known)
     for page in crawl_order(web, 2500):

@@ -14,7 +14,7 @@ from gcs.core.evidence import Evidence, evidence_of
 from gcs.core.plan import ExchangeMode, Move, Plan, diff
 from gcs.core.rebalance import make_plan
 from gcs.core.sortkey import FIRST_KEY, LAST_KEY, sort_key
-from gcs.core.statistics import Statistics
+from gcs.core.statistics import Statistics, Work
 from gcs.core.succession import Team, first_plan, hot_pages, recovered, refreshed
 from gcs.core.superpages import weigh
 from gcs.core.team import TeamSettings
@@ -200,7 +200,7 @@ def test_measured_exchange_counts_where_it_is_slower_than_assumed():
 
     def rates(**seconds: float) -> list[float]:
         for name, each in seconds.items():
-            found.statistics.exchanged(name, 100_000, each)
+            found.statistics.exchange[name] = Work(100_000, each)
         problem = problem_of(old, weigh(found.tree, old.cuts), found.statistics, ("g1", "g2"), settings)
         return list(problem.communication_rates)
 

@@ -143,8 +143,7 @@ def test_rate_table_without_measurements_is_even():
 
 def test_exchange_rates_are_urls_per_second():
     statistics = Statistics()
-    statistics.exchanged("ada", 100_000, 2.0)
-    statistics.exchanged("bob", 100_000, 4.0)
+    statistics.exchange = {"ada": Work(100_000, 2.0), "bob": Work(100_000, 4.0)}
     rates = statistics.exchange_rates(["ada", "bob", "new"])
     assert rates == pytest.approx([50_000, 25_000, 33_333], rel=0.01)
 

@@ -125,12 +125,6 @@ def test_kept_superpages_stay_and_the_others_are_forgotten():
     assert tree.weights() == [0, 40, 1, 40]
 
 
-def test_visits_of_an_expanded_node_are_those_of_its_superpages():
-    cuts = (b"", b"com", b"com\x00b", b"com\x01")
-    tree = filled(cuts, [b"com\x00a\x00/http\x00", b"com\x00b\x00/http\x00", b"net\x00/http\x00"] * 10)
-    assert tree.visits_in(*subtree(b"com")) == 20
-
-
 def test_a_heavy_leaf_remembers_more_than_a_light_one():
     tree = Tree((b"", b"m"), Random(1))
     for number in range(20_000):

@@ -13,7 +13,6 @@ class Mark(Enum):
     DONE = b"D"  # its page is stored
     FAILED = b"F"  # tried, and given up
     REFUSED = b"R"  # robots.txt, a budget or a limit forbids it: never requested
-    FOREIGN = b"X"  # handed to another gatherer; kept until its range is dropped
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):

@@ -69,14 +69,6 @@ class Waiting:
         if self.pool is None or self.pool.pop(_sequence(mark)) is None:
             self._shelves.remove(_place(key, mark))
 
-    def replace(self, key: bytes, mark: bytes, row: bytes) -> None:
-        """Another row for a URL, unless it was taken or waits for a retry."""
-        found = self.pool.get(_sequence(mark)) if self.pool is not None else None
-        if self.pool is not None and found is not None:
-            self.pool.put(found[0], _sequence(mark), row, found[0])
-        elif self._txn().get(_place(key, mark), db=self._shelves.queue) is not None:
-            self._txn().put(_place(key, mark), row, db=self._shelves.queue)
-
     def credit(self, key: bytes, mark: bytes, gift: float) -> bool:
         """A URL that waits is worth more now; False if it waits for a retry, where nothing can reach it."""
         rank_before, sequence = ORDER.unpack(mark[1:])

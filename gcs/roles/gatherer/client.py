@@ -132,7 +132,6 @@ class Client:
         new: list[Entry] = []
         for item in self._mail.arrivals(0):
             assert isinstance(item, UrlBlock)
-            self._home.traffic.received_urls += len(item.links)
             known = {copy.url: Entry(*msgspec.structs.astuple(copy)) for copy in item.copies}
             for link in item.links:
                 past = known.get(link.url, Entry(link.url, priority=link.depth))

@@ -232,7 +232,6 @@ class Dispatcher:
 
         The host is held until then, or until the pause before the next try begins.
         """
-        self._tally.robots_fetched += 1
         host, robots = visit.host, None
         host.held = False
         if type(result) is Response and target and visit.hops < MAX_HOPS:

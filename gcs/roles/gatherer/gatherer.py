@@ -159,11 +159,6 @@ class Gatherer:
         self._ending = self._ending or state
         self._pulse.wake()
 
-    def pause(self, paused: bool) -> None:
-        """Start nothing more until told to go on."""
-        self._paused = paused
-        self._pulse.wake()
-
     # -- what others ask -------------------------------------------------------------------------------
 
     def share(self) -> Share:

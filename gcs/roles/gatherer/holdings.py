@@ -118,7 +118,6 @@ class Holdings:
             ledger.issued += worth * len(item.urls)
             return self.router.forward([Entry(url, worth=worth) for url in item.urls])
         if isinstance(item, UrlBlock):
-            self._home.traffic.received_urls += len(item.links)
             return self.router.forward([self.router.received(link) for link in item.links])
         assert isinstance(item, HandOver)
         if item.epoch < self._home.renewal.epoch:  # of the last session: what was finished then is not now

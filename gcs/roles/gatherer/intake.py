@@ -49,7 +49,6 @@ class Intake:
     def insert(self, entries: list[Entry]) -> None:
         """Entries that are ours."""
         new = self._frontier.insert(entries, self._host_pages)
-        self._meter.tally.new_links += len(new)
         self._meter.explored.known(len(new))
         self._dispatcher.queued(new)
         if self._team:

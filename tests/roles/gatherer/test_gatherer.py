@@ -140,23 +140,6 @@ async def test_gatherer_stops_on_request_and_keeps_its_state(tmp_path: Path) -> 
         assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
 
 
-async def test_gatherer_starts_nothing_while_paused(tmp_path: Path) -> None:
-    async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=60, latency_s=0.01)) as web:
-        gatherer = make(tmp_path, web, fetch__connections=2)
-        running = asyncio.create_task(gatherer.run(list(web.seeds)))
-        while gatherer.tally.pages < 5:
-            await asyncio.sleep(0.005)
-        gatherer.pause(True)
-        while gatherer._fetcher.in_flight:
-            await asyncio.sleep(0.005)
-        before = web.log.requests
-        await asyncio.sleep(0.1)
-        assert web.log.requests == before
-        gatherer.pause(False)
-        assert await running is State.DONE
-        assert len(pages(tmp_path)) == 60
-
-
 async def test_gatherer_without_text_workers_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=30)) as web:
         monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
