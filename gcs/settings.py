@@ -163,7 +163,7 @@ def with_user_agent(settings: Settings) -> Settings:
 def terms(settings: Settings) -> Terms:
     """What a helper has to know of a crawl; without what is of one machine only, or secret."""
     settings = with_user_agent(settings)
-    fetch = dataclasses.replace(settings.fetch, proxy=None, ca_file=None)
+    fetch = dataclasses.replace(settings.fetch, proxy=None, ca_file=None, sources=())
     heed, lease_s = settings.politeness.nofollow, settings.helpers.lease_s
     return Terms(settings.crawl.name, fetch, settings.urls, settings.summary, heed, lease_s)
 

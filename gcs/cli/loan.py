@@ -166,6 +166,9 @@ def make_helper(desk: Desk, loan: Loan, clock: Callable[[], float] = lease_time)
         connections=limits.connections,
         kept_connections=4 * limits.connections,
         allow_private=told.fetch.allow_private and loan.allow_private,
+        sources=(),  # whoever tells us to: these would show it our files, or our network
+        proxy=None,
+        ca_file=None,
         **{name: min(getattr(told.fetch, name), FETCH * told.lease_s) for name in TIMEOUTS},
     )
     reader = make_reader(told.summary, told.urls, told.fetch.robots_token, told.nofollow, in_processes=False)

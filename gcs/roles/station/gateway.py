@@ -8,10 +8,11 @@ A token of the role helper opens this and nothing else. What comes in is a stran
 lease of the token that speaks of it, sizes and form are checked before anything is kept, and links are made
 canonical here (`core.claims`). Whether a claim is true is for its gatherer to find out (`core.trust`).
 
-Invariant: whatever a helper sends, the whiteboard gets a summary only of an errand on that helper's lease, once. A
-helper that sends what no honest one does is struck, and after some strikes cut off: its token opens nothing any more,
-and what it holds goes to others. Every refusal is logged with its name. Machines that share a token (they name
-themselves in a header) come and go each for itself; trust, strikes and credit are the token's.
+Invariant: whatever a helper sends, the whiteboard gets a summary only of an errand on that helper's lease, once (again
+only where the whiteboard failed while it got it, which does no harm). A helper that sends what no honest one does is
+struck, and after some strikes cut off: its token opens nothing any more, and what it holds goes to others. Every
+refusal is logged with its name. Machines that share a token (they name themselves in a header) come and go each for
+itself; trust, strikes and credit are the token's.
 """
 
 import asyncio
@@ -259,11 +260,16 @@ class Gateway:
         except ValueError as error:
             raise RefusedError(422, str(error), strike=True) from None
         helper.let_go(claim.id)  # before anything waits: it is put once
-        receipt = await self._space.out(summary, to=summary.gatherer)
-        if receipt.full:
-            helper.lease({claim.id: lease})
-            return problem(503, "the gatherer has its hands full: put it again in a moment", {"Retry-After": "1"})
-        await self._space.ack([lease.taken])
+        is_done = False
+        try:
+            receipt = await self._space.out(summary, to=summary.gatherer)
+            if receipt.full:
+                return problem(503, "the gatherer has its hands full: put it again in a moment", {"Retry-After": "1"})
+            await self._space.ack([lease.taken])
+            is_done = True
+        finally:  # a whiteboard that is away is nothing to hold against the helper: it puts it again
+            if not is_done and self._helpers.get(helper.name) is helper:
+                helper.lease({claim.id: lease})
         if summary.status:
             helper.has_brought(claim.id, summary.size_bytes)
         else:

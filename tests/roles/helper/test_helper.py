@@ -1,6 +1,7 @@
 """A helper at a desk, with a real engine, on a real (loopback) web: what it says, what it keeps to, how it ends."""
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -138,6 +139,18 @@ async def test_helper_keeps_to_public_addresses_unless_its_owner_says_otherwise(
             (summary,) = (await there.summaries(1)).values()
             assert summary.message.startswith("forbidden-address")
         assert there.web.log.requests == 0
+
+
+async def test_helper_reads_no_files_and_takes_no_proxy_whoever_tells_it_to(tmp_path):
+    """Who runs the crawl, or a gateway that only looks like one, could see its owner's files and network by them."""
+    (tmp_path / "diary.txt").write_text("dear diary")
+    folder = tmp_path.as_uri().replace("file:///", "file://localhost/") + "/"
+    told = dataclasses.replace(FETCH, sources=(folder,), proxy="http://127.0.0.1:9")
+    async with office() as there, at_work(there.helper(fetch=told)):
+        await there.lend(folder + "diary.txt", there.web.seeds[0])
+        found = await there.summaries(2)
+        assert found[folder + "diary.txt"].status == 0
+        assert found[there.web.seeds[0]].status == 200
 
 
 async def test_helper_does_no_more_at_once_than_its_owner_allows():

@@ -19,7 +19,7 @@ from gcs.core.access import Role, entry, helper_name
 from gcs.core.helpers import pool
 from gcs.core.template import template
 from gcs.core.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
-from gcs.errors import GcsError
+from gcs.errors import GcsError, SpaceError
 from gcs.ports.desk.gateway import GatewayDesk, GatewayError, open_gateway
 from gcs.ports.desk.messages import MACHINE
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
@@ -237,6 +237,27 @@ async def test_claim_counts_once(room: Room) -> None:
     assert [room.gateway._credits[name].strikes for name in NAMES[:2]] == [0, 1]
 
 
+@pytest.mark.parametrize("verb", ["out", "ack"])
+async def test_whiteboard_that_is_away_is_not_held_against_a_helper(
+    room: Room, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It puts again what could not be put, as it is told, and that counts."""
+    await room.lend("/page")
+    (lent,) = await room.take(ANNA)
+    claim = {"id": lent["id"], "url": lent["url"], "status": 200}
+
+    async def away(*_: object, **__: object) -> None:
+        raise SpaceError("the whiteboard is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room.gateway._space, verb, away)
+        assert (await room.post("put", ANNA, claim))[0] == 503
+    assert (await room.post("put", ANNA, claim))[0] == 200
+    assert {summary.id for summary in await room.brought()} == {lent["id"]}
+    credit = room.gateway._credits[NAMES[0]]
+    assert (credit.strikes, credit.used, credit.quota) == (0, 0, FEW + 1)
+
+
 async def test_helper_that_does_what_no_honest_one_does_is_cut_off(room: Room, caplog: Any) -> None:
     """Its token is revoked, what it holds goes to another, and the board says who and why."""
     await room.lend("/page")
@@ -387,13 +408,20 @@ async def test_stranger_may_not_render(room: Room) -> None:
 
 async def test_terms_for_strangers_hold_no_secrets(room: Room) -> None:
     settings = msgspec.convert(
-        {"fetch": {"headers": ["X-Api-Key: secret"], "proxy": "http://u:secret@p.test:1"}}, Settings
+        {
+            "fetch": {
+                "headers": ["X-Api-Key: secret"],
+                "proxy": "http://u:secret@p.test:1",
+                "sources": ["file://localhost/srv/secret/"],
+            }
+        },
+        Settings,
     )
     await room.space.out(Charter(msgspec.json.encode(settings), []))
     for token, shown in ((ANNA, False), (OURS, True)):
         _, welcome = await room.post("hello", token, {})
         assert ("X-Api-Key" in str(welcome)) is shown
-        assert "u:secret" not in str(welcome)
+        assert "u:secret" not in str(welcome) and "/srv/" not in str(welcome)
 
 
 async def test_extension_may_knock_in_its_own_name(room: Room) -> None:
