@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from gcs.cli.number import Number
 from gcs.cli.parts import make_browser, make_fetcher, make_reader
 from gcs.core.allowance import Limits, Loan
 from gcs.core.shift import WHOLE_DAY, Shift, parse
@@ -23,6 +24,7 @@ from gcs.events import Events
 from gcs.ports.desk import Desk
 from gcs.ports.desk.board import BoardDesk
 from gcs.ports.desk.gateway import AwayError, open_gateway
+from gcs.ports.space.address import shown
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.keys import checked
 from gcs.ports.space.opening import open_space
@@ -48,15 +50,20 @@ OPTIONS = (
     click.option("--space", "url", envvar="GCS_SPACE", default="", metavar="URL", help="Whiteboard of the crawl."),
     click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl, with --space."),
     click.option("--gateway", envvar="GCS_GATEWAY", default="", metavar="URL", help="Or a station: it needs --token."),
-    click.option("--token", envvar="GCS_TOKEN", default="", help="From whoever runs the crawl: gcs token create."),
+    click.option(
+        "--token",
+        envvar="GCS_TOKEN",
+        default="",
+        help="From whoever runs the crawl: gcs token create. Or as GCS_TOKEN, which no list of processes shows.",
+    ),
     click.option("--browser", is_flag=True, help="Help with pages that scripts write, in headless Chromium."),
     click.option("--place", default="", help="Where the machine stands: it helps the gatherers of the same place."),
     click.option("--shift", "hours", metavar="HH:MM-HH:MM", help="Help at these hours only, local time.  [always]"),
     click.option("--days", default="", metavar="DAYS", help="Days on which a shift begins: mon-fri, sat,sun …  [all]"),
     click.option("-j", "--connections", type=click.IntRange(1), default=4, show_default=True, help="Pages at once."),
-    click.option("--cpu", type=click.FloatRange(0, 100), default=0, metavar="PERCENT", help="Of one core, at most."),
-    click.option("--rate", type=click.FloatRange(0), default=0, metavar="N", help="Pages a second, at most."),
-    click.option("--max-mb", type=click.FloatRange(0), default=0, metavar="N", help="Fetch so many MB, then end."),
+    click.option("--cpu", type=Number(0, 100), default=0, metavar="PERCENT", help="Of one core, at most."),
+    click.option("--rate", type=Number(0), default=0, metavar="N", help="Pages a second, at most."),
+    click.option("--max-mb", type=Number(0), default=0, metavar="N", help="Fetch so many MB, then end."),
     click.option("--allow-private", is_flag=True, help="Fetch from the machine's own network too, if the crawl asks."),
 )
 
@@ -85,11 +92,13 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
     limits = Limits(take("connections"), take("rate"), take("cpu") / 100, int(take("max_mb") * 1_000_000))
     place = take("place")
     checked(place or "-", "place")
-    url, gateway, token = take("url"), take("gateway"), take("token")
+    url, gateway, token = take("url"), take("gateway"), take("token").strip()  # a file ends in a newline
     if gateway:
         url = ""  # of two ways, the one that trusts us less
         if not token:
             raise UsageError("--gateway needs a --token (or GCS_TOKEN): ask whoever runs the crawl for one")
+        if not token.isprintable():
+            raise UsageError("--token: it is all on one line, as gcs token create prints it")
     elif not url:
         raise UsageError("where to? give --gateway URL of a station and --token, or --space URL of the whiteboard")
     loan = Loan(url, take("crawl"), place, limits, take("allow_private"), gateway, token, take("browser"))
@@ -150,7 +159,9 @@ async def open_desk(loan: Loan) -> Desk:
             events.info("no-crawl-yet", crawl=loan.crawl, wait_s=CHARTER_S)
             charter = await space.read(template(Charter), timeout_s=CHARTER_S)
         if charter is None:
-            raise SpaceError(f"there is no crawl '{loan.crawl}' at {loan.space}: look at the name, or start it first")
+            raise SpaceError(
+                f"there is no crawl '{loan.crawl}' at {shown(loan.space)}: look at the name, or start it first"
+            )
         settings = msgspec.json.decode(charter.settings, type=Settings)
     except BaseException:
         await space.close()

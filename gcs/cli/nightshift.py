@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+import redis
 from rq import get_current_job
 from rq.job import Job
 
@@ -21,6 +22,8 @@ events = Events("shift")
 
 #: seconds between two looks at the clock, the book and the worker
 LOOK_S = 0.5
+#: seconds to the next look at a book that is out of reach: each holds everything up while it tries
+AWAY_S = 15.0
 
 
 def work(name: str) -> dict[str, Any]:
@@ -45,25 +48,30 @@ class Watch:
         self._book = ShiftBook(job.connection, work)
         self.order = self._book.find(name)
         self._began_at = self.order.shift.began_at(datetime.now()) if self.order else None
-        self._looked_at = 0.0
+        self._look_at = 0.0
         self.why = ""
 
     def is_over(self) -> bool:
         """Whether to stop."""
         now = time.monotonic()
-        if not self.why and now >= self._looked_at + LOOK_S:
-            self._looked_at = now
-            self.why = self._reason(datetime.now())
+        if not self.why and now >= self._look_at:
+            self._look_at = now + LOOK_S
+            self.why = self._clock_says(datetime.now()) or self._book_says()
         return bool(self.why)
 
-    def _reason(self, now: datetime) -> str:
-        order = self._book.find(self._name)
-        if order is None:
-            return "cancelled"
-        if order != self.order:
-            return "it was changed"
-        if self._began_at is None:
+    def _clock_says(self, now: datetime) -> str:
+        if self.order is None or self._began_at is None:
             return "it is not on"
-        if order.shift.began_at(now) != self._began_at:  # the next one, which has jobs of its own, may have begun
-            return "it has ended"
-        return "the worker is told to stop" if is_dismissed(self._job) else ""
+        # the next one, which has jobs of its own, may have begun
+        return "" if self.order.shift.began_at(now) == self._began_at else "it has ended"
+
+    def _book_says(self) -> str:
+        try:
+            order = self._book.find(self._name)
+            if order == self.order:
+                return "the worker is told to stop" if is_dismissed(self._job) else ""
+        except redis.RedisError as error:  # it may come back, and the crawl does not need it
+            events.warning("no-book", shift=self._name, reason=str(error), again_s=AWAY_S)
+            self._look_at = time.monotonic() + AWAY_S
+            return ""
+        return "cancelled" if order is None else "it was changed"

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from gcs.cli.control import at_crawl, visit
+from gcs.cli.number import Number
 from gcs.core.access import SECRET_BYTES, Role, entry, new_token
 from gcs.core.template import template
 from gcs.core.tuples import Access
@@ -27,7 +28,7 @@ def token() -> None:
 @click.argument("role", type=click.Choice([str(role) for role in Role]))
 @click.option("--label", default="", help="Who it is for.")
 @click.option(
-    "--days", type=click.FloatRange(min=0, min_open=True), metavar="N", help="How long it is good. [for ever]"
+    "--days", type=Number(min=0, max=36_500, min_open=True), metavar="N", help="How long it is good. [for ever]"
 )
 @click.option("--place", default="", help="Of a helper: it helps the gatherers of this place.")
 @click.option(

@@ -25,6 +25,7 @@ from rq.worker import Worker
 from gcs.core.allowance import Loan
 from gcs.core.shift import Shift
 from gcs.errors import UsageError
+from gcs.ports.space.address import shown
 
 BOOK, RUNG = "gcs:shifts", "gcs:shifts:rung"
 #: seconds for which the result of a shift can be looked at
@@ -56,7 +57,7 @@ def connect(url: str) -> "redis.Redis":
         connection = redis.Redis.from_url(url)
         connection.ping()
     except (redis.RedisError, ValueError) as error:
-        raise UsageError(f"{url}: RQ needs a plain Redis, and there is none ({error}); look at --rq") from None
+        raise UsageError(f"{shown(url)}: RQ needs a plain Redis, and there is none ({error}); look at --rq") from None
     return connection
 
 

@@ -5,7 +5,13 @@ import re
 import subprocess
 from collections.abc import Callable
 
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
 from gcs.core.fakeweb import FakeWebSpec
+from gcs.core.tuples import Means
+from gcs.ports.desk.gateway import GatewayError, open_gateway
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -35,6 +41,31 @@ def test_helper_says_what_it_needs(call: Callable) -> None:
     nobody = call("helper", "--gateway", "http://127.0.0.1:9")
     assert nobody.code == 2
     assert "--token" in nobody.err
-    odd = call("helper", "--gateway", "redis://127.0.0.1:9", "--token", "x")
-    assert odd.code == 2
-    assert "station" in odd.err
+    for url in ("redis://127.0.0.1:9", "http://", "http://127.0.0.1:99999", "http://[::1"):
+        odd = call("helper", "--gateway", url, "--token", "x")
+        assert odd.code == 2
+        assert "station" in odd.err
+    torn = call("helper", "--gateway", "http://127.0.0.1:9", "--token", "to\nken")
+    assert torn.code == 2
+    assert "--token" in torn.err
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "complaint"),
+    [
+        (200, "<html>Welcome to the hotel</html>", "no gateway"),
+        (200, '{"helper": "x"}', "no gateway"),
+        (200, '{"helper": "", "place": "", "trusted": false, "terms": {"fetch": {"connections": 0}}}', "no gateway"),
+        (422, '{"detail": [{"loc": ["body"]}]}', "answered 422"),
+        (401, '{"detail": 7}', "token is wrong"),
+    ],
+)
+async def test_helper_at_a_server_that_is_no_station_says_so(status: int, body: str, complaint: str) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status, text=body)
+
+    app = web.Application()
+    app.router.add_post("/gateway/hello", answer)
+    async with TestServer(app) as server:
+        with pytest.raises(GatewayError, match=complaint):
+            await open_gateway(str(server.make_url("")), "token", Means.PLAIN)

@@ -169,6 +169,30 @@ def test_shift_is_over_when_the_clock_says_so(
         assert late.is_over() and late.why == "it is not on"
 
 
+def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(nightshift, "LOOK_S", 0.0)
+    monkeypatch.setattr(nightshift, "AWAY_S", 0.0)
+    server = EmbeddedServer(tmp_path)
+    connection = redis.Redis.from_url(server.start(), retry=None)
+    began = datetime.now()
+    ShiftBook(connection, nightshift.work).add(order("redis://127.0.0.1:9"), began)
+    watch = nightshift.Watch("night", _Job(connection))  # type: ignore[arg-type]
+    assert not watch.is_over()
+    server.stop()
+    assert not watch.is_over()
+    assert any(each.message == "shift.no-book" for each in caplog.records)
+
+    class Wall(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+            return began + timedelta(days=1)
+
+    monkeypatch.setattr(nightshift, "datetime", Wall)
+    assert watch.is_over() and watch.why == "it has ended"
+
+
 def test_bell_rings_for_the_orders_of_the_book(url: str, book: ShiftBook) -> None:
     now = [datetime(2026, 11, 16, 12, tzinfo=UTC)]
     bell = Bell(book, lambda: now[0])
@@ -236,4 +260,5 @@ def test_shift_commands_tell_what_there_is(call: Run, url: str, book: ShiftBook)
     assert book.cancel("secret")
     assert "no shift" in call("shift", "cancel", "day", *common).err
     assert call("shift", "cancel", "night", *common).code == 0
-    assert "plain Redis" in call("shift", "list", "--rq", "redis://127.0.0.1:1").err
+    nobody = call("shift", "list", "--rq", "redis://:hush@127.0.0.1:1").err
+    assert "plain Redis" in nobody and "hush" not in nobody

@@ -170,3 +170,9 @@ def test_station_outside_loopback_says_how_to_get_in(start: Start, web: FakeWebP
 def test_station_refuses_a_token_of_the_environment_that_can_be_guessed(call: Any):
     done = call("station", "--space", "redis://127.0.0.1:1", "--crawl", "c", GCS_STATION_CONTROL_TOKEN="secret")
     assert done.code == 2 and "GCS_STATION_CONTROL_TOKEN" in done.err
+
+
+@pytest.mark.parametrize("days", ["nan", "inf", "1e300", "0"])
+def test_token_is_good_for_a_number_of_days(call: Callable[..., Any], days: str) -> None:
+    done = call("token", "create", "view", "--days", days)
+    assert done.code == 2 and "--days" in done.err

@@ -10,6 +10,7 @@ import contextlib
 import io
 from collections.abc import Sequence
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -18,6 +19,7 @@ from gcs import __version__
 from gcs.core.claims import FIELDS, LINE, LINKS, NAME, REASON, TEXT, URL, VALUE, Claim
 from gcs.core.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError, UsageError
+from gcs.events import Events
 from gcs.ports.desk.messages import MACHINE, Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome
 from gcs.ports.fetch import one_line
 
@@ -42,6 +44,8 @@ NAMES = (
 )
 
 T = TypeVar("T", bound=msgspec.Struct)
+
+events = Events("desk")
 
 
 class GatewayError(GcsError):
@@ -113,23 +117,33 @@ class Line:
     ) -> T:
         """The answer to a message. LateError: not ours. GatewayError: there is none, or it is no."""
         loop = asyncio.get_running_loop()
-        body, deadline = msgspec.json.encode(message), loop.time() + patience_s
+        body, deadline, told = msgspec.json.encode(message), loop.time() + patience_s, False
         while True:
             try:
                 status, answer = await self._post(verb, body, ANSWER_S + wait_s)
-                why = f"answers {status}"
+                why = f"it answers {status}: {_detail(answer)}"
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 status, answer, why = 0, b"", one_line(str(error) or type(error).__name__)
             if status == 200:
-                return msgspec.json.decode(answer, type=wanted)
+                return self._understood(answer, wanted)
             if status == 409 and verb != "hello":
                 raise LateError(verb)
             if status and status not in PASSING and status != 409:
                 why = FINAL.get(status, f"{verb} was answered {status}")
                 raise GatewayError(f"{self._url}: {why} ({_detail(answer)})")
+            if not told and patience_s:
+                told = True  # a person who waits shall know for what
+                events.info("waiting", gateway=self._url, reason=why, at_most_s=patience_s)
             if loop.time() + PAUSE_S > deadline:
                 raise AwayError(f"{self._url}: the gateway is out of reach ({why}); is the station running?")
             await asyncio.sleep(PAUSE_S)
+
+    def _understood(self, answer: bytes, wanted: type[T]) -> T:
+        try:
+            return msgspec.json.decode(answer, type=wanted)
+        except (msgspec.DecodeError, UnicodeDecodeError, GcsError) as error:
+            why = one_line(str(error))
+            raise GatewayError(f"{self._url}: this is no gateway; give the address of a gcs station ({why})") from None
 
     async def close(self) -> None:
         """Free the sockets."""
@@ -146,7 +160,7 @@ class Line:
 
 async def open_gateway(url: str, token: str, means: Means, machine: str = "") -> GatewayDesk:
     """A desk at the gateway of this station; `machine` tells us from others that share our token."""
-    if not url.startswith(("http://", "https://")):
+    if not _is_address(url):
         raise UsageError(f"--gateway {url}: give the address of a station, such as https://crawl.example.org")
     line = Line(url, token, machine)
     try:
@@ -157,11 +171,26 @@ async def open_gateway(url: str, token: str, means: Means, machine: str = "") ->
     return GatewayDesk(line, welcome, means)
 
 
+def _is_address(url: str) -> bool:
+    """Whether somebody could be asked there."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
+    except ValueError:
+        return False
+
+
+class _Refusal(msgspec.Struct):
+    """What a station says of it."""
+
+    detail: str
+
+
 def _detail(answer: bytes) -> str:
     """What a station says of its refusal; of somebody else's answer, the beginning."""
     try:
-        return one_line(msgspec.json.decode(answer, type=dict[str, object])["detail"])  # type: ignore[arg-type]
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        return one_line(msgspec.json.decode(answer, type=_Refusal).detail)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return one_line(answer[:200].decode("utf-8", "replace"))
 
 

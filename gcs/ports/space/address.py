@@ -74,12 +74,12 @@ def parse(url: str) -> Address:
     """The address in a URL; UsageError says what is wrong with it."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:
-        raise UsageError(f"--space {_safe(url)!r}: the scheme is none of {', '.join(SCHEMES)}")
+        raise UsageError(f"--space {shown(url)!r}: the scheme is none of {', '.join(SCHEMES)}")
     kind, tls = SCHEMES[parts.scheme]
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name in options:
         if name not in OPTIONS:
-            raise UsageError(f"--space {_safe(url)!r}: unknown option {name!r}; there are {', '.join(OPTIONS)}")
+            raise UsageError(f"--space {shown(url)!r}: unknown option {name!r}; there are {', '.join(OPTIONS)}")
     if parts.scheme == "unix":
         if parts.netloc or not parts.path:
             raise UsageError(f"--space {url!r}: a socket is given as unix:///path/to/socket")
@@ -90,10 +90,10 @@ def parse(url: str) -> Address:
     master = ""
     if kind == "sentinel":
         if not path:
-            raise UsageError(f"--space {_safe(url)!r}: name the master, as in redis+sentinel://host:26379/mymaster")
+            raise UsageError(f"--space {shown(url)!r}: name the master, as in redis+sentinel://host:26379/mymaster")
         master = path.pop(0)
     if len(path) > 1 or (path and (kind == "cluster" or not path[0].isdigit())):
-        raise UsageError(f"--space {_safe(url)!r}: {'/'.join(path)!r} is not a database number")
+        raise UsageError(f"--space {shown(url)!r}: {'/'.join(path)!r} is not a database number")
     return Address(
         kind=kind,
         hosts=tuple(_host(text, SENTINEL_PORT if kind == "sentinel" else REDIS_PORT, url) for text in hosts.split(",")),
@@ -111,11 +111,11 @@ def _host(text: str, default_port: int, url: str) -> tuple[str, int]:
     if not colon or port.endswith("]"):  # no port, or the last colon is inside an IPv6 address
         host, port = text, str(default_port)
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise UsageError(f"--space {_safe(url)!r}: {text!r} is not host:port")
+        raise UsageError(f"--space {shown(url)!r}: {text!r} is not host:port")
     return host.strip("[]"), int(port)
 
 
-def _safe(url: str) -> str:
+def shown(url: str) -> str:
     """The URL without its password, for messages."""
     scheme, _, rest = url.partition("://")
     login, at, hosts = rest.rpartition("@")
