@@ -17,6 +17,7 @@ from gcs.roles.station.app import make_app
 from gcs.roles.station.doorman import Doorman
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.lookout import Lookout
+from gcs.roles.station.porter import Porter
 
 #: seconds that requests under way get at the end, and that helpers have to hear of it
 END_S, FAREWELL_S = 2.0, 8.0
@@ -62,8 +63,11 @@ class Station:
         self._lookout = Lookout(space, crawl)
         self._lookout.listen(self._see)
         self._gateway = Gateway(space)
+        self._porter = Porter()
+        app = make_app(self._doorman, self._lookout, space, self._gateway.routes())
+        app.middlewares.insert(0, self._porter.attend)
         self._runner = web.AppRunner(
-            make_app(self._doorman, self._lookout, space, self._gateway.routes()),
+            app,
             access_log=None,
             logger=_UNHEARD,
             max_line_size=MOST_LINE_BYTES,
@@ -84,7 +88,8 @@ class Station:
                 f"--listen {self._wanted.host}:{self._wanted.port}: {error.strerror or error}; choose another address"
             ) from None
         self.address = Address(self._wanted.host, self._runner.addresses[0][1])
-        self._tasks = [asyncio.create_task(part.run()) for part in (self._lookout, self._gateway)]
+        runs = (self._lookout.run(), self._gateway.run(), self._porter.run(self._connections))
+        self._tasks = [asyncio.create_task(run) for run in runs]
         events.info("listening", url=self.address.url)
 
     async def shutdown(self) -> None:
@@ -94,6 +99,9 @@ class Station:
             await end(self._tasks)
             await self._look()
         await self._runner.cleanup()
+
+    def _connections(self) -> list[web.RequestHandler]:
+        return self._runner.server.connections if self._runner.server else []
 
     async def _look(self) -> None:
         await _within(END_S, self._lookout.look())
