@@ -64,6 +64,20 @@ def test_page_shows_what_strangers_wrote_as_text(browser, target, complaints):
     assert page.get_attribute("#pages a >> nth=0", "rel") == "noopener noreferrer nofollow"
 
 
+def test_page_says_how_long_ago_it_was_though_nothing_happens(browser, target, complaints):
+    """And its line of time goes on to now; a dot stays the dot that a pointer is over."""
+    page = see(browser, target, complaints)
+    for place in ("#pages [data-ago]", "#errors li > :last-child", "#timeline text:last-of-type"):
+        said = page.text_content(f"{place} >> nth=0")
+        page.wait_for_selector(f'{place}:not(:text-is("{said}"))')
+    page.hover("#timeline circle >> nth=0")
+    page.wait_for_selector("#tip:not([hidden])")
+    ends = page.text_content("#timeline text:last-of-type")
+    page.wait_for_selector(f'#timeline text:last-of-type:not(:text-is("{ends}"))')
+    page.hover("#crumbs")
+    page.wait_for_selector("#tip", state="hidden")
+
+
 def test_page_lets_nobody_act_without_a_token_and_keeps_it_out_of_the_address(browser, target, complaints):
     page = see(browser, target, complaints)
     assert all(page.is_disabled(f"#{name}") for name in ("pause", "rebalance", "add-seeds", "stop"))

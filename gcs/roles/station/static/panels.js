@@ -33,7 +33,7 @@ export function figures({ report, now, team, helpers }) {
     ["Queued", count(now.queued), `${count(now.known)} known`],
     ["Failed", count(report.failed), `${count(report.denied_by_robots)} denied by robots`],
     ["Exchanged", brief(report.exchanged_urls), `${report.urls_per_page.toFixed(2)} URLs a page`],
-    ["Gatherers", count(team.filter((row) => row.state !== "gone").length), helpers.length === 1 ? "1 helper" : `${count(helpers.length)} helpers`],
+    ["Gatherers", count(team.filter((row) => row.state !== "gone").length), many(helpers.length, "helper")],
   ];
   keep($("figures"), rows, ([name]) => name,
     ([name]) => h("div", {}, h("dt", {}, name), h("dd", { class: "value" }), h("dd", { class: "detail" })),
@@ -113,20 +113,34 @@ function timeline(plans, now) {
   const span = Math.max(now - first, 10);
   const x = (at) => 14 + ((at - first) / span) * (width - 28);
   const middle = 26;
-  const dots = [...plans].sort((a, b) => b.moved - a.moved).map((plan) => { // the small ones on top
-    const open = plan.committed_at === null;
-    const tell = (event) => showTip(event.clientX, event.clientY, h("strong", {}, `Plan ${plan.epoch}, ${time(plan.at)}`),
-      h("div", {}, `${reason(plan.reason)} · ${moved(plan)}`), ...plan.transfers.slice(0, 6).map(transfer));
-    return s("circle", { cx: x(plan.at), cy: middle, r: 5 + 11 * Math.sqrt(plan.moved), class: open ? "open" : "", opacity: 0.9,
-      onpointermove: tell, onpointerdown: tell, onpointerleave: hideTip });
-  });
-  const label = plans.length === 1 ? "1 plan" : `${plans.length} plans`;
-  place.replaceChildren(
-    s("svg", { role: "img", "aria-label": `${label} since ${time(first)}`, viewBox: `0 0 ${width} 64` },
-      s("line", { class: "axis", x1: 4, x2: width - 4, y1: middle, y2: middle }), ...dots,
-      s("text", { x: 4, y: 60 }, axisTime(first, span)), s("text", { x: width - 4, y: 60, "text-anchor": "end" }, axisTime(now, span))),
-  );
+  if (!place.firstElementChild) {
+    place.append(s("svg", { role: "img" }, s("line", { class: "axis", y1: middle, y2: middle }), s("g"),
+      s("text", { y: 60 }), s("text", { y: 60, "text-anchor": "end" })));
+  }
+  const picture = place.firstElementChild;
+  const [axis, dots, from, to] = picture.children;
+  set(picture, { "aria-label": `${many(plans.length, "plan")} since ${time(first)}`, viewBox: `0 0 ${width} 64` });
+  set(axis, { x1: 4, x2: width - 4 });
+  set(from, { x: 4 });
+  set(to, { x: width - 4 });
+  say(from, axisTime(first, span));
+  say(to, axisTime(now, span));
+  const sorted = [...plans].sort((a, b) => b.moved - a.moved); // the small ones on top
+  keep(dots, sorted, (plan) => plan.epoch,
+    () => {
+      const dot = s("circle", { cy: middle, opacity: 0.9, onpointerleave: hideTip });
+      const tell = (event) => showTip(event.clientX, event.clientY, ...dot.told());
+      for (const kind of ["pointermove", "pointerdown"]) dot.addEventListener(kind, tell);
+      return dot;
+    },
+    (dot, plan) => {
+      set(dot, { cx: x(plan.at), r: 5 + 11 * Math.sqrt(plan.moved), class: plan.committed_at === null ? "open" : "" });
+      dot.told = () => [h("strong", {}, `Plan ${plan.epoch}, ${time(plan.at)}`),
+        h("div", {}, `${reason(plan.reason)} · ${moved(plan)}`), ...plan.transfers.slice(0, 6).map(transfer)];
+    });
 }
+
+const set = (node, attributes) => Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
 
 const who = (name) => h("span", {}, chip(name), name);
 const many = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
@@ -188,7 +202,7 @@ export function helpers({ helpers: rows }, now) {
     (node, row) => {
       say(node.children[1], `${brief(row.pages_per_s)} pages/s`);
       say(node.children[2], [row.means, row.place || "anywhere", `${count(row.connections)} at once`].join(" · "));
-      say(node.children[3], `${count(row.pages)} pages${row.since ? `, ${duration(Math.max(now - row.since, 0))}` : ""}`);
+      say(node.children[3], `${many(row.pages, "page")}${row.since ? `, ${duration(Math.max(now - row.since, 0))}` : ""}`);
     });
 }
 
@@ -202,7 +216,7 @@ export function pages({ pages: rows }, now) {
       h("p", { class: "url" }, page.url),
       h("p", { class: "summary" }, page.summary),
       h("p", { class: "meta" }, who(page.gatherer), h("span", {}, bytes(page.bytes)), h("span", {}, duration(page.elapsed_s)),
-        h("span", {}, `${count(page.outlinks)} links`), h("span", {}, `depth ${page.depth}`),
+        h("span", {}, many(page.outlinks, "link")), h("span", {}, `depth ${page.depth}`),
         page.language ? h("span", {}, page.language) : null, page.helper ? h("span", {}, `by ${page.helper}`) : null, h("span", { "data-ago": "" }))),
     (node, page) => say(node.querySelector("[data-ago]"), ago(page.fetched_at, now)));
 }

@@ -60,6 +60,7 @@ const show = {
     panels.helpers(value, value.at);
     legend(value.team.map((row) => row.gatherer));
     if (value.now.at) add(value.now);
+    for (const [panel, last] of aged) panel(last, value.at);
     controls();
     if (value.at >= treeDue) {
       treeDue = value.at + TREE_S;
@@ -67,10 +68,17 @@ const show = {
     }
   },
   links: panels.links,
-  rebalances: (value) => panels.rebalances(value, status?.at ?? Date.now() / 1000),
-  errors: (value) => panels.errors(value, status?.at ?? Date.now() / 1000),
-  pages: (value) => panels.pages(value, status?.at ?? Date.now() / 1000),
+  rebalances: (value) => aging(panels.rebalances, value),
+  errors: (value) => aging(panels.errors, value),
+  pages: (value) => aging(panels.pages, value),
 };
+
+/** Show what says how long ago it was: now, and again with each status, though nothing new has come. */
+const aged = new Map();
+function aging(panel, value) {
+  aged.set(panel, value);
+  panel(value, status?.at ?? Date.now() / 1000);
+}
 
 function connected(isOn, error) {
   const banner = $("banner");

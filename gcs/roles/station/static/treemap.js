@@ -7,6 +7,9 @@ import { colour, paint } from "./owners.js";
 
 const HEAD = 21;
 const GAP = 2;
+// Tiles: so many that most can be read, on a phone too.
+const NARROW = 600;
+const [FEW, MOST] = [18, 48];
 
 /** Rectangles of the sizes given, near to squares (Bruls, Huizing and van Wijk). */
 export function squarify(sizes, box) {
@@ -63,7 +66,7 @@ export class Treemap {
 
   async refresh() {
     const path = this.path;
-    const root = await get(`/api/tree?${new URLSearchParams({ path, levels: 2, most: 48 })}`);
+    const root = await get(`/api/tree?${new URLSearchParams({ path, levels: 2, most: this.place.clientWidth < NARROW ? FEW : MOST })}`);
     if (path !== this.path) return; // gone elsewhere meanwhile
     this.root = root;
     this.draw();
