@@ -10,7 +10,7 @@ from gcs.core.roster import Row, natural, rows
 from gcs.core.series import Counts, Sample
 from gcs.core.tally import Tally
 from gcs.core.treemap import Point, points_of
-from gcs.core.tuples import Control, CrawlState, Member
+from gcs.core.tuples import Bulletin, Control, CrawlState, Member
 from gcs.roles.station.board import Board
 from gcs.roles.station.values import (
     Errors,
@@ -31,7 +31,7 @@ MOST_PAGES, MOST_HOSTS = 30, 50
 
 def status(board: Board, plan: Plan | None, report: Report, now: Sample, urls_per_s: float) -> Status:
     """How the crawl stands."""
-    explored = [(int(board.figure(bulletin.gatherer, "known")), bulletin.explored) for bulletin in board.bulletins] or [
+    explored = [(_known(board, bulletin), bulletin.explored) for bulletin in board.bulletins] or [
         (int(member.figures.get("known", 0)), (member.figures.get("explored", 0.0), 0.0, 1.0))
         for member in board.members
     ]
@@ -179,6 +179,12 @@ def pages(board: Board) -> Pages:
 def points(board: Board) -> list[Point]:
     """The URL tree, as the gatherers show it."""
     return sorted(point for bulletin in board.bulletins for point in points_of(bulletin.gatherer, bulletin.patches))
+
+
+def _known(board: Board, bulletin: Bulletin) -> int:
+    """URLs that a gatherer knows, as its heartbeat says; where all have gone, as it said last."""
+    share = None if board.at_work else _decoded(bulletin.share)
+    return share.known_urls if share else int(board.figure(bulletin.gatherer, "known"))
 
 
 def _gone(board: Board, session: int = 0) -> list[Share]:

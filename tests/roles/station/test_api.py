@@ -85,6 +85,24 @@ async def test_api_shows_how_it_ended_after_the_end():
         assert (await at.get("/api/tree"))["urls"] == 0, "another crawl begins"
 
 
+async def test_api_weighs_what_is_explored_after_a_stop_as_before():
+    """By what each gatherer knew: one that knew little says little of the whole."""
+    async with stage() as at:
+        for name, known, explored in (("g0", 900, 0.9), ("g1", 100, 0.1)):
+            share = msgspec.msgpack.encode(Share(name, Tally(pages=50), known, 30, 50, explored, epoch=2))
+            await at.space.out(Member(name, "run", figures={"known": known, "queued": 30, "explored": explored}))
+            await at.space.out(Bulletin(name, 2, share, (explored, 0.0, 1.0)))
+        await at.station._lookout.look()
+        assert (await at.get("/api/status"))["outlook"]["fraction"] == 0.82
+        await at.space.out(Control(CrawlState.STOPPING, "you", "stopped"))
+        for name in ("g0", "g1"):
+            await at.space.out(Member(name, "run", state="gone"))
+        await at.station._lookout.look()
+        status = await at.get("/api/status")
+        assert (status["state"], status["outlook"]["fraction"]) == ("stopped", 0.82)
+        assert status["report"]["explored_fraction"] == 0.82
+
+
 async def test_api_of_a_station_that_came_after_the_end_has_the_figures():
     async with stage(empty=True) as at:
         share = Share("g0", Tally(pages=9, size_bytes=1), 9, 0, 9, 1.0)

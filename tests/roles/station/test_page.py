@@ -198,6 +198,7 @@ def test_page_shows_how_it_ended_and_offers_nothing_more(browser, complaints):
         page.wait_for_selector("#state[data-state=done]")
         assert (page.inner_text("#explored"), page.inner_text("#eta")) == ("100 %", "finished")
         assert "170" in page.inner_text("#figures") and page.locator("#team tr.gone").count() == 2
+        assert "on average" in page.inner_text("#figures"), "the rate of the last second is over"
         assert page.locator("#treemap .tile").count() >= 2
         assert all(page.is_disabled(f"#{name}") for name in ("pause", "rebalance", "add-seeds", "stop"))
         page.close()

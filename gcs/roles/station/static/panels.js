@@ -26,10 +26,11 @@ export function outlook({ outlook: found, state, now }) {
   $("progress").setAttribute("aria-valuenow", Math.round(100 * found.fraction));
 }
 
-export function figures({ report, now, team, helpers }) {
+export function figures({ report, now, team, helpers, state }) {
+  const ended = state === "done" || state === "stopped"; // then the last moment's rate says nothing
   const rows = [
     ["Pages", count(now.pages), `${bytes(report.bytes)}`],
-    ["Pages per second", brief(now.pages_per_s), `${bytes(now.bytes_per_s)}/s`],
+    ["Pages per second", brief(ended ? report.pages_per_s : now.pages_per_s), ended ? "on average" : `${bytes(now.bytes_per_s)}/s`],
     ["Queued", count(now.queued), `${count(now.known)} known`],
     ["Failed", count(report.failed), `${count(report.denied_by_robots)} denied by robots`],
     ["Exchanged", brief(report.exchanged_urls), `${report.urls_per_page.toFixed(2)} URLs a page`],
