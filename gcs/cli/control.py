@@ -12,6 +12,7 @@ from gcs import events as logging
 from gcs.core.tuples import CrawlState
 from gcs.errors import UsageError
 from gcs.ports.space import orders
+from gcs.ports.space.address import shown
 from gcs.ports.space.embedded import address_of
 from gcs.ports.space.opening import crawls_at, open_space
 from gcs.ports.space.port import Space
@@ -40,7 +41,7 @@ async def locate(output: Path, url: str | None, crawl: str | None) -> tuple[str,
     if crawl is None:
         names = await crawls_at(place)
         if len(names) != 1:
-            raise UsageError(f"{place} has the crawls {', '.join(names) or '(none)'}: choose with --crawl NAME")
+            raise UsageError(f"{shown(place)} has the crawls {', '.join(names) or '(none)'}: choose with --crawl NAME")
         crawl = names[0]
     return place, crawl
 

@@ -19,6 +19,7 @@ from gcs.core.template import template
 from gcs.core.tuples import Charter, Control, CrawlState
 from gcs.errors import SpaceError
 from gcs.events import Events
+from gcs.ports.space.address import shown
 from gcs.ports.space.settings import SpaceSettings
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, State
@@ -90,7 +91,7 @@ async def _begins(post: Post, signals: "Signals", stay: bool) -> Charter | None:
                 return charter
             if time.monotonic() > give_up_at:
                 raise SpaceError(
-                    f"there is no crawl '{post.crawl}' at {post.url}: start it with gcs crawl --space,"
+                    f"there is no crawl '{post.crawl}' at {shown(post.url)}: start it with gcs crawl --space,"
                     " or look at the name"
                 )
             with contextlib.suppress(TimeoutError):

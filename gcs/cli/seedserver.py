@@ -19,6 +19,7 @@ from gcs.core.template import template
 from gcs.core.tuples import Charter
 from gcs.errors import SpaceError
 from gcs.ports.registry import Registry
+from gcs.ports.space.address import shown
 from gcs.ports.space.opening import open_space
 from gcs.ports.space.settings import SpaceSettings
 from gcs.roles.seedserver import SeedServer
@@ -52,7 +53,9 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path) 
     charter = await space.read(template(Charter), timeout_s=CHARTER_S)
     if charter is None:
         await space.close()
-        raise SpaceError(f"there is no crawl '{crawl}' at {url}: start it with gcs crawl --space, or look at the name")
+        raise SpaceError(
+            f"there is no crawl '{crawl}' at {shown(url)}: start it with gcs crawl --space, or look at the name"
+        )
     settings = msgspec.json.decode(charter.settings, type=Settings)
     registry = Registry(directory / "registry", load_order(settings.seed_server.order), settings.frontier.fsync)
     server = SeedServer(

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
 from gcs.cli import loan
 from gcs.core.allowance import Loan
@@ -181,18 +179,3 @@ def test_helper_says_what_is_wrong(call: Callable[..., Any]) -> None:
     ):
         done = call(*helper("redis://127.0.0.1:1", *words))
         assert done.code == 2 and complaint in done.err
-
-
-async def test_helper_that_finds_no_crawl_shows_no_password(space: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loan, "CHARTER_S", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with redis.Redis.from_url(space) as owner:
-        owner.config_set("requirepass", "hush")
-        try:
-            owner.config_set("port", port)
-        except redis.ResponseError:
-            pytest.skip("this Redis (before 7) cannot be moved to a port")
-    with pytest.raises(SpaceError, match="there is no crawl 'crawl'") as raised:
-        await loan.open_desk(Loan(f"redis://:hush@127.0.0.1:{port}"))
-    assert "hush" not in str(raised.value)

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import redis
 
 from gcs.core.template import template
 from gcs.core.tuples import Link, Member, UrlBlock
@@ -114,3 +117,28 @@ def test_space_without_a_crawl_says_where_it_looked(call):
     done = call("space", "ls")
     assert done.code == 2
     assert "crawl: no team is crawling here" in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("helper",), ("gatherer", "--name", "g9", "-o", "g9"), ("seed-server", "-o", "s"), ("stop",)]
+)
+def test_who_finds_no_crawl_at_a_whiteboard_shows_no_password(
+    call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    for module in ("gatherer", "seedserver", "loan"):
+        monkeypatch.setattr(f"gcs.cli.{module}.CHARTER_S", 0.1)
+    server = EmbeddedServer(tmp_path / "space")
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as free, redis.Redis.from_url(server.start()) as owner:
+            port = free.getsockname()[1]
+            free.close()
+            owner.config_set("requirepass", "hush")
+            try:
+                owner.config_set("port", port)
+            except redis.ResponseError:
+                pytest.skip("this Redis (before 7) cannot be moved to a port")
+        done = call(*words, "--space", f"redis://:hush@127.0.0.1:{port}")
+    finally:
+        server.stop()
+    assert done.code and "127.0.0.1" in done.err and "crawl" in done.err, done.err
+    assert "hush" not in done.err

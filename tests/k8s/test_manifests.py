@@ -186,6 +186,16 @@ def test_helpers_reach_only_the_gateway_and_the_web() -> None:
 
 
 @every_target
+def test_jobs_reach_the_api_server_of_every_usual_cluster(target: str) -> None:
+    """A policy sees the port behind the service `kubernetes`: without it no secret is made, and nothing starts."""
+    secrets = named(target, "Job", "secrets")["spec"]["template"]["metadata"]["labels"]
+    policy = named(target, "NetworkPolicy", "kube-api")["spec"]
+    assert _selects(policy["podSelector"], secrets)
+    cloud, kubeadm, minikube, microk8s = 443, 6443, 8443, 16443
+    assert {port["port"] for port in policy["egress"][0]["ports"]} == {cloud, kubeadm, minikube, microk8s}
+
+
+@every_target
 def test_crawl_that_was_stopped_stays_so(target: str) -> None:
     """By a person or a limit (3), or since its settings are wrong (2): to start the job again would undo that."""
     spec = named(target, "Job", "crawl")["spec"]
