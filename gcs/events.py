@@ -10,6 +10,13 @@ import sys
 from typing import Any
 
 LEVELS = ("debug", "info", "warning", "error")
+#: characters that command a terminal: C0 and C1, but for tab and newline
+_COMMANDS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
+
+
+def tame(text: str) -> str:
+    """What a stranger wrote (a page, a server), fit for a terminal, which it could else command."""
+    return text.translate(_COMMANDS)
 
 
 class Events:
@@ -45,7 +52,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         pairs = getattr(record, "fields", {}).items()
-        fields = " ".join(f"{key}={' '.join(str(value).split())}" for key, value in pairs)
+        fields = " ".join(f"{key}={tame(' '.join(str(value).split()))}" for key, value in pairs)
         return f"{self.formatTime(record, '%H:%M:%S')} {record.levelname:<7} {super().format(record)} {fields}".rstrip()
 
 

@@ -59,3 +59,9 @@ def test_events_are_set_up_anew_each_time(capsys: pytest.CaptureFixture[str]) ->
     events.set_up("info", as_json=False)
     Events("part").info("began")
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_events_as_text_command_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    events.set_up("info", as_json=False)
+    Events("part").info("hello", agent="\x1b]0;mine\x07 caf\xe9\x9b2J \u200d")
+    assert capsys.readouterr().err.rstrip().endswith("part.hello agent=\ufffd]0;mine\ufffd caf\xe9\ufffd2J \u200d")

@@ -5,6 +5,7 @@ import msgspec
 
 from gcs.core.search import Query, Search
 from gcs.core.sortkey import host_name, host_of, sort_key
+from gcs.events import tame
 from gcs.ports.records.latest import latest
 
 FIELDS = ("url", "title", "summary", "text")
@@ -29,7 +30,8 @@ def search(place: str, words: tuple[str, ...], most: int, as_json: bool) -> int:
         click.echo(msgspec.json.encode({"found": searching.found, "pages": hits}))
         return 0
     for hit in hits:
-        click.echo(f"{click.style(hit.title or '(no title)', bold=True)}\n  {hit.url}\n  {hit.excerpt}")
+        title, excerpt = tame(hit.title) or "(no title)", tame(hit.excerpt)
+        click.echo(f"{click.style(title, bold=True)}\n  {hit.url}\n  {excerpt}")
     click.echo(
         f"{searching.found:,} pages found" + (f", the best {len(hits)} shown" if len(hits) < searching.found else "")
     )

@@ -162,3 +162,16 @@ def test_a_study_prints_when_its_bar_is_gone(tmp_path: Path, environment: dict[s
     bar, _, after = screen.shown.partition("\x1b[?25h")
     assert "cho-communication" in bar and "━" in bar and "━" not in after
     assert "URLs told per page" in after and "written: out/" in after
+
+
+def test_pages_that_are_found_do_not_command_the_terminal(
+    gcs: Callable[..., object], tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "site").mkdir()
+    page = "<title>harbour &#27;]0;mine&#7;</title><p>of the harbour &#27;[2J and its ships</p>"
+    (tmp_path / "site" / "a.html").write_text(page)
+    gcs("crawl", "./site", "-o", "out")
+    with terminal(tmp_path, environment, "search", "out", "harbour") as screen:
+        assert screen.end() == 0
+    assert "mine" in screen.shown and "ships" in screen.shown
+    assert not any(command in screen.shown for command in ("\x1b]", "\x07", "\x1b[2J"))

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from gcs.core.page import Request, Result
 from gcs.core.sources import SPELLING, source_url
 from gcs.errors import SettingsError
+from gcs.events import tame
 
 Sink = Callable[[Result], None]
 
@@ -141,4 +142,4 @@ def proxy_name(proxy: str) -> str:
 
 def one_line(message: str) -> str:
     """A foreign message, fit for a line of a log."""
-    return " ".join(message.split())[:300]
+    return tame(" ".join(message.split())[:300])
