@@ -36,6 +36,10 @@ def measured(happened):
     for name, *arguments in happened:
         if name == "waits":
             statistics.waiting = sorted([*statistics.waiting, *arguments])
+        elif name == "exchanged":
+            gatherer, urls, seconds = arguments
+            work = statistics.exchange.setdefault(gatherer, Work())
+            work.amount, work.seconds = work.amount + urls, work.seconds + seconds
         else:
             getattr(statistics, name)(*arguments)
     return statistics
