@@ -12,6 +12,7 @@ import re
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -168,8 +169,9 @@ def terms(settings: Settings) -> Terms:
     return Terms(settings.crawl.name, fetch, settings.urls, settings.summary, heed, lease_s)
 
 
-def types() -> dict[str, Any]:
-    """Every dotted key with the type of its value."""
+@cache
+def types() -> Mapping[str, Any]:
+    """Every dotted key with the type of its value. Kept, since every flag asks: resolving all types takes a while."""
     return {
         f"{section}.{name}": annotation
         for section, part in _parts().items()

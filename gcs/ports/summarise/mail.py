@@ -3,12 +3,12 @@
 Never raises: the standard library's parser takes whatever comes, and what it cannot make sense of is read as text.
 """
 
-from email import policy
-from email.parser import BytesParser
-
 
 def message(content: bytes) -> tuple[bytes, str, str]:
     """The text of a message, preferably plain, its content type, and the subject."""
+    from email import policy  # slow to load, and seldom needed
+    from email.parser import BytesParser
+
     parsed = BytesParser(policy=policy.default).parsebytes(content)
     try:
         subject, part = str(parsed.get("subject", "")), parsed.get_body(("plain", "html"))

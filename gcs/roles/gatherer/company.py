@@ -1,23 +1,35 @@
-"""The company that a gatherer keeps: what it asks of its side at the whiteboard, a team's or a seed-server's."""
+"""The company that a gatherer keeps: what it asks of its side at the whiteboard, a team's or a seed-server's.
+
+It must not load that side: a gatherer alone does without.
+"""
 
 from typing import Protocol
 
 from gcs.core.page import PageRecord
 from gcs.core.report import Share
-from gcs.core.tuples import PlanPosted
+from gcs.core.tuples import Charter, Control, PlanPosted
 from gcs.ports.frontier import Entry
 from gcs.roles.gatherer.home import Home
-from gcs.roles.gatherer.observer import Observer
+
+
+class Notices(Protocol):
+    """What hangs on the board for everybody, as the observer has read it."""
+
+    charter: Charter | None
+    control: Control | None
 
 
 class Company(Protocol):
     """See `team.Team` and `client.Client`."""
 
-    observer: Observer
     #: we want to hand over what we have, and go
     leaving: bool
     #: requests that may be under way at once; 0 for as many as the settings say
     connections: int
+
+    @property
+    def observer(self) -> Notices:
+        """What we know of the board."""
 
     async def startup(self, home: Home) -> None:
         """Go on as the last commit left it."""
