@@ -96,10 +96,13 @@ def crawl(
     begins = begins or (sessions.was_barren(output) and settings.team.coordination != "seed-server")
     session = max(sessions.current(output), 1) + begins
 
+    def begin() -> None:  # when the directory is ours, not before: another crawl may be running here
+        memory.write(output, seeds, settings)
+        sessions.begin(output, session)
+
     def make() -> Gatherer:
         gatherer = assembly.gatherer(output, "g0", settings, seeds)
-        memory.write(output, seeds, settings)  # not before: another crawl may be running here
-        sessions.begin(output, session)
+        begin()
         return gatherer
 
     try:
@@ -110,9 +113,7 @@ def crawl(
             crew = team.Crew(
                 output, heeding, seeds, gatherers, url, log_level, listen if station else None, session, blueprint
             )
-            memory.write(output, seeds, settings)
-            sessions.begin(output, session)
-            outcome = team.run_crew(crew, progress=not as_json)
+            outcome = team.run_crew(crew, progress=not as_json, begin=begin)
         else:
             name, progress = settings.crawl.name, not as_json
             outcome = run_crawl(make, seeds, crawl=name, progress=progress, session=session)

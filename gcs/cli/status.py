@@ -65,3 +65,9 @@ def read_shares(directory: Path) -> tuple[list[Share], bool]:
     seen = [glance(file.parent) for file in sorted(directory.glob("state/*/frontier/data.mdb"))]
     packed = [each.notes["share"] for each in seen if "share" in each.notes]
     return [msgspec.msgpack.decode(each, type=Share) for each in packed], any(each.running for each in seen)
+
+
+def running(directory: Path) -> list[str]:
+    """The gatherers that have their disks here and run."""
+    frontiers = sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
+    return [frontier.parent.name for frontier in frontiers if glance(frontier).running]

@@ -22,7 +22,7 @@ from gcs.cli.loop import run_loop
 from gcs.cli.orders import load_order
 from gcs.cli.progress import Progress
 from gcs.cli.run import Outcome
-from gcs.cli.status import count_unique, read_shares
+from gcs.cli.status import count_unique, read_shares, running
 from gcs.core import expansion, report
 from gcs.core.expression import Expression
 from gcs.core.report import Report, Share
@@ -47,6 +47,8 @@ SEED_SERVER = "seed-server"
 LOOK_S = 0.25
 #: seconds for the gatherers to end when the crawl is given up
 END_S = 15.0
+#: seconds for a gatherer that was killed a moment ago to let go of its directory
+LET_GO_S = 1.0
 #: starts of one gatherer within a minute before the crawl is given up
 STARTS_PER_MINUTE = 20
 
@@ -86,13 +88,20 @@ class Crew:
         self._stopping = False
         self.interrupted = False
 
-    def launch(self) -> None:
-        """Start the server, put the crawl on the whiteboard, start the gatherers. Before there is a loop."""
+    def launch(self, begin: Callable[[], None] | None = None) -> None:
+        """Start the server, put the crawl on the whiteboard, start the gatherers. Before there is a loop.
+
+        `begin` is called when nobody else is crawling here.
+        """
         assembly.load(self._settings)
         try:
             if self._server:
                 self._url = self._server.start()
+            if self._count:
+                _refuse_one_alone(self._directory)
             asyncio.run(self._open())
+            if begin:
+                begin()
             words = arguments(self._url, self._settings.crawl.name, self._directory, self._log)
             children = [Child("gatherer", f"g{index}", words) for index in range(self._count)]
             if children and self._settings.team.coordination == "seed-server":
@@ -296,6 +305,15 @@ async def _refuse_running(space: Space, name: str) -> None:
         )
 
 
+def _refuse_one_alone(directory: Path) -> None:
+    """One that crawls alone here knows of no team, which would fetch the same while its first gatherer waits."""
+    give_up_at = time.monotonic() + LET_GO_S
+    while running(directory) == ["g0"]:  # with others beside it, it is a ghost of its team, and will let go
+        if time.monotonic() > give_up_at:
+            raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
+        time.sleep(LET_GO_S / 10)
+
+
 def _share(members: list[Member]) -> Share:
     """The team's figures as one share, for the progress line."""
     known, queued = (sum(int(member.figures.get(name, 0)) for member in members) for name in ("known", "queued"))
@@ -304,8 +322,8 @@ def _share(members: list[Member]) -> Share:
     return Share("team", Tally(pages=pages), known, queued, pages, fraction)
 
 
-def run_crew(crew: Crew, progress: bool) -> Outcome:
-    """Run a team from a terminal."""
-    crew.launch()
+def run_crew(crew: Crew, progress: bool, begin: Callable[[], None] | None = None) -> Outcome:
+    """Run a team from a terminal; `begin` is called when the directory is ours."""
+    crew.launch(begin)
     with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
         return run_loop(crew.run(bar.update if bar else None))

@@ -218,6 +218,25 @@ def test_team_obeys_pause_resume_seed_and_stop(tmp_path: Path) -> None:
         assert set(pages.values()) == {1}
 
 
+@pytest.mark.parametrize("running", [1, 2])
+def test_team_is_refused_where_a_crawl_runs_and_changes_nothing_there(tmp_path: Path, running: int, capfd: Any) -> None:
+    """Beside one that crawls alone, a team stored every page a second time."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=60, latency_s=0.2)) as web:
+        first = start(tmp_path, web.seeds[0], "-n", str(running), "--delay", "0", "--connections", "1")
+        wait_for(lambda: len(web.log.hits) > 5)
+        files = [tmp_path / "state" / name for name in ("seeds.txt", "settings.json", "session")]
+        before = [file.read_bytes() for file in files]
+        second = start(tmp_path, web.web.homes[-1], "-n", "2", "--delay", "1", "--next")
+        second.communicate(timeout=60)
+        assert second.returncode == 2
+        assert "running" in capfd.readouterr().err
+        assert [file.read_bytes() for file in files] == before
+        finish(first)
+        pages = stored(tmp_path)
+        assert set(pages) == survey(web.web).pages
+        assert set(pages.values()) == {1}
+
+
 @pytest.mark.parametrize("mode", ["firewall", "cross-over"])
 def test_team_modes_without_exchange(tmp_path: Path, mode: str) -> None:
     """Firewall: no page twice, some are missed. Cross-over: none is missed, some come twice. Neither sends a URL."""

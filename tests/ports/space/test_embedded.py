@@ -11,7 +11,7 @@ import pytest
 
 from gcs.core.template import template
 from gcs.core.tuples import Seeds
-from gcs.errors import SpaceError
+from gcs.errors import SpaceError, StoreError, UsageError
 from gcs.ports.space import embedded as module
 from gcs.ports.space.embedded import EmbeddedServer, address_of
 from gcs.ports.space.opening import open_space
@@ -134,11 +134,17 @@ async def test_embedded_works_in_a_directory_whose_path_is_too_long_for_a_socket
 def test_embedded_refuses_a_second_one_on_a_directory(tmp_path, owner):
     _, url, pid = owner
     second = EmbeddedServer(tmp_path / "state")
-    with pytest.raises(SpaceError, match=f"has a running whiteboard already .* join it with --space {url}"):
+    with pytest.raises(UsageError, match=f"has a running whiteboard already .* join it with --space {url}"):
         second.start()
     second.stop()
     assert address_of(tmp_path / "state") == url, "the first one is not disturbed"
     os.kill(pid, 0)
+
+
+def test_embedded_says_where_it_cannot_write(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"file/state: cannot write here .* choose another -o DIR"):
+        EmbeddedServer(tmp_path / "file" / "state").start()
 
 
 async def test_embedded_ends_when_its_owner_is_killed_and_can_be_started_at_once(tmp_path, owner):
