@@ -1,5 +1,7 @@
 """`gcs search`: finds pages of a crawl by their words. Reads the summaries once; there is no index to keep."""
 
+import re
+
 import click
 import msgspec
 
@@ -9,9 +11,21 @@ from gcs.events import tame
 from gcs.ports.records.latest import latest
 
 FIELDS = ("url", "title", "summary", "text")
+#: a word that must not be there: click would take its letters for options
+_WITHOUT = re.compile(r"-(?!-|h$|n\d*$).+", re.DOTALL)
 
 
-@click.command()
+class Words(click.Command):
+    """A command to which -word is a word."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Move such words behind all options."""
+        if "--" not in args:
+            args = [*(arg for arg in args if not _WITHOUT.match(arg)), "--", *filter(_WITHOUT.match, args)]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=Words)
 @click.argument("place", metavar="DIR")
 @click.argument("words", nargs=-1, required=True, metavar="WORD…")
 @click.option("-n", "--most", type=click.IntRange(min=1), default=10, show_default=True, help="Pages to show.")

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
@@ -20,6 +22,20 @@ def test_search_finds_a_page_by_its_words(gcs: Callable, tmp_path: Path) -> None
     nothing = gcs("search", "crawl", "zzyzx")
     assert (nothing.code, nothing.out) == (0, "0 pages found\n")
     assert page.url in gcs("search", "crawl", f'"{phrase}"', "-n", "1000").out
+
+
+@pytest.mark.parametrize("word", ["draft", "hash", "plan", "n"])
+def test_search_leaves_out_pages_with_a_word(gcs: Callable, tmp_path: Path, word: str) -> None:
+    """Whatever letters it has, -h and -n among them."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text(f"url tree {word}")
+    (tmp_path / "docs" / "b.txt").write_text("url tree")
+    assert gcs("crawl", "./docs", "-o", "crawl").code == 0
+    without = [f"-{word}"] if len(word) > 1 else ["--", f"-{word}"]
+    done = gcs("search", "crawl", "--json", "-n", "5", "url tree", *without)
+    assert done.code == 0, done.err
+    assert [Path(hit["url"]).name for hit in json.loads(done.out)["pages"]] == ["b.txt"]
+    assert json.loads(gcs("search", "crawl", "--json", "tree").out)["found"] >= 2
 
 
 def test_search_and_export_see_pages_as_the_last_session_found_them(gcs: Callable, tmp_path: Path) -> None:
