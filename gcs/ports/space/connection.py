@@ -58,6 +58,8 @@ class Connection:
         self._others = others
         self._address = address
         self.patience_s = patience_s
+        #: since when it does not answer: told once, however many calls wait for it
+        self._away_at: float | None = None
         for command in ("XREAD", "XREADGROUP", "XRANGE", "XINFO GROUPS"):
             client.set_response_callback(command, lambda reply, **_: reply)
 
@@ -108,16 +110,18 @@ class Connection:
                         raise
                     raise mapped from error
                 now = asyncio.get_running_loop().time()
-                if begun is None:
-                    begun = now
+                begun = now if begun is None else begun
+                if self._away_at is None:
+                    self._away_at = now
                     events.warning("unreachable", space=str(self._address), error=str(error))
                 if now - begun + pause_s > self.patience_s:
                     text = f"{self._address} did not answer for {self.patience_s:g} s ({error}): is it running?"
                     raise SpaceError(text) from error
             else:
-                if begun is not None:
-                    now = asyncio.get_running_loop().time()
-                    events.info("reached", space=str(self._address), after_s=round(now - begun, 3))
+                if self._away_at is not None:
+                    after_s = round(asyncio.get_running_loop().time() - self._away_at, 3)
+                    self._away_at = None
+                    events.info("reached", space=str(self._address), after_s=after_s)
                 return reply
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # so that a team does not come back in step
             pause_s = min(2 * pause_s, LAST_PAUSE_S)

@@ -95,12 +95,16 @@ class Gateway:
         return [web.post(f"/gateway/{verb}", self._guarded(verb, handle)) for verb, handle in handlers.items()]
 
     async def run(self) -> None:
-        """Tend until cancelled."""
+        """Tend until cancelled; say once what keeps us from it."""
+        reason = ""
         while True:
             try:
                 await self.tend()
+                reason = ""
             except SpaceError as error:
-                events.warning("unreachable", reason=str(error))
+                if str(error) != reason:
+                    reason = str(error)
+                    events.warning("unreachable", reason=reason)
             except Exception as error:  # whatever it is: leases must end, and the next look may be better
                 events.error("tending-failed", error=repr(error))
             await asyncio.sleep(TEND_S)

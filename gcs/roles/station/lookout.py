@@ -52,13 +52,17 @@ class Lookout:
         return self._clock() - self.board.at
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Look until cancelled; say once what keeps us from it."""
+        reason = ""
         while True:
             await asyncio.sleep(LOOK_S)
             try:
                 await self.look()
+                reason = ""
             except SpaceError as error:
-                events.warning("unreachable", reason=str(error))
+                if str(error) != reason:
+                    reason = str(error)
+                    events.warning("unreachable", reason=reason)
             except Exception as error:  # whatever it is, the next look may be better: people wait for it
                 events.error("look-failed", error=repr(error))
 

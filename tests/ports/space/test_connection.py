@@ -57,6 +57,24 @@ async def test_connection_waits_for_a_server_that_is_not_there_yet(redis, caplog
     assert caplog.messages.count("space.reached") == 1
 
 
+async def test_connection_tells_once_that_its_server_is_gone_and_once_that_it_is_back(redis, caplog):
+    """However often it is asked meanwhile: a station looks every second."""
+    server = redis()
+    space = await open_space(server.url, crawl="c", name="g", settings=IMPATIENT)
+    try:
+        with caplog.at_level(logging.INFO, "gcs.space"):
+            server.end()
+            for _ in range(3):
+                with pytest.raises(SpaceError, match="did not answer"):
+                    await space.read(SEEDS, at="seeds")
+            assert caplog.messages == ["space.unreachable"]
+            redis(port=server.port)
+            assert await space.read(SEEDS, at="seeds") is None
+            assert caplog.messages == ["space.unreachable", "space.reached"]
+    finally:
+        await space.close()
+
+
 async def test_connection_ends_a_wait_that_is_cancelled_at_any_moment(redis):
     """Also while a command is being written: redis-py waits for that in a way that can swallow the cancellation."""
     server = redis()
