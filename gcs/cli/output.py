@@ -1,5 +1,6 @@
 """What a crawl says at its end: for a person, or as JSON for a program."""
 
+import importlib
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
 ADVICE = {
     "dns": "no such host: look at the spelling of the seeds, and whether this machine can resolve names",
     "connect": "nobody answers there: look at host and port",
-    "tls": "the certificate is not trusted; --set fetch.ca_file=FILE names others",
+    "tls": "its certificate is not trusted (--set fetch.ca_file=FILE names others), or it speaks plain http",
     "timeout": "the server is too slow, or a firewall is in between",
     "proxy": "the proxy does not answer, or refuses; look at --proxy",
     "forbidden-address": "private, loopback and link-local addresses are crawled only with --allow-private",
@@ -44,20 +45,27 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
         click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
         return 130
     if report.is_barren:
-        click.echo(f"gcs: {why_nothing(report)}; to try again: gcs crawl -o {directory}", err=True)
+        flag = " --allow-private" if _main_failure(report) == "forbidden-address" else ""
+        click.echo(f"gcs: {why_nothing(report, directory)}; to try again: gcs crawl{flag} -o {directory}", err=True)
         return 1
     return EXIT_CODES[report.state]
 
 
-def why_nothing(report: Report) -> str:
+def why_nothing(report: Report, directory: Path) -> str:
     """Why a crawl has no page at all, and what may help."""
     if report.failures:
-        most = max(report.failures, key=lambda kind: report.failures[kind])
-        return f"not one page was fetched: {_failures(report)}; {ADVICE.get(most, 'look at the seeds')}"
+        advice = ADVICE.get(_main_failure(report), "look at the seeds")
+        return f"not one page was fetched: {_failures(report)}; {advice}"
     if report.denied_by_robots:
-        return "not one page was fetched: robots.txt denies the seeds"
+        return (
+            "not one page was fetched: robots.txt denies the seeds; ask who runs the site, "
+            "or, where that is you, --set politeness.robots=false"
+        )
     if report.redirects:
-        return "not one page was fetched: the seeds redirect in a circle, or out of the scope (see --scope)"
+        return (
+            "not one page was fetched: the seeds redirect in a circle, or out of the scope"
+            f"{_whereto(directory)}; give the right seed, or see --scope"
+        )
     return "not one page was fetched: the scope, --include or --exclude leave nothing of the seeds"
 
 
@@ -77,6 +85,17 @@ def summary(report: Report) -> str:
     if report.failures:
         lines.append(f"failed: {_failures(report)}")
     return "\n".join(lines)
+
+
+def _main_failure(report: Report) -> str:
+    return max(report.failures, key=lambda kind: report.failures[kind], default="")
+
+
+def _whereto(directory: Path) -> str:
+    """The last redirect that was stored, for a person."""
+    reading = importlib.import_module("gcs.ports.records.reading")  # hardly any crawl needs it
+    found = [(url, to) for url, to in reading.rows(directory, ("url", "final_url")) if to != url]
+    return f" ({found[-1][0]} leads to {found[-1][1]})" if found else ""
 
 
 def _failures(report: Report) -> str:

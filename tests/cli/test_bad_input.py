@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -239,11 +241,12 @@ def test_crawl_names_the_flag_for_private_addresses(gcs: Run, tmp_path: Path, ho
     assert done.err == (
         "gcs: not one page was fetched: 1 forbidden-address; "
         "private, loopback and link-local addresses are crawled only with --allow-private; "
-        "to try again: gcs crawl -o out\n"
+        "to try again: gcs crawl --allow-private -o out\n"
     )
     assert hostile.log.requests == 0
     assert not stored(tmp_path / "out")
-    again = gcs("crawl", "-o", "out", "--allow-private", "--max-pages", "1", "--json")
+    command = done.err.rpartition("gcs crawl")[2].split()
+    again = gcs("crawl", *command, "--max-pages", "1", "--json")
     assert (again.code, json.loads(again.out)["pages"]) == (3, 1), "what came to nothing is tried again"
 
 
@@ -274,7 +277,7 @@ def test_crawl_that_reaches_nobody_says_why(gcs: Run, arguments: list[str], kind
         ("/hostile/hang.html", "1 timeout"),
         ("/err/garbage.html", "1 protocol"),
         ("/err/404.html", "1 http-404"),
-        ("/go/loop/a", "the seeds redirect in a circle, or out of the scope"),
+        ("/go/loop/a", "the seeds redirect in a circle, or out of the scope (http://"),
         ("/private/shut.html", "robots.txt denies the seeds"),
     ],
 )
@@ -288,6 +291,26 @@ def test_crawl_of_a_page_that_never_comes_says_why(gcs: Run, hostile: FakeWebPro
     assert json.loads(done.out)["state"] == "done"
     assert done.err.startswith(f"gcs: not one page was fetched: {reason}")
     assert len(done.err.splitlines()) == 1
+
+
+def test_crawl_of_a_seed_that_redirects_elsewhere_says_whereto(gcs: Run) -> None:
+    class Moved(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(301 if self.path == "/" else 404)
+            self.send_header("Location", "http://moved.test/docs/")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Moved) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        seed = f"http://127.0.0.1:{server.server_port}/"
+        done = gcs("crawl", seed, "-o", "out", "--allow-private", "--delay", "0")
+        server.shutdown()
+    assert done.code == 1
+    assert f"out of the scope ({seed} leads to http://moved.test/docs/); give the right seed" in done.err
 
 
 def test_crawl_of_a_hostile_web_stores_what_is_good(gcs: Run, tmp_path: Path, hostile: FakeWebProcess) -> None:
