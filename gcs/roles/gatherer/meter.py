@@ -33,6 +33,7 @@ class Meter:
         """Count from nothing: a recrawl begins."""
         self.tally.clear()
         self._before_s, self._before_cpu_s = 0.0, -cpu_s()
+        self._rates_since = (self._rates_since[0], 0, 0.0)
         self.explored = Explored()
 
     def running_s(self, now: float) -> float:
