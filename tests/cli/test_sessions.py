@@ -263,3 +263,31 @@ def test_plan_prints_what_each_choice_costs_and_the_next_session_goes_by_it(gcs:
     assert (report["exchanged_urls"], report["named_bytes"]) == (told["exchanged_urls"], told["exchanged_bytes"])
     assert report["suppressed_by_hot_pages"] > 0
     assert told["exchanged_urls"] < free["exchanged_urls"]
+
+
+def test_a_hot_page_that_was_forgotten_is_asked_for_by_its_owner(gcs: Run, tmp_path: Path) -> None:
+    """A plan names it to all, so that nobody tells its owner of a link to it: three sessions had found nothing there."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=24, validators=True, gone_share=0.3)) as web:
+        crawl(gcs, *web.web.homes, "-n", "2")
+        before = survey(web.web).pages
+        web.set_session(2)
+        gone = before - survey(web.web).pages
+        assert gone
+        for session in range(2, 6):
+            crawl(gcs, "--next", "-n", "2", "--coordination", "metis-site")
+            last = {record.url for record in read_records(tmp_path / "out") if record.session == session}
+            plan = read_blueprint(tmp_path / "out" / "sessions" / f"{session:04d}.plan")
+            assert gone & set(plan.hot_pages) <= last
+        assert gone & set(plan.hot_pages), "some of them are hot"
+
+
+@pytest.mark.parametrize("mode", ["exchange", "firewall"])
+def test_what_robots_txt_refused_changes_hands_with_the_rest(gcs: Run, tmp_path: Path, mode: str) -> None:
+    """Between sessions, and whatever the mode: that the new owner may be told of it by a link is no comfort."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=6, pages=60, validators=True, robots=True)) as web:
+        first = crawl(gcs, *web.web.homes, "-n", "2", "--coordination", "hash")
+        refused = first["denied_by_robots"]
+        assert refused
+        flags = ("--set", "politeness.robots=false", "--coordination", "hash", "--mode", mode)
+        second = crawl(gcs, "--next", "-n", "3", *flags)
+    assert second["new"] + second["failed"] >= refused

@@ -56,6 +56,8 @@ class Holdings:
         self._home: Home
         #: others', of the last session; filled by step, emptied into the outbox, at the latest by before_commit
         self._revisits: dict[str, list[Entry]] = {}
+        #: a session has begun for us, and its first plan was not committed when we looked last
+        self.is_beginning = False
         self._clock = time.monotonic
 
     def restore(self, home: Home, plan: Plan | None) -> None:
@@ -68,6 +70,7 @@ class Holdings:
             self.router.adopt(plan)
             self.census.resume(plan)
             self._know(plan)
+            self.is_beginning = plan.epoch == home.renewal.epoch and self._me in plan.gatherers
         self._hand_overs.restore(self._frontier.note(NOTE), plan)
         self.router.awaited = self._hand_overs.awaited
 
@@ -105,11 +108,21 @@ class Holdings:
         self.census.adopt(plan)
         return self.router.route(ours)
 
-    def committed(self) -> None:
-        """Everybody follows the plan, and has told what it knows: what was lost can begin."""
+    def committed(self) -> list[Entry]:
+        """Everybody follows the plan, and has told what it knows: what was lost can begin.
+
+        Returns hot pages of ours that the last session did not leave to us, since it has forgotten them: nobody else
+        will name them.
+        """
         if self._hand_overs.is_closed:
             self._hand_overs.open()
             self.router.awaited = self._hand_overs.awaited
+        plan = self.router.plan
+        if not self.is_beginning or plan is None:
+            return []
+        self.is_beginning = False
+        mine = (url for url in plan.hot_pages if plan.owner_of(sort_key(url)) == self._me)
+        return [Entry(url) for url in mine if self._frontier.mark(url) is None]
 
     def accept(self, item: Any, plan: Plan, now: float) -> list[Entry]:
         """What a tuple brings for our frontier; the rest of it is sent on."""
@@ -197,15 +210,22 @@ class Holdings:
         allowed = self._home.begin_session(plan.session, plan.epoch)
         self._look_back.end()
         self.census.resume(plan)
-        return self.router.route([*ours, *allowed])
+        self.is_beginning = self._me in plan.gatherers
+        return self.router.route(ours) + self._share_out(allowed, plan)
 
     def _renew(self, plan: Plan) -> list[Entry]:
         """Some of what the last session left: ours are returned, the others' are on their way."""
         renewal = self._home.renewal
         if renewal.is_done or self._mail.room_for_parts <= 0:
             return []
+        mine = self._share_out(renewal.step(), plan)
+        self._home.wake()
+        return mine
+
+    def _share_out(self, entries: list[Entry], plan: Plan) -> list[Entry]:
+        """What is known from the last session: returns ours; the others' go to their owners, whatever the mode is."""
         mine: list[Entry] = []
-        for entry in renewal.step():
+        for entry in entries:
             owner = plan.owner_of(sort_key(entry.url))
             if owner == self._me:
                 mine.append(entry)
@@ -214,7 +234,6 @@ class Holdings:
             theirs.append(entry)
             if len(theirs) >= PART_URLS:
                 self._send_revisits(plan, owner)
-        self._home.wake()
         return mine
 
     def _send_revisits(self, plan: Plan, *owners: str) -> None:

@@ -176,6 +176,7 @@ class Team:
             self._standing.plan is not None
             and not self.has_uncommitted
             and self._holdings.is_settled
+            and not self._holdings.is_beginning
             and self._mail.is_empty
             and not self._frontier.exchange.held()
             and self._home.is_quiet()
@@ -197,7 +198,7 @@ class Team:
         if plan is None:
             return new
         if self._is_committed:
-            self._holdings.committed()
+            new += self._holdings.committed()
             if self._is_changing:
                 self._share_hosts(plan, now)
         self.observer.take_seeds(self.me in plan.gatherers and not self.leaving and self._has_begun)
