@@ -16,12 +16,12 @@ class UsageError(GcsError):
     exit_code = 2
 
 
+class InUseError(UsageError):
+    """Another process works in the directory. It may be about to let go of it."""
+
+
 class SettingsError(UsageError):
     """A settings file, environment variable or flag holds an unknown key or a value of the wrong kind."""
-
-
-class InUseError(UsageError):
-    """Another process works in the directory; it may be a ghost, which is done soon."""
 
 
 class OrderError(GcsError):

@@ -10,6 +10,7 @@ from gcs.core.malloc import keep_arena
 from gcs.core.recent import Recent
 from gcs.core.scope import Scope
 from gcs.ports.frontier import Frontier
+from gcs.ports.records.layout import check_names
 from gcs.ports.records.reading import read_records, rows
 from gcs.ports.records.store import Store
 from gcs.ports.space.port import Space
@@ -40,6 +41,7 @@ def gatherer(
     keep_arena()
     settings = with_user_agent(settings)
     crawl = settings.crawl
+    check_names(name, crawl.name)  # first: a bad one would be a path elsewhere
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
     by_server = space is not None and settings.team.coordination == "seed-server"

@@ -71,6 +71,7 @@ class Seat:
         """A gatherer of this name; waits for its directory, which a ghost of it may still be clearing."""
         give_up_at = time.monotonic() + (0.0 if ghost else LOCK_S)
         settings = tenacious(self._settings.space)
+        waits = False
         while True:
             space = await self._post.space(settings, name)
             try:
@@ -79,10 +80,13 @@ class Seat:
                     post.output, name, self._settings, seeds, space, ghost, post.place, post.server,
                     self._charter.session,
                 )  # fmt: skip
-            except InUseError:
+            except InUseError as error:
                 await space.close()
                 if time.monotonic() > give_up_at:
                     raise
+                if not waits:
+                    events.info("waiting", gatherer=name, reason=str(error))
+                waits = True
             except BaseException:
                 await space.close()
                 raise

@@ -18,6 +18,7 @@ from gcs.core.seedserver import Word
 from gcs.core.template import template
 from gcs.core.tuples import Charter
 from gcs.errors import SpaceError
+from gcs.ports.records.layout import check_names
 from gcs.ports.registry import Registry
 from gcs.ports.space.address import shown
 from gcs.ports.space.opening import open_space
@@ -45,6 +46,7 @@ NAME = "seed-server"
 def seed_server(url: str, crawl: str, name: str, parent: str, output: Path, log_level: str, log_json: bool) -> int:
     """Keep the URLs of a crawl and hand them out (settings: [seed_server]; gatherers: --set team.coordination=…)."""
     logging.set_up(log_level, log_json)
+    check_names(name)
     return run_loop(_serve(url, crawl, name, parent, output / "state" / name))
 
 

@@ -9,12 +9,12 @@ import pytest
 from gcs.cli.seat import Post, Seat, tenacious
 from gcs.core.template import template
 from gcs.core.tuples import Charter, Link, UrlBlock
-from gcs.errors import SettingsError
+from gcs.errors import SettingsError, UsageError
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.embedded import EmbeddedServer
 from gcs.ports.space.opening import open_space
 from gcs.ports.space.settings import SpaceSettings
-from gcs.settings import load
+from gcs.settings import Settings, load
 
 
 async def test_gatherer_gets_its_blocks_however_often_it_was_killed(tmp_path: Path) -> None:
@@ -57,3 +57,17 @@ async def test_gatherer_waits_for_its_directory_and_for_nothing_else(tmp_path: P
         await gatherer.shutdown()
     finally:
         server.stop()
+
+
+async def test_gatherer_whose_name_is_a_path_elsewhere_writes_nothing_there(tmp_path: Path) -> None:
+    server = EmbeddedServer(tmp_path / "space")
+    url = server.start()
+    try:
+        for name in ("..", "../../elsewhere", str(tmp_path / "elsewhere"), "-n"):
+            post = Post(url, "c", name, tmp_path / "out", "", "", None)
+            seat = Seat(post, Charter(msgspec.json.encode(Settings()), [], 1))
+            with pytest.raises(UsageError, match="cannot be part of a file name"):
+                await seat.take(name)
+    finally:
+        server.stop()
+    assert {path.name for path in tmp_path.iterdir()} == {"space"}

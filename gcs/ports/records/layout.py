@@ -6,12 +6,15 @@ DIR/state/GATHERER/log/NNNNNN.log
 DIR/state/GATHERER/spool/{warc,summaries}/       instead of the first two, where files move to a URL
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gcs.errors import UsageError
 from gcs.ports.records.appendfile import store_error
 
 WARC, SUMMARIES = "warc", "summaries"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,13 @@ class Layout:
     def parquet(self, number: int) -> Path:
         """The Parquet form of a log file."""
         return self.summaries / parquet_name(self.gatherer, number)
+
+
+def check_names(*names: str) -> None:
+    """Gatherers and crawls become parts of file names, and folders."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} cannot be part of a file name: use letters, digits, '.', '_' and '-'")
 
 
 def parquet_name(gatherer: str, number: int) -> str:

@@ -9,7 +9,6 @@ Invariant: nothing is in the log whose WARC record is not written. It must not b
 """
 
 import fcntl
-import re
 import time
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
@@ -20,12 +19,12 @@ from typing import TextIO
 from msgspec import structs
 
 from gcs.core.page import PageRecord, Response
-from gcs.errors import StoreError, UsageError
+from gcs.errors import StoreError
 from gcs.ports.records import warc
 from gcs.ports.records.appendfile import store_error
 from gcs.ports.records.digests import Digests, Original, RecentDigests
 from gcs.ports.records.finisher import Finisher
-from gcs.ports.records.layout import SUMMARIES, Layout, parse_parquet_name
+from gcs.ports.records.layout import SUMMARIES, Layout, check_names, parse_parquet_name
 from gcs.ports.records.log import VERSION, Fetched, LogFile, Opened, Position, file_name, log_numbers, pages
 from gcs.ports.records.recovery import recover
 from gcs.ports.records.remote import Remote
@@ -35,7 +34,6 @@ from gcs.ports.records.warcfiles import WarcFiles, files_of, serial_of
 
 #: more than this does not wait in memory, however seldom `flush` is called
 _MAX_PENDING_BYTES = 4 << 20
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Store:
@@ -67,9 +65,7 @@ class Store:
         `crawl` begins the names of the WARC files; `info` goes into their warcinfo records (operator,
         http-header-user-agent, robots); `digests` is who remembers payloads, by default the recent ones in memory.
         """
-        for name in (gatherer, crawl):
-            if not _NAME.fullmatch(name):
-                raise UsageError(f"{name!r} cannot be part of a file name: use letters, digits, '.', '_' and '-'")
+        check_names(gatherer, crawl)
         remote = Remote(settings.url) if settings.url else None
         if remote:
             remote.filesystem()  # first: a bad URL leaves no trace
