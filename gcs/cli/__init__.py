@@ -10,8 +10,10 @@ import sys
 import click
 
 from gcs import __version__
-from gcs.errors import GcsError
+from gcs.errors import DiskFullError, GcsError
 
+#: what to do about a full disk
+FREE_SOME = "; free some space and run the same command again: nothing stored is lost"
 #: command → (module, what it does); the text stands here so that `gcs --help` loads nothing
 COMMANDS = {
     "demo": ("gcs.cli.demo", "Crawl a small web that ships with GCS, and print the report."),
@@ -76,7 +78,8 @@ def main() -> None:
     try:
         sys.exit(gcs.main(standalone_mode=False) or 0)
     except GcsError as error:
-        click.echo(f"gcs: {error}", err=True)
+        advice = FREE_SOME if isinstance(error, DiskFullError) else ""
+        click.echo(f"gcs: {error}{advice}", err=True)
         sys.exit(error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()

@@ -15,7 +15,7 @@ from gcs.cli.output import finish, save_report
 from gcs.cli.run import run_crawl
 from gcs.cli.seeds import read_seeds, with_sources
 from gcs.core.seeds import is_own
-from gcs.errors import DiskFullError, StoreError, UsageError
+from gcs.errors import UsageError
 from gcs.roles.gatherer import Gatherer
 from gcs.settings import Settings
 
@@ -105,20 +105,17 @@ def crawl(
         begin()
         return gatherer
 
-    try:
-        if gatherers > 1 or url or station or settings.team.coordination == "seed-server" or _was_team(output):
-            team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
-            blueprint = _blueprint(output, settings, session, gatherers, plan)
-            heeding = superstep.heed(output, settings, gatherers)
-            crew = team.Crew(
-                output, heeding, seeds, gatherers, url, log_level, listen if station else None, session, blueprint
-            )
-            outcome = team.run_crew(crew, progress=not as_json, begin=begin)
-        else:
-            name, progress = settings.crawl.name, not as_json
-            outcome = run_crawl(make, seeds, crawl=name, progress=progress, session=session)
-    except DiskFullError as error:
-        raise StoreError(f"{error}; free some space and run the same command again: nothing stored is lost") from None
+    if gatherers > 1 or url or station or settings.team.coordination == "seed-server" or _was_team(output):
+        team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
+        blueprint = _blueprint(output, settings, session, gatherers, plan)
+        heeding = superstep.heed(output, settings, gatherers)
+        crew = team.Crew(
+            output, heeding, seeds, gatherers, url, log_level, listen if station else None, session, blueprint
+        )
+        outcome = team.run_crew(crew, progress=not as_json, begin=begin)
+    else:
+        name, progress = settings.crawl.name, not as_json
+        outcome = run_crawl(make, seeds, crawl=name, progress=progress, session=session)
     code = finish(outcome, output, as_json)
     save_report(outcome.report, sessions.report_file(output, session))
     save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result

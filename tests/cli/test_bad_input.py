@@ -19,6 +19,9 @@ import pytest
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
+from gcs.ports.space.embedded import EmbeddedServer
+
+from .conftest import QUICK
 
 Run = Callable[..., Any]
 AIOHTTP = ("--set", "fetch.engine=aiohttp")
@@ -171,6 +174,21 @@ def test_crawl_with_a_damaged_frontier_says_how_to_make_it_anew(gcs: Run, tmp_pa
         shutil.rmtree(frontier)
         assert gcs("crawl", "-o", "out", "--max-pages", "0").code == 0
         assert stored(tmp_path / "out") == Counter(survey(web.web).pages)
+
+
+def test_gatherer_with_a_full_disk_says_what_to_do(start: Run, small_disk: Path, tmp_path: Path) -> None:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=300, html_bytes=20_000)) as web:
+        server = EmbeddedServer(tmp_path / "space")
+        url = server.start()
+        try:
+            start("crawl", web.seeds[0], *("-n", "0", "--space", url, *QUICK))
+            gatherer = start("gatherer", *("--space", url, "--name", "g", "-o", small_disk / "out", "--log", "error"))
+            _, said = gatherer.communicate(timeout=60)
+        finally:
+            server.stop()
+    assert gatherer.returncode == 1
+    assert said.endswith("free some space and run the same command again: nothing stored is lost\n")
+    assert len(said.splitlines()) == 1
 
 
 def test_crawl_goes_on_after_the_disk_was_full(gcs: Run, small_disk: Path) -> None:

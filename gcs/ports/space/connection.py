@@ -115,8 +115,7 @@ class Connection:
                     self._away_at = now
                     events.warning("unreachable", space=str(self._address), error=str(error))
                 if now - begun + pause_s > self.patience_s:
-                    text = f"{self._address} did not answer for {self.patience_s:g} s ({error}): is it running?"
-                    raise SpaceError(text) from error
+                    raise self._exhausted(error) from error
             else:
                 if self._away_at is not None:
                     after_s = round(asyncio.get_running_loop().time() - self._away_at, 3)
@@ -125,6 +124,12 @@ class Connection:
                 return reply
             await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # so that a team does not come back in step
             pause_s = min(2 * pause_s, LAST_PAUSE_S)
+
+    def _exhausted(self, error: Exception) -> SpaceError:
+        """Our patience is over."""
+        if str(error).startswith(PASSING):  # it is there, but its disk is full, its replicas are gone, …
+            return SpaceError(f"{self._address} has refused for {self.patience_s:g} s: {error}; see to that first")
+        return SpaceError(f"{self._address} did not answer for {self.patience_s:g} s ({error}): is it running?")
 
     def _mapped(self, error: Exception) -> SpaceError | None:
         """Our error for one of redis-py or the system; None for a mistake in our own code."""

@@ -94,6 +94,12 @@ async def test_connection_gives_up_after_its_patience():
         await open_space(f"redis://127.0.0.1:{free_port()}", crawl="c", name="g", settings=IMPATIENT)
 
 
+async def test_connection_tells_a_server_that_refuses_from_one_that_is_not_there(redis):
+    server = redis("--min-replicas-to-write", "1")
+    with pytest.raises(SpaceError, match=r"has refused for 0\.3 s: NOREPLICAS .*; see to that first"):
+        await works(server.url, IMPATIENT)
+
+
 async def test_connection_to_a_wrong_address_fails_soon_and_a_later_outage_is_waited_for(redis):
     settings = SpaceSettings(open_s=0.2, patience_s=60)
     with pytest.raises(SpaceError, match=r"did not answer for 0\.2 s .*is it running\?"):
