@@ -118,6 +118,7 @@ class Seat:
             session=self._charter.session,
             beginning=self._beginning,
             known=lambda: team.known_plan,
+            crawl=lambda: (team.observer.charter or self._charter, team.observer.control),
         )
         try:
             await leader.run()

@@ -36,6 +36,7 @@ from gcs.ports.records.remote import Remote
 from gcs.ports.space.address import parse
 from gcs.ports.space.embedded import EmbeddedServer
 from gcs.ports.space.opening import open_space
+from gcs.ports.space.orders import put_back
 from gcs.ports.space.port import Space
 from gcs.settings import Settings
 
@@ -84,6 +85,9 @@ class Crew:
         self._url = url or ""
         self._children: list[Child] = []
         self._space: Space
+        #: as the whiteboard had them last: if it forgets them, it gets them back
+        self._charter: Charter
+        self._control: Control | None = None
         self._started_at = time.monotonic()
         self._stopping = False
         self.interrupted = False
@@ -138,7 +142,9 @@ class Crew:
         space = await self._enter()
         try:
             fresh = self._count > 0 and not read_shares(self._directory)[0]
-            await open_crawl(space, self._settings, self._seeds, self._count, self._session, self._blueprint, fresh)
+            self._charter = await open_crawl(
+                space, self._settings, self._seeds, self._count, self._session, self._blueprint, fresh
+            )
         finally:
             await space.close()
 
@@ -152,7 +158,7 @@ class Crew:
 
     async def _tend(self, show: Callable[[Share], None] | None) -> str:
         """Watch over the team, and, apart from that, over the server: without it, watching the team has to wait."""
-        tasks: list[asyncio.Task[str]] = [asyncio.create_task(self._watch(show))]
+        tasks: list[asyncio.Task[str]] = [asyncio.create_task(self._watch(show)), asyncio.create_task(self._remember())]
         if self._server:
             tasks.append(asyncio.create_task(self._see_to_server(self._server)))
         try:
@@ -163,11 +169,19 @@ class Crew:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _remember(self) -> NoReturn:
+        while True:
+            async for charter in self._space.watch(template(Charter)):
+                self._charter = charter
+
     async def _watch(self, show: Callable[[Share], None] | None) -> str:
         while True:
             await asyncio.sleep(LOOK_S)
             control = await self._space.read(template(Control))
             members = await self._space.scan(template(Member))
+            if control is None and await put_back(self._space, self._charter, self._control):
+                events.warning("charter-restored")
+            self._control = control or self._control
             if control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING):
                 if self._have_ended(members):
                     return "done" if control.state is CrawlState.DONE else control.reason or "stopped"
@@ -267,7 +281,7 @@ async def open_crawl(
     session: int = 1,
     blueprint: bytes = b"",
     fresh: bool = False,
-) -> None:
+) -> Charter:
     """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected.
 
     Seeds that were added while an earlier run went on (`gcs seed`) are seeds of this one, too; not those of another
@@ -283,9 +297,11 @@ async def open_crawl(
         await _refuse_running(space, settings.crawl.name)
     if before and set(seeds) <= set(before.seeds):
         seeds = before.seeds
-    await space.out(Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint))
+    charter = Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint)
+    await space.out(charter)
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await space.out(Seeds(seeds), to="seeds")
+    return charter
 
 
 async def _has_ended(space: Space) -> bool:

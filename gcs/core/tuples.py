@@ -463,7 +463,7 @@ class Seeds(Consumed, frozen=True, array_like=True):
 class Charter(Posted, frozen=True, array_like=True):
     """What the crawl is: whoever joins it needs nothing else.
 
-    written by: `gcs crawl` when it starts, `gcs seed` when the seeds change
+    written by: `gcs crawl` when it starts, `gcs seed` when the seeds change; put back by a leader if it was forgotten
     taken by: nobody; read by every gatherer
     lifetime: the crawl's
     """

@@ -1,10 +1,12 @@
 """`gcs crawl -n N` as a user runs it: the same pages for every N, each once, and the team's control commands."""
 
+import asyncio
 import json
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +26,9 @@ from gcs.ports.fetch.fakeweb import FakeWebProcess
 from gcs.ports.records.reading import read_records
 from gcs.ports.space.embedded import EmbeddedServer
 from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.ports.space.opening import open_space
 from gcs.ports.space.orders import add_seeds, order
+from gcs.ports.space.port import Space
 from gcs.settings import load
 
 FLAGS = ["--scope", "any", "--allow-private", "--summary", "links", "--no-warc", "--json", "--log", "warning"]
@@ -235,6 +239,35 @@ def test_team_is_refused_where_a_crawl_runs_and_changes_nothing_there(tmp_path: 
         pages = stored(tmp_path)
         assert set(pages) == survey(web.web).pages
         assert set(pages.values()) == {1}
+
+
+def test_team_goes_on_when_its_whiteboard_forgets_everything(tmp_path: Path) -> None:
+    """Once before the seeds are taken, once in mid-crawl: who joins or is started again needs to find the crawl."""
+
+    async def forget(url: str, when: Callable[[Space], Awaitable[object]]) -> None:
+        space = await open_space(url, crawl="crawl", name="test")
+        while not await when(space):
+            await asyncio.sleep(0.01)
+        await space._connection.command("FLUSHALL")
+        await space.close()
+
+    server = EmbeddedServer(tmp_path / "server")
+    url = server.start()
+    try:
+        with FakeWebProcess(FakeWebSpec.plain(hosts=12, pages=600, latency_s=0.05)) as web:
+            crawl = start(
+                tmp_path / "out", web.seeds[0], "-n", "2", "--delay", "0", "--connections", "4", "--space", url
+            )
+            asyncio.run(forget(url, lambda space: space.count(template(Member))))
+            wait_for(lambda: len(web.log.hits) > 100)
+            asyncio.run(forget(url, lambda space: space.count(template(Charter))))
+            wait_for(lambda: CliRunner().invoke(cli.gcs, ["seed", web.web.homes[-1], "--space", url]).exit_code == 0)
+            finish(crawl)
+    finally:
+        server.stop()
+    pages = stored(tmp_path / "out")
+    assert set(pages) == survey(web.web).pages
+    assert set(pages.values()) == {1}
 
 
 @pytest.mark.parametrize("mode", ["firewall", "cross-over"])

@@ -13,7 +13,7 @@ from gcs.core.template import template
 from gcs.core.tuples import Charter, Control, CrawlState, RebalanceCall, Seeds
 from gcs.core.urls import Rules
 from gcs.errors import SpaceError, UsageError
-from gcs.ports.space.port import Holds, Space
+from gcs.ports.space.port import Absent, Holds, Space
 
 #: times that a charter is written anew because somebody else has just changed it
 TRIES = 10
@@ -63,6 +63,19 @@ async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
             await _control(space)  # it may have ended just before
             return seeds
     raise SpaceError("the seeds of this crawl are being changed by others all the time: try again")
+
+
+async def put_back(space: Space, charter: Charter, control: Control | None) -> bool:
+    """Put a crawl back on a whiteboard that has forgotten it (emptied, or restarted without its file); False if not.
+
+    Its seeds, too: some may have lain there, and one that is known changes nothing.
+    """
+    if await space.count(template(Charter)):
+        return False
+    await space.out(Seeds(charter.seeds), to="seeds")
+    await space.out(control or Control(CrawlState.RUNNING), given=Absent())
+    await space.out(charter, given=Absent())  # last: who is cut short begins again
+    return True
 
 
 def _seed(text: str, rules: Rules) -> str:

@@ -15,7 +15,7 @@ from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tree import WHOLE, Cuts
 from gcs.core.triggers import NAMES
-from gcs.core.tuples import PlanPosted
+from gcs.core.tuples import Charter, Control, PlanPosted
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.election import Candidate
@@ -50,13 +50,17 @@ class Leader:
         session: int = 1,
         beginning: Beginning | None = None,
         known: Callable[[], PlanPosted | None] = lambda: None,
+        crawl: Callable[[], tuple[Charter, Control | None] | None] = lambda: None,
     ) -> None:
-        """`clock` is monotonic. `known` is the plan that this process's gatherer has, from its disk or the board."""
+        """`clock` is monotonic. `known` is the plan that this process's gatherer has, from its disk or the board.
+
+        `crawl` is what it knows of the crawl itself, for a board that forgets it.
+        """
         trigger = Expression(settings.trigger, NAMES) if settings.trigger else None
         self._space = space
         self._settings = settings
         self._clock = clock
-        self._orders = Orders(settings, ghost, planner, random, trigger, expected, initial, session, beginning)
+        self._orders = Orders(settings, ghost, planner, random, trigger, expected, initial, session, beginning, crawl)
         self._candidate = Candidate(space, name, settings.lease_s, clock)
         self._known = Known(known)
         self._office: tuple[Board, Office] | None = None

@@ -1,5 +1,6 @@
 """One term of a leader: what it looks at, and in which order it decides.
 
+    no charter              →  put back what is known of the crawl
     stopping, done          →  nothing
     no plan                 →  put back the one that is known, or publish the first
     somebody is missing     →  a ghost, or a plan without it (`absent`)
@@ -11,6 +12,7 @@ Invariant: a plan is published only if the one before is committed (or as a reco
 It must not keep anything that the next leader would need: that hangs on the board.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -23,8 +25,9 @@ from gcs.core.succession import Beginning, Planner, first_plan, renewed
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.tree import Cuts
-from gcs.core.tuples import Control, CrawlState, Seeds
+from gcs.core.tuples import Charter, Control, CrawlState, Seeds
 from gcs.events import Events
+from gcs.ports.space.orders import put_back
 from gcs.roles.leader.absent import Absent, Ghost
 from gcs.roles.leader.board import BLANK, SEEDS, Board, View
 from gcs.roles.leader.rounds import Rounds
@@ -52,6 +55,8 @@ class Orders:
     #: the session to crawl, and the plan made ahead for it, if there is one
     session: int = 1
     beginning: Beginning | None = None
+    #: the crawl as this process's gatherer knows it, if it has one
+    crawl: Callable[[], tuple[Charter, Control | None] | None] = lambda: None
 
 
 class Office:
@@ -67,6 +72,8 @@ class Office:
 
     async def step(self) -> None:
         """Look at the board, and do the next thing; DeposedError if I lead no more."""
+        if (crawl := self._orders.crawl()) and await put_back(self._board.space, *crawl):
+            events.warning("charter_restored")
         view = await self._board.view()
         if view.state in (CrawlState.STOPPING, CrawlState.DONE) or not await self._has_plan(view):
             self._look = None

@@ -73,3 +73,15 @@ async def test_orders_of_seeds_that_come_too_late_say_so_and_leave_them_for_the_
 async def test_orders_name_a_seed_that_is_none():
     with pytest.raises(UsageError, match="ftp"):
         await orders.add_seeds(await crawl(), ["ftp://a.org/"])
+
+
+async def test_a_forgotten_crawl_is_put_back_as_it_was_with_seeds_that_nobody_had_taken():
+    charter, paused = Charter(b"{}", ["http://a.org/", "http://b.org/"], 3), Control(CrawlState.PAUSED, "user")
+    space = MemorySpace(MemoryBoard(), "g0")
+    assert await orders.put_back(space, charter, paused)
+    assert await space.read(template(Charter)) == charter
+    assert await space.read(template(Control)) == paused
+    assert [each.urls for each in await space.scan(template(Seeds), at="seeds")] == [charter.seeds]
+    assert not await orders.put_back(space, Charter(b"{}", ["http://old.org/"], 1), None)
+    assert await space.read(template(Charter)) == charter
+    assert await space.count(template(Seeds), at="seeds") == 1

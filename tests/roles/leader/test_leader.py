@@ -11,7 +11,7 @@ from gcs.core.sortkey import FIRST_KEY, LAST_KEY
 from gcs.core.team import TeamSettings
 from gcs.core.template import template
 from gcs.core.triggers import MOST_SURVEYS
-from gcs.core.tuples import Announcement, Control, CrawlState, Leader, Member, PlanPosted, RebalanceCall, Seeds
+from gcs.core.tuples import Announcement, Charter, Control, CrawlState, Leader, Member, PlanPosted, RebalanceCall, Seeds
 from gcs.errors import SettingsError
 from gcs.ports.space.memory import MemorySpace
 from gcs.roles.leader import Leader as Candidate
@@ -61,6 +61,17 @@ async def test_leader_waits_for_expected_members_but_not_for_ever():
     alone.start("g1")
     await alone.pass_time(5)
     assert (await alone.plan()).gatherers == ("g1",)
+
+
+async def test_leader_puts_back_a_crawl_that_the_whiteboard_has_forgotten_and_does_not_end_it():
+    crew = Crew(SETTINGS)
+    charter = Charter(b"{}", ["http://a.example/"])
+    crew.hands["crawl"] = lambda: (charter, Control(CrawlState.RUNNING, "crew"))
+    crew.start("g1", "g2")
+    await crew.pass_time(5)
+    assert await crew.space.read(template(Charter)) == charter
+    assert sum(len(disk.queue) for disk in crew.disks.values()) == 1, "its seed would have been lost"
+    assert await crew.state() is CrawlState.RUNNING
 
 
 async def test_leader_begins_with_the_users_expansion():
