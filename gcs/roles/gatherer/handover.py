@@ -132,7 +132,8 @@ class HandOvers:
             for before in self._state.awaited
             for low, high in ranges.intersect(kept, ((before.low, before.high),))
         ]
-        awaited += [Awaited(low, high, old.epoch + 1 if old else 0) for low, high in won]
+        # another plan of the epoch that we had: the whiteboard has forgotten ours
+        awaited += [Awaited(low, high, min(old.epoch + 1, new.epoch) if old else 0) for low, high in won]
         begun = ranges.intersect(self._state.begun, has)
         if old is not None:
             begun = ranges.unite((*begun, *ranges.intersect(has, new.lost)))

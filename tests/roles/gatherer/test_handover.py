@@ -185,6 +185,23 @@ def test_hand_over_is_not_ended_by_the_end_mark_of_an_earlier_one(desk: Callable
     assert b.marks() == {key(0): Mark.DONE}
 
 
+def test_hand_over_is_ended_under_another_plan_of_the_same_epoch(desk: Callable[[str], Desk]) -> None:
+    """A whiteboard forgot the plan that took the range from us before its leader saw it, and another one leaves it."""
+    loser, winner = desk("a"), desk("b")
+    loser.adopt(plan(3, {b"": "a"}, lost=ALL))
+    loser.frontier.insert([Entry(url(number)) for number in range(10)])
+    for each in (loser, winner):
+        each.adopt(plan(4, {b"": "b"}))
+    for _, part in loser.progress():
+        winner.receive(part)
+    for each in (loser, winner):
+        each.adopt(plan(4, {b"": "a"}))
+    for _, part in winner.progress():
+        loser.receive(part)
+    assert loser.hand_overs.is_settled
+    assert loser.frontier.queued() == 10
+
+
 def test_hand_over_finds_a_winner_that_missed_the_plan_with_the_move(desk: Callable[[str], Desk]) -> None:
     """b adopts plan 3 (a recovery elsewhere) without having seen plan 2, under which a had sent everything."""
     a, b = desk("a"), desk("b")
