@@ -187,6 +187,17 @@ def test_page_shows_what_moved_and_folds_what_did_not(browser, complaints):
         page.close()
 
 
+def test_page_names_the_day_of_what_is_older_than_one(browser, complaints):
+    with in_thread() as target:
+        at = time.time() - 3 * 86400
+        target.put(PlanNote(1, at, "first", 1, ["g0", "g1"], committed_at=at))
+        page = see(browser, target, complaints, timezone_id="UTC")
+        recent, old = (row.inner_text() for row in page.query_selector_all("#rebalances .when"))
+        day = time.strftime("%d %b", time.gmtime(at)).lstrip("0")
+        assert old.startswith(day) and not recent.startswith(day)
+        page.close()
+
+
 def test_page_shows_how_it_ended_and_offers_nothing_more(browser, complaints):
     with in_thread() as target:
         page = see(browser, target, complaints, Role.CONTROL)

@@ -40,6 +40,8 @@ export function duration(seconds) {
 }
 
 export const time = (at) => clock.format(at * 1000);
+/** A moment of the last day by its time, one before that with its date. */
+export const moment = (at, now) => (now - at > 86400 ? day : clock).format(at * 1000);
 export const axisTime = (at, span) => (span > 172800 ? day : span > 1800 ? shortClock : clock).format(at * 1000);
 
 export function ago(at, now) {

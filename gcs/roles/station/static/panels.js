@@ -1,7 +1,7 @@
 // The panels: each shows one value of the API.
 
 import { $, h, hideTip, keep, link, s, say, showTip } from "./dom.js";
-import { ago, axisTime, brief, bytes, count, duration, percent, time } from "./format.js";
+import { ago, axisTime, brief, bytes, count, duration, moment, percent } from "./format.js";
 import { colour } from "./owners.js";
 
 const SHOWN_PLANS = 8;
@@ -120,7 +120,7 @@ function timeline(plans, now) {
   }
   const picture = place.firstElementChild;
   const [axis, dots, from, to] = picture.children;
-  set(picture, { "aria-label": `${many(plans.length, "plan")} since ${time(first)}`, viewBox: `0 0 ${width} 64` });
+  set(picture, { "aria-label": `${many(plans.length, "plan")} since ${moment(first, now)}`, viewBox: `0 0 ${width} 64` });
   set(axis, { x1: 4, x2: width - 4 });
   set(from, { x: 4 });
   set(to, { x: width - 4 });
@@ -136,7 +136,7 @@ function timeline(plans, now) {
     },
     (dot, plan) => {
       set(dot, { cx: x(plan.at), r: 5 + 11 * Math.sqrt(plan.moved), class: plan.committed_at === null ? "open" : "" });
-      dot.told = () => [h("strong", {}, `Plan ${plan.epoch}, ${time(plan.at)}`),
+      dot.told = () => [h("strong", {}, `Plan ${plan.epoch}, ${moment(plan.at, now)}`),
         h("div", {}, `${reason(plan.reason)} · ${moved(plan)}`), ...plan.transfers.slice(0, 6).map(transfer)];
     });
 }
@@ -175,7 +175,7 @@ export function rebalances({ rebalances: plans }, now) {
       say(summary.children[0], plan === oldest ? `${plan.epoch}` : `${oldest.epoch}–${plan.epoch}`);
       say(summary.children[1], `${reason(plan.reason)} · ${moved(plan)}${lost}`);
       const took = plan.committed_at === null ? "handing over" : plan.transfers.length ? `handed over in ${duration(plan.committed_at - plan.at)}` : "settled";
-      say(summary.children[2], `${time(plan.at)} · ${took}`);
+      say(summary.children[2], `${moment(plan.at, now)} · ${took}`);
       if (list.dataset.epoch === `${plan.epoch}`) return;
       list.dataset.epoch = plan.epoch;
       list.replaceChildren(
