@@ -187,6 +187,17 @@ def test_page_shows_what_moved_and_folds_what_did_not(browser, complaints):
         page.close()
 
 
+@pytest.mark.parametrize(("state", "word"), [(CrawlState.RUNNING, "Pause"), (CrawlState.PAUSED, "Resume")])
+def test_page_keeps_its_orders_on_one_line_on_a_phone(browser, complaints, state, word):
+    with in_thread() as target:
+        target.put(Control(state, "you"))
+        page = see(browser, target, complaints, Role.CONTROL, viewport={"width": WIDTHS[0], "height": 900})
+        page.wait_for_selector(f"#pause:has-text('{word}'):not([disabled])")
+        orders = ("pause", "rebalance", "add-seeds", "stop")
+        assert len({page.locator(f"#{name}").bounding_box()["y"] for name in orders}) == 1
+        page.close()
+
+
 def test_page_names_the_day_of_what_is_older_than_one(browser, complaints):
     with in_thread() as target:
         at = time.time() - 3 * 86400
