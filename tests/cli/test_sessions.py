@@ -266,7 +266,7 @@ def test_plan_prints_what_each_choice_costs_and_the_next_session_goes_by_it(gcs:
 
 
 def test_a_hot_page_that_was_forgotten_is_asked_for_by_its_owner(gcs: Run, tmp_path: Path) -> None:
-    """A plan names it to all, so that nobody tells its owner of a link to it: three sessions found nothing there."""
+    """Nobody tells its owner of a link to it, and three sessions have found nothing there."""
     with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=24, validators=True, gone_share=0.3)) as web:
         crawl(gcs, *web.web.homes, "-n", "2")
         before = survey(web.web).pages

@@ -5,7 +5,8 @@ does not ask again. An unreachable robots.txt (5xx, no answer) forbids everythin
 after a pause, and after `robots_tries` the origin's URLs are given up. That is kept in memory alone: the next run
 of the crawl, behind a better proxy or on a better day, asks again.
 
-Invariant: `rules` never returns rules that are older than `robots_cache_s`.
+Invariant: `rules` never returns rules that are older than `robots_cache_s`, but to the request that they were asked
+for: a host's delay may be longer than that.
 """
 
 from collections import OrderedDict
@@ -44,6 +45,7 @@ class RobotsDesk:
         self._memory: OrderedDict[str, tuple[float, Robots]] = OrderedDict()
         self._why: dict[str, str] = {}  # closed origins of the memory, by what closed them
         self._tries: dict[str, int] = {}
+        self._unused: set[str] = set()  # origins of the memory that were asked, and whose answer has served nobody yet
 
     def rules(self, origin: str, now: float) -> Robots | None:
         """The rules of an origin, or None where its robots.txt has to be asked for first."""
@@ -57,7 +59,10 @@ class RobotsDesk:
             filed = msgspec.msgpack.decode(packed, type=Filed)
             held = (filed.expires_at, Robots.decode(filed.robots))
             self._remember(origin, held)
-        return held[1] if now < held[0] else None
+        if now < held[0] or origin in self._unused:
+            self._unused.discard(origin)
+            return held[1]
+        return None
 
     def answered(self, origin: str, status: int, body: bytes, now: float) -> Robots:
         """The server gave its rules: a 2xx with a body, or a 4xx, which allows everything."""
@@ -73,6 +78,7 @@ class RobotsDesk:
         del self._tries[origin]
         self._why[origin] = why
         self._remember(origin, (now + self._rules.robots_cache_s, DENY_ALL))
+        self._unused.add(origin)
         return None
 
     def why_closed(self, origin: str) -> str:
@@ -101,9 +107,12 @@ class RobotsDesk:
         expires_at = now + self._rules.robots_cache_s
         self._write(f"robots {origin}", msgspec.msgpack.encode(Filed(expires_at, robots.encode())))
         self._remember(origin, (expires_at, robots))
+        self._unused.add(origin)
         return robots
 
     def _remember(self, origin: str, held: tuple[float, Robots]) -> None:
         self._memory[origin] = held
         if len(self._memory) > MEMORY_ORIGINS:
-            self._why.pop(self._memory.popitem(last=False)[0], None)
+            forgotten = self._memory.popitem(last=False)[0]
+            self._why.pop(forgotten, None)
+            self._unused.discard(forgotten)
