@@ -1,6 +1,7 @@
 """Assembly: puts the concrete parts of a gatherer together. The only place that names them."""
 
 import importlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from gcs.cli.orders import load_order, queue_maker
@@ -15,6 +16,8 @@ from gcs.ports.records.reading import read_records, rows
 from gcs.ports.records.store import Store
 from gcs.ports.space.port import Space
 from gcs.roles.gatherer import Gatherer, Parts
+from gcs.roles.gatherer.company import Company
+from gcs.roles.gatherer.lending import Lending
 from gcs.roles.gatherer.renewal import FIELDS, Renewal
 from gcs.settings import Settings, with_user_agent
 
@@ -22,29 +25,33 @@ from gcs.settings import Settings, with_user_agent
 TEAM = "gcs.roles.gatherer.team"
 
 
-def gatherer(
-    directory: Path,
-    name: str,
-    settings: Settings,
-    seeds: list[str],
-    space: Space | None = None,
-    ghost: bool = False,
-    place: str = "",
-    server: str = "",
-    session: int = 1,
-) -> Gatherer:
-    """A gatherer that works in this directory: alone, or with others at a whiteboard. Needs a running event loop.
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """How a gatherer works with others."""
 
-    A ghost hands over what a dead gatherer of that name left behind, and fetches nothing. The place says which helpers
-    work for it, the server who hands it URLs where a seed-server does.
-    """
+    #: their whiteboard, in its name
+    space: Space
+    #: it hands over what a dead gatherer of its name left behind, and fetches nothing
+    ghost: bool = False
+    #: which helpers work for it
+    place: str = ""
+    #: who hands it URLs, where a seed-server does
+    server: str = ""
+    #: the session to be crawled
+    session: int = 1
+
+
+def gatherer(
+    directory: Path, name: str, settings: Settings, seeds: list[str], membership: Membership | None = None
+) -> Gatherer:
+    """A gatherer that works in this directory, alone or with others. Needs a running event loop."""
     keep_arena()
     settings = with_user_agent(settings)
     crawl = settings.crawl
     check_names(name, crawl.name)  # first: a bad one would be a path elsewhere
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
-    by_server = space is not None and settings.team.coordination == "seed-server"
+    by_server = membership is not None and settings.team.coordination == "seed-server"
     folder = directory / "state" / name / "frontier"
     frontier = Frontier(
         folder,
@@ -57,17 +64,7 @@ def gatherer(
     except BaseException:
         frontier.close()
         raise
-    team = lending = None
-    if space:
-        if by_server:
-            Client = importlib.import_module("gcs.roles.gatherer.client").Client  # noqa: N806
-            team = Client(name, space, server, settings.team, frontier, session)
-        else:
-            Team = importlib.import_module(TEAM).Team  # noqa: N806
-            team = Team(name, space, settings.team, frontier, lambda: read_records(directory), ghost, place, session)
-        if settings.helpers.lend:
-            Lending = importlib.import_module("gcs.roles.gatherer.lending").Lending  # noqa: N806
-            lending = Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)
+    team, lending = _company(directory, name, settings, frontier, membership) if membership else (None, None)
     return Gatherer(
         name,
         settings,
@@ -87,6 +84,23 @@ def gatherer(
             lending=lending,
         ),
     )
+
+
+def _company(
+    directory: Path, name: str, settings: Settings, frontier: Frontier, membership: Membership
+) -> tuple[Company, Lending | None]:
+    """Its side at the whiteboard, and the helpers' side of it."""
+    space, place, session = membership.space, membership.place, membership.session
+    team: Company
+    if settings.team.coordination == "seed-server":
+        client = importlib.import_module("gcs.roles.gatherer.client")
+        team = client.Client(name, space, membership.server, settings.team, frontier, session)
+    else:
+        records, ghost = lambda: read_records(directory), membership.ghost
+        team = importlib.import_module(TEAM).Team(name, space, settings.team, frontier, records, ghost, place, session)
+    if not settings.helpers.lend:
+        return team, None
+    return team, Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)
 
 
 def load(settings: Settings) -> None:

@@ -75,11 +75,9 @@ class Seat:
         while True:
             space = await self._post.space(settings, name)
             try:
-                seeds, post = self._charter.seeds, self._post
-                return assembly.gatherer(
-                    post.output, name, self._settings, seeds, space, ghost, post.place, post.server,
-                    self._charter.session,
-                )  # fmt: skip
+                post, charter = self._post, self._charter
+                member = assembly.Membership(space, ghost, post.place, post.server, charter.session)
+                return assembly.gatherer(post.output, name, self._settings, charter.seeds, member)
             except InUseError as error:
                 await space.close()
                 if time.monotonic() > give_up_at:

@@ -292,7 +292,8 @@ async def crawl(directory: Path, web: FakeWeb, settings: Settings, helpers: int)
     """One gatherer and so many helpers, to the end; records by URL."""
     board = MemoryBoard()
     space = MemorySpace(board, "test")
-    gatherer = assembly.gatherer(directory, "g0", settings, list(web.seeds), MemorySpace(board, "g0"))
+    member = assembly.Membership(MemorySpace(board, "g0"))
+    gatherer = assembly.gatherer(directory, "g0", settings, list(web.seeds), member)
     task = asyncio.create_task(gatherer.run([]))
     loan = Loan("", limits=Limits(connections=4), allow_private=True)
     workers = [
@@ -386,7 +387,7 @@ async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path:
     board = MemoryBoard()
     space, browser = MemorySpace(board, "test"), MemorySpace(board, "b1")
     settings = load(None, {}, QUICK | {"helpers.browser_wait_s": 1.0})
-    gatherer = assembly.gatherer(tmp_path, "g0", settings, [home], MemorySpace(board, "g0"))
+    gatherer = assembly.gatherer(tmp_path, "g0", settings, [home], assembly.Membership(MemorySpace(board, "g0")))
     task = asyncio.create_task(gatherer.run([]))
     beat = HelperBeat("b1", "", Means.BROWSER, 1)
     if not is_late:

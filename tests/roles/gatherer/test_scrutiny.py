@@ -95,9 +95,8 @@ class Crawl:
 
     async def run(self, put: Put | None) -> dict[str, PageRecord]:
         """To the end; records by URL."""
-        gatherer = assembly.gatherer(
-            self.directory, "g0", self.settings, list(self.web.seeds), MemorySpace(self.board, "g0")
-        )
+        member = assembly.Membership(MemorySpace(self.board, "g0"))
+        gatherer = assembly.gatherer(self.directory, "g0", self.settings, list(self.web.seeds), member)
         await self.space.out(Charter(msgspec.json.encode(self.settings), list(self.web.seeds)))
         await self.space.out(KEY)
         app = web.Application(middlewares=[explain, self.doorman.guard])
@@ -367,7 +366,8 @@ async def test_page_that_is_different_every_time_accuses_nobody(tmp_path: Path) 
     wild = Wild((f"http://127.0.0.1:{runner.addresses[0][1]}/",))
     settings = load(None, {}, QUICK | {"crawl.max_pages": 60, "fetch.connections": 1, "trust.lies": 1})
     crawl = Crawl(tmp_path, wild, settings)  # type: ignore[arg-type]
-    gatherer = assembly.gatherer(tmp_path, "g0", settings, list(wild.seeds), MemorySpace(crawl.board, "g0"))
+    member = assembly.Membership(MemorySpace(crawl.board, "g0"))
+    gatherer = assembly.gatherer(tmp_path, "g0", settings, list(wild.seeds), member)
     task = asyncio.create_task(gatherer.run([]))
     await crawl.space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))
     await crawl.space.out(HelperBeat("wild@1", connections=8), ttl_s=60.0)

@@ -60,7 +60,8 @@ class Team:
     def join(self, *names: str, ghost: bool = False) -> None:
         for name in names:
             space = MemorySpace(self.board, name)
-            gatherer = assembly.gatherer(self.directory, name, self.settings, list(self.web.seeds), space, ghost)
+            member = assembly.Membership(space, ghost)
+            gatherer = assembly.gatherer(self.directory, name, self.settings, list(self.web.seeds), member)
             self.gatherers[name] = gatherer
             self.tasks[name] = asyncio.create_task(gatherer.run([]))
 
@@ -406,7 +407,8 @@ async def test_gatherer_that_is_told_to_leave_while_it_waits_for_the_whiteboard_
                 await answers.wait()
                 return await super().read(*arguments, **more)
 
-        a = assembly.gatherer(tmp_path, "a", team.settings, list(team.web.seeds), Slow(team.board, "a"), False)
+        member = assembly.Membership(Slow(team.board, "a"))
+        a = assembly.gatherer(tmp_path, "a", team.settings, list(team.web.seeds), member)
         running = team.tasks["a"] = asyncio.create_task(a.run([]))
         await asyncio.sleep(0.01)
         a.leave()
