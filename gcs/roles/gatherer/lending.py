@@ -80,7 +80,7 @@ class Lending:
         self._rendering = Rendering(settings)
         self._to_ship: deque[UrlTS] = deque()
         self._ship_now = asyncio.Event()
-        self._call_back = asyncio.Event()
+        self._is_wanted_back = False  # what is lent; nothing more is
         self._tasks: list[asyncio.Task[None]] = []
         self._shares = dict.fromkeys(Means, 0)  # how much may be lent
         self._epoch = 0
@@ -172,11 +172,7 @@ class Lending:
         """A turn of the gatherer. What is lent is wanted back at once where it is to end, to pause or to hand over."""
         if self._failed:
             raise self._failed
-        self._epoch = epoch
-        if is_wanted_back:
-            self._call_back.set()
-        else:
-            self._call_back.clear()
+        self._epoch, self._is_wanted_back = epoch, is_wanted_back
 
     def keep(self, url: str) -> None:
         """This URL is not to be lent: we want to look ourselves."""
@@ -230,16 +226,11 @@ class Lending:
             if self.room > before:
                 self._wake()
             for means in {lent.means for lent in self._out.values()}:
-                if self._call_back.is_set() or not self._shares[means]:
+                if self._is_wanted_back or not self._shares[means]:
                     await self._fetch_back(self._pools[means])
             self._give_up_old()
             await self._cut_off()
-            try:
-                async with asyncio.timeout(LOOK_S):
-                    await self._call_back.wait()
-                    await asyncio.sleep(LOOK_S)
-            except TimeoutError:
-                pass
+            await asyncio.sleep(LOOK_S)
 
     async def _fetch_back(self, at: str) -> None:
         """Take our own errands, if nobody holds them."""
@@ -297,7 +288,7 @@ class Lending:
 
     def _room_of(self, means: Means) -> int:
         share = self._shares[means]
-        if not share or self._call_back.is_set():
+        if not share or self._is_wanted_back:
             return 0
         return max(share - sum(lent.means is means for lent in self._out.values()), 0)
 
