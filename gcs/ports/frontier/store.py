@@ -170,7 +170,7 @@ class Frontier:
             if (mark := self._queued_mark(key)) is not None:
                 self._waiting.put_back(key, mark)
 
-    # -- looking: `mark`, `known` and `scan` are those of the marks ------------------------------------
+    # -- looking: `mark`, `waits`, `known` and `scan` are those of the marks ---------------------------
 
     def queued(self) -> int:
         """How many URLs wait, in the queue, in the window, in flight or for a retry."""

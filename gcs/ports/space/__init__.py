@@ -5,7 +5,7 @@
     core.outbox   blocks kept until committed      embedded    a private server for one crawl
     core.election leases as holders see them       election    standing for leader
     streams, inbox, connection, keys, lua/         the Redis side
-    memory, pile, clock                            the same in memory, for tests and the simulator
+    memory, pile, clock                            the same in memory, for tests
 
 Durability. Redis with appendfsync everysec, and any fail-over, may forget the last second. For coordination that is
 harmless: leases are counted by their holders, heartbeats are posted again, and a plan's epoch is chosen above every

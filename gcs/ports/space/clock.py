@@ -1,4 +1,4 @@
-"""Time for leases and for the in-memory whiteboard: the system's, or one that a test or the simulator moves by hand.
+"""Time for leases and for the in-memory whiteboard: the system's, or one that a test moves by hand.
 
 Invariant: with a TickingClock nothing ever times out unless somebody calls `advance`.
 """

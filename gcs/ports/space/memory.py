@@ -1,4 +1,4 @@
-"""The whiteboard in memory: for tests of roles, and for the simulator. One process, same verbs, same answers.
+"""The whiteboard in memory, for tests of roles. One process, same verbs, same answers.
 
 A MemoryBoard is what all participants share; each has its own MemorySpace on it. Tuples are encoded and decoded as on
 Redis, so that sizes, versions and immutability are the same. With a TickingClock, leases, expiry and time-outs

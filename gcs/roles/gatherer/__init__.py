@@ -6,7 +6,9 @@ Recorder     readings ─► record log ─► marks and links
 Intake       links ─► frontier, or the team
 Checkpoints  all of it made durable, and taken up again
 Gatherer     startup → step* → shutdown: runs them in turns, as the Pulse calls
-Team         the others: plans, foreign links, hand-over (Observer, Mail, Router, HandOvers, Census, LookBack)
+Hands        who fetches: our own engine, or helpers (Lending, Rendering; what strangers bring goes through Scrutiny)
+Team         the others: plans, foreign links, hand-over (Observer, Mail, Standing, Herald; Holdings, which has Router,
+             HandOvers, Census and LookBack). A seed-server's gatherer has a Client in its place (Company)
 """
 
 from gcs.ports.reader import Reader
