@@ -4,14 +4,11 @@ import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gcs.core.ordering import ORDERS, Ordering, Scored
+from gcs.core.queues.contract import Queue
 from gcs.errors import SettingsError
 from gcs.ports.frontier import FrontierSettings
-
-if TYPE_CHECKING:  # a crawl host by host does without it
-    from gcs.core.queues import Queue
 
 ENTRY_POINTS = "gcs.orders"
 HOSTS = "hosts"
@@ -32,7 +29,7 @@ def load_order(name: str) -> Ordering:
     return Scored(name, score)
 
 
-def queue_maker(folder: Path, settings: FrontierSettings) -> "Callable[[], Queue] | None":
+def queue_maker(folder: Path, settings: FrontierSettings) -> Callable[[], Queue] | None:
     """What makes the queue of one order over all hosts; None where each host has its own."""
     if settings.queue == HOSTS:
         return None

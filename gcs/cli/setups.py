@@ -9,7 +9,7 @@ import click
 from gcs import settings
 from gcs.core.ordering import ORDERS
 from gcs.core.partition import PARTITIONERS
-from gcs.core.queues import QUEUES
+from gcs.core.queues.making import QUEUES
 from gcs.errors import UsageError
 from gcs.sim.setup import Setup
 

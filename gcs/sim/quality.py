@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gcs.core.ordering import ORDERS, Found, Ordering
 from gcs.core.ordering.arrays import ranks
 from gcs.core.pagerank import pagerank
-from gcs.core.queues import make_queue
+from gcs.core.queues.making import make_queue
 from gcs.sim.graph import WebGraph
 from gcs.sim.owners import sites_of
 from gcs.sim.turns import Turns

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gcs.core.ordering import ORDERS, Ordering
 from gcs.core.ordering.arrays import ranks
-from gcs.core.queues import Queue
+from gcs.core.queues.contract import Queue
 from gcs.errors import UsageError
 from gcs.sim.graph import Ids, WebGraph
 from gcs.sim.owners import Owners

@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from gcs.core.queues import make_queue
+from gcs.core.queues.making import make_queue
 from gcs.errors import UsageError
 from gcs.sim.crossing import most_linked
 from gcs.sim.graph import Ids, WebGraph

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.queues import Ids, Keys, Queue, make_queue
+from gcs.core.queues.contract import Ids, Keys, Queue
+from gcs.core.queues.making import make_queue
 from gcs.sim.graph import Ids as PageIds
 from gcs.sim.graph import WebGraph
 from gcs.sim.supersteps import Crawl, Rules

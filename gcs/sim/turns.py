@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gcs.core.queues import Ids, Keys
+from gcs.core.queues.contract import Ids, Keys
 
 
 class Turns:

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.queues import Queue
+from gcs.core.queues.contract import Queue
 from gcs.sim.owners import Owners
 
 Pages = NDArray[np.int32]

@@ -25,7 +25,7 @@ import numpy as np
 from gcs.cli.orders import HOSTS as HOSTS_QUEUE
 from gcs.cli.orders import queue_maker
 from gcs.core.ordering import GIFT, ORDERS
-from gcs.core.queues import QUEUES
+from gcs.core.queues.making import QUEUES
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
 
 HOSTS, LINKS = 20_000, 44

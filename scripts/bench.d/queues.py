@@ -45,8 +45,9 @@ from typing import Any
 import numpy as np
 
 from gcs.core.malloc import keep_arena
-from gcs.core.queues import Counts, Layout, make_paged_queue, make_queue
 from gcs.core.queues.blocks import MemoryStorage
+from gcs.core.queues.contract import Counts
+from gcs.core.queues.making import Layout, make_paged_queue, make_queue
 from gcs.ports.queues import open_queue
 from gcs.ports.usage import peak_rss_mb
 

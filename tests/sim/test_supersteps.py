@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gcs.core.queues import make_queue
+from gcs.core.queues.making import make_queue
 from gcs.errors import UsageError
 from gcs.sim.graph import from_links
 from gcs.sim.supersteps import Crawl, Rules

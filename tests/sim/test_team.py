@@ -9,7 +9,7 @@ import pytest
 
 from gcs.core.ordering import ORDERS, Found
 from gcs.core.partition import PARTITIONERS
-from gcs.core.queues import QUEUES, make_queue
+from gcs.core.queues.making import QUEUES, make_queue
 from gcs.errors import UsageError
 from gcs.sim.setup import Setup
 from gcs.sim.studies import any_team

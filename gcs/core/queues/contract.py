@@ -1,15 +1,16 @@
 """What a queue of the frontier can do, and what it can count of what it does."""
 
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # a crawl host by host knows of queues, but has none
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: priorities: higher is better; not NaN
-Keys: TypeAlias = NDArray[np.float64]
+Keys: TypeAlias = "NDArray[np.float64]"
 #: whose priorities they are: below 2**62
-Ids: TypeAlias = NDArray[np.uint64]
+Ids: TypeAlias = "NDArray[np.uint64]"
 
 
 @dataclass(slots=True)

@@ -13,10 +13,9 @@ Invariant: every row has a pair of its present rank, in the queue or about to be
 
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:  # a crawl host by host does without it, and without numpy
-    from gcs.core.queues import Queue
+from gcs.core.queues.contract import Queue
 
 RANK, SEQUENCE = Struct(">I"), Struct(">Q")
 #: pairs per row, and some, beyond which the stale ones are worth a cleaning
@@ -32,7 +31,7 @@ class Pool:
         self,
         rows: Any,
         txn: Callable[[], Any],
-        make_queue: "Callable[[], Queue] | None",
+        make_queue: Callable[[], Queue] | None,
         release: Callable[[], None],
     ) -> None:
         self._rows, self._txn, self._make_queue, self._release = rows, txn, make_queue, release
@@ -97,7 +96,7 @@ class Pool:
         if len(self._ranks) >= PAIRS_PER_INSERT:
             self._flush()
 
-    def _flush(self) -> "Queue":
+    def _flush(self) -> Queue:
         """insert_many of the superstep's pairs; returns the queue, which has them all."""
         import numpy as np  # loaded already, with the queue
 

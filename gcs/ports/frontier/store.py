@@ -8,11 +8,11 @@ Invariants
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import lmdb
 
 from gcs.core.ordering import BFS, GIFT, Ledger, Ordering
+from gcs.core.queues.contract import Queue
 from gcs.core.sortkey import url_of
 from gcs.ports.frontier.entry import Entry, Mark, decode, encode, worth_of
 from gcs.ports.frontier.exchange import Exchange
@@ -25,9 +25,6 @@ from gcs.ports.frontier.resident import Resident
 from gcs.ports.frontier.settings import FrontierSettings
 from gcs.ports.frontier.shelves import Shelves
 from gcs.ports.frontier.waiting import Waiting
-
-if TYPE_CHECKING:  # only a crawl in one order over all hosts needs it, and numpy
-    from gcs.core.queues import Queue
 
 #: changes after which a commit is due: each may hold a page of memory until then
 CHANGES_PER_COMMIT = 4_000
@@ -46,7 +43,7 @@ class Frontier:
         directory: Path,
         settings: FrontierSettings,
         order: Ordering = BFS,
-        make_queue: Callable[[], "Queue"] | None = None,
+        make_queue: Callable[[], Queue] | None = None,
     ) -> None:
         self._directory, self.order = directory, order
         self._lock = lock(directory)

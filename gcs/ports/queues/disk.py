@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gcs.ports.queues.manifest as manifest
-from gcs.core.queues import Counts, Ids, Keys, Layout, Queue, make_paged_queue
+from gcs.core.queues.contract import Counts, Ids, Keys, Queue
 from gcs.core.queues.entries import ENTRY_BYTES
+from gcs.core.queues.making import Layout, make_paged_queue
 from gcs.errors import GcsError, StoreError, UsageError
 from gcs.ports.queues.blockfile import BlockFile, store_error
 from gcs.ports.queues.manifest import Manifest

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from gcs.core.queues import Counts, Layout, make_paged_queue, make_queue
 from gcs.core.queues.blocks import MemoryStorage
+from gcs.core.queues.contract import Counts
+from gcs.core.queues.making import Layout, make_paged_queue, make_queue
 from gcs.sim.graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, falls, lines

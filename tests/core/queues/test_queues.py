@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core import queues
-from gcs.core.queues import MAX_ID, QUEUES, Counts, make_queue, quickheap, ring, rowtree
+from gcs.core.queues import making, quickheap, ring, rowtree
+from gcs.core.queues.contract import Counts
+from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.kernels import can_compile
+from gcs.core.queues.making import QUEUES, make_queue
 from gcs.errors import UsageError
 
 #: few keys and ids, so that ties and twins are common; and the edges of what can be ordered
@@ -48,7 +50,7 @@ def agrees_with_a_list(make, calls):
 def tree(request):
     """Tournament trees are of one kind."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queues, "can_compile", lambda: request.param != "numpy")
+        patch.setattr(making, "can_compile", lambda: request.param != "numpy")
         patch.setattr(rowtree, "MOST_PAIRS", 50)
         if request.param == "interpreted":
             patch.setattr(rowtree, "compiled", lambda kernel: kernel)

@@ -9,7 +9,7 @@ from hypothesis import settings, stateful
 from hypothesis import strategies as st
 
 from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, rank
-from gcs.core.queues import make_queue
+from gcs.core.queues.making import make_queue
 from gcs.core.urls import host
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
 from gcs.ports.queues import DiskSettings, open_scratch

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.queues import QUEUES, Counts, quickheap
+from gcs.core.queues import quickheap
+from gcs.core.queues.contract import Counts
+from gcs.core.queues.making import QUEUES
 from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.ports.queues import DiskSettings, blockfile, open_queue, open_scratch
 
