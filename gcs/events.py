@@ -1,4 +1,4 @@
-"""Logging: stdlib logging with a stable event name and fields. INFO is a change of state.
+"""Logging: stdlib logging with a stable event name (words-with-hyphens) and fields. INFO is a change of state.
 
 events = Events("gatherer")
 events.info("resumed", queued=120, pages=31)      →      gatherer.resumed queued=120 pages=31

@@ -71,7 +71,7 @@ def test_crawl_logs_changes_of_state_on_request(gcs: Run, web: FakeWebProcess) -
     gcs("crawl", web.seeds[0], "-o", "out", "--max-pages", "10", quick=True)
     done = gcs("crawl", "-o", "out", "--log", "info", "--log-json", "--json")
     events = [json.loads(line) for line in done.err.splitlines()]
-    assert {"gatherer.resumed", "records.summaries_written"} <= {event["event"] for event in events}
+    assert {"gatherer.resumed", "records.summaries-written"} <= {event["event"] for event in events}
     assert json.loads(done.out)["pages"] == 30
 
 

@@ -77,7 +77,7 @@ class Finisher:
         parquet = self._layout.parquet(int(log_path.stem))
         if not parquet.exists():
             rows = convert(log_path, parquet)
-            events.info("summaries_written", file=parquet, rows=rows)
+            events.info("summaries-written", file=parquet, rows=rows)
         _put_away(log_path, keep=self._keep_logs)
         if self._remote:
             self._upload(parquet, SUMMARIES)
@@ -94,7 +94,7 @@ class Finisher:
             except StoreError as error:
                 if final:
                     raise
-                events.warning("upload_failed", file=path, error=error)
+                events.warning("upload-failed", file=path, error=error)
                 return  # the next would wait for the same reason
             _put_away(path, keep=False)
             del self._uploads[path]

@@ -82,7 +82,7 @@ def _scan(path: Path, number: int, warc_directory: Path) -> Recovered | None:
             name, end = place
             start = state.warc_end if name == state.warc_file else 0
             if frame.start >= synced_end and not _whole(warc_directory / name, start, end):
-                events.warning("record_cut", file=path, warc=name)
+                events.warning("record-cut", file=path, warc=name)
                 return state
             state = state._replace(warc_file=name, warc_end=end, warc_serial=serial_of(name))
         state = state._replace(log_end=frame.end, records=state.records + (frame.kind == PAGE))
@@ -114,7 +114,7 @@ def _whole(path: Path, start: int, end: int) -> bool:
 def _cut_warc(directory: Path, prefix: str, state: Recovered) -> None:
     for path in files_of(directory, prefix):
         if serial_of(path.name) > state.warc_serial:
-            events.info("orphan_removed", file=path)
+            events.info("orphan-removed", file=path)
             path.unlink()
     if state.warc_file and (directory / state.warc_file).is_file():
         _cut(directory / state.warc_file, state.warc_end)
@@ -124,9 +124,9 @@ def _cut_warc(directory: Path, prefix: str, state: Recovered) -> None:
 def _cut(path: Path, end: int) -> None:
     size = path.stat().st_size
     if size < end:  # damaged behind our back, after it was synced: leave it, go on in a new file
-        events.warning("file_short", file=path, size_bytes=size, expected_bytes=end)
+        events.warning("file-short", file=path, size_bytes=size, expected_bytes=end)
     elif size > end:
-        events.info("tail_cut", file=path, cut_bytes=size - end)
+        events.info("tail-cut", file=path, cut_bytes=size - end)
         with path.open("r+b") as file:
             file.truncate(end)
             os.fsync(file.fileno())

@@ -38,7 +38,7 @@ class Remote:
             except Exception as error:  # every filesystem has its own kinds; all mean: not there yet
                 if pause_s is None:
                     raise StoreError(f"cannot upload {path} to {target}: {error}") from error
-                events.warning("upload_retry", file=path, target=target, error=error)
+                events.warning("upload-retry", file=path, target=target, error=error)
                 self._sleep(pause_s)
 
     def names(self, folder: str) -> list[str]:

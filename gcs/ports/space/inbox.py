@@ -174,7 +174,7 @@ class Inboxes:
             words += [kind.name, self._replay[order.place, kind] or "+"]
         buried, more, rows = await self._connection.run(TAKE, keys, words)
         if buried:
-            events.warning("dead_letters", inbox=order.place, tuples=buried)
+            events.warning("dead-letters", inbox=order.place, tuples=buried)
         return bool(more), [(order.kinds[row[0] - 1], row[1:]) for row in rows]
 
     async def _fresh(self, order: _Order, wait_s: float) -> list[Row]:
@@ -229,7 +229,7 @@ class Inboxes:
         for kind, entry_id, reason, deliveries in unreadable:
             keys = (self._keys.dead(at), *self._keys.pile(at, kind))
             await self._connection.run(ASIDE, keys, (kind.name, self._name, entry_id, reason, deliveries))
-            events.warning("set_aside", inbox=at, type=kind.name, reason=reason)
+            events.warning("set-aside", inbox=at, type=kind.name, reason=reason)
         if rest:
             await self._hold(rest, RELEASED_MS, -1)
         return fit

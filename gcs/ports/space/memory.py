@@ -192,7 +192,7 @@ class MemorySpace:
 
     def _bury(self, pile: PileInMemory, entry: Entry, reason: str, at: str) -> None:
         pile.bury(entry, reason, self._board.dead.setdefault(at, []).append)
-        events.warning("dead_letters", inbox=at, type=pile.kind, reason=reason)
+        events.warning("dead-letters", inbox=at, type=pile.kind, reason=reason)
 
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
         done = 0

@@ -180,7 +180,7 @@ class Lending:
 
     def cut_off(self, helper: str, reason: str) -> None:
         """Nothing is to be taken from this helper any more, by anybody."""
-        events.error("cut_off", helper=helper, reason=reason)
+        events.error("cut-off", helper=helper, reason=reason)
         self._to_cut.append(CutOff(helper, reason, self._me, self._clock()))
 
     def figures(self) -> dict[str, float]:

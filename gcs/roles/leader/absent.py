@@ -57,7 +57,7 @@ class Absent:
         try:
             raised = await self._ghost(name)
         except GcsError as error:
-            events.warning("ghost_failed", gatherer=name, reason=str(error))
+            events.warning("ghost-failed", gatherer=name, reason=str(error))
             raised = False
         if raised and name not in self._raised:
             # it has time of its own to show up; but if ghosts come to nothing again and again, that is no delay

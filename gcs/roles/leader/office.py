@@ -73,7 +73,7 @@ class Office:
     async def step(self) -> None:
         """Look at the board, and do the next thing; DeposedError if I lead no more."""
         if (crawl := self._orders.crawl()) and await put_back(self._board.space, *crawl):
-            events.warning("charter_restored")
+            events.warning("charter-restored")
         view = await self._board.view()
         if view.state in (CrawlState.STOPPING, CrawlState.DONE) or not await self._has_plan(view):
             self._look = None

@@ -177,7 +177,7 @@ class Gateway:
 
     async def cut_off(self, holder: str, reason: str) -> None:
         """Take nothing from whoever holds this token any more."""
-        events.error("cut_off", helper=holder, reason=reason)
+        events.error("cut-off", helper=holder, reason=reason)
         self._cut_off[holder] = reason
         await self._space.out(CutOff(holder, reason, self._space.name, time.time()))
         await self._space.remove(template(Access, id=token_id(holder)))

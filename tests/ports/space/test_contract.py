@@ -219,7 +219,7 @@ async def test_tuple_nobody_finishes_becomes_a_dead_letter(backend, caplog):
         await backend.pass_time(2 * SHORT_S)
     with caplog.at_level(logging.WARNING, "gcs.space"):
         assert await space.take(URLS, at="g1", lease_s=SHORT_S) is None
-    assert "space.dead_letters" in caplog.messages
+    assert "space.dead-letters" in caplog.messages
     (letter,) = await space.dead_letters("g1")
     assert (letter.kind, letter.sender, letter.number, letter.deliveries) == ("urls", "s", 1, 3)
     assert letter.reason == "delivered 3 times"
@@ -250,7 +250,7 @@ async def test_consumed_tuple_of_an_unknown_version_is_set_aside_and_reported(ba
     await space.out(block(2), to="g1")
     with caplog.at_level(logging.WARNING, "gcs.space"):
         assert epochs(await space.take_many([URLS], at="g1", limit=9)) == [2]
-    assert any(message.startswith(("space.set_aside", "space.dead_letters")) for message in caplog.messages)
+    assert any(message.startswith(("space.set-aside", "space.dead-letters")) for message in caplog.messages)
     (letter,) = await space.dead_letters("g1")
     assert "urls tuple of unknown version 99" in letter.reason
     assert (letter.payload[:2], letter.sender, letter.number) == (bytes((UrlBlock.code, 99)), "s", 1)

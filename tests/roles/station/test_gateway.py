@@ -275,7 +275,7 @@ async def test_helper_that_does_what_no_honest_one_does_is_cut_off(room: Room, c
     assert not await room.space.scan(template(HelperBeat))
     assert not await room.brought()
     assert [each["url"] for each in await room.take(BERT)] == [lent["url"]]
-    assert any(each.message == "gateway.cut_off" and each.fields["helper"] == NAMES[0] for each in caplog.records)
+    assert any(each.message == "gateway.cut-off" and each.fields["helper"] == NAMES[0] for each in caplog.records)
 
 
 async def test_helper_that_its_gatherer_cut_off_gets_nothing(room: Room) -> None:

@@ -73,7 +73,7 @@ class Chromium:
         async with self._starting:
             worn = self.pages >= self._settings.pages_per_browser
             if self._browser is None or not self._browser.is_connected() or worn:
-                events.info("browser_restarts", pages=self.pages, worn=worn)
+                events.info("browser-restarts", pages=self.pages, worn=worn)
                 await self._stop()
                 await self._start(executable(self._settings))
             self.pages += 1
@@ -110,4 +110,4 @@ class Chromium:
                 async with asyncio.timeout(STOP_S):
                     await browser.close()
             except TimeoutError:
-                events.warning("browser_does_not_end")
+                events.warning("browser-does-not-end")

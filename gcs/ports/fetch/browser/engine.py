@@ -93,11 +93,11 @@ class BrowserFetcher:
                 await tab.open(await self._chromium.context())
             text = await tab.render(answer)
         except HangsError as error:
-            events.info("not_rendered", url=answer.request.url, reason=one_line(str(error)))
+            events.info("not-rendered", url=answer.request.url, reason=one_line(str(error)))
             text = None
             await tab.close()
         except Exception as error:  # Playwright's, of a browser that does not come back: a page is owed an answer
-            events.warning("no_browser", reason=one_line(str(error)))
+            events.warning("no-browser", reason=one_line(str(error)))
             text = None
             await tab.close()
         finally:
