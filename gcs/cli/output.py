@@ -1,6 +1,8 @@
 """What a crawl says at its end: for a person, or as JSON for a program."""
 
 import importlib
+import os
+import sys
 from pathlib import Path
 
 import click
@@ -34,6 +36,17 @@ def save_report(report: Report, file: Path) -> None:
 def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
     """Print the outcome and return the exit code."""
     report = outcome.report
+    try:
+        _tell(outcome, directory, as_json)
+    except BrokenPipeError:  # whoever read it has gone: the crawl ended as it did all the same
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if outcome.interrupted:
+        return 130
+    return 1 if report.is_barren else EXIT_CODES[report.state]
+
+
+def _tell(outcome: Outcome, directory: Path, as_json: bool) -> None:
+    report = outcome.report
     if as_json:
         click.echo(msgspec.json.encode(report))
     else:
@@ -43,12 +56,9 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
             click.echo(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
     if outcome.interrupted:
         click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
-        return 130
-    if report.is_barren:
+    elif report.is_barren:
         flag = " --allow-private" if _main_failure(report) == "forbidden-address" else ""
         click.echo(f"gcs: {why_nothing(report, directory)}; to try again: gcs crawl{flag} -o {directory}", err=True)
-        return 1
-    return EXIT_CODES[report.state]
 
 
 def why_nothing(report: Report, directory: Path) -> str:

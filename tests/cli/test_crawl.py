@@ -67,6 +67,15 @@ def test_crawl_that_a_limit_ends_says_how_to_go_on(gcs: Run, tmp_path: Path, web
     assert web.log.repeated() == {}
 
 
+def test_crawl_whose_reader_has_gone_keeps_its_report(start: Any, tmp_path: Path, web: FakeWebProcess) -> None:
+    process = start("crawl", *web.seeds, "-o", "crawl", "--max-pages", "3", "--allow-private", "--delay", "0")
+    process.stdout.close()
+    errors = process.stderr.read()
+    assert (process.wait(60), errors) == (3, "")
+    assert json.loads((tmp_path / "crawl" / "report.json").read_text())["state"] == "limit"
+    assert (tmp_path / "crawl" / "sessions" / "0001.json").exists()
+
+
 def test_crawl_logs_changes_of_state_on_request(gcs: Run, web: FakeWebProcess) -> None:
     gcs("crawl", web.seeds[0], "-o", "out", "--max-pages", "10", quick=True)
     done = gcs("crawl", "-o", "out", "--log", "info", "--log-json", "--json")
