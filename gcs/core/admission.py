@@ -38,6 +38,10 @@ class Admission:
         """Those of the canonical URLs that the scope covers."""
         return urls if self._scope.is_everything else [url for url in urls if self._scope.covers(url)]
 
+    def is_left_out(self, url: str) -> bool:
+        """Whether the patterns leave out a URL that was admitted: they may be others since."""
+        return self._scope.leaves_out(url)
+
     def admit(self, urls: Iterable[str], depth: int) -> list[str]:
         """Those of the canonical URLs that the crawl wants and that were not judged lately."""
         return self.wanted(self._recent.fresh(urls), depth)

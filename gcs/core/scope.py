@@ -36,6 +36,7 @@ class Scope:
     #: a URL that matches one of them is left out
     exclude: tuple[str, ...] = ()
     _sources: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _asked: frozenset[str] = field(init=False, repr=False, compare=False)
     _names: frozenset[str] = field(init=False, repr=False, compare=False)
     _includes: tuple[Callable[[str], object], ...] = field(init=False, repr=False, compare=False)
     _excludes: tuple[Callable[[str], object], ...] = field(init=False, repr=False, compare=False)
@@ -45,6 +46,7 @@ class Scope:
         sources = tuple(seed for seed in self.seeds if is_source(seed))
         names = frozenset(self._name(host(seed)) for seed in self.seeds if not is_source(seed))
         object.__setattr__(self, "_sources", sources)
+        object.__setattr__(self, "_asked", frozenset(self.seeds))
         object.__setattr__(self, "_names", names)
         object.__setattr__(self, "_includes", tuple(_search("include", text) for text in self.include))
         object.__setattr__(self, "_excludes", tuple(_search("exclude", text) for text in self.exclude))
@@ -61,8 +63,13 @@ class Scope:
         inside = self._verdicts.get(origin)
         if inside is None:
             inside = any(is_below(url, seed) for seed in self._sources) if is_source(url) else self._judge(origin)
-        if not inside:
-            return False
+        return inside and self._matches(url)
+
+    def leaves_out(self, url: str) -> bool:
+        """Whether the patterns forbid a canonical URL, wherever it is; seeds are asked for by name."""
+        return not self._matches(url) and url not in self._asked
+
+    def _matches(self, url: str) -> bool:
         if self._includes and not any(search(url) for search in self._includes):
             return False
         return not self._excludes or not any(search(url) for search in self._excludes)

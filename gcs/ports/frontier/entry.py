@@ -12,7 +12,7 @@ class Mark(Enum):
     QUEUED = b"Q"  # waiting, in a window, or in flight
     DONE = b"D"  # its page is stored
     FAILED = b"F"  # tried, and given up
-    REFUSED = b"R"  # robots.txt forbids it: never requested
+    REFUSED = b"R"  # robots.txt or the user forbids it: not requested
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):

@@ -83,6 +83,8 @@ class Dispatcher:
         self.draw_urls = 1
         #: told of every host that is overloaded: its name, until when it is to be left alone, and the time
         self.on_busy: Callable[[str, float, float], None] = lambda *_: None
+        #: whether the user wants a URL no more that was queued, in this session or before
+        self.is_left_out: Callable[[str], bool] = lambda _: False
         #: whether another turn is wanted at once, to go on drawing
         self.is_drawing = False
 
@@ -184,6 +186,9 @@ class Dispatcher:
         """Start up to `room` requests. Returns entries whose robots.txt could not be had, and why: to be given up."""
         closed: list[tuple[Entry, str]] = []
         for host, entry in self._window.release(now, room):
+            if self.is_left_out(entry.url):
+                self._frontier.finish(entry.url, Mark.REFUSED)
+                continue
             origin = origin_of(entry.url)
             robots = self._desk.rules(origin, now)
             if robots is None:

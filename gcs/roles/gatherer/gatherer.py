@@ -57,6 +57,7 @@ class Gatherer:
         window: Window[Entry] = Window(rules, clock() if self._resumes else 0.0)
         self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
         self._dispatcher.draw_urls = settings.fetch.connections
+        self._dispatcher.is_left_out = self._admission.is_left_out
         self._intake = Intake(parts, self._recorder, self._dispatcher, self._meter, rules.host_pages)
         every_s = settings.frontier.checkpoint_s
         self._checkpoints = Checkpoints(parts, self._recorder, self._intake, self._meter, every_s)

@@ -243,6 +243,33 @@ async def test_session_goes_on_with_what_the_last_one_left(tmp_path: Path) -> No
         assert set(stored.values()) == {1}
 
 
+async def test_pages_that_a_pattern_leaves_out_by_now_are_not_asked_for(tmp_path: Path) -> None:
+    """Whether they wait from an interrupted run, or were stored by the last session; and they come back with it."""
+    async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=60, validators=True)) as web:
+        patterns = {"crawl__exclude": ("/docs/",)}
+        unwanted = {url for url in survey(web.web).pages if "/docs/" in url}
+        first = make(tmp_path, web, crawl__max_pages=25)
+        await first.run(list(web.seeds))
+        stored = {record.url for record in records(tmp_path)}
+        assert first.final_share.queued and unwanted - stored and unwanted & stored
+        web.reset()
+        assert await make(tmp_path, web, **patterns).run(list(web.seeds)) is State.DONE
+        assert not unwanted & set(web.log.hits)
+        web.reset()
+        assert await make(tmp_path, web, **patterns).run(list(web.seeds), session=2) is State.DONE
+        assert not unwanted & set(web.log.hits) and stored - unwanted <= set(web.log.hits)
+        web.reset()
+        assert await make(tmp_path, web).run(list(web.seeds), session=3) is State.DONE
+        assert stored <= set(web.log.hits)
+
+
+async def test_robots_txt_that_is_not_believed_for_long_is_asked_for_before_each_page(tmp_path: Path) -> None:
+    async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=8, robots=True)) as web:
+        gatherer = make(tmp_path, web, politeness__robots_cache_s=0.0, crawl__max_seconds=20)
+        assert await gatherer.run(list(web.seeds)) is State.DONE
+        assert survey(web.web).pages <= set(web.log.hits) and web.log.forbidden == []
+
+
 async def test_a_page_stored_twice_in_one_session_is_overlap(tmp_path: Path) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=10)) as web:
         gatherer = make(tmp_path, web)
