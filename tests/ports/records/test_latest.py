@@ -20,6 +20,8 @@ def test_latest_is_the_record_that_tells_what_a_page_holds(tmp_path: Path) -> No
         {"url": GONE, "session": 2, "status": 404, "failure": "http-404"},
         {"url": DOWN, "session": 2, "status": 503, "failure": "http-503", "held_at_us": 5},
         {"url": LATE, "session": 2, "status": 0, "failure": "timeout", "held_at_us": 5},
+        {"url": DOWN, "session": 6, "status": 503, "failure": "http-503"},  # after three such sessions, found anew
+        {"url": LATE, "session": 6, "status": 0, "failure": "timeout"},
         {"url": B, "title": "third", "session": 3},
     )
     store(
