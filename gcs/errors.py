@@ -24,8 +24,8 @@ class SettingsError(UsageError):
     """A settings file, environment variable or flag holds an unknown key or a value of the wrong kind."""
 
 
-class OrderError(GcsError):
-    """The user's own score for the order of the crawl failed."""
+class OrderError(UsageError):
+    """The user's own score for the order of the crawl failed: it would fail again, in whichever gatherer."""
 
 
 class StoreError(GcsError):

@@ -43,3 +43,13 @@ def test_crawl_goes_by_the_order_of_an_installed_package(gcs: Run, tmp_path: Pat
         assert sum(record.url.encode()) == max(sum(url.encode()) for url in known - done)
         known.update(record.outlinks)
         done.add(record.url)
+
+
+def test_team_whose_order_fails_ends_and_says_why(gcs: Run, tmp_path: Path, environment: dict[str, str]) -> None:
+    """It would fail again in every gatherer that is started again."""
+    (tmp_path / "broken.py").write_text("def score(found):\n    return 1 / found.depth\n")
+    with FakeWebProcess(FakeWebSpec.plain(hosts=1, pages=8)) as web:
+        words = ("crawl", *web.seeds, "-o", "out", "-n", "2", "--order", "broken:score")
+        done = gcs(*words, quick=True, env=environment | {"PYTHONPATH": str(tmp_path)})
+    assert done.code == 2
+    assert "order broken:score failed on http://" in done.err and "ZeroDivisionError" in done.err
