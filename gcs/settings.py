@@ -69,9 +69,9 @@ class CrawlSettings:
     #: what goes first: bfs (fewest links from a seed), backlink (most linked), opic (on-line page importance), or a
     #: score of your own: module:function, or an entry point of the group gcs.orders
     order: str = "bfs"
-    #: regular expressions; a URL must match one of them, if there are any
+    #: regular expressions; a URL that is no seed must match one of them, if there are any
     include: tuple[str, ...] = ()
-    #: regular expressions; a URL that matches one of them is left out
+    #: regular expressions; a URL that matches one of them is left out, unless it is a seed
     exclude: tuple[str, ...] = ()
     #: end after so many pages; 0 for no limit
     max_pages: int = 0

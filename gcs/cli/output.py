@@ -76,7 +76,7 @@ def why_nothing(report: Report, directory: Path) -> str:
             "not one page was fetched: the seeds redirect in a circle, or out of the scope"
             f"{_whereto(directory)}; give the right seed, or see --scope"
         )
-    return "not one page was fetched: the scope, --include or --exclude leave nothing of the seeds"
+    return "not one page was fetched: the seeds hold none, or are taken for traps (see `gcs settings`, traps)"
 
 
 def summary(report: Report) -> str:

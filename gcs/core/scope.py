@@ -31,9 +31,9 @@ class Scope:
     kind: Kind
     #: canonical URLs
     seeds: tuple[str, ...] = ()
-    #: if there are any, a URL must match one of them
+    #: if there are any, a URL that is no seed must match one of them
     include: tuple[str, ...] = ()
-    #: a URL that matches one of them is left out
+    #: a URL that matches one of them is left out, unless it is a seed
     exclude: tuple[str, ...] = ()
     _sources: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _asked: frozenset[str] = field(init=False, repr=False, compare=False)
@@ -63,16 +63,15 @@ class Scope:
         inside = self._verdicts.get(origin)
         if inside is None:
             inside = any(is_below(url, seed) for seed in self._sources) if is_source(url) else self._judge(origin)
-        return inside and self._matches(url)
+        return inside and not self.leaves_out(url)
 
     def leaves_out(self, url: str) -> bool:
         """Whether the patterns forbid a canonical URL, wherever it is; seeds are asked for by name."""
-        return not self._matches(url) and url not in self._asked
-
-    def _matches(self, url: str) -> bool:
-        if self._includes and not any(search(url) for search in self._includes):
-            return False
-        return not self._excludes or not any(search(url) for search in self._excludes)
+        if (self._includes and not any(search(url) for search in self._includes)) or (
+            self._excludes and any(search(url) for search in self._excludes)
+        ):
+            return url not in self._asked
+        return False
 
     def _judge(self, origin: str) -> bool:
         if len(self._verdicts) >= _MEMO_ORIGINS:

@@ -48,6 +48,14 @@ def test_covers_by_patterns_within_the_hosts() -> None:
     assert not scope.covers("http://other.test/docs/a")
 
 
+def test_covers_a_seed_whatever_the_patterns_say() -> None:
+    """It was asked for by name, and what matches may be found only behind it."""
+    scope = Scope("host", ("http://h.test/", "http://h.test/old/"), include=("/docs/",), exclude=("/old/",))
+    assert scope.covers("http://h.test/") and scope.covers("http://h.test/old/")
+    assert not scope.leaves_out("http://h.test/")
+    assert scope.leaves_out("http://h.test/a") and scope.leaves_out("http://h.test/docs/old/")
+
+
 def test_scope_names_a_bad_pattern() -> None:
     with pytest.raises(SettingsError, match=r"crawl\.exclude: '\*\.pdf' is not a regular expression"):
         Scope("any", exclude=("*.pdf",))
