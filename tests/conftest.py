@@ -1,5 +1,7 @@
 """What all tests share."""
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,3 +24,12 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("../shared (public graphs and conformance data) is absent")
     return SHARED
+
+
+@pytest.fixture(autouse=True)
+def undisturbed_logging() -> Iterator[None]:
+    """A command that a test runs in this process sets up logging for good: the next test would see no events."""
+    logger = logging.getLogger("gcs")
+    before = logger.handlers[:], logger.level, logger.propagate
+    yield
+    logger.handlers[:], logger.level, logger.propagate = before

@@ -1,21 +1,11 @@
 """Events: a stable name and fields, as text for a person or as JSON for a program, on stderr."""
 
 import json
-import logging
-from collections.abc import Iterator
 
 import pytest
 
 from gcs import events
 from gcs.events import Events
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    logger = logging.getLogger("gcs")
-    before = logger.handlers[:], logger.level, logger.propagate
-    yield
-    logger.handlers[:], logger.level, logger.propagate = before
 
 
 def emit_all() -> None:
