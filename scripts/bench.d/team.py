@@ -17,12 +17,13 @@ import argparse
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gcs.sim.capacity import Costs
@@ -32,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 BENCH = ROOT.parent / "shared" / "bench"
 HOME = Path(os.environ.get("BENCH_HOME") or Path(tempfile.gettempdir()) / "gcs-bench")
 WEB = HOME / "web" / "w40k"
+#: where the web's server answers questions about itself, as soon as it serves
+CONTROL = ("127.0.0.1", 8099)
 FLAGS = [
     "--scope",
     "any",
@@ -79,7 +82,11 @@ def main() -> None:
 def served(*command: str) -> Iterator[None]:
     server = subprocess.Popen([*command, "--data", WEB], stderr=subprocess.DEVNULL)
     try:
-        time.sleep(1)
+        for _ in range(600):  # it reads the whole web first
+            with suppress(OSError):
+                socket.create_connection(CONTROL, 1).close()
+                break
+            time.sleep(0.1)
         yield
     finally:
         server.terminate()
