@@ -31,6 +31,7 @@ from gcs.errors import SettingsError
 from gcs.ports.desk import Terms
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.frontier import FrontierSettings
+from gcs.ports.records.layout import NAME
 from gcs.ports.records.settings import StoreSettings
 from gcs.ports.space.settings import SpaceSettings
 from gcs.ports.summarise.options import SummarySettings
@@ -49,8 +50,6 @@ NOT_SETTINGS = frozenset(
         "GCS_STATION_HELPER_TOKEN",
     }
 )
-#: what can be part of a file name and of a key of the whiteboard
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 #: what can stand in the comment of a User-Agent
 _CONTACT = re.compile(r"[\x20-\x27\x2a-\x7e]*")
 NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -83,7 +82,7 @@ class CrawlSettings:
     max_redirects: int = 10
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
+        if not NAME.fullmatch(self.name):
             raise SettingsError(f"crawl.name: {self.name!r} cannot be part of a file name: use letters, digits, . _ -")
         if not _CONTACT.fullmatch(self.contact):
             raise SettingsError(f"crawl.contact: {self.contact!r} cannot be sent in a header: use plain ASCII")

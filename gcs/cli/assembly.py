@@ -48,7 +48,7 @@ def gatherer(
     keep_arena()
     settings = with_user_agent(settings)
     crawl = settings.crawl
-    check_names(name, crawl.name)  # first: a bad one would be a path elsewhere
+    check_names(name)  # first: a bad one would be a path elsewhere
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
     by_server = membership is not None and settings.team.coordination == "seed-server"

@@ -14,7 +14,8 @@ from gcs.errors import UsageError
 from gcs.ports.records.appendfile import store_error
 
 WARC, SUMMARIES = "warc", "summaries"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: what can be part of a file name and of a key of the whiteboard
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Layout:
 def check_names(*names: str) -> None:
     """Gatherers and crawls become parts of file names, and folders."""
     for name in names:
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             raise UsageError(f"{name!r} cannot be part of a file name: use letters, digits, '.', '_' and '-'")
 
 
