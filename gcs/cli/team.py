@@ -17,19 +17,20 @@ from typing import NoReturn
 import msgspec
 
 from gcs.cli import assembly
+from gcs.cli.beginning import open_crawl, refuse_one_alone
 from gcs.cli.children import Child, arguments
 from gcs.cli.loop import run_loop
 from gcs.cli.orders import load_order
 from gcs.cli.progress import Progress
 from gcs.cli.run import Outcome
-from gcs.cli.status import count_unique, read_shares, running
+from gcs.cli.status import count_unique, read_shares
 from gcs.core import expansion, report
 from gcs.core.expression import Expression
 from gcs.core.report import Report, Share
 from gcs.core.tally import Tally
 from gcs.core.template import template
 from gcs.core.triggers import NAMES
-from gcs.core.tuples import Account, Charter, Control, CrawlState, Member, PlanNote, PlanPosted, Seeds
+from gcs.core.tuples import Account, Charter, Control, CrawlState, Member
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
 from gcs.ports.records.remote import Remote
@@ -48,8 +49,6 @@ SEED_SERVER = "seed-server"
 LOOK_S = 0.25
 #: seconds for the gatherers to end when the crawl is given up
 END_S = 15.0
-#: seconds for a gatherer that was killed a moment ago to let go of its directory
-LET_GO_S = 1.0
 #: starts of one gatherer within a minute before the crawl is given up
 STARTS_PER_MINUTE = 20
 
@@ -102,7 +101,7 @@ class Crew:
             if self._server:
                 self._url = self._server.start()
             if self._count:
-                _refuse_one_alone(self._directory)
+                refuse_one_alone(self._directory)
             asyncio.run(self._open())
             if begin:
                 begin()
@@ -271,63 +270,6 @@ class Crew:
         team = [shares[name] for name in sorted(shares)]
         unique = await asyncio.to_thread(count_unique, self._directory, team)
         return report.build(self._settings.crawl.name, state, team, unique)
-
-
-async def open_crawl(
-    space: Space,
-    settings: Settings,
-    seeds: list[str],
-    gatherers: int,
-    session: int = 1,
-    blueprint: bytes = b"",
-    fresh: bool = False,
-) -> Charter:
-    """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected.
-
-    Seeds that were added while an earlier run went on (`gcs seed`) are seeds of this one, too; not those of another
-    crawl that had the same name at the same whiteboard. `fresh`: they have no disks yet, so that one that is done is
-    not gone on with; else its plan and its accounts would be ours, and those it counts on be waited for.
-    """
-    before = await space.read(template(Charter))
-    if before and fresh and await _has_ended(space):
-        before = None
-        for kind in (PlanPosted, PlanNote, Account):
-            await space.remove(template(kind))
-    if before and not set(seeds) & set(before.seeds):
-        await _refuse_running(space, settings.crawl.name)
-    if before and set(seeds) <= set(before.seeds):
-        seeds = before.seeds
-    charter = Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint)
-    await space.out(charter)
-    await space.out(Control(CrawlState.RUNNING, "crew"))
-    await space.out(Seeds(seeds), to="seeds")
-    return charter
-
-
-async def _has_ended(space: Space) -> bool:
-    control = await space.read(template(Control))
-    is_done = control is not None and control.state is CrawlState.DONE
-    return is_done and all(member.state == "gone" for member in await space.scan(template(Member)))
-
-
-async def _refuse_running(space: Space, name: str) -> None:
-    """Another crawl of our name must have ended: its charter would be ours, and its gatherers would crawl for us."""
-    control = await space.read(template(Control))
-    there = [each.gatherer for each in await space.scan(template(Member)) if each.state != "gone"]
-    if there and control is not None and control.state in (CrawlState.RUNNING, CrawlState.PAUSED):
-        raise UsageError(
-            f"another crawl called '{name}' is running at this whiteboard ({', '.join(sorted(there))}):"
-            " give this one another --name, or add to that one with gcs seed and gcs gatherer"
-        )
-
-
-def _refuse_one_alone(directory: Path) -> None:
-    """One that crawls alone here knows of no team, which would fetch the same while its first gatherer waits."""
-    give_up_at = time.monotonic() + LET_GO_S
-    while running(directory) == ["g0"]:  # with others beside it, it is a ghost of its team, and will let go
-        if time.monotonic() > give_up_at:
-            raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
-        time.sleep(LET_GO_S / 10)
 
 
 def _share(members: list[Member]) -> Share:

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.cli.team import open_crawl
+from gcs.cli.beginning import open_crawl
 from gcs.core.blueprint import hashed
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.template import template

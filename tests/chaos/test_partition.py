@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gcs.cli.team import open_crawl
+from gcs.cli.beginning import open_crawl
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.template import template
 from gcs.core.tuples import Control, CrawlState, Member

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from gcs import cli
-from gcs.cli.team import Crew, open_crawl, run_crew
+from gcs.cli.beginning import open_crawl
+from gcs.cli.team import Crew, run_crew
 from gcs.core.fakeweb import FakeWebSpec, survey
 from gcs.core.report import imbalance
 from gcs.core.template import template
