@@ -1,6 +1,6 @@
 """Beginning a team's crawl: it is put on the whiteboard, unless somebody else is at work there or in its directory.
 
-Invariant: who is refused has changed nothing of the crawl that is there, neither on the whiteboard nor in the directory.
+Invariant: who is refused has changed nothing of the crawl that is there, on the whiteboard or in the directory.
 """
 
 import time
