@@ -10,6 +10,7 @@ from gcs.core.admission import Admission
 from gcs.core.malloc import keep_arena
 from gcs.core.recent import Recent
 from gcs.core.scope import Scope
+from gcs.ports import slices
 from gcs.ports.frontier import Frontier
 from gcs.ports.records.layout import check_names
 from gcs.ports.records.reading import read_records, rows
@@ -46,6 +47,7 @@ def gatherer(
 ) -> Gatherer:
     """A gatherer that works in this directory, alone or with others. Needs a running event loop."""
     keep_arena()
+    slices.take_long()
     settings = with_user_agent(settings)
     crawl = settings.crawl
     check_names(name)  # first: a bad one would be a path elsewhere

@@ -69,16 +69,28 @@ class Statistics(msgspec.Struct):
     #: keys of URLs that are queued, a fair sample of them, in order
     waiting: list[bytes] = []
 
+    def figures(self, superpage: int) -> Figures:
+        """Of one superpage, to be changed."""
+        known = self.superpages.get(superpage)  # not setdefault: this is asked for with every URL
+        if known is None:
+            known = self.superpages[superpage] = Figures()
+        return known
+
     def found(self, superpage: int, urls: int = 1) -> None:
         """URLs were seen for the first time and queued."""
-        figures = self.superpages.setdefault(superpage, Figures())
+        figures = self.figures(superpage)
         figures.seen += urls
         figures.queued += urls
 
     def fetched(self, gatherer: str, superpage: int, size_bytes: int, seconds: float) -> None:
         """A page was taken from the queue and done."""
         self._done(superpage, size_bytes)
-        work = self.rates.setdefault(gatherer, {}).setdefault(superpage, Work())
+        row = self.rates.get(gatherer)
+        if row is None:
+            row = self.rates[gatherer] = {}
+        work = row.get(superpage)
+        if work is None:
+            work = row[superpage] = Work()
         work.amount += 1
         work.seconds += seconds
 
@@ -88,7 +100,7 @@ class Statistics(msgspec.Struct):
         self.helped[gatherer] = self.helped.get(gatherer, 0) + 1
 
     def _done(self, superpage: int, size_bytes: int) -> None:
-        figures = self.superpages.setdefault(superpage, Figures())
+        figures = self.figures(superpage)
         figures.queued -= 1
         figures.pages += 1
         figures.bytes += size_bytes

@@ -61,13 +61,14 @@ class Tree:
         """The superpage of a key."""
         return bisect_right(self.cuts, key) - 1
 
-    def visit(self, key: bytes) -> None:
-        """Count a URL that is new: processed, or put into the queue."""
+    def visit(self, key: bytes) -> int:
+        """Count a URL that is new: processed, or put into the queue. Returns its superpage."""
         at = bisect_right(self.cuts, key) - 1
         leaf = self._leaves[at] or self._fresh(at)
         leaf.pending.append(key)
         if len(leaf.pending) >= _BATCH:
             self._fold(leaf)
+        return at
 
     def range_of(self, superpage: int) -> tuple[bytes, bytes]:
         """The range [low, high) of a superpage."""

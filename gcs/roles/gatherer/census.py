@@ -82,7 +82,7 @@ class Census:
         last = low
         for last, mark in islice(self._frontier.scan(low, high), SLICE_URLS):
             place = self._place(last)
-            figures = self._statistics.superpages.setdefault(self._tree.locate(place), Figures())
+            figures = self._statistics.figures(self._tree.locate(place))
             figures.seen += 1
             if mark is Mark.QUEUED:
                 figures.queued += 1
@@ -102,21 +102,21 @@ class Census:
         for entry in entries:
             key = sort_key(entry.url)
             place, counted = self._place(key), not ranges.contains(self._uncounted, key)
-            if counted or not self._visits:
-                self._tree.visit(place)
             if counted:
-                self._statistics.found(self._tree.locate(place))
+                self._statistics.found(self._tree.visit(place))
                 waiting.append(key)
+            elif not self._visits:
+                self._tree.visit(place)
         self._waiting.add_all(waiting)
 
     def received(self, keys: list[bytes]) -> None:
         """These were finished by the former owner of a range of ours."""
         for key in keys:
             place, counted = self._place(key), not ranges.contains(self._uncounted, key)
-            if counted or not self._visits:
-                self._tree.visit(place)
             if counted:
-                self._statistics.superpages.setdefault(self._tree.locate(place), Figures()).seen += 1
+                self._statistics.figures(self._tree.visit(place)).seen += 1
+            elif not self._visits:
+                self._tree.visit(place)
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A page of ours is done."""

@@ -1,7 +1,8 @@
 """The herald: tells people what a gatherer does, by a Bulletin on the board every few seconds.
 
-Nothing in the crawl depends on it. What it keeps is bounded: a dozen pages, some hosts with failures, a sample of the
-URL tree. Cost: a microsecond a page, and a few milliseconds a bulletin.
+Nothing in the crawl depends on it. What it keeps is bounded: a dozen pages (of a fast crawl, spread over the time of
+a bulletin), some hosts with failures, a sample of the URL tree. Cost: a fraction of a microsecond a page, and a few
+milliseconds a bulletin.
 """
 
 from collections import deque
@@ -21,6 +22,8 @@ from gcs.ports.summarise.gist import clipped
 BULLETIN_S, TREE_S, BULLETIN_TTL_S = 2.0, 8.0, 30.0
 #: pages and hosts that a bulletin shows, hosts that are kept, points of the tree
 PAGES, TROUBLES, HOSTS, POINTS = 12, 25, 500, 400
+#: seconds between two pages that are kept, once there are enough
+PAGE_S = BULLETIN_S / PAGES
 #: characters of a text that are shown
 TITLE_CHARACTERS, SUMMARY_CHARACTERS, URL_CHARACTERS = 120, 240, 500
 
@@ -47,13 +50,14 @@ class Herald:
         self._troubles: dict[str, Trouble] = {}
         self._patches: list[Patch] = []
         self._epoch = 0
-        self._due_at = self._tree_due_at = 0.0
+        self._due_at = self._tree_due_at = self._kept_at = 0.0
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A URL is dealt with."""
         if record.failure:
             self._trouble(record)
-        elif record.is_page:
+        elif record.is_page and (len(self._recent) < PAGES or abs(record.fetched_at - self._kept_at) >= PAGE_S):
+            self._kept_at = record.fetched_at
             self._recent.append((record, elapsed_s))
 
     def bulletin(self, now: float, work: Work) -> Bulletin | None:

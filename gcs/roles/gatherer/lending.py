@@ -134,6 +134,8 @@ class Lending:
         if url in self._untried:
             self._untried.discard(url)
             return None
+        if not any(self._shares.values()):  # nobody is there: the rest need not be asked
+            return None
         pace = visit.host.pace
         delay_s = delay_of(pace, self._rules)
         if delay_s > self._settings.lease_s / 2 or (delay_s and pace.turn.count > 1):

@@ -13,9 +13,9 @@ from gcs.roles.gatherer import herald
 from gcs.roles.gatherer.herald import BULLETIN_S, HOSTS, PAGES, TREE_S, TROUBLES, Herald, Work
 
 
-def record(url: str, failure: str = "", text: str = "x") -> PageRecord:
+def record(url: str, failure: str = "", text: str = "x", at: float = 5.0) -> PageRecord:
     return PageRecord(
-        *(url, url, "", 1, 0 if failure else 200, 5.0, "text/html", 10, "", "en"),
+        *(url, url, "", 1, 0 if failure else 200, at, "text/html", 10, "", "en"),
         *(text, text, text, ["http://a.org/"] * 3, "g", "", 0, "", "", "", 0, 0),
         failure=failure,
     )
@@ -71,6 +71,20 @@ def test_herald_is_bounded_whatever_is_crawled(monkeypatch: pytest.MonkeyPatch):
     assert shown.troubles[0].host == "h7.org" and shown.troubles[0].failed == 3
     assert len(mine._troubles) == 50 < HOSTS
     assert len(encode(shown)) < 60_000
+
+
+def test_herald_shows_all_of_a_few_pages_and_a_spread_of_many():
+    mine, crawl = Herald("g"), Crawl()
+    for number in range(PAGES):
+        mine.recorded(record(f"http://a.org/{number}"), 0.1)
+    assert len(mine.bulletin(0.0, crawl.work()).recent) == PAGES
+    for number in range(10_000):  # in ten seconds
+        mine.recorded(record(f"http://a.org/{number}", at=10.0 + number / 1_000), 0.1)
+    times = [page.fetched_at for page in mine.bulletin(BULLETIN_S, crawl.work()).recent]
+    assert len(times) == PAGES and times == sorted(times)
+    assert times[-1] > 20.0 - 2 * herald.PAGE_S and times[-1] - times[0] > 0.9 * BULLETIN_S - herald.PAGE_S
+    mine.recorded(record("http://a.org/", at=3.0), 0.1)  # the clock was set back
+    assert mine.bulletin(2 * BULLETIN_S, crawl.work()).recent[-1].fetched_at == 3.0
 
 
 def test_herald_clips_what_people_read_between_words():

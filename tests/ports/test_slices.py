@@ -1,0 +1,53 @@
+"""Long slices: asked for where Linux knows them, and nothing else about how we are scheduled changes."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gcs.ports import slices
+
+#: asks as some process does, says how it is scheduled before and after, and what a child of it gets
+PROBE = """
+import ctypes, os, sys
+from gcs.ports import slices
+def look():
+    attributes = slices._Attributes()
+    call = slices._CALLS.get(os.uname().machine, (0, 0))[0]
+    ctypes.CDLL(None).syscall(call, 0, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
+    return attributes.policy, attributes.nice, attributes.runtime_ns
+os.sched_setscheduler(0, int(sys.argv[1]), os.sched_param(0))
+os.nice(3)
+before, taken, after = look(), slices.take_long(), look()
+if not os.fork():
+    print(before, taken, after, look(), sep="|", flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def scheduled(policy: int) -> tuple[str, bool, str, str]:
+    command = [sys.executable, "-c", PROBE, str(policy)]
+    before, taken, after, child = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("|")
+    return before, taken == "True", after, child.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="slices are Linux's")
+@pytest.mark.parametrize("policy", [0, 3], ids=["normal", "batch"])
+def test_slices_are_long_and_the_rest_stays_as_it_was(policy: int) -> None:
+    before, taken, after, child = scheduled(policy)
+    if not taken or before.endswith(" 0)"):
+        pytest.skip("this kernel tells nothing of slices (Linux 6.12 does)")
+    assert after == f"({policy}, 3, {int(slices.SLICE_S * 1e9)})" != before
+    assert child == after
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="SCHED_IDLE is Linux's")
+def test_slices_of_who_gets_only_idle_time_are_left_alone() -> None:
+    before, taken, after, _ = scheduled(5)
+    assert not taken and after == before
+
+
+def test_slices_are_not_asked_for_where_the_system_does_not_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "_CALLS", {})
+    assert slices.take_long() is False
