@@ -72,7 +72,7 @@ class CrawlSettings:
     include: tuple[str, ...] = ()
     #: regular expressions; a URL that matches one of them is left out, unless it is a seed
     exclude: tuple[str, ...] = ()
-    #: end after so many pages; 0 for no limit
+    #: end after so many pages, in a team soon after; 0 for no limit
     max_pages: int = 0
     #: end after so many seconds; 0 for no limit
     max_seconds: float = 0.0

@@ -18,6 +18,9 @@ def look():
     return attributes.policy, attributes.nice, attributes.runtime_ns
 os.sched_setscheduler(0, int(sys.argv[1]), os.sched_param(0))
 os.nice(3)
+wanted, slices.SLICE_S = slices.SLICE_S, 0.005
+slices.take_long()  # whatever we have from who started us
+slices.SLICE_S = wanted
 before, taken, after = look(), slices.take_long(), look()
 if not os.fork():
     print(before, taken, after, look(), sep="|", flush=True)
