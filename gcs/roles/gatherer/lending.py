@@ -217,6 +217,7 @@ class Lending:
             await self._space.ack(taken)
 
     async def _tend(self) -> None:
+        await self._space.read(template(HelperBeat), timeout_s=None)  # before there is a first helper, nothing is lent
         while True:
             beats = await self._space.scan(template(HelperBeat))
             members = await self._space.scan(template(Member))
