@@ -135,7 +135,8 @@ def recut(tree: Tree, cuts: Cuts, random: Random) -> Tree:
         parts = [(to, list(part)) for to, part in groupby(points, lambda point: bisect_right(cuts, point[0]) - 1)]
         amounts = [math.fsum(visits for _, visits in part) for _, part in parts]
         for (to, part), amount, whole in zip(parts, amounts, _whole(amounts)):
-            priors.setdefault(to, []).extend((key, visits * whole / amount) for key, visits in part)
+            if whole:  # a superpage of half a visit was not visited: it could not be divided
+                priors.setdefault(to, []).extend((key, visits * whole / amount) for key, visits in part)
     total = tree.visits
     for to, points in priors.items():
         limits = limits_for(math.fsum(visits for _, visits in points) / total)

@@ -196,6 +196,18 @@ def test_recut_keeps_the_visits_where_they_are(visits, at):
     assert tree.weights() == count(visits, cuts)
 
 
+@given(visited, st.integers(1, 4), st.lists(st.lists(keys, max_size=8), min_size=1, max_size=3))
+def test_recut_leaves_no_superpage_without_visits(visits, capacity, expansions):
+    """However little is remembered: a part of a visit is none, and nothing can be divided as nothing was."""
+    tree = tree_of(visits, limits=Limits(hot=capacity, cool=capacity, keys=100))
+    for cuts in expansions:
+        tree = recut(tree, (b"", *sorted({*cuts} - {b""})), Random(5))
+        assert tree.visits == len(visits)
+        for at, leaf in tree.leaves():
+            assert leaf.visits > 0 and all(part > 0 for _, part in leaf.prior)
+            assert leaf.glimpse(tree.range_of(at)[0], 1)
+
+
 def test_recut_keeps_the_statistics_of_a_superpage_that_stays():
     visits = token_visits({"a": 300, "b": 300})
     tree = tree_of(visits, (b"", b"b"))
