@@ -127,6 +127,8 @@ class Verdict:
     warc_differs: set[str] = field(default_factory=set)
     #: processes that ended with something else than they should have
     bad_exits: dict[str, int] = field(default_factory=dict)
+    #: errors of ours in the logs, whatever became of them: who is gone may be missed by nobody here
+    failures: list[str] = field(default_factory=list)
     by_gatherer: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -141,6 +143,7 @@ class Verdict:
             > self.excused,
             f"WARC and log differ in {len(self.warc_differs)} pages": self.warc_differs,
             f"processes ended badly: {self.bad_exits}": self.bad_exits,
+            f"errors in the logs: {self.failures}": self.failures,
         }
         return [text for text, is_wrong in wrong.items() if is_wrong]
 
@@ -366,9 +369,17 @@ class Chaos:
         again = {url: times - 1 for url, times in web.log.repeated().items() if not url.endswith("/robots.txt")}
         verdict.fetched_again = sum(again.values())
         verdict.excused = self.happened[KILL] * self._script.connections
+        verdict.failures = failures(self._directory)
         if self._script.warc:
             archived = archived_pages(self._directory / "crawl")
             verdict.warc_differs = {url for url in stored | archived if stored[url] != archived[url]}
+
+
+def failures(directory: Path) -> list[str]:
+    """Lines of gatherers' logs that tell of an error in our own code."""
+    logs = sorted(directory.glob("*.log"))
+    lines = [f"{log.stem}: {line}" for log in logs for line in log.read_text("utf-8", "replace").splitlines()]
+    return [line for line in lines if "Traceback" in line or " ERROR " in line]
 
 
 def archived_pages(directory: Path) -> Counter[str]:

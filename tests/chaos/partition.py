@@ -22,6 +22,8 @@ import msgspec
 from gcs.core.fakeweb import FakeWebSpec, RequestLog, Web
 from gcs.ports.space.embedded import binaries
 
+from .chaos import failures
+
 PORT, WEB_PORT = 6379, 8080
 READ_LOG = "import sys, urllib.request as r; sys.stdout.buffer.write(r.urlopen(sys.argv[1], timeout=20).read())"
 
@@ -74,6 +76,10 @@ class Machines:
     def wait(self, name: str) -> int:
         """Wait for a gatherer to end; its exit code."""
         return self._gatherers[name].wait(30)
+
+    def failures(self) -> list[str]:
+        """What the gatherers' logs tell of errors in our own code."""
+        return failures(self._directory)
 
     def disk(self, name: str) -> Path:
         """The directory of a gatherer."""

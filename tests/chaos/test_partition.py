@@ -31,6 +31,7 @@ def machines(tmp_path: Path) -> Iterator[Machines]:
     made = Machines(tmp_path, NAMES, SPEC)
     yield made
     made.close()
+    assert made.failures() == []
 
 
 @pytest.fixture
