@@ -20,20 +20,19 @@ from typing import Any, Literal
 import msgspec
 
 from gcs import __version__
-from gcs.core.helpers import HelperSettings
-from gcs.core.politeness import Politeness
-from gcs.core.seedserver import SeedServerSettings
-from gcs.core.team import TeamSettings
-from gcs.core.traps import Guard
-from gcs.core.trust import TrustSettings
-from gcs.core.urls import Rules
+from gcs.core.helpers.pools import HelperSettings
+from gcs.core.helpers.trust import TrustSettings
+from gcs.core.plan.seed_domains import SeedServerSettings
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.polite.politeness import Politeness
+from gcs.core.url.admission import Guard
+from gcs.core.url.join import Rules
 from gcs.errors import SettingsError
-from gcs.ports.desk import Terms
+from gcs.ports.errands import Terms
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.frontier import FrontierSettings
-from gcs.ports.records.layout import NAME
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.space.settings import SpaceSettings
+from gcs.ports.records.layout import NAME, StoreSettings
+from gcs.ports.space.address import SpaceSettings
 from gcs.ports.summarise.options import SummarySettings
 
 ENVIRONMENT_PREFIX = "GCS_"

@@ -8,8 +8,8 @@ import click
 import pytest
 
 from gcs.cli import gcs
-from gcs.core.expression import Expression
-from gcs.core.triggers import NAMES
+from gcs.core.plan.expression import Expression
+from gcs.core.plan.triggers import NAMES
 from gcs.settings import Settings, load
 
 CONFIGS = Path(__file__).parents[1] / "configs"

@@ -1,4 +1,4 @@
-"""The layers: cli → roles → ports → core, sim → core. Imports go one way, with no cycles and no hidden ones."""
+"""The layers: cli → app → roles → ports → core; sim and fakeweb → core. Imports go one way, with no cycles."""
 
 import ast
 from collections.abc import Iterator
@@ -12,8 +12,10 @@ ALLOWED = {
     "core": {"core", "errors"},
     "ports": {"ports", "core", "errors", "events", ""},
     "roles": {"roles", "ports", "core", "errors", "events", "settings", ""},
+    "fakeweb": {"fakeweb", "core", "errors", "events", ""},
     "sim": {"sim", "core", "errors", "events", ""},
-    "cli": {"cli", "sim", "roles", "ports", "core", "errors", "events", "settings", ""},
+    "app": {"app", "sim", "roles", "ports", "core", "errors", "events", "settings", ""},
+    "cli": {"cli", "app", "fakeweb", "sim", "roles", "ports", "core", "errors", "events", "settings", ""},
     "settings": {"ports", "core", "errors", ""},
     "errors": set(),
     "events": set(),

@@ -1,7 +1,6 @@
 """`gcs crawl`: a whole crawl on this machine."""
 
 import dataclasses
-import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,13 @@ from typing import Any
 import click
 
 from gcs import events
-from gcs.cli import assembly, options, sessions, superstep
-from gcs.cli.memory import Memory
-from gcs.cli.output import finish, save_report
-from gcs.cli.run import run_crawl
-from gcs.cli.seeds import read_seeds, with_sources
-from gcs.core.seeds import is_own
+from gcs.app import assembly, crawl_dir, setting_options
+from gcs.app.crawl_dir import Memory
+from gcs.app.local_crawl import run_crawl
+from gcs.app.read_seeds import read_seeds, with_sources
+from gcs.app.terminal import finish, save_report
+from gcs.cli import main
+from gcs.core.url.seed import is_own
 from gcs.errors import UsageError
 from gcs.roles.gatherer import Gatherer
 from gcs.settings import Settings
@@ -42,7 +42,7 @@ from gcs.settings import Settings
     "--listen", envvar="GCS_STATION_LISTEN", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
     help="Where the station listens.",
 )  # fmt: skip
-@options.setting_options
+@setting_options.setting_options
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]"
 )
@@ -82,7 +82,7 @@ def crawl(
     events.set_up(log_level, log_json)
     memory = Memory.read(output)
     delay_is_told = flags.get("politeness__delay_s") is not None
-    settings = options.read(flags, before=memory.settings)
+    settings = setting_options.read(flags, before=memory.settings)
     seeds = list(dict.fromkeys([*memory.seeds, *read_seeds(urls, seeds_file, settings.urls)]))
     if not seeds:
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
@@ -93,12 +93,12 @@ def crawl(
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = with_sources(ask_contact(settings, seeds), seeds, output, delay_is_told)
-    begins = begins or (sessions.was_barren(output) and settings.team.coordination != "seed-server")
-    session = max(sessions.current(output), 1) + begins
+    begins = begins or (crawl_dir.was_barren(output) and settings.team.coordination != "seed-server")
+    session = max(crawl_dir.current(output), 1) + begins
 
     def begin() -> None:  # when the directory is ours, not before: another crawl may be running here
         memory.write(output, seeds, settings)
-        sessions.begin(output, session)
+        crawl_dir.begin(output, session)
 
     def make() -> Gatherer:
         gatherer = assembly.gatherer(output, "g0", settings, seeds)
@@ -106,18 +106,19 @@ def crawl(
         return gatherer
 
     if gatherers > 1 or url or station or settings.team.coordination == "seed-server" or _was_team(output):
-        team = importlib.import_module("gcs.cli.team")  # the whiteboard's client is slow to load, not needed alone
+        # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
+        from gcs.app.local_team import LocalTeam, TeamSpec, run_local_team
+
         blueprint = _blueprint(output, settings, session, gatherers, plan)
-        heeding = superstep.heed(output, settings, gatherers)
-        crew = team.Crew(
-            output, heeding, seeds, gatherers, url, log_level, listen if station else None, session, blueprint
-        )
-        outcome = team.run_crew(crew, progress=not as_json, begin=begin)
+        heeding = crawl_dir.heed(output, settings, gatherers)
+        listen_at = listen if station else None
+        spec = TeamSpec(output, heeding, seeds, gatherers, url, log_level, main, listen_at, session, blueprint)
+        outcome = run_local_team(LocalTeam(spec), progress=not as_json, begin=begin)
     else:
         name, progress = settings.crawl.name, not as_json
         outcome = run_crawl(make, seeds, crawl=name, progress=progress, session=session)
     code = finish(outcome, output, as_json)
-    save_report(outcome.report, sessions.report_file(output, session))
+    save_report(outcome.report, crawl_dir.report_file(output, session))
     save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result
     return code
 
@@ -134,7 +135,7 @@ def _see_to_seed_server(directory: Path, before: str, settings: Settings, begins
         return
     if now == server:
         raise UsageError(f"{directory}: was not begun by a seed-server, which would know nothing of it; begin another")
-    last = sessions.reports(directory).get(sessions.current(directory))
+    last = crawl_dir.reports(directory).get(crawl_dir.current(directory))
     if not begins or last is None or last.state != "done":
         raise UsageError(
             f"{directory}: its seed-server holds URLs that nobody else knows; finish the session without --coordination"
@@ -143,11 +144,11 @@ def _see_to_seed_server(directory: Path, before: str, settings: Settings, begins
 
 def _blueprint(directory: Path, settings: Settings, session: int, gatherers: int, file: Path | None) -> bytes:
     """The plan made ahead for this session, if there is one."""
-    if settings.team.coordination == "superpages" and not file and not sessions.plan_file(directory, session).exists():
+    if settings.team.coordination == "superpages" and not file and not crawl_dir.plan_file(directory, session).exists():
         return b""
-    coordination = importlib.import_module("gcs.cli.coordination")  # it needs numpy
-    packed: bytes = coordination.blueprint_of(directory, settings.team, session, max(gatherers, 1), file)
-    return packed
+    from gcs.app import coordination  # it brings numpy
+
+    return coordination.blueprint_of(directory, settings.team, session, max(gatherers, 1), file)
 
 
 def ask_contact(settings: Settings, seeds: list[str]) -> Settings:

@@ -8,12 +8,12 @@ import click
 import msgspec
 
 from gcs import events
-from gcs.cli import assembly, options
-from gcs.cli.output import EXIT_CODES, save_report, summary
-from gcs.cli.run import run_crawl
-from gcs.core.fakeweb import FakeWebSpec, RequestLog, Survey, Web, survey
-from gcs.core.report import Report
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.app import assembly, setting_options
+from gcs.app.local_crawl import run_crawl
+from gcs.app.terminal import EXIT_CODES, save_report, summary
+from gcs.core.report.report import Report
+from gcs.fakeweb import FakeWebSpec, RequestLog, Survey, Web, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
 
 #: what suits the demo's web unless told otherwise: its own delay, and retries that do not make a person wait
@@ -49,13 +49,13 @@ class Verdict(msgspec.Struct, frozen=True):
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the crawl here. [thrown away]"
 )
-@options.setting_options
+@setting_options.setting_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def demo(hosts: int, pages: int, output: Path | None, as_json: bool, **flags: Any) -> int:
     """Crawl a small web that ships with GCS (served on loopback), and print the report."""
     events.set_up("error", as_json=False)
     spec = FakeWebSpec.demo(hosts=hosts, pages=pages)
-    settings = options.read(flags, DEFAULTS | {"politeness.delay_s": spec.delay_s})
+    settings = setting_options.read(flags, DEFAULTS | {"politeness.delay_s": spec.delay_s})
     with tempfile.TemporaryDirectory(prefix="gcs-demo-") as scratch, FakeWebProcess(spec) as server:
         directory = output or Path(scratch)
         if not as_json:

@@ -18,8 +18,8 @@ import msgspec
 
 from gcs.errors import StoreError, UsageError
 from gcs.ports.records import cdxj, reading
-from gcs.ports.records.latest import latest
-from gcs.ports.records.summaries import FIELDS
+from gcs.ports.records.parquet import FIELDS
+from gcs.ports.records.reading import latest
 
 
 @click.command()

@@ -13,14 +13,13 @@ from typing import NoReturn
 import click
 
 from gcs import events as logging
-from gcs.cli.loop import run_loop
-from gcs.cli.seat import Post, Seat, patient
-from gcs.core.template import template
-from gcs.core.tuples import Charter, Control, CrawlState
+from gcs.app.local_crawl import run_loop
+from gcs.app.member_process import Post, Seat, patient
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter, Control, CrawlState
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.space.address import shown
-from gcs.ports.space.settings import SpaceSettings
+from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, State
 

@@ -15,10 +15,9 @@ from typing import Any
 import click
 
 from gcs import events as logging
-from gcs.cli.loan import loan_options, read_loan, work, work_shift
-from gcs.cli.loop import run_loop
-from gcs.core.allowance import Loan
-from gcs.core.shift import Shift
+from gcs.app.helper_process import loan_options, read_loan, work, work_shift
+from gcs.app.local_crawl import run_loop
+from gcs.core.helpers.loan import Loan, Shift
 from gcs.events import Events
 
 events = Events("helper")

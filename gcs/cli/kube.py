@@ -8,7 +8,7 @@ from collections import defaultdict
 import click
 
 from gcs.errors import UsageError
-from gcs.ports.kube import Cluster
+from gcs.ports.kubernetes import Cluster
 
 _ENTRY = re.compile(r"(?P<secret>[a-z0-9.-]+):(?P<key>[A-Za-z0-9._-]+)=(?P<value>.*)", re.DOTALL)
 _RANDOM = re.compile(r"\{random(:\w+)?\}")

@@ -7,16 +7,15 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs.cli import sessions, superstep
-from gcs.cli.blueprints import write_blueprint
-from gcs.cli.superstep import Foretold
-from gcs.core.blueprint import MODELS, Wish, draw
-from gcs.core.crawled import Crawled
-from gcs.core.forecast import Forecast, forecast
+from gcs.app import crawl_dir
+from gcs.app.coordination import write_blueprint
+from gcs.app.crawl_dir import Foretold
 from gcs.core.ordering.superstep import predict, replay_of
-from gcs.core.team import TeamSettings
+from gcs.core.plan.blueprint import MODELS, Forecast, Wish, draw, forecast
+from gcs.core.plan.session_graph import Crawled
+from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
-from gcs.ports.records.graph import read_graph
+from gcs.ports.records.crawl_graph import read_graph
 
 #: models that are compared, besides the chosen one
 COMPARED = ("superpages", "metis-site", "metis-page", "site-hash", "url-hash")
@@ -77,8 +76,8 @@ def plan(
     data = read_graph(directory)
     wish = Wish(model, parts, tolerance, hot_pages, unlisted == "finder")
     blueprint = draw(data, wish)
-    number = sessions.current(directory) + 1
-    file = output or sessions.plan_file(directory, number)
+    number = crawl_dir.current(directory) + 1
+    file = output or crawl_dir.plan_file(directory, number)
     write_blueprint(file, blueprint)
     compared = _quick(data) if named is None else named
     others = [Wish(other, parts, tolerance, hot_pages) for other in compared if other != model]
@@ -86,7 +85,7 @@ def plan(
     session = data.session
     step = predict(replay_of(session.sources, session.targets, blueprint.owners_of(data)))
     foretold = Foretold(parts, step.pages, step.messages, step.error)
-    superstep.write(directory, foretold)
+    crawl_dir.write(directory, foretold)
     seconds = round(time.monotonic() - started_at, 2)
     planned = Planned(
         number, session.pages, data.hosts, len(session.sources), model, str(file), seconds, choices, foretold

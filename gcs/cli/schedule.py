@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from gcs.cli import sessions
+from gcs.app import crawl_dir
 from gcs.cli.shift import rq_option
 from gcs.errors import UsageError
-from gcs.ports.shifts import connect
+from gcs.ports.shift_book import connect
 
 #: how a session ends that was crawled, or stopped by a limit of the user's
 DONE, LIMIT = 0, 3
@@ -26,7 +26,7 @@ def schedule(directory: Path, rq: str, expression: str | None, every_s: int | No
     """Crawl the next session of DIR again and again; runs until stopped. `rq worker gcs-sessions` does the work."""
     if (expression is None) == (every_s is None):
         raise UsageError('when? give either --cron "0 3 * * *" or --every SECONDS')
-    if not sessions.current(directory):
+    if not crawl_dir.current(directory):
         raise UsageError(f"{directory}: there is no crawl here to go on from; begin it with gcs crawl -o {directory}")
     from rq.cron import CronScheduler  # slow to load, and nobody else needs it
 
@@ -48,10 +48,10 @@ def next_session(directory: str, gatherers: int = 1) -> int:
     from rq import get_current_job  # slow to load, as above
 
     command = [sys.executable, "-m", "gcs", "crawl", "-o", directory, "-n", str(gatherers), "--json"]
-    number = sessions.current(Path(directory))
-    before = sessions.reports(Path(directory)).get(number)
+    number = crawl_dir.current(Path(directory))
+    before = crawl_dir.reports(Path(directory)).get(number)
     if before is not None and before.state in ("done", "limit"):
-        ended_at = sessions.report_file(Path(directory), number).stat().st_mtime
+        ended_at = crawl_dir.report_file(Path(directory), number).stat().st_mtime
         job = get_current_job()
         if job is not None and job.enqueued_at is not None and job.enqueued_at.timestamp() < ended_at:
             return number
@@ -59,4 +59,4 @@ def next_session(directory: str, gatherers: int = 1) -> int:
     code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
     if code not in (DONE, LIMIT):
         raise RuntimeError(f"gcs crawl ended with code {code}")
-    return sessions.current(Path(directory))
+    return crawl_dir.current(Path(directory))

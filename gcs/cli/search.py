@@ -5,10 +5,10 @@ import re
 import click
 import msgspec
 
-from gcs.core.search import Query, Search
-from gcs.core.sortkey import host_name, host_of, sort_key
+from gcs.core.page.search import Query, Search
+from gcs.core.url.sortkey import host_name, host_of, sort_key
 from gcs.events import tame
-from gcs.ports.records.latest import latest
+from gcs.ports.records.reading import latest
 
 FIELDS = ("url", "title", "summary", "text")
 #: a word that must not be there: click would take its letters for options

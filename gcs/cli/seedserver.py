@@ -10,19 +10,18 @@ import click
 import msgspec
 
 from gcs import events as logging
+from gcs.app.assembly import load_order
+from gcs.app.local_crawl import run_loop
+from gcs.app.member_process import tenacious
 from gcs.cli.gatherer import CHARTER_S
-from gcs.cli.loop import run_loop
-from gcs.cli.orders import load_order
-from gcs.cli.seat import tenacious
-from gcs.core.seedserver import Word
-from gcs.core.template import template
-from gcs.core.tuples import Charter
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter
+from gcs.core.plan.seed_domains import Word
 from gcs.errors import SpaceError
 from gcs.ports.records.layout import check_names
-from gcs.ports.registry import Registry
-from gcs.ports.space.address import shown
-from gcs.ports.space.opening import open_space
-from gcs.ports.space.settings import SpaceSettings
+from gcs.ports.space.address import SpaceSettings, shown
+from gcs.ports.space.redis_space import open_space
+from gcs.ports.url_registry import Registry
 from gcs.roles.seedserver import SeedServer
 from gcs.settings import Settings
 

@@ -8,10 +8,10 @@ from typing import Any
 import click
 import msgspec
 
-from gcs.cli.loan import loan_options, read_loan
-from gcs.cli.nightshift import work
+from gcs.app.helper_process import loan_options, read_loan
+from gcs.app.shift_job import work
 from gcs.errors import UsageError
-from gcs.ports.shifts import Bell, Order, ShiftBook, connect
+from gcs.ports.shift_book import Bell, Order, ShiftBook, connect
 
 rq_option = click.option(
     "--rq", envvar="GCS_RQ", required=True, metavar="URL", help="The plain Redis of the RQ workers: redis://host."

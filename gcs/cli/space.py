@@ -10,9 +10,9 @@ from typing import Any
 import click
 import msgspec
 
-from gcs.cli.control import at_crawl, visit
-from gcs.core.template import OneOf, Template, template
-from gcs.core.tuples import BY_NAME, Tuple
+from gcs.app.find_crawl import at_crawl, visit
+from gcs.core.messages.template import OneOf, Template, template
+from gcs.core.messages.tuples import BY_NAME, Tuple
 from gcs.errors import UsageError
 from gcs.ports.space.port import BOARD, DeadLetter, Space
 

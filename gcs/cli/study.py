@@ -2,25 +2,66 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from gcs.cli import plots
-from gcs.cli.memory import write_whole
-from gcs.cli.results import Memory, Result, described, page, result, shown_picture, table, write
-from gcs.cli.setups import read_setup, setup_options
+from gcs import settings
+from gcs.app import plots
+from gcs.app.crawl_dir import write_whole
+from gcs.app.study_results import Memory, Result, described, page, result, shown_picture, table, write
+from gcs.core.ordering import ORDERS
+from gcs.core.partition import PARTITIONERS
+from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import UsageError
 from gcs.ports.records import reading
-from gcs.sim.capacity import NEVER_0, Costs
-from gcs.sim.folder import from_crawl, has_upstream, is_graph, load
-from gcs.sim.graph import WebGraph
+from gcs.sim.engine.capacity import NEVER_0, Costs
+from gcs.sim.engine.setup import Setup
+from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
+from gcs.sim.graph.synthetic import Shape, synthetic
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies import OWN, STUDIES, Study, Tick, Wish
-from gcs.sim.synthetic import Shape, synthetic
+
+# -- Options of `gcs study run`, how a team works: spelled once, in `sim.engine.setup`, which gives names, types and help.
+
+
+#: names that can be said where the type says only that it is a word
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "partitioner": tuple(PARTITIONERS),
+    "order": tuple(ORDERS),
+    "queue": ("scan", *QUEUES),
+}
+
+
+def setup_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command an option for each field; `read_setup` makes a Setup of them."""
+    types = typing.get_type_hints(Setup)
+    for name, default, text in reversed(list(settings.notes(Setup))):
+        choices = _CHOICES.get(name) or typing.get_args(types[name])
+        kinds = {int: click.IntRange(1 if default else 0), float: click.FloatRange(0)}
+        kind = click.Choice(choices) if choices else kinds[types[name]]
+        help_text = f"For run: {text}.  [{default}]"
+        command = click.option(_flag(name), name, type=kind, default=None, metavar=None, help=help_text)(command)
+    return command
+
+
+def read_setup(options: Mapping[str, object], study: str) -> Setup:
+    """What the user has put together."""
+    said: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if said and study != "run":
+        raise UsageError(f"{_flag(next(iter(said)))} is for gcs study run: {study} puts its teams together itself")
+    return Setup(**said)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
 
 ALL = "all"
 SYNTHETIC = "synthetic:"

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs.cli.control import at_crawl, visit
-from gcs.cli.number import Number
-from gcs.core.access import SECRET_BYTES, Role, entry, new_token
-from gcs.core.template import template
-from gcs.core.tuples import Access
+from gcs.app.find_crawl import at_crawl, visit
+from gcs.app.setting_options import Number
+from gcs.core.helpers.access import SECRET_BYTES, Role, entry, new_token
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Access
 from gcs.errors import UsageError
 from gcs.ports.space.port import Space
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gcs.core.page import Document, Response
-from gcs.core.shell import is_shell
-from gcs.core.urls import Joiner, Rules
+from gcs.core.page.recognise import is_shell
+from gcs.core.page.values import Document, Response
+from gcs.core.url.join import Joiner, Rules
 from gcs.ports.summarise import Depth, Options, Registry, TextPool, gist
 
 

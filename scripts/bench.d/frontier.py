@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gcs.cli.orders import HOSTS as HOSTS_QUEUE
-from gcs.cli.orders import queue_maker
+from gcs.app.assembly import HOSTS as HOSTS_QUEUE
+from gcs.app.assembly import queue_maker
 from gcs.core.ordering import GIFT, ORDERS
-from gcs.core.queues.making import QUEUES
+from gcs.core.queues.queue_maker import QUEUES
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
 
 HOSTS, LINKS = 20_000, 44

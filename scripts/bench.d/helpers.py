@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.ports.fetch.fakeweb import FakeWebProcess
-from gcs.ports.space.embedded import EmbeddedServer
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.space.embedded_server import EmbeddedServer
 
 GCS = (sys.executable, "-m", "gcs")
 LATENCY_S, CONNECTIONS = 0.2, 4

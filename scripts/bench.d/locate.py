@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from gcs.core.plan import Plan
-from gcs.core.sortkey import sort_key
-from gcs.core.tree import Tree
-from gcs.sim.folder import load
+from gcs.core.plan.plan import Plan
+from gcs.core.tree.tree import Tree
+from gcs.core.url.sortkey import sort_key
+from gcs.sim.graph.graph_files import load
 
 ROUNDS, PAGES, LINKS = 7, 1000, 44
 

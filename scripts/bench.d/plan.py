@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 from pathlib import Path
 
-from gcs.core.page import PageRecord
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.core.page.values import PageRecord
+from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.record_store import Store
 
 
 def main() -> None:

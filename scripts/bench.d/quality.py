@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from gcs.sim import quality
-from gcs.sim.folder import load
+from gcs.sim.engine import order_quality
+from gcs.sim.graph.graph_files import load
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 GRAPHS = ("debian-java", "cnr-2000", "wikispeedia")
@@ -24,7 +24,7 @@ def main() -> None:
     for name in names:
         if not (DATA / name / "edges.txt.gz").exists():
             sys.exit(f"{DATA / name}: there is no graph here")
-        found[name] = rows = quality.averaged(load(DATA / name), in_turns="--turns" in sys.argv)
+        found[name] = rows = order_quality.averaged(load(DATA / name), in_turns="--turns" in sys.argv)
         if not as_json:
             print(f"\n{name}: part of the best N by PageRank / by back-links (PageRank held)")
             orders = dict.fromkeys(row.order for row in rows)

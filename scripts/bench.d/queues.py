@@ -47,9 +47,9 @@ import numpy as np
 from gcs.core.malloc import keep_arena
 from gcs.core.queues.blocks import MemoryStorage
 from gcs.core.queues.contract import Counts
-from gcs.core.queues.making import Layout, make_paged_queue, make_queue
-from gcs.ports.queues import open_queue
-from gcs.ports.usage import peak_rss_mb
+from gcs.core.queues.queue_maker import Layout, make_paged_queue, make_queue
+from gcs.ports.disk_queue import open_queue
+from gcs.ports.process import peak_rss_mb
 
 BATCH = 100_000
 #: pairs of each tree in a turn on threads, which lasts about a second, so that some are left in peace

@@ -26,16 +26,16 @@ from pathlib import Path
 import numpy as np
 from lib.trees import Trees, lay_out
 
-from gcs.core.blueprint import Wish, draw, hashed
-from gcs.core.crawled import Crawled
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.core.plan import ExchangeMode
-from gcs.core.sortkey import sort_key
-from gcs.ports.fetch.fakeweb import FakeWebProcess
-from gcs.ports.records.graph import read_graph
-from gcs.ports.records.log import PAGE, SYNCED, frames, page_of
+from gcs.core.plan.blueprint import Wish, draw, hashed
+from gcs.core.plan.plan import ExchangeMode
+from gcs.core.plan.session_graph import Crawled
+from gcs.core.url.sortkey import sort_key
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.records.crawl_graph import read_graph
 from gcs.ports.records.reading import rows
-from gcs.sim.schemes import Scheme, foretell, foretell_server
+from gcs.ports.records.record_log import PAGE, SYNCED, frames, page_of
+from gcs.sim.engine.schemes import Scheme, foretell, foretell_server
 
 #: name, coordination, mode, model of the plan
 SCHEMES = (

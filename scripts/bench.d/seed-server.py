@@ -13,10 +13,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.embedded_server import EmbeddedServer
 
 WAY = ["--set", "team.coordination=seed-server", "--set", "team.beat_s=0.2", "--set", "seed_server.connections=4"]
 FLAGS = ["--scope", "any", "--allow-private", "--delay", "0", "--summary", "links", "--no-warc", "--json"]

@@ -25,14 +25,14 @@ from typing import Any
 
 import msgspec
 
-from gcs.core.codec import decode, encode
-from gcs.core.outbox import Outbox
-from gcs.core.template import template
-from gcs.core.tuples import Link, UrlBlock
-from gcs.ports.space.embedded import EmbeddedServer
-from gcs.ports.space.opening import open_space
+from gcs.core.messages.codec import decode, encode
+from gcs.core.messages.outbox import Outbox
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Link, UrlBlock
+from gcs.ports.space.address import SpaceSettings
+from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.port import Numbered
-from gcs.ports.space.settings import SpaceSettings
+from gcs.ports.space.redis_space import open_space
 
 BLOCK_URLS, BATCH, ROUNDS = 100, 64, 15
 LINK = "https://www{0}.example{1}.org/section-{2:03d}/articles/2024/{3:010d}-page.html"

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gcs.sim.capacity import Costs
+from gcs.sim.engine.capacity import Costs
 from gcs.sim.studies.scale import model_of_live
 
 ROOT = Path(__file__).parents[2]

@@ -29,16 +29,16 @@ from pathlib import Path
 
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.cli.beginning import open_crawl
-from gcs.core.blueprint import hashed
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.core.template import template
-from gcs.core.tuples import Control, CrawlState
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.app.team_start import open_crawl
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Control, CrawlState
+from gcs.core.plan.blueprint import hashed
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records, warc_files
-from gcs.ports.space.embedded import EmbeddedServer
-from gcs.ports.space.opening import open_space
+from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.port import Space
+from gcs.ports.space.redis_space import open_space
 from gcs.settings import Settings, load
 
 KILL, STOP, LEAVE, JOIN, REDIS = KINDS = ("kill", "stop", "leave", "join", "redis")

@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from gcs.core.fakeweb import FakeWebSpec, RequestLog, Web
-from gcs.ports.space.embedded import binaries
+from gcs.fakeweb import FakeWebSpec, RequestLog, Web
+from gcs.ports.space.embedded_server import binaries
 
 from .chaos import failures
 
@@ -141,7 +141,7 @@ class Machines:
             ip("-n", self._space(machine), "link", "set", end, "up")
 
     def _serve(self, name: str, spec: FakeWebSpec) -> dict[str, Any]:
-        words = [sys.executable, "-m", "gcs.ports.fetch.fakeweb", "--spec", json.dumps(asdict(spec))]
+        words = [sys.executable, "-m", "gcs.fakeweb.server", "--spec", json.dumps(asdict(spec))]
         process = self._run(name, [*words, "--port", str(WEB_PORT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout
         ready: dict[str, Any] = json.loads(process.stdout.readline())

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.embedded import address_of
+from gcs.ports.space.embedded_server import address_of
 
 FLAGS = ["--scope", "any", "--delay", "0", "--allow-private", "--summary", "links", "--no-warc", "--connections", "4"]
 QUICK = ["team.beat_s=0.2", "team.lease_s=2", "team.rebalance_s=0.5", "frontier.fsync=false"]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gcs.cli.beginning import open_crawl
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.core.template import template
-from gcs.core.tuples import Control, CrawlState, Member
+from gcs.app.team_start import open_crawl
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Control, CrawlState, Member
+from gcs.fakeweb import FakeWebSpec, survey
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.opening import open_space
+from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.port import Space
-from gcs.ports.space.settings import SpaceSettings
+from gcs.ports.space.redis_space import open_space
 from gcs.settings import load
 
 from .partition import Machines, why_not

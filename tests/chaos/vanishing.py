@@ -20,13 +20,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.core.template import template
-from gcs.core.tuples import HelperBeat
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import HelperBeat
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.embedded import EmbeddedServer
-from gcs.ports.space.opening import open_space
+from gcs.ports.space.embedded_server import EmbeddedServer
+from gcs.ports.space.redis_space import open_space
 
 GCS = (sys.executable, "-m", "gcs")
 #: seconds in which the crawl has to end

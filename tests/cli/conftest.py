@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gcs import cli
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
 
 #: for the fake web: no delays, quick retries
 QUICK = (

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.embedded_server import EmbeddedServer
 
 from .conftest import QUICK
 
@@ -241,7 +241,7 @@ def test_fake_web_at_a_port_in_use_says_so() -> None:
         other.bind(("127.1.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        command = [sys.executable, "-m", "gcs.ports.fetch.fakeweb", "--port", str(port)]
+        command = [sys.executable, "-m", "gcs.fakeweb.server", "--port", str(port)]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"cannot listen on 127.1.0.1:{port} (Address already in use); give another port" in done.stderr

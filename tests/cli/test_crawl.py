@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from gcs import __version__
-from gcs.cli.memory import Memory
-from gcs.cli.seeds import read_seeds
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.core.seeds import is_own
-from gcs.core.urls import DEFAULT
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.app.crawl_dir import Memory
+from gcs.app.read_seeds import read_seeds
+from gcs.core.url.join import DEFAULT
+from gcs.core.url.seed import is_own
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
 from gcs.settings import load
 

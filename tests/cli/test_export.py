@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gcs.core.page import PageRecord, Request, Response
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
-from gcs.ports.records.summaries import FIELDS
+from gcs.core.page.values import PageRecord, Request, Response
+from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.parquet import FIELDS
+from gcs.ports.records.record_store import Store
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TITLE = 'say "ö", then\nmore'

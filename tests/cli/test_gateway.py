@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.core.tuples import Means
-from gcs.ports.desk.gateway import GatewayError, open_gateway
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.core.messages.tuples import Means
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.errands.gateway_client import GatewayError, open_gateway
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from gcs.cli import loan
-from gcs.core.allowance import Loan
-from gcs.core.fakeweb import FakeWebSpec, survey
+from gcs.app import helper_process
+from gcs.core.helpers.loan import Loan
 from gcs.errors import SpaceError
-from gcs.ports.desk.gateway import AwayError
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.errands.gateway_client import AwayError
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.embedded_server import EmbeddedServer
 
 PAGES = 100
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -142,21 +142,21 @@ async def test_helper_on_a_shift_tries_again_where_the_crawl_is_out_of_reach(
 ) -> None:
     """Nobody looks after it at night; without a shift, somebody sees the message."""
     tries: list[float] = []
-    there = loan.Done("me", 3, 4, is_final=True)
+    there = helper_process.Done("me", 3, 4, is_final=True)
 
-    async def work(_: Loan, is_to_stop: Callable[[], bool]) -> loan.Done:
+    async def work(_: Loan, is_to_stop: Callable[[], bool]) -> helper_process.Done:
         tries.append(time.monotonic())
         if len(tries) < 3:
             raise SpaceError("gone") if len(tries) == 1 else AwayError("gone")
         return there
 
-    monkeypatch.setattr(loan, "work", work)
-    monkeypatch.setattr(loan, "AWAY_S", 0.01)
-    assert await loan.work_shift(Loan(space), lambda: False) is there
+    monkeypatch.setattr(helper_process, "work", work)
+    monkeypatch.setattr(helper_process, "AWAY_S", 0.01)
+    assert await helper_process.work_shift(Loan(space), lambda: False) is there
     tries.clear()
-    monkeypatch.setattr(loan, "LOOK_S", 0.01)
-    monkeypatch.setattr(loan, "AWAY_S", 60.0)
-    assert not (await loan.work_shift(Loan(space), lambda: True)).is_final and len(tries) == 1
+    monkeypatch.setattr(helper_process, "LOOK_S", 0.01)
+    monkeypatch.setattr(helper_process, "AWAY_S", 60.0)
+    assert not (await helper_process.work_shift(Loan(space), lambda: True)).is_final and len(tries) == 1
 
 
 def test_helper_that_is_off_duty_waits_for_its_shift(start: Start, space: str) -> None:

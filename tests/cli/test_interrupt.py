@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
 
 Run = Callable[..., Any]

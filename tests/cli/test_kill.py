@@ -10,8 +10,8 @@ from pathlib import Path
 
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
 
 CONNECTIONS = 16

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.embedded import EmbeddedServer
+from gcs.ports.space.embedded_server import EmbeddedServer
 
 WAY = ("--set", "team.coordination=seed-server", "--set", "team.beat_s=0.1")
 

@@ -15,21 +15,20 @@ import msgspec
 import pytest
 from rq import Queue
 
-from gcs.cli.blueprints import read_blueprint, write_blueprint
-from gcs.cli.coordination import blueprint_of
+from gcs.app.coordination import blueprint_of, read_blueprint, write_blueprint
+from gcs.app.crawl_dir import LEAST_URLS, MOST_URLS
 from gcs.cli.schedule import next_session
-from gcs.cli.superstep import LEAST_URLS, MOST_URLS
-from gcs.core.blueprint import Blueprint, hashed
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.core.plan import ExchangeMode
-from gcs.core.sortkey import sort_key
-from gcs.core.team import TeamSettings
-from gcs.ports.fetch.fakeweb import FakeWebProcess
-from gcs.ports.records.graph import read_graph
+from gcs.core.plan.blueprint import Blueprint, hashed
+from gcs.core.plan.plan import ExchangeMode
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.url.sortkey import sort_key
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.records.crawl_graph import read_graph
 from gcs.ports.records.reading import read_records
-from gcs.ports.shifts import connect
-from gcs.ports.space.embedded import EmbeddedServer
-from gcs.sim.schemes import foretell
+from gcs.ports.shift_book import connect
+from gcs.ports.space.embedded_server import EmbeddedServer
+from gcs.sim.engine.schemes import foretell
 
 Run = Callable[..., object]
 QUICK = (

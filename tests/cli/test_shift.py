@@ -15,13 +15,12 @@ import redis
 from rq import Queue
 from rq.job import Job
 
-from gcs.cli import nightshift
-from gcs.core.allowance import Limits, Loan
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.core.shift import parse
-from gcs.ports.fetch.fakeweb import FakeWebProcess
-from gcs.ports.shifts import Bell, Order, ShiftBook
-from gcs.ports.space.embedded import EmbeddedServer
+from gcs.app import shift_job
+from gcs.core.helpers.loan import Limits, Loan, parse
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.shift_book import Bell, Order, ShiftBook
+from gcs.ports.space.embedded_server import EmbeddedServer
 
 Run = Callable[..., Any]
 ALWAYS = "00:00-00:00"
@@ -41,7 +40,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def book(url: str) -> Iterator[ShiftBook]:
     connection = redis.Redis.from_url(url)
-    yield ShiftBook(connection, nightshift.work)
+    yield ShiftBook(connection, shift_job.work)
     connection.flushdb()
     connection.close()
 
@@ -147,7 +146,7 @@ def test_shift_is_over_when_the_clock_says_so(
     url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch, hours: str, end: int
 ) -> None:
     """Also where the next one begins at once: that has jobs of its own."""
-    monkeypatch.setattr(nightshift, "LOOK_S", 0.0)
+    monkeypatch.setattr(shift_job, "LOOK_S", 0.0)
     day = datetime(2026, 11, 16)
     shown = day + timedelta(hours=12)
 
@@ -156,29 +155,29 @@ def test_shift_is_over_when_the_clock_says_so(
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
             return shown
 
-    monkeypatch.setattr(nightshift, "datetime", Wall)
+    monkeypatch.setattr(shift_job, "datetime", Wall)
     book.add(order(url, hours), shown)
-    watch = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+    watch = shift_job.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
     shown = day + timedelta(hours=end, seconds=-1)
     assert not watch.is_over()
     shown = day + timedelta(hours=end)
     assert watch.is_over() and watch.why == "it has ended"
     shown = day + timedelta(days=1, hours=14)
     if hours == "11:00-13:00":
-        late = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+        late = shift_job.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
         assert late.is_over() and late.why == "it is not on"
 
 
 def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(nightshift, "LOOK_S", 0.0)
-    monkeypatch.setattr(nightshift, "AWAY_S", 0.0)
+    monkeypatch.setattr(shift_job, "LOOK_S", 0.0)
+    monkeypatch.setattr(shift_job, "AWAY_S", 0.0)
     server = EmbeddedServer(tmp_path)
     connection = redis.Redis.from_url(server.start(), retry=None)
     began = datetime.now()
-    ShiftBook(connection, nightshift.work).add(order("redis://127.0.0.1:9"), began)
-    watch = nightshift.Watch("night", _Job(connection))  # type: ignore[arg-type]
+    ShiftBook(connection, shift_job.work).add(order("redis://127.0.0.1:9"), began)
+    watch = shift_job.Watch("night", _Job(connection))  # type: ignore[arg-type]
     assert not watch.is_over()
     server.stop()
     assert not watch.is_over()
@@ -189,7 +188,7 @@ def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
         def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
             return began + timedelta(days=1)
 
-    monkeypatch.setattr(nightshift, "datetime", Wall)
+    monkeypatch.setattr(shift_job, "datetime", Wall)
     assert watch.is_over() and watch.why == "it has ended"
 
 
@@ -233,9 +232,9 @@ def test_bell_that_comes_late_rings_at_once_and_once(url: str, book: ShiftBook) 
 
 
 def test_shift_that_is_on_and_changed_begins_anew(url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nightshift, "LOOK_S", 0.0)
+    monkeypatch.setattr(shift_job, "LOOK_S", 0.0)
     book.add(order(url, workers=2), datetime.now())
-    watch = nightshift.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+    watch = shift_job.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
     assert not watch.is_over()
     assert book.add(order(url, workers=1), datetime.now())
     assert watch.is_over() and watch.why == "it was changed"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.core.seeds import seed_url
-from gcs.core.urls import Rules
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.core.url.join import Rules
+from gcs.core.url.seed import seed_url
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
 
 Run = Callable[..., object]

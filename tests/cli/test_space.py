@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import redis
 
-from gcs.core.template import template
-from gcs.core.tuples import Link, Member, UrlBlock
-from gcs.ports.space.embedded import EmbeddedServer
-from gcs.ports.space.opening import open_space
-from gcs.ports.space.settings import SpaceSettings
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Link, Member, UrlBlock
+from gcs.ports.space.address import SpaceSettings
+from gcs.ports.space.embedded_server import EmbeddedServer
+from gcs.ports.space.redis_space import open_space
 
 
 @pytest.fixture

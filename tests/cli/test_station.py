@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
 from tests.browsing import WIDTHS, browsing, chromium, judge, open_page
 
 Start = Callable[..., "subprocess.Popen[str]"]

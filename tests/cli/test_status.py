@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
 
 Run = Callable[..., Any]
 FLAGS = ("-o", "out", "--allow-private", "--scope", "any", "--delay", "0.05", "--set", "frontier.checkpoint_s=0.1")

@@ -16,20 +16,21 @@ import pytest
 from click.testing import CliRunner
 
 from gcs import cli
-from gcs.cli.beginning import open_crawl
-from gcs.cli.team import Crew, run_crew
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.core.report import imbalance
-from gcs.core.template import template
-from gcs.core.tuples import Charter, CrawlState, Member
+from gcs.app.local_team import LocalTeam, TeamSpec, run_local_team
+from gcs.app.team_start import open_crawl
+from gcs.cli import main
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter, CrawlState, Member
+from gcs.core.report.report import imbalance
 from gcs.errors import UsageError
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.embedded import EmbeddedServer
-from gcs.ports.space.memory import MemoryBoard, MemorySpace
-from gcs.ports.space.opening import open_space
-from gcs.ports.space.orders import add_seeds, order
+from gcs.ports.space.crawl_control import add_seeds, order
+from gcs.ports.space.embedded_server import EmbeddedServer
+from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Space
+from gcs.ports.space.redis_space import open_space
 from gcs.settings import load
 
 FLAGS = ["--scope", "any", "--allow-private", "--summary", "links", "--no-warc", "--json", "--log", "warning"]
@@ -325,9 +326,9 @@ def test_team_begins_with_the_superpages_that_the_user_names(tmp_path: Path, cap
 
 
 def test_team_ends_when_a_gatherer_cannot_work_with_what_it_is_told(tmp_path: Path, capfd: Any) -> None:
-    crew = Crew(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"], 2, None, log="nonsense")
+    team = LocalTeam(TeamSpec(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"], 2, None, "nonsense", main))
     with pytest.raises(UsageError, match="see its message"):
-        run_crew(crew, progress=False)
+        run_local_team(team, progress=False)
     assert capfd.readouterr().err.count("'nonsense' is not one of") == 2, "they were not started again"
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.ports.fetch.fakeweb import FakeWebProcess
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
 
 #: the pieces of a terminal's language that rich speaks here
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from gcs.core.fakeweb import FakeWebSpec, RequestLog, Web
+from gcs.fakeweb import FakeWebSpec, RequestLog, Web
 
 from .manifests import Manifest, named, pod_of
 
@@ -164,7 +164,7 @@ class Node:
         words = [
             sys.executable,
             "-m",
-            "gcs.ports.fetch.fakeweb",
+            "gcs.fakeweb.server",
             "--spec",
             json.dumps(asdict(spec)),
             "--port",

@@ -8,9 +8,9 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from gcs.cli.output import EXIT_CODES
+from gcs.app.terminal import EXIT_CODES
 from gcs.errors import UsageError
-from gcs.roles.station import metrics
+from gcs.roles.station.http import prometheus
 
 from .manifests import TARGETS, Manifest, build, named, pod_of, secrets_of, workloads
 
@@ -226,7 +226,7 @@ def test_overlays_differ_as_they_say() -> None:
 def test_alerts_are_about_metrics_that_the_station_has() -> None:
     rules = named("overlays/prod", "PrometheusRule", "gcs")["spec"]["groups"][0]["rules"]
     assert len(rules) >= 4
-    source = inspect.getsource(metrics)
+    source = inspect.getsource(prometheus)
     for rule in rules:
         names = set(re.findall(r"gcs_\w+", rule["expr"]))
         assert names, rule["alert"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gcs import cli
-from gcs.core.fakeweb import FakeWebSpec, Web, survey
+from gcs.fakeweb import FakeWebSpec, Web, survey
 from gcs.ports.records.reading import read_records
 
 from ..ports.kube_api import new_api, serving

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gcs.ports import slices
+from gcs.ports import process
 
 #: asks as some process does, says how it is scheduled before and after, and what a child of it gets
 PROBE = """
@@ -41,7 +41,7 @@ def test_slices_are_long_and_the_rest_stays_as_it_was(policy: int) -> None:
     before, taken, after, child = scheduled(policy)
     if not taken or before.endswith(" 0)"):
         pytest.skip("this kernel tells nothing of slices (Linux 6.12 does)")
-    assert after == f"({policy}, 3, {int(slices.SLICE_S * 1e9)})" != before
+    assert after == f"({policy}, 3, {int(process.SLICE_S * 1e9)})" != before
     assert child == after
 
 
@@ -52,5 +52,5 @@ def test_slices_of_who_gets_only_idle_time_are_left_alone() -> None:
 
 
 def test_slices_are_not_asked_for_where_the_system_does_not_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "_CALLS", {})
-    assert slices.take_long() is False
+    monkeypatch.setattr(process, "_CALLS", {})
+    assert process.take_long() is False

@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from gcs.core.estimate import Estimate, Explored
-from gcs.sim.folder import load
-from gcs.sim.graph import WebGraph
+from gcs.core.report.estimate import Estimate, Explored
+from gcs.sim.graph.graph_files import load
+from gcs.sim.graph.web_graph import WebGraph
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 

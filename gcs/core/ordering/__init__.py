@@ -4,9 +4,19 @@
 `superstep` predicts from the graph of the last session how many pages a gatherer may fetch between two exchanges.
 """
 
-from gcs.core.ordering.ledger import Ledger
-from gcs.core.ordering.orders import BFS, GIFT, ORDERS, Found, Ordering, Scored, listed, redirected
-from gcs.core.ordering.rank import BEHIND, rank
+from gcs.core.ordering.orders import (
+    BEHIND,
+    BFS,
+    GIFT,
+    ORDERS,
+    Found,
+    Ledger,
+    Ordering,
+    Scored,
+    listed,
+    rank,
+    redirected,
+)
 
 __all__ = [
     "BEHIND",

@@ -14,13 +14,63 @@ would be the same for all that wait, and change no order.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
+from struct import Struct
+from typing import Protocol, Self
 
 import msgspec
 
-from gcs.core.ordering.rank import BEHIND, rank
 from gcs.errors import OrderError
+
+# -- Ranks: an importance as a whole number that sorts as bytes do.
+
+
+#: added to the rank of what goes behind everything else
+BEHIND = 1 << 31
+#: the largest importance that is told apart from a larger one
+MOST = 3.0e38
+
+_FLOAT, _BITS = Struct(">f"), Struct(">I")
+_SIGN, _ALL = 0x80000000, 0xFFFFFFFF
+
+
+def rank(importance: float) -> int:
+    """The rank of an importance: the greater, the sooner."""
+    # + 0.0 makes a zero of the negative one, which has other bits
+    (bits,) = _BITS.unpack(_FLOAT.pack(min(max(importance, -MOST), MOST) + 0.0))
+    ascending = bits ^ (_ALL if bits & _SIGN else _SIGN)
+    return int(_ALL - ascending) >> 1
+
+
+# -- The ledger of OPIC: where all cash is that was ever issued. Kept beside the frontier, durable with it.
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The accounts of one gatherer. For back-links it counts links the same way, but they are not conserved."""
+
+    issued: float = 0.0
+    spent: float = 0.0
+    idle: float = 0.0
+    sent: float = 0.0
+    received: float = 0.0
+
+    def waiting(self) -> float:
+        """What the URLs that wait must be worth together, if nothing was lost."""
+        return self.issued + self.received - self.idle - self.sent
+
+    def __add__(self, other: Self) -> "Ledger":
+        return Ledger(*(getattr(self, account.name) + getattr(other, account.name) for account in fields(Ledger)))
+
+    def encode(self) -> bytes:
+        """As bytes, for the checkpoint."""
+        return msgspec.msgpack.encode(self)
+
+    @staticmethod
+    def decode(data: bytes | None) -> "Ledger":
+        """From bytes; None is a crawl that begins."""
+        return msgspec.msgpack.decode(data, type=Ledger) if data else Ledger()
+
 
 #: depth of a link that is no more than a gift: its URL is known to whoever it goes to, as far as the sender knows
 GIFT = -1

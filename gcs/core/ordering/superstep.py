@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.pagerank import pagerank
+from gcs.core.ordering.pagerank import pagerank
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

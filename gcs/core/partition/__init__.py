@@ -19,7 +19,7 @@ Invariant: every partitioner returns one owner 0 … k - 1 for each superpage, a
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from gcs.core.partition import dset, greedy, hashing, metis, sticky
+from gcs.core.partition import greedy, hashing, metis, sticky
 from gcs.core.partition.problem import GONE, Owners, Partitioner, Problem
 from gcs.errors import UsageError
 
@@ -34,7 +34,7 @@ PARTITIONERS: Mapping[str, Partitioner] = MappingProxyType(
         "url-hash": hashing.url_hash,
         "site-hash": hashing.site_hash,
         "consistent-hash": hashing.consistent_hash,
-        "dset": dset.partition,
+        "dset": greedy.partition,
     }
 )
 

@@ -9,7 +9,7 @@ superpages that are not placed yet count nothing). It must not decide anything.
 
 import numpy as np
 
-from gcs.core.graph import Floats
+from gcs.core.partition.partition_graph import Floats
 from gcs.core.partition.problem import GONE, Owners, Problem
 
 

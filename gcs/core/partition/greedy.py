@@ -12,10 +12,11 @@ same owners.
 
 import numpy as np
 
-from gcs.core.graph import Floats
 from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.improve import cut_links, lower_peak
+from gcs.core.partition.partition_graph import Floats
 from gcs.core.partition.problem import Owners, Problem
+from gcs.errors import UsageError
 
 #: times closer than this (relative) are the same
 _SAME = 1e-9
@@ -62,3 +63,25 @@ def _least_harm(assignment: Assignment, superpage: int) -> int:
     total[peaks > peaks.min() * (1 + _SAME)] = np.inf
     own[total > total.min() + _SAME * peaks.min()] = np.inf
     return int(own.argmin())
+
+
+# -- Domain sets (WEB-SAILOR §3.1): each gatherer crawls a set of top-level domains, packed so that the sets weigh alike.
+
+
+def partition(problem: Problem) -> Owners:
+    """One DSet for each gatherer; some are empty where there are fewer domains than gatherers."""
+    if not problem.keys and problem.m:
+        raise UsageError("domain sets need the sort keys of the superpages")
+    _, domains = np.unique([domain(key) for key in problem.keys], return_inverse=True)
+    count = int(domains.max(initial=-1)) + 1
+    work = np.bincount(domains, problem.work, count)
+    times_s: Floats = np.zeros((count, problem.k))
+    np.add.at(times_s, domains, problem.times_s())
+    # the rate at which a gatherer gets through a whole domain
+    rates = np.divide(work[:, None], times_s, out=np.ones_like(times_s), where=times_s > 0)
+    return partition_i(Problem(work, problem.k, rates=rates.T, seed=problem.seed))[domains]
+
+
+def domain(key: bytes) -> bytes:
+    """The top-level domain of a sort key (of an address: the address); b"" for the root of the URL tree."""
+    return key.partition(b"\x00")[0]

@@ -12,8 +12,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from gcs.core.graph import Floats
 from gcs.core.partition.assignment import Assignment
+from gcs.core.partition.partition_graph import Floats
 from gcs.core.partition.problem import Owners
 
 #: a step must gain this much (relative to the mean time), or rounding could keep the search going

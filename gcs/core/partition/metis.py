@@ -8,7 +8,7 @@ another thread gets it. So SIGTERM is blocked for the call, and the call is refu
 plans with METIS gives it a process of its own.
 
 Invariant: the same problem gives the same owners (METIS draws from the C library's generator, seeded on every call).
-It must not hide the impossible: `giants` names the units that no partition can balance (`core.graph.site_model` cuts
+It must not hide the impossible: `giants` names the units that no partition can balance (`core.partition.partition_graph.site_model` cuts
 sites so that there are none).
 """
 
@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.graph import Floats, Numbers
 from gcs.core.partition.greedy import partition_ii
+from gcs.core.partition.partition_graph import Floats, Numbers
 from gcs.core.partition.problem import GONE, Owners, Problem
 from gcs.errors import GcsError, UsageError
 

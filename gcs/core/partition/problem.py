@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.graph import Floats, Links, Numbers
+from gcs.core.partition.partition_graph import Floats, Links, Numbers
 from gcs.errors import UsageError
 
 Owners = NDArray[np.int64]

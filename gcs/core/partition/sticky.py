@@ -13,9 +13,9 @@ It must not be asked for the best cut: it heeds links as a part of T_i only. Whe
 
 import numpy as np
 
-from gcs.core.graph import Floats
 from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.greedy import partition_i, partition_ii, place_all
+from gcs.core.partition.partition_graph import Floats
 from gcs.core.partition.problem import GONE, Owners, Problem
 
 #: imbalance that the move of one second of work must remove, in seconds; from a full to an idle gatherer it removes 2

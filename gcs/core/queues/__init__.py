@@ -13,5 +13,5 @@
 
 Invariant: every queue gives out the same pairs in the same order for the same calls. A pair that was inserted twice
 comes out twice: who changes a priority inserts the id again and drops the stale pair when it comes out.
-On disk: `gcs.ports.queues`. What they are asked is in `contract`, which needs no numpy; they are made in `making`.
+On disk: `gcs.ports.disk_queue`. What they are asked is in `contract`, which needs no numpy; they are made in `making`.
 """

@@ -15,13 +15,86 @@ Invariants: as above; places 1 … N - 1 are matches, N … 2N - 1 leaves. Both 
 level: a batch of R costs 2R lg(n/R) comparisons and a sort, in the worst case.
 """
 
+from typing import Protocol
+
 import msgspec
 import numpy as np
 
 from gcs.core.queues.contract import Counts, Ids, Keys
 from gcs.core.queues.entries import Entries, pack, unpack
-from gcs.core.queues.matches import Matches, match
-from gcs.core.queues.primitives import primitives
+from gcs.core.queues.primitives import Primitives, primitives
+
+# -- The matches of a tournament tree, and the nodes they are played with, which lie in a dict or on blocks of a disk.
+
+
+class Nodes(Protocol):
+    """Where the items' entries lie."""
+
+    def __getitem__(self, item: int) -> Entries: ...
+
+    def __setitem__(self, item: int, entries: Entries) -> None: ...
+
+    def __delitem__(self, item: int) -> None: ...
+
+
+def match(winner: Entries, loser: Entries, do: Primitives, counts: Counts) -> tuple[Entries, Entries]:
+    """The best entries of both for the winner, the others for the loser; their sizes stay."""
+    if not len(winner) or not len(loser):
+        return winner, loser
+    counts.comparisons += 1
+    if winner[-1] <= loser[0]:
+        return winner, loser
+    both = do.merge(winner, loser)
+    return both[: len(winner)], both[len(winner) :]
+
+
+class Matches:
+    """The nodes of a tree, by item."""
+
+    def __init__(self, nodes: Nodes, counts: Counts | None = None) -> None:
+        self._nodes, self._do, self._counts = nodes, primitives(counts), counts or Counts()
+
+    def state(self) -> dict[int, bytes]:
+        """The nodes, if they are in memory alone."""
+        return {item: node.tobytes() for item, node in self._nodes.items()} if isinstance(self._nodes, dict) else {}
+
+    def restore(self, state: dict[int, bytes]) -> None:
+        """The nodes are these; those on blocks are as they were."""
+        for item, node in state.items():
+            self._nodes[item] = np.frombuffer(node, np.complex128)
+
+    def take(self, item: int) -> Entries:
+        """The item holds nothing any more; returns what it held."""
+        entries = self._nodes[item]
+        del self._nodes[item]
+        return entries
+
+    def sink(self, item: int, entries: Entries, winners: list[int]) -> None:
+        """A new item, with a whole node of sorted entries, loses against each of these in turn."""
+        for winner in winners:
+            before = self._nodes[winner]
+            after, entries = match(before, entries, self._do, self._counts)
+            if after is not before:
+                self._nodes[winner] = after
+        self._nodes[item] = entries
+
+    def climb(self, item: int, rivals: list[int]) -> list[int]:
+        """The item plays the first rival, the winner the next, and so on; returns who won each match.
+
+        A loser's worst stays its worst, so that the matches it has won stay won.
+        """
+        nodes, winners = self._nodes, list[int]()
+        for rival in rivals:
+            first, second = nodes[item], nodes[rival]
+            self._counts.comparisons += 1
+            if second[-1] < first[-1]:
+                item, rival, first, second = rival, item, second, first
+            better, worse = match(first, second, self._do, self._counts)
+            if better is not first:
+                nodes[item], nodes[rival] = better, worse
+            winners.append(item)
+        return winners
+
 
 _NOTHING = np.empty(0, np.complex128)
 

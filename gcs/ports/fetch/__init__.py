@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
-from gcs.core.page import Request, Result
-from gcs.core.sources import SPELLING, source_url
+from gcs.core.page.values import Request, Result
+from gcs.core.url.sources import SPELLING, source_url
 from gcs.errors import SettingsError
 from gcs.events import tame
 

@@ -12,7 +12,7 @@ from typing import cast
 
 from isal import isal_zlib
 
-from gcs.core.page import FailureKind
+from gcs.core.page.values import FailureKind
 from gcs.errors import CodecError
 
 #: what engines offer. Brotli and zstd are decoded where their library is installed, but not asked for

@@ -8,7 +8,7 @@ Text of heads is Latin-1, one character a byte: nothing is lost, nothing fails.
 
 import re
 
-from gcs.core.page import Request
+from gcs.core.page.values import Request
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.decode import ACCEPT_ENCODING
 

@@ -33,8 +33,7 @@ and for a gatherer of a team (`exchange`):
 """
 
 from gcs.ports.frontier.entry import Entry, Mark
-from gcs.ports.frontier.glance import Glance, glance
-from gcs.ports.frontier.settings import FrontierSettings
-from gcs.ports.frontier.store import Frontier
+from gcs.ports.frontier.frontier import Frontier, FrontierSettings
+from gcs.ports.frontier.peek import Glance, glance
 
 __all__ = ["Entry", "Frontier", "FrontierSettings", "Glance", "Mark", "glance"]

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gcs.ports.frontier.entry import Mark
-from gcs.ports.frontier.key import host_part, key_of, short
+from gcs.ports.frontier.entry import Mark, host_part, key_of, short
 
 QUEUED = Mark.QUEUED.value
 

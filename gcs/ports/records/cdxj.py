@@ -15,9 +15,68 @@ from contextlib import ExitStack
 from itertools import islice
 from tempfile import TemporaryFile
 from typing import BinaryIO
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from gcs.ports.records.surt import surt
-from gcs.ports.records.warcreader import heads, members
+from gcs.core.url.sortkey import split_port
+from gcs.ports.records.warc_reader import heads, members
+
+# -- The key under which web archives index a URL (pywb and OpenWayback look pages up by it).
+
+
+_WWW = re.compile(r"^www\d*\.")
+#: left as they are: printable ASCII but for space, # and %
+_SAFE = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_SESSION_IN_QUERY = re.compile(
+    r"(?:(?:jsessionid|phpsessid|sid)=[0-9a-z]{32}"
+    r"|aspsessionid[a-z]{8}=[a-z]{24}"
+    r"|cfid=[^&]+&cftoken=[^&]+)(?:&|$)",
+    re.IGNORECASE,
+)
+#: ASP.NET writes its session into the path: /(S(24 characters))/page.aspx
+_SESSION_IN_PATH = re.compile(r"(.*/)\((?:(?:[a-z]\([0-9a-z]{24}\))+|[0-9a-z]{24})\)/([^?]+\.aspx.*)")
+
+
+def surt(url: str) -> str:
+    """The archive key of a canonical http(s) URL."""
+    scheme, _, rest = url.partition("#")[0].partition("://")
+    rest, _, query = rest.partition("?")
+    authority, _, path = rest.partition("/")
+    host, port = split_port(authority.rpartition("@")[2].lower())
+    if port == {"http": ":80", "https": ":443"}.get(scheme):
+        port = ""
+    if not host.startswith("["):
+        host = ",".join(reversed(_WWW.sub("", host.strip(".")).split(".")))
+    key = f"{host.strip('[]')}{port}){_path(path)}"
+    query = _query(query)
+    return f"{key}?{query}" if query else key
+
+
+def _path(path: str) -> str:
+    kept: list[bytes] = []
+    *folders, last = _unquote(path).split(b"/")
+    for segment in folders:
+        if segment == b".." and kept:
+            kept.pop()
+        elif segment not in (b"", b"."):
+            kept.append(segment)
+    text = quote_from_bytes(b"/" + b"/".join([*kept, last]), _SAFE).lower()
+    if match := _SESSION_IN_PATH.fullmatch(text):
+        text = match[1] + match[2]
+    return text.removesuffix("/") or "/"
+
+
+def _query(query: str) -> str:
+    text = _SESSION_IN_QUERY.sub("", quote_from_bytes(_unquote(query), _SAFE), count=1).lower()
+    pairs = sorted(parameter.split("=", 1) for parameter in text.split("&"))
+    return "&".join(map("=".join, pairs))
+
+
+def _unquote(text: str) -> bytes:
+    data = text.encode()
+    while (plain := unquote_to_bytes(data)) != data:
+        data = plain
+    return data
+
 
 #: lines sorted in memory at a time
 _RUN_LINES = 200_000

@@ -5,18 +5,24 @@ URL alone. A log file and its Parquet form hold the same rows: one of them is re
 It must not change anything.
 """
 
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from gcs.core.page import PageRecord
+import xxhash
+
+from gcs.core.page.values import PageRecord, tells
+from gcs.core.polite.politeness import RETRY_STATUSES
 from gcs.errors import StoreError, UsageError
-from gcs.ports.records.appendfile import store_error
+from gcs.ports.records.append_file import store_error
+from gcs.ports.records.finished_files import Remote
 from gcs.ports.records.layout import SUMMARIES, WARC, parquet_name, parse_parquet_name
-from gcs.ports.records.log import file_name, log_numbers
-from gcs.ports.records.log import rows as log_rows
-from gcs.ports.records.remote import Remote
-from gcs.ports.records.summaries import FIELDS, read_rows
+from gcs.ports.records.parquet import FIELDS, read_rows
+from gcs.ports.records.record_log import file_name, log_numbers
+from gcs.ports.records.record_log import rows as log_rows
 
 Row = tuple[Any, ...]
 #: gatherer and number of a log file, whatever has become of it
@@ -109,3 +115,70 @@ def _crawl(directory: Path) -> Path:
     if not any((directory / name).is_dir() for name in (SUMMARIES, WARC, "state")):
         raise UsageError(f"{directory} holds no crawl: it has neither summaries/ nor warc/ nor state/")
     return directory
+
+
+# -- Distinct pages of a session over all gatherers of a crawl, for `unique` and `overlap` in the report (G5).
+
+
+_digest = xxhash.xxh3_64_intdigest
+#: hashes that are held at a time: 128 MB
+_MOST_AT_ONCE = 1 << 24
+#: hashes for which a set is no larger than that
+_FEW = 1 << 20
+_FIELDS = ("url", "gatherer", "session", "status", "failure", "source")
+
+
+@dataclass(slots=True)
+class Distinct:
+    """Pages that were stored in a session: how many different ones, and how many records by gatherer."""
+
+    unique: int = 0
+    stored: Counter[str] = field(default_factory=Counter)
+
+
+def distinct(place: str | Path, session: int, pages: int, most: int = _MOST_AT_ONCE) -> Distinct:
+    """Count the pages of a session, of which about so many are expected."""
+    passes = -(-max(pages, 1) // most)
+    found = Distinct()
+    for part in range(passes):
+        hashes = array("Q")
+        for url, gatherer, number, status, failure, source in rows(place, _FIELDS):
+            if number != session or not 200 <= status < 300 or failure or source:
+                continue
+            if (value := _digest(url.encode())) % passes == part:
+                hashes.append(value)
+                found.stored[gatherer] += 1
+        found.unique += _unique(hashes)
+    return found
+
+
+def _unique(hashes: "array[int]") -> int:
+    if len(hashes) <= _FEW:
+        return len(set(hashes))
+    import numpy as np  # slow to load, and not needed for what a set holds
+
+    return len(np.unique(np.frombuffer(hashes, np.uint64)))
+
+
+# -- What is there now: of all sessions of a crawl, the one record that tells what each page holds.
+
+
+_LATEST_FIELDS = ("url", "session", "source", "status", "failure", "held_at_us")
+
+
+def latest(place: str | Path, fields: Sequence[str]) -> Iterator[Row]:
+    """The chosen fields of each page as it was found last, in the order of `rows`; of pages that are there."""
+    told: dict[int, int] = {}  # URL → the session that tells of it, where that is not the first
+    for url, session, _, status, failure, held_at_us in rows(place, _LATEST_FIELDS):
+        # whoever cannot answer tells nothing, even if it could not for so long that we have forgotten what we hold
+        if session == 1 or (failure and (status == 0 or status in RETRY_STATUSES)):
+            continue
+        if tells(status, failure, held_at_us) and session > told.get(key := _digest(url.encode()), 1):
+            told[key] = session
+    seen: set[int] = set()  # several gatherers may have stored it
+    for url, session, source, status, failure, _, *chosen in rows(place, (*_LATEST_FIELDS, *fields)):
+        key = _digest(url.encode())
+        is_page = 200 <= status < 300 and not failure and not source
+        if is_page and session == told.get(key, 1) and key not in seen:
+            seen.add(key)
+            yield tuple(chosen)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from gcs.errors import CodecError
 from gcs.events import Events
-from gcs.ports.records.appendfile import store_error, sync_directory
-from gcs.ports.records.log import (
+from gcs.ports.records.append_file import store_error, sync_directory
+from gcs.ports.records.record_log import (
     FETCHED,
     OPENED,
     PAGE,
@@ -28,8 +28,8 @@ from gcs.ports.records.log import (
     opened_of,
     page_of,
 )
-from gcs.ports.records.warcfiles import files_of, serial_of
-from gcs.ports.records.warcreader import members
+from gcs.ports.records.warc_files import files_of, serial_of
+from gcs.ports.records.warc_reader import members
 
 events = Events("records")
 

@@ -9,15 +9,59 @@ Invariant: every record is whole by itself: its lengths and digests are those of
 """
 
 from base64 import b32encode
+from collections import OrderedDict
 from datetime import UTC, datetime
 from hashlib import sha1
 from http import HTTPStatus
+from typing import NamedTuple, Protocol
 from uuid import uuid4
 
 from isal import isal_zlib
 
-from gcs.core.page import Response
-from gcs.ports.records.digests import Original
+from gcs.core.page.values import Response
+
+# -- Which payload was stored before, and under which record: what makes a revisit record possible.
+
+
+class Original(NamedTuple):
+    """The response record that holds a payload in full."""
+
+    url: str
+    fetched_at: float
+
+
+class Digests(Protocol):
+    """Payload digest (sha1:BASE32) → the record that holds it. Filled and asked by the WARC writer."""
+
+    def get(self, digest: str) -> Original | None:
+        """The record that holds this payload, or None where it is not known."""
+        ...
+
+    def put(self, digest: str, original: Original) -> None:
+        """Remember where a payload was stored in full."""
+        ...
+
+
+class RecentDigests:
+    """The last `limit` payloads, in memory; the least recently met is forgotten first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._originals: OrderedDict[str, Original] = OrderedDict()
+
+    def get(self, digest: str) -> Original | None:
+        """See Digests."""
+        original = self._originals.get(digest)
+        if original is not None:
+            self._originals.move_to_end(digest)
+        return original
+
+    def put(self, digest: str, original: Original) -> None:
+        """See Digests."""
+        self._originals[digest] = original
+        if len(self._originals) > self._limit:
+            self._originals.popitem(last=False)
+
 
 _GZIP = 31  # zlib's wbits for one gzip member
 _IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"

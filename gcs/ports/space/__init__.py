@@ -1,9 +1,9 @@
 """The whiteboard: a tuple space on Redis streams. What members of a crawl say to one another passes through it.
 
-    core.tuples   what can be said                 port        the verbs and their values
-    core.template who wants what                   opening     a Space from a --space URL
-    core.outbox   blocks kept until committed      embedded    a private server for one crawl
-    core.election leases as holders see them       election    standing for leader
+    core.messages.tuples   what can be said                 port        the verbs and their values
+    core.messages.template who wants what                   opening     a Space from a --space URL
+    core.messages.outbox   blocks kept until committed      embedded    a private server for one crawl
+    core.messages.election leases as holders see them       election    standing for leader
     streams, inbox, connection, keys, lua/         the Redis side
     memory, pile, clock                            the same in memory, for tests
 

@@ -21,7 +21,7 @@ Invariant: an inbox's stream that exists has the consumer group GROUP: whatever 
 import re
 from typing import NamedTuple
 
-from gcs.core.tuples import Tuple
+from gcs.core.messages.tuples import Tuple
 from gcs.errors import UsageError
 
 GROUP = b"gcs"

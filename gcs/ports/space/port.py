@@ -10,7 +10,7 @@ decoded goes there at once: nothing is dropped.
 
 Putting is bounded: an inbox takes `inbox_bytes` of each type (and always one tuple, if it is empty). `out` to a full
 one says so in its Receipt, and the caller keeps the tuple. With `numbered`, putting is exact: a number that the space
-has is not put twice, a gap is not skipped, and the receipt says what is committed (see `core.outbox`).
+has is not put twice, a gap is not skipped, and the receipt says what is committed (see `core.messages.outbox`).
 The same numbers count what is under way: sent − committed of all flows is 0 ⇔ no block is waiting or being worked on.
 
 Roles use this protocol only; they never see stream ids, consumer groups or connections.
@@ -22,8 +22,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from gcs.core.template import Template
-from gcs.core.tuples import Consumed, Posted, Tuple
+from gcs.core.messages.template import Template
+from gcs.core.messages.tuples import Consumed, Posted, Tuple
 from gcs.errors import UsageError
 
 T = TypeVar("T", bound=Tuple)

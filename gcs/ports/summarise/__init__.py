@@ -2,9 +2,9 @@
 
 from gcs.ports.summarise.gist import gist
 from gcs.ports.summarise.options import DEFAULT, Depth, Options, SummarySettings
-from gcs.ports.summarise.pool import TextPool
-from gcs.ports.summarise.registry import Registry, Source, Summariser
-from gcs.ports.summarise.worker import Extract
+from gcs.ports.summarise.summarisers import Registry, Source, Summariser
+from gcs.ports.summarise.text_pool import TextPool
+from gcs.ports.summarise.text_worker import Extract
 
 __all__ = [
     "DEFAULT",

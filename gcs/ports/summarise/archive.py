@@ -6,12 +6,186 @@ An archive is one page of the crawl: its text is the members' texts under their 
 Invariant: what is read is bounded by `LIMITS` and by the options, whatever the archive holds.
 """
 
+import bz2
+import io
+import lzma
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import mimetypes
 from collections.abc import Callable
 
-from gcs.core.page import Document
-from gcs.core.simhash import simhash
-from gcs.ports.summarise.expand import Limits, Member, members
+from gcs.core.page.simhash import simhash
+from gcs.core.page.values import Document
 from gcs.ports.summarise.options import Options
+
+# -- Expander: the documents inside an archive (zip and jar; tar, plain or in gzip, bzip2 or xz), and gzip.
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an archive may grow to."""
+
+    #: documents taken out
+    members: int = 1_000
+    #: of one member; larger ones are left out
+    member_bytes: int = 16 * 1024 * 1024
+    #: of all members together
+    total_bytes: int = 64 * 1024 * 1024
+    #: of all members to the archive
+    ratio: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in an archive."""
+
+    #: its path as the archive has it; "" for what a bare gzip holds
+    name: str
+    content: bytes
+    #: guessed from the name; "" where the name says nothing
+    content_type: str
+
+
+_CHUNK_BYTES = 64 * 1024
+#: gzip files in a row that are read
+_GZIP_FILES = 1_000
+#: memory that an xz stream may ask for
+_XZ_MEMORY_BYTES = 128 * 1024 * 1024
+#: stored and deflated: the others are rare, and some take memory as the archive likes
+_ZIP_METHODS = (0, 8)
+_ENCRYPTED = 1
+#: entries (directories, links…) that are passed over for each member that may be taken
+_HEADERS_PER_MEMBER = 10
+_DIRECTORY_ENTRY = b"PK\x01\x02"
+
+
+class _TooMuchError(Exception):
+    """A limit was met: what has been taken out so far stays."""
+
+
+#: what the standard library raises on damaged archives
+_DAMAGE = (_TooMuchError, OSError, EOFError, ValueError, RuntimeError, LookupError, OverflowError, struct.error)
+
+
+def members(content: bytes, limits: Limits = Limits()) -> Iterator[Member]:
+    """The files in an archive, in its order; nothing where it is none."""
+    budget = _Budget(min(limits.total_bytes, max(limits.ratio * len(content), _CHUNK_BYTES)))
+    if content.startswith(b"PK"):
+        return _zip_members(content, limits, budget)
+    if content.startswith(b"\x1f\x8b") and gunzip(content, 512)[257:262] != b"ustar":
+        inside = gunzip(content, min(limits.member_bytes, budget.left))
+        return iter([Member("", inside, "")] if inside else [])
+    return _tar_members(content, limits, budget)
+
+
+def gunzip(content: bytes, max_bytes: int) -> bytes:
+    """What gzip holds, up to the limit or to the first damage; files that follow one another are one."""
+    out = bytearray()
+    position = 0
+    for _ in range(_GZIP_FILES):
+        decompressor = zlib.decompressobj(wbits=31)
+        try:
+            while not decompressor.eof and position < len(content) and len(out) < max_bytes:
+                piece = content[position : position + _CHUNK_BYTES]
+                out += decompressor.decompress(piece, max_bytes - len(out))
+                position += len(piece) - len(decompressor.unused_data) - len(decompressor.unconsumed_tail)
+        except zlib.error:
+            break
+        if not decompressor.eof or content[position : position + 2] != b"\x1f\x8b":
+            break
+    return bytes(out)
+
+
+class _Budget:
+    """Counts what comes out."""
+
+    def __init__(self, total_bytes: int) -> None:
+        self.left = total_bytes
+
+    def spend(self, size_bytes: int) -> None:
+        """Raises once more has come out than may."""
+        self.left -= size_bytes
+        if self.left < 0:
+            raise _TooMuchError
+
+
+def _zip_members(content: bytes, limits: Limits, budget: _Budget) -> Iterator[Member]:
+    import zipfile
+
+    if (
+        content.count(_DIRECTORY_ENTRY) > _HEADERS_PER_MEMBER * limits.members
+    ):  # the directory alone would take seconds to read
+        return
+    found = 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for info in archive.infolist():
+                if info.is_dir() or info.compress_type not in _ZIP_METHODS or info.flag_bits & _ENCRYPTED:
+                    continue
+                if info.file_size > limits.member_bytes:
+                    continue
+                with archive.open(info) as file:
+                    data = file.read(limits.member_bytes)  # stops at the size that the directory claims
+                budget.spend(len(data))
+                yield _member(info.filename, data)
+                found += 1
+                if found == limits.members:
+                    return
+    except (*_DAMAGE, zipfile.BadZipFile, zlib.error):
+        return
+
+
+def _tar_members(content: bytes, limits: Limits, budget: _Budget) -> Iterator[Member]:
+    import tarfile
+
+    found = 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(_unpacked(content, budget.left)), mode="r:") as archive:
+            for position, info in enumerate(archive):
+                if position > _HEADERS_PER_MEMBER * limits.members:
+                    return
+                if not info.isreg() or info.size > limits.member_bytes or info.sparse:
+                    continue
+                file = archive.extractfile(info)
+                assert file is not None, "a regular file has content"
+                data = file.read(limits.member_bytes)
+                budget.spend(len(data))
+                yield _member(info.name, data)
+                found += 1
+                if found == limits.members:
+                    return
+    except (*_DAMAGE, tarfile.TarError, zlib.error, lzma.LZMAError):
+        return
+
+
+def _unpacked(content: bytes, max_bytes: int) -> bytes:
+    """The beginning of the tar file inside its compression."""
+    if content.startswith(b"\x1f\x8b"):
+        return gunzip(content, max_bytes)
+    if content.startswith(b"BZh"):
+        return bz2.BZ2Decompressor().decompress(content, max_bytes)
+    if content.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES).decompress(content, max_bytes)
+    return content
+
+
+def _member(name: str, data: bytes) -> Member:
+    return Member(name, data, _types().guess_type(name)[0] or "")
+
+
+@cache
+def _types() -> "mimetypes.MimeTypes":
+    """What names mean, from the standard library's own table: the system's differs between machines."""
+    import mimetypes
+
+    return mimetypes.MimeTypes(filenames=())
+
 
 #: smaller than the expander's own: this is read while other pages wait
 LIMITS = Limits(members=500, member_bytes=4 << 20, total_bytes=16 << 20)

@@ -8,11 +8,11 @@ import html
 import re
 from typing import Any
 
-from gcs.core.page import Document
-from gcs.core.simhash import simhash
+from gcs.core.page.simhash import simhash
+from gcs.core.page.values import Document
+from gcs.ports.summarise.html_elements import primary_language
 from gcs.ports.summarise.options import Depth, Options
-from gcs.ports.summarise.reading import primary_language
-from gcs.ports.summarise.xmlstream import elements, local_name, text_of
+from gcs.ports.summarise.xml_stream import elements, local_name, text_of
 
 _ENTRIES = ("item", "entry")
 #: what holds the entries, and says of itself what it is

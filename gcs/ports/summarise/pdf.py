@@ -4,9 +4,9 @@ processes of the text pool, which have limits of time and memory of their own.
 
 import io
 
-from gcs.core.page import Document
-from gcs.core.simhash import simhash
-from gcs.ports.summarise.maintext import language_of
+from gcs.core.page.simhash import simhash
+from gcs.core.page.values import Document
+from gcs.ports.summarise.main_text import language_of
 from gcs.ports.summarise.options import Depth, Options
 
 

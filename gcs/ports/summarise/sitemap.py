@@ -6,10 +6,10 @@ inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off be
 
 import re
 
-from gcs.core.page import Document
+from gcs.core.page.values import Document
 from gcs.ports.summarise.charset import as_text
 from gcs.ports.summarise.options import Options
-from gcs.ports.summarise.xmlstream import elements, local_name, text_of
+from gcs.ports.summarise.xml_stream import elements, local_name, text_of
 
 #: entries that the protocol allows in one file
 MAX_ENTRIES = 50_000

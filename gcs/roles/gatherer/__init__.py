@@ -12,7 +12,7 @@ Team         the others: plans, foreign links, hand-over (Observer, Mail, Standi
 """
 
 from gcs.ports.reader import Reader
+from gcs.roles.gatherer.dependencies import Parts, State
 from gcs.roles.gatherer.gatherer import Gatherer
-from gcs.roles.gatherer.parts import Parts, State
 
 __all__ = ["Gatherer", "Parts", "Reader", "State"]

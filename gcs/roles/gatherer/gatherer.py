@@ -12,25 +12,24 @@ import time
 from collections.abc import Callable
 from random import Random
 
-from gcs.core.page import PageRecord, Response
-from gcs.core.report import Share
-from gcs.core.robots import Robots
-from gcs.core.window import Window
+from gcs.core.page.robots import Robots
+from gcs.core.page.values import PageRecord, Response
+from gcs.core.polite.window import Window
+from gcs.core.report.report import Share
 from gcs.events import Events
 from gcs.ports.frontier import Entry
-from gcs.roles.gatherer.answers import Answers
-from gcs.roles.gatherer.checkpoints import Checkpoints
-from gcs.roles.gatherer.company import Company
-from gcs.roles.gatherer.dispatcher import Dispatcher, RobotsVisit
-from gcs.roles.gatherer.hands import Hands
-from gcs.roles.gatherer.home import Home
-from gcs.roles.gatherer.intake import Intake
-from gcs.roles.gatherer.meter import Meter
-from gcs.roles.gatherer.parts import Parts, State
-from gcs.roles.gatherer.pulse import Pulse
-from gcs.roles.gatherer.recorder import Recorder
-from gcs.roles.gatherer.robots import RobotsDesk
-from gcs.roles.gatherer.scrutiny import Held, Scrutiny
+from gcs.roles.gatherer.dependencies import Parts, State
+from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, RobotsVisit
+from gcs.roles.gatherer.fetch.fetch_router import Hands
+from gcs.roles.gatherer.fetch.responses import Answers
+from gcs.roles.gatherer.fetch.robots_cache import RobotsDesk
+from gcs.roles.gatherer.helpers.spot_check import Held, Scrutiny
+from gcs.roles.gatherer.membership import Company, Home
+from gcs.roles.gatherer.record.checkpoints import Checkpoints
+from gcs.roles.gatherer.record.intake import Intake
+from gcs.roles.gatherer.record.meter import Meter
+from gcs.roles.gatherer.record.recorder import Recorder
+from gcs.roles.gatherer.scheduler import Pulse
 from gcs.settings import Settings
 
 events = Events("gatherer")

@@ -9,20 +9,20 @@ import contextlib
 from collections.abc import Callable
 from random import Random
 
-from gcs.core.expression import Expression
-from gcs.core.succession import Beginning, Planner
-from gcs.core.team import TeamSettings
-from gcs.core.template import template
-from gcs.core.tree import WHOLE, Cuts
-from gcs.core.triggers import NAMES
-from gcs.core.tuples import Charter, Control, PlanPosted
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter, Control, PlanPosted
+from gcs.core.plan.expression import Expression
+from gcs.core.plan.next_plan import Beginning, Planner
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.plan.triggers import NAMES
+from gcs.core.tree.tree import WHOLE, Cuts
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.space.election import Candidate
+from gcs.ports.space.candidate import Candidate
 from gcs.ports.space.port import Holds, Space
-from gcs.roles.leader.absent import Ghost
-from gcs.roles.leader.board import Board, DeposedError, Known
-from gcs.roles.leader.office import Office, Orders
+from gcs.roles.leader.fenced_board import Board, DeposedError, Known
+from gcs.roles.leader.liveness import Ghost
+from gcs.roles.leader.term import Office, Orders
 
 #: steps after which a candidate that does not lead compares the plan on the board with the one that it knows
 FOLLOW_STEPS = 10

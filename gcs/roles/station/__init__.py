@@ -4,7 +4,7 @@ whiteboard ─► lookout ─► (values) ─► api, events, metrics ─► pag
 page ─► doorman (host, origin, token) ─► control ─► whiteboard
 """
 
-from gcs.roles.station.doorman import is_loopback
+from gcs.roles.station.http.auth import is_loopback
 from gcs.roles.station.station import Address, Station
 
 __all__ = ["Address", "Station", "is_loopback"]

@@ -6,7 +6,7 @@
 
 A token of the role helper opens this and nothing else. What comes in is a stranger's word: an errand must be on the
 lease of the token that speaks of it, sizes and form are checked before anything is kept, and links are made
-canonical here (`core.claims`). Whether a claim is true is for its gatherer to find out (`core.trust`).
+canonical here (`core.helpers.claims`). Whether a claim is true is for its gatherer to find out (`core.helpers.trust`).
 
 Invariant: whatever a helper sends, the whiteboard gets a summary only of an errand on that helper's lease, once (again
 only where the whiteboard failed while it got it, which does no harm). A helper that sends what no honest one does is
@@ -23,21 +23,31 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from aiohttp import web
 
-from gcs.core.access import Role, helper_name, machine_name, token_id
-from gcs.core.claims import Claim, Errand, summary_of
-from gcs.core.helpers import pool
-from gcs.core.template import template
-from gcs.core.trust import TrustSettings
-from gcs.core.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, UrlTS
-from gcs.core.urls import Joiner
+from gcs.core.helpers.access import Role, helper_name, machine_name, token_id
+from gcs.core.helpers.claims import Claim, Errand, summary_of
+from gcs.core.helpers.pools import pool
+from gcs.core.helpers.trust import TrustSettings
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, UrlTS
+from gcs.core.url.join import Joiner
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.desk import Terms
-from gcs.ports.desk.messages import MACHINE, Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome, public_terms
+from gcs.ports.errands import Terms
+from gcs.ports.errands.gateway_messages import (
+    MACHINE,
+    Beat,
+    Errands,
+    Greeting,
+    Ids,
+    Standing,
+    Wanted,
+    Welcome,
+    public_terms,
+)
 from gcs.ports.space.port import Space
-from gcs.roles.station.doorman import KEY, needs
+from gcs.roles.station.http.auth import KEY, needs
+from gcs.roles.station.http.problems import problem
 from gcs.roles.station.leases import MOST, Credit, Helper, Lease
-from gcs.roles.station.problems import problem
 from gcs.settings import Settings, terms
 
 #: longest wait for errands, and the part of a lease that it may take

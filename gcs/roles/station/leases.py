@@ -12,7 +12,7 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-from gcs.core.tuples import Means, UrlTS
+from gcs.core.messages.tuples import Means, UrlTS
 from gcs.ports.space.port import Taken
 
 #: errands that a new token may hold, and that any may hold

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from gcs.core.template import template
-from gcs.core.tuples import Access
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Access
 from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
-from gcs.roles.station.app import make_app
-from gcs.roles.station.doorman import Doorman
 from gcs.roles.station.gateway import Gateway
-from gcs.roles.station.lookout import Lookout
-from gcs.roles.station.porter import Porter
+from gcs.roles.station.http.app import make_app
+from gcs.roles.station.http.auth import Doorman
+from gcs.roles.station.http.idle_connections import Porter
+from gcs.roles.station.view.poller import Lookout
 
 #: seconds that requests under way get at the end, and that helpers have to hear of it
 END_S, FAREWELL_S = 2.0, 8.0

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.metrics import communication, coverage, imbalance, overlap, quality
-from gcs.sim.graph import WebGraph
-from gcs.sim.partitions import URL_BYTES
+from gcs.core.plan.metrics import communication, coverage, imbalance, overlap, quality
+from gcs.sim.engine.partitions import URL_BYTES
+from gcs.sim.engine.sim_team import Team, make_team
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, lines
-from gcs.sim.team import Team, make_team
 
 KS = (4, 16, 64)
 #: the first look is at this part of what can be reached, and each of the others when so many times as much is fetched

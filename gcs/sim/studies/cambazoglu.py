@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.crawled import Crawled
-from gcs.core.graph import Links, Model, page_model, site_model, superpage_model
-from gcs.core.metrics import imbalance, loads
 from gcs.core.partition import Owners, Problem, partition
-from gcs.sim.graph import WebGraph
-from gcs.sim.partitions import crawled
-from gcs.sim.spread import spread
+from gcs.core.partition.partition_graph import Links, Model, page_model, site_model, superpage_model
+from gcs.core.plan.metrics import imbalance, loads
+from gcs.core.plan.session_graph import Crawled
+from gcs.sim.engine.partitions import crawled
+from gcs.sim.engine.spread import spread
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Steps, Study, Tick, Wish, checked, lines
 
 KS = (8, 16, 24, 32, 40, 48, 56, 64)

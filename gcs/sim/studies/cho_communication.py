@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gcs.core.metrics import communication
-from gcs.sim.crossing import told
-from gcs.sim.graph import WebGraph
-from gcs.sim.owners import page_owners
+from gcs.core.plan.metrics import communication
+from gcs.sim.engine.reach import told
+from gcs.sim.graph.owners import page_owners
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines, rises
 
 KS = (2, 4, 8, 16, 32, 64)

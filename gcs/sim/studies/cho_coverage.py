@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.metrics import coverage
-from gcs.sim.graph import WebGraph
-from gcs.sim.owners import leaving_share, page_owners, random_seeds, sites_of
-from gcs.sim.reach import fetched, reach
+from gcs.core.plan.metrics import coverage
+from gcs.sim.engine.reach import fetched, reach
+from gcs.sim.graph.owners import leaving_share, page_owners, random_seeds, sites_of
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, falls
 
 SEEDS_EACH = 5

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.metrics import coverage
-from gcs.sim.crossover import Clock, alone
-from gcs.sim.graph import WebGraph
-from gcs.sim.owners import page_owners, random_seeds
-from gcs.sim.reach import FirstOf, fetched, reach
+from gcs.core.plan.metrics import coverage
+from gcs.sim.engine.crossover import Clock, alone
+from gcs.sim.engine.reach import FirstOf, fetched, reach
+from gcs.sim.graph.owners import page_owners, random_seeds
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
 
 SEEDS_EACH = 5

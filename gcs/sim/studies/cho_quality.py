@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.metrics import communication, quality
-from gcs.sim.graph import Ids, WebGraph
-from gcs.sim.owners import page_owners
-from gcs.sim.reach import NEVER, reach
-from gcs.sim.spread import spread
+from gcs.core.plan.metrics import communication, quality
+from gcs.sim.engine.reach import NEVER, reach
+from gcs.sim.engine.spread import spread
+from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.graph.owners import page_owners
+from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
-from gcs.sim.supersteps import Crawl, Rules
 
 SEEDS = 320
 KS = (2, 8, 32, 64)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.metrics import communication
-from gcs.sim.crossing import most_linked, told
-from gcs.sim.graph import WebGraph
-from gcs.sim.owners import page_owners
+from gcs.core.plan.metrics import communication
+from gcs.sim.engine.reach import most_linked, told
+from gcs.sim.graph.owners import page_owners
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
 
 KS = (2, 4, 8, 16, 32, 64)

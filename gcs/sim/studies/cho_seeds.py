@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.metrics import coverage
-from gcs.sim.graph import Ids, WebGraph
-from gcs.sim.owners import Owners, page_owners
-from gcs.sim.reach import fetched, reach
+from gcs.core.plan.metrics import coverage
+from gcs.sim.engine.reach import fetched, reach
+from gcs.sim.graph.owners import Owners, page_owners
+from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines, rises
 
 KS = (2, 8, 32, 64)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.sim.graph import Ids, WebGraph
-from gcs.sim.owners import page_owners, sites_of
+from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.graph.owners import page_owners, sites_of
+from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, checked, lines
-from gcs.sim.supersteps import Crawl, Rules
 
 KS = (4, 8, 16, 32)
 #: pages per superstep of the whole team, or else this part of the graph

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcs.core.ordering.pagerank import pagerank
 from gcs.core.ordering.superstep import BOUND, Replay, Superstep, predict
-from gcs.core.pagerank import pagerank
-from gcs.sim.graph import WebGraph
-from gcs.sim.owners import page_owners
+from gcs.sim.graph.owners import page_owners
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, checked, lines, rises
 
 KS = (4,)

@@ -1,6 +1,6 @@
 """Marin's Figures 8, 9 and 10 and Table 1: what queues cost a crawler that works in batches of R.
 
-A crawl by OPIC from the home pages of all sites is written down (`sim.trace`) and replayed on each queue.
+A crawl by OPIC from the home pages of all sites is written down (`sim.engine.queue_trace`) and replayed on each queue.
 
     Figure 8   comparisons of keys, binary heap against quickheap and tournament tree (nodes of R keys)
     Figure 9   blocks read and written, with room in memory for 10 and 30 % of the longest queue
@@ -16,11 +16,11 @@ import numpy as np
 
 from gcs.core.queues.blocks import MemoryStorage
 from gcs.core.queues.contract import Counts
-from gcs.core.queues.making import Layout, make_paged_queue, make_queue
-from gcs.sim.graph import WebGraph
+from gcs.core.queues.queue_maker import Layout, make_paged_queue, make_queue
+from gcs.sim.engine.queue_trace import Trace, replay, trace
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, falls, lines
-from gcs.sim.trace import Trace, replay, trace
 
 #: R: pages per superstep
 TOPS = (100, 1_000, 4_000, 16_000)

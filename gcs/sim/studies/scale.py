@@ -1,7 +1,7 @@
 """How far a team can grow: pages per second, the load of the whiteboard, and when a Redis Cluster is due.
 
 How many URLs are told per page is counted on the graph (each gatherer tells a URL once, the 1,000 most linked ones are
-known to all, as in the live crawl); what everything costs was measured (`sim.capacity.Costs`). The model is checked
+known to all, as in the live crawl); what everything costs was measured (`sim.engine.capacity.Costs`). The model is checked
 against live teams of up to 16 gatherers, of which those above 8, and all of a later release, were not used to make it.
 """
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.sim.capacity import Costs, capacity
-from gcs.sim.crossing import most_linked, told
-from gcs.sim.graph import WebGraph
-from gcs.sim.owners import page_owners
+from gcs.sim.engine.capacity import Costs, capacity
+from gcs.sim.engine.reach import most_linked, told
+from gcs.sim.graph.owners import page_owners
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked
 
 KS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)

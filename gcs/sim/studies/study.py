@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from gcs.sim.capacity import MEASURED, Costs
-from gcs.sim.graph import WebGraph
-from gcs.sim.setup import Setup
+from gcs.sim.engine.capacity import MEASURED, Costs
+from gcs.sim.engine.setup import Setup
+from gcs.sim.graph.web_graph import WebGraph
 
 USUAL = Setup()
 #: a frozen dataclass of numbers and words: one line of the table

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gcs.core.graph import Floats
 from gcs.core.partition import Problem, partition
-from gcs.sim.graph import Ids, WebGraph
-from gcs.sim.owners import Owners, sites_of
-from gcs.sim.spread import spread
+from gcs.core.partition.partition_graph import Floats
+from gcs.sim.engine.sim_queue import Pages
+from gcs.sim.engine.spread import spread
+from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.graph.owners import Owners, sites_of
+from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
-from gcs.sim.supersteps import Crawl, Rules
-from gcs.sim.waiting import Pages
 
 KS = (8,)
 HELPERS = (0, 1, 2, 4, 8, 16)

@@ -1,7 +1,7 @@
 """Teng §8, which the paper leaves to future research: special sub-graphs, recognised, taken out, and treated apart.
 
 The sites of a session (giants in pieces) are shared out by METIS. A class of special pages is recognised in one of the
-ways of `core.special` and treated in one of these:
+ways of `core.plan.hot_page_choice` and treated in one of these:
 
     told      the whole web is partitioned; then everybody is told of the class, and nobody names its pages
     apart     everybody is told of the class, and only the web that remains without the links to it is partitioned
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.crawled import Crawled
-from gcs.core.graph import GIANT_SHARE, Ints, Links, Session, cut_giants, superpage_model
-from gcs.core.metrics import communication, exchange, imbalance, loads, posted
 from gcs.core.partition import Problem, partition
-from gcs.core.special import RECOGNISERS
-from gcs.sim.graph import WebGraph
-from gcs.sim.partitions import crawled
-from gcs.sim.spread import spread
+from gcs.core.partition.partition_graph import GIANT_SHARE, Ints, Links, Session, cut_giants, superpage_model
+from gcs.core.plan.hot_page_choice import RECOGNISERS
+from gcs.core.plan.metrics import communication, exchange, imbalance, loads, posted
+from gcs.core.plan.session_graph import Crawled
+from gcs.sim.engine.partitions import crawled
+from gcs.sim.engine.spread import spread
+from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Steps, Study, Tick, Wish, checked
 
 KS = (8, 64)

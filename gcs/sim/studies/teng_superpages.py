@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.crawled import Crawled
-from gcs.core.metrics import imbalance as unevenness
-from gcs.core.metrics import loads
 from gcs.core.partition import Problem, partition
-from gcs.core.plan import Plan
-from gcs.sim.graph import Ids, WebGraph
-from gcs.sim.partitions import crawled, crossing
-from gcs.sim.reach import NEVER, reach
-from gcs.sim.rounds import Team, count, imbalance, rounds
-from gcs.sim.spread import spread
+from gcs.core.plan.metrics import imbalance as unevenness
+from gcs.core.plan.metrics import loads
+from gcs.core.plan.plan import Plan
+from gcs.core.plan.session_graph import Crawled
+from gcs.sim.engine.partitions import crawled, crossing
+from gcs.sim.engine.reach import NEVER, reach
+from gcs.sim.engine.spread import spread
+from gcs.sim.engine.superpage_rounds import Team, count, imbalance, rounds
+from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
 
 KS = (8, 16, 32, 64)

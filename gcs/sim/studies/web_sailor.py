@@ -3,7 +3,7 @@
 The web is cut into domains (top-level ones, or hosts where there are too few of them), each client has a set of them.
 All links go to the server, which gives a client the most linked URLs of its DSet, as many as it has connections. One
 client joins when a third of the time is over. The same is run twice: with the connections that the clients came with,
-and with a server that says "hurry up" and "slow down" (`core.seedserver` decides).
+and with a server that says "hurry up" and "slow down" (`core.plan.seed_domains` decides).
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.canon import canonical
-from gcs.core.metrics import quality
-from gcs.core.seedserver import SeedServerSettings, domain_of, fair_moves, say
-from gcs.sim.graph import Ids, WebGraph
-from gcs.sim.owners import Owners, sites_of
-from gcs.sim.reach import NEVER, reach
+from gcs.core.plan.metrics import quality
+from gcs.core.plan.seed_domains import SeedServerSettings, domain_of, fair_moves, say
+from gcs.core.url.canonical import canonical
+from gcs.sim.engine.reach import NEVER, reach
+from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.graph.owners import Owners, sites_of
+from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked
-from gcs.sim.supersteps import Crawl, Rules
 
 CLIENTS = 3
 #: connections of the first client and of the others, as in the paper

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gcs.core.graph import Links
 from gcs.core.partition import Problem
+from gcs.core.partition.partition_graph import Links
 
 
 def weblike(m, k, seed=0, links_each=10, **more):

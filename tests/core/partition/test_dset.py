@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gcs.core.metrics import loads
 from gcs.core.partition import Problem
-from gcs.core.partition.dset import domain, partition
-from gcs.core.sortkey import sort_key
+from gcs.core.partition.greedy import domain, partition
+from gcs.core.plan.metrics import loads
+from gcs.core.url.sortkey import sort_key
 from gcs.errors import UsageError
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.graph import Links
-from gcs.core.metrics import imbalance, loads
 from gcs.core.partition import Problem
 from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.greedy import partition_i, partition_ii, place_all
+from gcs.core.partition.partition_graph import Links
+from gcs.core.plan.metrics import imbalance, loads
 
 weights_lists = st.lists(st.integers(0, 30), min_size=1, max_size=7)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gcs.core.metrics import imbalance, loads
 from gcs.core.partition import Problem
 from gcs.core.partition.hashing import consistent_hash, host, site_hash, url_hash
-from gcs.core.sortkey import sort_key
+from gcs.core.plan.metrics import imbalance, loads
+from gcs.core.url.sortkey import sort_key
 from gcs.errors import UsageError
 
 SITES = 400

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.graph import Links
 from gcs.core.partition import Problem
 from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.improve import cut_links, lower_peak
+from gcs.core.partition.partition_graph import Links
 
 
 def assigned(problem, owners):

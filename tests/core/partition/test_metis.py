@@ -7,10 +7,10 @@ import threading
 import numpy as np
 import pytest
 
-from gcs.core.graph import Links
-from gcs.core.metrics import imbalance, loads
 from gcs.core.partition import Problem, metis
 from gcs.core.partition.hashing import url_hash
+from gcs.core.partition.partition_graph import Links
+from gcs.core.plan.metrics import imbalance, loads
 from gcs.errors import GcsError, UsageError
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gcs.core.graph import Links
 from gcs.core.partition import Problem
+from gcs.core.partition.partition_graph import Links
 from gcs.errors import UsageError
 
 WEIGHTS = np.array([4, 2, 6])

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.graph import Links
 from gcs.core.partition import PARTITIONERS, Problem, partition
+from gcs.core.partition.partition_graph import Links
 from gcs.errors import UsageError
 
 

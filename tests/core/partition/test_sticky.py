@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.metrics import imbalance, least_moved, loads, moved_weight
 from gcs.core.partition import GONE, Problem
 from gcs.core.partition.greedy import partition_i, partition_ii
 from gcs.core.partition.sticky import partition
+from gcs.core.plan.metrics import imbalance, least_moved, loads, moved_weight
 
 K = 16
 

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.queues import making, quickheap, ring, rowtree
+from gcs.core.queues import queue_maker, quickheap, ring, tournament_rows
 from gcs.core.queues.contract import Counts
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.kernels import can_compile
-from gcs.core.queues.making import QUEUES, make_queue
+from gcs.core.queues.queue_maker import QUEUES, make_queue
 from gcs.errors import UsageError
+from gcs.sim.engine.queue_forest import make_forest
 
 #: few keys and ids, so that ties and twins are common; and the edges of what can be ordered
 KEYS = st.one_of(st.integers(-3, 3).map(float), st.sampled_from([0.0, -0.0, float("inf"), float("-inf"), 5e-324]))
@@ -50,10 +51,10 @@ def agrees_with_a_list(make, calls):
 def tree(request):
     """Tournament trees are of one kind."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "can_compile", lambda: request.param != "numpy")
-        patch.setattr(rowtree, "MOST_PAIRS", 50)
+        patch.setattr(queue_maker, "can_compile", lambda: request.param != "numpy")
+        patch.setattr(tournament_rows, "MOST_PAIRS", 50)
         if request.param == "interpreted":
-            patch.setattr(rowtree, "compiled", lambda kernel: kernel)
+            patch.setattr(tournament_rows, "compiled", lambda kernel: kernel)
         elif request.param == "rows" and not can_compile():
             pytest.skip("numba is not installed")
         yield request.param
@@ -138,7 +139,7 @@ def test_tree_gives_what_a_sorted_list_gives(tree, calls, node_keys):
 @settings(deadline=None, max_examples=40)
 @given(calls=CALLS, threads=st.integers(2, 4))
 def test_forest_gives_what_a_sorted_list_gives(tree, calls, threads):
-    agrees_with_a_list(lambda: make_queue("tournament", node_keys=7, threads=threads), calls)
+    agrees_with_a_list(lambda: make_forest(threads, node_keys=7), calls)
 
 
 def test_tree_of_random_keys_gives_them_in_order(tree):
@@ -165,7 +166,7 @@ def test_tree_takes_nothing_of_what_it_refuses(tree):
 
 def test_forest_spreads_ids_evenly():
     """Table 1: what the busiest tree does is hardly more than the mean."""
-    forest = make_queue("tournament", threads=8)
+    forest = make_forest(8)
     forest.insert_many(np.arange(80_000.0), np.arange(80_000, dtype=np.uint64))
     sizes = [len(tree) for tree in forest.trees]
     assert sum(sizes) / 8 / max(sizes) > 0.93

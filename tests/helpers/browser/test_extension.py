@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from gcs.core.access import helper_name
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.core.shift import Shift
-from gcs.core.urls import host
+from gcs.core.helpers.access import helper_name
+from gcs.core.helpers.loan import Shift
+from gcs.core.url.join import host
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.fetch.browser.chromium import NAMES
-from gcs.ports.fetch.fakeweb import FakeWebProcess
-from gcs.roles.gatherer import lending
+from gcs.roles.gatherer.helpers import lending
 from gcs.settings import load
-from tests.roles.gatherer.test_scrutiny import KEY, QUICK, TOKEN, Crawl, Put, facts
+from tests.roles.gatherer.helpers.test_spot_check import KEY, QUICK, TOKEN, Crawl, Put, facts
 
 pytest.importorskip("playwright", reason="Playwright is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)

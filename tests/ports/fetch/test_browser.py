@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from gcs.core.page import Failure, FailureKind, Request, Response
+from gcs.core.page.values import Failure, FailureKind, Request, Response
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink
-from gcs.ports.fetch.aio import AioFetcher
+from gcs.ports.fetch.aio_engine import AioFetcher
 from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings
 from gcs.ports.fetch.browser.chromium import NAMES
 from gcs.ports.summarise import Registry

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.page import Failure, FailureKind, Request, Response, Result
-from gcs.core.urls import canonical
+from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
+from gcs.core.url.join import canonical
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.aio import AioFetcher
+from gcs.ports.fetch.aio_engine import AioFetcher
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

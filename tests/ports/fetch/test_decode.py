@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.page import FailureKind
+from gcs.core.page.values import FailureKind
 from gcs.ports.fetch.decode import ContentError, decode
 
 PAGE = " ".join(f"word{n}" for n in range(5000)).encode()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.page import Request
+from gcs.core.page.values import Request
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.head import RequestHead, ResponseHead, conditions, reject
 

@@ -6,9 +6,9 @@ import ssl
 
 import pytest
 
-from gcs.core.page import Request, Response, Result
+from gcs.core.page.values import Request, Response, Result
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.curl import CurlFetcher
+from gcs.ports.fetch.curl_engine import CurlFetcher
 
 h2_connection = pytest.importorskip("h2.connection", reason="h2, the server's half of HTTP/2, is not installed")
 h2_events = pytest.importorskip("h2.events")

@@ -5,9 +5,9 @@ import gzip
 
 import pytest
 
-from gcs.core.page import Failure, Request, Response, Result
+from gcs.core.page.values import Failure, Request, Response, Result
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.curl.driver import Driver
+from gcs.ports.fetch.curl_loop import Driver
 
 uvloop = pytest.importorskip("uvloop")
 

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from gcs.core.page import Failure, FailureKind
+from gcs.core.page.values import Failure, FailureKind
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 PAGE = " ".join(map(str, range(2000))).encode()

@@ -5,11 +5,11 @@ import base64
 
 import pytest
 
-from gcs.core.page import Failure, FailureKind, Response
+from gcs.core.page.values import Failure, FailureKind, Response
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.aio import AioFetcher
-from gcs.ports.fetch.curl import CurlFetcher
+from gcs.ports.fetch.aio_engine import AioFetcher
+from gcs.ports.fetch.curl_engine import CurlFetcher
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

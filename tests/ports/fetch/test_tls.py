@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.page import Failure, FailureKind, Response
+from gcs.core.page.values import Failure, FailureKind, Response
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings
 

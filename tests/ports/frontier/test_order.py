@@ -8,11 +8,11 @@ import pytest
 from hypothesis import settings, stateful
 from hypothesis import strategies as st
 
-from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, rank
-from gcs.core.queues.making import make_queue
-from gcs.core.urls import host
+from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, orders
+from gcs.core.queues.queue_maker import make_queue
+from gcs.core.url.join import host
+from gcs.ports.disk_queue import DiskSettings, open_scratch
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
-from gcs.ports.queues import DiskSettings, open_scratch
 
 QUICK = FrontierSettings(fsync=False)
 OPIC, BACKLINK = ORDERS["opic"], ORDERS["backlink"]
@@ -59,7 +59,7 @@ class OrderMachine(stateful.RuleBasedStateMachine):
         return [url for url in self.worth if url not in self.taken | self.shelved | self.later]
 
     def best(self, urls: list[str]) -> list[str]:
-        return sorted(urls, key=lambda url: (rank(self.worth[url]), self.found.index(url)))
+        return sorted(urls, key=lambda url: (orders(self.worth[url]), self.found.index(url)))
 
     @stateful.rule(links=st.lists(st.tuples(st.sampled_from(URLS), gifts)))
     def insert(self, links: list[tuple[str, float]]) -> None:
@@ -251,7 +251,7 @@ def test_frontier_takes_what_was_put_back_for_what_it_is_worth_by_then(tmp_path:
 
 def test_pool_forgets_stale_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often ranks change, the queue in memory follows the rows on disk."""
-    monkeypatch.setattr("gcs.ports.frontier.pool.STALE_LEAST", 50)
+    monkeypatch.setattr("gcs.ports.frontier.ordered_pool.STALE_LEAST", 50)
     queues = []
     frontier = Frontier(tmp_path, QUICK, BACKLINK, lambda: queues.append(heap()) or queues[-1])
     frontier.insert([Entry(url) for url in URLS])

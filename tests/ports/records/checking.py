@@ -4,8 +4,8 @@ from pathlib import Path
 
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.ports.records.log import FETCHED, PAGE, fetched_of, frames, page_of
-from gcs.ports.records.summaries import read_pages
+from gcs.ports.records.parquet import read_pages
+from gcs.ports.records.record_log import FETCHED, PAGE, fetched_of, frames, page_of
 
 Place = tuple[str, int, int]
 

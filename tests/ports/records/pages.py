@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gcs.core.page import PageRecord, Request, Response
+from gcs.core.page.values import PageRecord, Request, Response
 
 STARTED_AT = 1_760_000_000.25
 

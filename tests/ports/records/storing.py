@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.record_store import Store
 
 from .pages import record
 

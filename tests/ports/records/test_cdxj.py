@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gcs.errors import CodecError
 from gcs.ports.records import cdxj
+from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.reading import warc_files
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.ports.records.record_store import Store
 
 from .pages import STARTED_AT, record, response
 from .replay import pywb_program

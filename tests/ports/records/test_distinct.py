@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from gcs.ports.records.distinct import distinct
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.reading import distinct
+from gcs.ports.records.record_store import Store
 
 from .pages import record
 
@@ -15,7 +15,7 @@ A, B, C = (f"http://example.com/{name}" for name in "abc")
 def test_distinct_counts_pages_over_all_gatherers_in_one_pass_or_in_many(
     tmp_path: Path, most: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gcs.ports.records.distinct._FEW", few)
+    monkeypatch.setattr("gcs.ports.records.reading._FEW", few)
     by_gatherer = {
         "g0": [{"url": A}, {"url": B}, {"url": A, "session": 2}, {"url": B, "session": 2, "status": 304}],
         "g1": [

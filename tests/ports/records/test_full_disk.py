@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from gcs.errors import StoreError
+from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.reading import read_records
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.ports.records.record_store import Store
 
 from .checking import check, warc_places
 from .pages import record, response
-from .test_appendfile import file_size_limit
+from .test_append_file import file_size_limit
 
 DISK_BYTES = 1 << 20
 

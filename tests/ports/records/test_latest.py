@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gcs.ports.records.latest import latest
+from gcs.ports.records.reading import latest
 
 from .storing import store
 

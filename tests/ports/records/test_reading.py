@@ -4,8 +4,8 @@ import pytest
 
 from gcs.errors import UsageError
 from gcs.ports.records import reading
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.record_store import Store
 
 from .pages import record, response
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gcs.ports.records.log import PAGE, SYNCED, file_name, frames, log_numbers, page_of, pages
+from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.reading import read_records
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.ports.records.record_log import PAGE, SYNCED, file_name, frames, log_numbers, page_of, pages
+from gcs.ports.records.record_store import Store
 
 from .checking import check, warc_places
 from .pages import record, response

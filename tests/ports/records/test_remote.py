@@ -10,14 +10,13 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from gcs.errors import StoreError, UsageError
-from gcs.ports.records import remote
-from gcs.ports.records.layout import SUMMARIES, WARC
-from gcs.ports.records.log import Position
+from gcs.ports.records import finished_files
+from gcs.ports.records.finished_files import Remote
+from gcs.ports.records.layout import SUMMARIES, WARC, StoreSettings
 from gcs.ports.records.reading import read_records, warc_files
-from gcs.ports.records.remote import Remote
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
-from gcs.ports.records.warcreader import members
+from gcs.ports.records.record_log import Position
+from gcs.ports.records.record_store import Store
+from gcs.ports.records.warc_reader import members
 
 from .pages import record, response
 
@@ -42,7 +41,7 @@ class Flaky(MemoryFileSystem):
 @pytest.fixture(autouse=True)
 def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     fsspec.register_implementation("flaky", Flaky, clobber=True)
-    monkeypatch.setattr(remote, "_PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(finished_files, "_PAUSES_S", (0.0, 0.0))
     for filesystem in (MemoryFileSystem, Flaky):
         filesystem.store.clear()
     Flaky.failures.clear()

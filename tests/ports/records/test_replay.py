@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from gcs.cli.export import export
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.record_store import Store
 
 from .pages import STARTED_AT, record, response
 from .replay import pywb_program

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.urls import canonical
-from gcs.ports.records.surt import surt
+from gcs.core.url.join import canonical
+from gcs.ports.records.cdxj import surt
 
 from .replay import pywb_program
 

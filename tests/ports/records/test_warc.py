@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from gcs.core.page import Request
+from gcs.core.page.values import Request
 from gcs.ports.records import warc
-from gcs.ports.records.digests import Original
+from gcs.ports.records.warc import Original
 
 from .pages import STARTED_AT, response
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from gcs.ports.records.log import Position
-from gcs.ports.records.settings import StoreSettings
-from gcs.ports.records.store import Store
+from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.record_log import Position
+from gcs.ports.records.record_store import Store
 
 from .pages import record, response
 

@@ -5,9 +5,19 @@ import logging
 
 import pytest
 
-from gcs.core import codec
-from gcs.core.template import OneOf, template
-from gcs.core.tuples import Control, CrawlState, Leader, Link, Member, PlanPosted, RebalanceCall, Seeds, UrlBlock
+from gcs.core.messages import codec
+from gcs.core.messages.template import OneOf, template
+from gcs.core.messages.tuples import (
+    Control,
+    CrawlState,
+    Leader,
+    Link,
+    Member,
+    PlanPosted,
+    RebalanceCall,
+    Seeds,
+    UrlBlock,
+)
 from gcs.errors import UsageError
 from gcs.ports.space.port import Absent, Flow, Holds, Numbered
 

@@ -17,14 +17,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gcs.core.outbox import Outbox
-from gcs.core.template import template
-from gcs.core.tuples import Link, UrlBlock
+from gcs.core.messages.outbox import Outbox
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Link, UrlBlock
+from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import TickingClock
-from gcs.ports.space.memory import MemoryBoard, MemorySpace
-from gcs.ports.space.opening import open_space
+from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Flow, Handle, Numbered, Space, Taken
-from gcs.ports.space.settings import SpaceSettings
+from gcs.ports.space.redis_space import open_space
 
 URLS = template(UrlBlock)
 SENDERS, TAKERS = ("s1", "s2"), ("g1", "g2", "g3")

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.outbox import Outbox
-from gcs.core.template import template
-from gcs.core.tuples import Link, UrlBlock
-from gcs.ports.space.embedded import EmbeddedServer
-from gcs.ports.space.opening import open_space
+from gcs.core.messages.outbox import Outbox
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Link, UrlBlock
+from gcs.ports.space.address import SpaceSettings
+from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.port import Flow, Numbered, Space
-from gcs.ports.space.settings import SpaceSettings
+from gcs.ports.space.redis_space import open_space
 
 from .servers import binary_of
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.ports.summarise import summarise
-from gcs.ports.summarise.expand import Limits, gunzip, members
+from gcs.ports.summarise.archive import Limits, gunzip, members
 
 FILES = {
     "index.html": b"<title>inside</title><a href='sub/page.html'>x</a>",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.page import Document
+from gcs.core.page.values import Document
 from gcs.ports.summarise import Options, summarise
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.sitemap import summarise_sitemap

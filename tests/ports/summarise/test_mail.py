@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.page import Document
+from gcs.core.page.values import Document
 from gcs.ports.summarise import Options, Registry
-from gcs.ports.summarise.registry import Source
+from gcs.ports.summarise.summarisers import Source
 
 PLAIN = b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\nContent-Type: text/plain; charset=latin-1\n\nSch\xf6n hier.\n"
 BOTH = b"""Subject: Offer

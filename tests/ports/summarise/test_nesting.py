@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from gcs.ports.summarise.nesting import bounded
+from gcs.ports.summarise.html import bounded
 
 DIV = b"<div>"
 LEVELS = 40_000  # lexbor would take two and a half seconds for these

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gcs.core.page import Document
+from gcs.core.page.values import Document
 from gcs.ports.summarise import Options, Registry
 from gcs.ports.summarise.pdf import summarise_pdf
-from gcs.ports.summarise.pool import TextPool
+from gcs.ports.summarise.text_pool import TextPool
 
 
 def pdf(*texts: str, title: str = "") -> bytes:

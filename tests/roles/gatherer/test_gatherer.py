@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from gcs.cli import assembly
-from gcs.core.fakeweb import FakeWebSpec, survey
-from gcs.core.page import PageRecord
+from gcs.app import assembly
+from gcs.core.page.values import PageRecord
 from gcs.errors import GcsError, StoreError
-from gcs.ports.fetch.fakeweb import FakeWeb
+from gcs.fakeweb import FakeWebSpec, survey
+from gcs.fakeweb.server import FakeWeb
 from gcs.ports.records.reading import read_records
-from gcs.roles.gatherer import Gatherer, State, answers
+from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer.fetch import responses
 from gcs.settings import load
 
 SMALL = {"pages": 120, "hosts": 9, "exhibits_every": 4, "slow_s": 0.05, "retry_after_s": 0}
@@ -90,7 +91,7 @@ async def test_gatherer_resumes_where_it_stopped(tmp_path: Path) -> None:
 async def test_gatherer_ends_at_its_limit_of_pages_however_many_answers_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "RESULTS_PER_STEP", 1)
+    monkeypatch.setattr(responses, "RESULTS_PER_STEP", 1)
     async with FakeWeb(FakeWebSpec.plain(hosts=6, pages=60)) as web:
         gatherer = make(tmp_path, web, crawl__max_pages=20)
         assert await gatherer.run(list(web.seeds)) is State.LIMIT

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from gcs.cli.loan import make_helper
-from gcs.core.allowance import Limits, Loan
-from gcs.core.fakeweb import FakeWebSpec
-from gcs.core.helpers import pool
-from gcs.core.page import Request, Response, Result
-from gcs.core.template import template
-from gcs.core.tuples import HelperBeat, Means, SummaryTS, UrlTS
-from gcs.ports.desk import Terms
-from gcs.ports.desk.board import BoardDesk
+from gcs.app.helper_process import make_helper
+from gcs.core.helpers.loan import Limits, Loan
+from gcs.core.helpers.pools import pool
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.page.values import Request, Response, Result
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWeb
+from gcs.ports.errands import Terms
+from gcs.ports.errands.whiteboard_errands import BoardDesk
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.curl import CurlFetcher
-from gcs.ports.fetch.fakeweb import FakeWeb
+from gcs.ports.fetch.curl_engine import CurlFetcher
 from gcs.ports.records.warc import payload_digest
-from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.helper import Helper, helper
 
 FETCH = FetchSettings(allow_private=True, user_agent="gcs-test")

@@ -8,18 +8,19 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from gcs.core import ranges, treecopy
-from gcs.core.plan import Plan
-from gcs.core.rebalance import make_plan
-from gcs.core.sortkey import sort_key
-from gcs.core.statistics import Statistics
-from gcs.core.team import TeamSettings
-from gcs.core.template import template
-from gcs.core.tree import Tree
-from gcs.core.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
-from gcs.core.tuples import Statistics as Reply
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
+from gcs.core.messages.tuples import Statistics as Reply
+from gcs.core.plan import keyspace
+from gcs.core.plan.plan import Plan
+from gcs.core.plan.rebalance import make_plan
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.tree import tree_copy
+from gcs.core.tree.statistics import Statistics
+from gcs.core.tree.tree import Tree
+from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.clock import TickingClock
-from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Space
 from gcs.roles.leader import Leader
 
@@ -38,7 +39,7 @@ class Disk:
         self.plan: Plan | None = None
         self.queue: set[bytes] = set()
         self.done: set[bytes] = set()
-        self.awaited: ranges.Ranges = ()
+        self.awaited: keyspace.Ranges = ()
         #: keys for ranges that are awaited
         self.held: set[bytes] = set()
         #: everything that was fetched here, with its links: the record log
@@ -85,14 +86,14 @@ class Process:
             self.posted = posted if posted and self.disk.plan and posted.epoch == self.disk.plan.epoch else self.posted
             return
         disk, old, plan = self.disk, self.disk.plan, Plan.decode(posted.plan)
-        had = ranges.unite(old.ranges_of(self.name)) if old else ()
-        has = ranges.unite(plan.ranges_of(self.name))
+        had = keyspace.unite(old.ranges_of(self.name)) if old else ()
+        has = keyspace.unite(plan.ranges_of(self.name))
         self.posted, disk.plan = posted, plan
-        won = ranges.subtract(has, had)
-        disk.awaited = ranges.subtract(ranges.unite([*ranges.intersect(disk.awaited, has), *won]), plan.lost)
+        won = keyspace.subtract(has, had)
+        disk.awaited = keyspace.subtract(keyspace.unite([*keyspace.intersect(disk.awaited, has), *won]), plan.lost)
         self.rescan = self.rescan or bool(plan.lost)
         for low, high, winner in plan.ranges():
-            for part in ranges.intersect([(low, high)], had) if winner != self.name else ():
+            for part in keyspace.intersect([(low, high)], had) if winner != self.name else ():
                 queued = {key for key in disk.queue if part[0] <= key < part[1]}
                 done = {key for key in disk.done if part[0] <= key < part[1]}
                 disk.queue -= queued
@@ -114,7 +115,7 @@ class Process:
             self.received += 1
             self.disk.done |= done
             if closed:
-                self.disk.awaited = ranges.subtract(self.disk.awaited, [closed])
+                self.disk.awaited = keyspace.subtract(self.disk.awaited, [closed])
             self._route(queued)
         held, self.disk.held = self.disk.held, set()
         self._route(held)
@@ -123,7 +124,7 @@ class Process:
             self._route({link for links in self.disk.log.values() for link in links})
 
     def _work(self) -> None:
-        own = [key for key in sorted(self.disk.queue) if not ranges.contains(self.disk.awaited, key)]
+        own = [key for key in sorted(self.disk.queue) if not keyspace.contains(self.disk.awaited, key)]
         for key in own[: self.crew.speeds.get(self.name, self.crew.speed)]:
             self.disk.queue.discard(key)
             self.disk.done.add(key)
@@ -136,7 +137,7 @@ class Process:
             owner = plan.owner_of(key) if plan else self.name
             if owner != self.name:
                 away.setdefault(owner, set()).add(key)
-            elif ranges.contains(self.disk.awaited, key):
+            elif keyspace.contains(self.disk.awaited, key):
                 self.disk.held.add(key)
             elif key not in self.disk.done:
                 self.disk.queue.add(key)
@@ -169,7 +170,7 @@ class Process:
         for key in sorted(self.disk.done):
             statistics.fetched(self.name, tree.locate(key), 1000, 1 / self.crew.speeds.get(self.name, self.crew.speed))
         hot = self.crew.hot.get(self.name, [])
-        reply = Reply(self.name, asked.round, plan.epoch, treecopy.encode(tree), statistics.encode(), hot=hot)
+        reply = Reply(self.name, asked.round, plan.epoch, tree_copy.encode(tree), statistics.encode(), hot=hot)
         await self.space.out(reply, ttl_s=600)
 
     async def _beat(self) -> None:

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from gcs.core.sortkey import sort_key
-from gcs.core.team import TeamSettings
-from gcs.core.tuples import CrawlState, Seeds
+from gcs.core.messages.tuples import CrawlState, Seeds
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.url.sortkey import sort_key
 
 from .crew import Crew
 

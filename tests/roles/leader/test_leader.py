@@ -5,15 +5,25 @@ from dataclasses import replace
 
 import pytest
 
-from gcs.core import ranges
-from gcs.core.plan import Plan, diff
-from gcs.core.sortkey import FIRST_KEY, LAST_KEY
-from gcs.core.team import TeamSettings
-from gcs.core.template import template
-from gcs.core.triggers import MOST_SURVEYS
-from gcs.core.tuples import Announcement, Charter, Control, CrawlState, Leader, Member, PlanPosted, RebalanceCall, Seeds
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import (
+    Announcement,
+    Charter,
+    Control,
+    CrawlState,
+    Leader,
+    Member,
+    PlanPosted,
+    RebalanceCall,
+    Seeds,
+)
+from gcs.core.plan import keyspace
+from gcs.core.plan.plan import Plan, diff
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.plan.triggers import MOST_SURVEYS
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 from gcs.errors import SettingsError
-from gcs.ports.space.memory import MemorySpace
+from gcs.ports.space.memory_space import MemorySpace
 from gcs.roles.leader import Leader as Candidate
 
 from .crew import Crew, keys_of
@@ -205,7 +215,9 @@ async def test_leader_gives_a_dead_member_up_only_after_a_while():
     assert "g4" not in plan.gatherers
     assert not any(move.winner == "g4" for move in plan.moves)
     for low, high, owner in before.ranges():
-        assert owner == "g4" or ranges.intersect([(low, high)], plan.ranges_of(owner)) == ((low, high),), "nothing else"
+        assert owner == "g4" or keyspace.intersect([(low, high)], plan.ranges_of(owner)) == ((low, high),), (
+            "nothing else"
+        )
     assert (await crew.plan()).epoch >= plan.epoch
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.plan import Plan
-from gcs.core.team import TeamSettings
-from gcs.core.template import template
-from gcs.core.tuples import Control, CrawlState, PlanPosted, Seeds
-from gcs.ports.space.embedded import EmbeddedServer
-from gcs.ports.space.opening import open_space
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Control, CrawlState, PlanPosted, Seeds
+from gcs.core.plan.plan import Plan
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.ports.space.address import SpaceSettings
+from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.port import Space
-from gcs.ports.space.settings import SpaceSettings
+from gcs.ports.space.redis_space import open_space
 
 from .crew import Crew, Process
 

@@ -11,12 +11,8 @@ from typing import Any
 import msgspec
 from aiohttp import ClientResponse, ClientSession
 
-from gcs.core.access import Role, entry
-from gcs.core.plan import Plan
-from gcs.core.report import Share
-from gcs.core.sortkey import sort_key
-from gcs.core.tally import Tally, Traffic
-from gcs.core.tuples import (
+from gcs.core.helpers.access import Role, entry
+from gcs.core.messages.tuples import (
     Bulletin,
     Charter,
     Control,
@@ -32,7 +28,11 @@ from gcs.core.tuples import (
     Posted,
     Trouble,
 )
-from gcs.ports.space.memory import MemoryBoard, MemorySpace
+from gcs.core.plan.plan import Plan
+from gcs.core.report.counters import Tally, Traffic
+from gcs.core.report.report import Share
+from gcs.core.url.sortkey import sort_key
+from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station import Address, Station
 from gcs.settings import Settings
 

@@ -15,18 +15,18 @@ from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.access import Role, entry, helper_name
-from gcs.core.helpers import pool
-from gcs.core.template import template
-from gcs.core.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.helpers.access import Role, entry, helper_name
+from gcs.core.helpers.pools import pool
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError, SpaceError
-from gcs.ports.desk.gateway import GatewayDesk, GatewayError, open_gateway
-from gcs.ports.desk.messages import MACHINE
-from gcs.ports.space.memory import MemoryBoard, MemorySpace
-from gcs.roles.station.doorman import Doorman
+from gcs.ports.errands.gateway_client import GatewayDesk, GatewayError, open_gateway
+from gcs.ports.errands.gateway_messages import MACHINE
+from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station.gateway import GONE_S, SILENT_S, Gateway
+from gcs.roles.station.http.auth import Doorman
+from gcs.roles.station.http.problems import explain
 from gcs.roles.station.leases import FEW, MOST
-from gcs.roles.station.problems import explain
 from gcs.settings import Settings, load
 
 ANNA, BERT, OURS, BOSS = (f"a-token-long-enough-{name}" for name in ("anna", "bert", "ours", "boss"))

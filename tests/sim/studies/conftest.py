@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from gcs.sim.folder import sites_of
-from gcs.sim.graph import WebGraph, rows
+from gcs.sim.graph.graph_files import sites_of
+from gcs.sim.graph.web_graph import WebGraph, rows
 
 
 def _make_web(pages=240, sites=12, seed=1):

@@ -6,10 +6,10 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from gcs.core.graph import Links
 from gcs.core.partition import Problem, partition
-from gcs.sim.folder import load
-from gcs.sim.partitions import crawled
+from gcs.core.partition.partition_graph import Links
+from gcs.sim.engine.partitions import crawled
+from gcs.sim.graph.graph_files import load
 from gcs.sim.studies import cambazoglu
 from gcs.sim.studies.study import Wish
 
@@ -47,7 +47,7 @@ def test_hash_rows_are_what_the_owners_store_ask_and_tell(web, silent, k):
 
 
 def _key(web, page):
-    from gcs.core.sortkey import sort_key
+    from gcs.core.url.sortkey import sort_key
 
     return sort_key(web.urls[page])
 

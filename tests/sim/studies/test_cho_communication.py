@@ -2,7 +2,7 @@
 
 import pytest
 
-from gcs.sim.owners import page_owners
+from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import cho_communication, cho_replication
 from gcs.sim.studies.study import Wish
 

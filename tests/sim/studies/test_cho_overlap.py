@@ -5,8 +5,8 @@ from collections import Counter, deque
 import numpy as np
 import pytest
 
-from gcs.sim.crossover import Clock, alone
-from gcs.sim.owners import page_owners, random_seeds
+from gcs.sim.engine.crossover import Clock, alone
+from gcs.sim.graph.owners import page_owners, random_seeds
 from gcs.sim.studies import cho_overlap
 from gcs.sim.studies.study import Wish
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gcs.sim.owners import page_owners
+from gcs.sim.engine.supersteps import Rules
+from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import cho_quality
 from gcs.sim.studies.study import Wish
-from gcs.sim.supersteps import Rules
 
 
 def reachable(outlinks, seeds):

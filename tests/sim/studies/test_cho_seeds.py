@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gcs.sim.owners import page_owners
+from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import cho_seeds
 from gcs.sim.studies.study import Wish
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gcs.sim.folder import sites_of
-from gcs.sim.graph import WebGraph, rows
+from gcs.sim.graph.graph_files import sites_of
+from gcs.sim.graph.web_graph import WebGraph, rows
 from gcs.sim.studies import STUDIES, cho_quality, marin_queues
 from gcs.sim.studies.study import Wish
 

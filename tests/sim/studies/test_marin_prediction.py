@@ -2,8 +2,8 @@
 
 import pytest
 
-from gcs.core.pagerank import pagerank
-from gcs.sim.owners import page_owners
+from gcs.core.ordering.pagerank import pagerank
+from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import marin_prediction
 from gcs.sim.studies.study import Wish
 

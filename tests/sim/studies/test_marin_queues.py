@@ -9,9 +9,9 @@ import pytest
 
 import gcs.core.queues.quickheap as quickheaps
 from gcs.core.queues.blocks import MemoryStorage
+from gcs.sim.engine.queue_trace import Insert, trace
 from gcs.sim.studies import marin_queues
 from gcs.sim.studies.study import Wish
-from gcs.sim.trace import Insert, trace
 
 
 class Key:

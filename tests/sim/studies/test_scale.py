@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gcs.sim.capacity import Costs, blocks_per_s, capacity
-from gcs.sim.owners import page_owners
+from gcs.sim.engine.capacity import Costs, blocks_per_s, capacity
+from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import scale
 from gcs.sim.studies.study import Wish
 

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
+from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.studies import cambazoglu, cho_communication, cho_coverage, cho_overlap, cho_quality, cho_replication
 from gcs.sim.studies.study import Wish
-from gcs.sim.synthetic import Shape, synthetic
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gcs.sim.owners import page_owners
-from gcs.sim.reach import reach
+from gcs.sim.engine.reach import reach
+from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import teng_hot_pages
 from gcs.sim.studies.study import Wish
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from gcs.core.graph import GIANT_SHARE, cut_giants
-from gcs.core.special import RECOGNISERS
-from gcs.sim.partitions import crawled
+from gcs.core.partition.partition_graph import GIANT_SHARE, cut_giants
+from gcs.core.plan.hot_page_choice import RECOGNISERS
+from gcs.sim.engine.partitions import crawled
 from gcs.sim.studies import teng_special
 from gcs.sim.studies.study import Wish
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import xxhash
 
-from gcs.core.graph import Links
 from gcs.core.partition import Problem, partition
-from gcs.core.sortkey import sort_key
+from gcs.core.partition.partition_graph import Links
+from gcs.core.url.sortkey import sort_key
 from gcs.sim.studies import teng_superpages
 from gcs.sim.studies.study import Wish
 

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gcs.core.seedserver import SeedServerSettings, fair_moves, say
-from gcs.sim.reach import reach
+from gcs.core.plan.seed_domains import SeedServerSettings, fair_moves, say
+from gcs.sim.engine.reach import reach
 from gcs.sim.studies import web_sailor
 from gcs.sim.studies.study import Wish
 

@@ -9,7 +9,7 @@ and fetched by another engine of this port, so that the address guard, the limit
 everything; what is not intercepted (web sockets, WebRTC) meets a proxy that is not there.
 """
 
-from gcs.ports.fetch.browser.engine import BrowserFetcher
-from gcs.ports.fetch.browser.settings import BrowserSettings
+from gcs.ports.fetch.browser.browser_engine import BrowserFetcher
+from gcs.ports.fetch.browser.chromium import BrowserSettings
 
 __all__ = ["BrowserFetcher", "BrowserSettings"]

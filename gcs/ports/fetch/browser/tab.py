@@ -14,9 +14,9 @@ import html
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from gcs.core.page import Request, Response, Result
-from gcs.core.urls import canonical
-from gcs.ports.fetch.browser.settings import BrowserSettings
+from gcs.core.page.values import Request, Response, Result
+from gcs.core.url.join import canonical
+from gcs.ports.fetch.browser.chromium import BrowserSettings
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Route, WebSocketRoute

@@ -6,6 +6,6 @@ in it are pages.
                                                                       news       NNTP
 """
 
-from gcs.ports.fetch.sources.engine import SourceFetcher
+from gcs.ports.fetch.sources.source_engine import SourceFetcher
 
 __all__ = ["SourceFetcher"]

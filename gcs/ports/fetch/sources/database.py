@@ -16,8 +16,8 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from gcs.core.page import FailureKind
-from gcs.ports.fetch.sources.answer import LISTED, Answer, listing, missing
+from gcs.core.page.values import FailureKind
+from gcs.ports.fetch.sources.source_answer import LISTED, Answer, listing, missing
 
 _URL = re.compile(r"https?://\S+")
 

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from gcs.core.page import Request, Result
+from gcs.core.page.values import Request, Result
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.aio import AioFetcher
+from gcs.ports.fetch.aio_engine import AioFetcher
 from gcs.ports.fetch.sources import SourceFetcher
 
 Ask = Callable[..., Awaitable[Result]]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.page import FailureKind
-from gcs.core.sources import source_url
-from gcs.ports.fetch.sources.answer import LISTED
+from gcs.core.page.values import FailureKind
+from gcs.core.url.sources import source_url
+from gcs.ports.fetch.sources.source_answer import LISTED
 from gcs.ports.summarise import Options, Registry
 
 SCHEMA = '''

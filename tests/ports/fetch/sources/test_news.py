@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gcs.core.page import FailureKind
-from gcs.core.sources import source_url
-from gcs.ports.fetch.sources.answer import LISTED
+from gcs.core.page.values import FailureKind
+from gcs.core.url.sources import source_url
+from gcs.ports.fetch.sources.source_answer import LISTED
 
 ARTICLE = b"From: ann@example.org\r\nSubject: Trees\r\n\r\nA line.\r\n..with a dot\r\n"
 

@@ -1,0 +1,221 @@
+"""Assembly: puts the concrete parts of a gatherer together. The only place that names them."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gcs.core.malloc import keep_arena
+from gcs.core.ordering import ORDERS, Ordering, Scored
+from gcs.core.page.values import Result
+from gcs.core.queues.contract import Queue
+from gcs.core.url.admission import Admission, Recent
+from gcs.core.url.join import Rules
+from gcs.core.url.scope import Scope
+from gcs.errors import SettingsError
+from gcs.ports import process
+from gcs.ports.fetch import Fetcher, FetchSettings
+from gcs.ports.frontier import Frontier, FrontierSettings
+from gcs.ports.reader import Reader
+from gcs.ports.records.layout import check_names
+from gcs.ports.records.reading import read_records, rows
+from gcs.ports.records.record_store import Store
+from gcs.ports.space.port import Space
+from gcs.ports.summarise import Options, Registry, SummarySettings, TextPool
+from gcs.roles.gatherer import Gatherer, Parts
+from gcs.roles.gatherer.helpers.lending import Lending
+from gcs.roles.gatherer.membership import Company
+from gcs.roles.gatherer.record.recrawl import FIELDS, Renewal
+from gcs.settings import Settings, with_user_agent
+
+# -- The order and the queue that the settings name: the built-in ones, and scores of the user's own.
+
+
+ENTRY_POINTS = "gcs.orders"
+HOSTS = "hosts"
+#: keys in a block of the queue: small, because a crawl extracts some hundreds at a time
+BLOCK_KEYS = 4096
+
+
+def load_order(name: str) -> Ordering:
+    """The order of that name; or by a function `module:function`, or one that an installed package brings.
+
+    The function is given a `gcs.core.ordering.Found` and returns a number; the larger, the sooner.
+    """
+    if name in ORDERS:
+        return ORDERS[name]
+    score = _from_module(*name.split(":", 1)) if ":" in name else _from_package(name)
+    if not callable(score):
+        raise SettingsError(f"order {name} is no function; write one that takes a Found and returns a number")
+    return Scored(name, score)
+
+
+def queue_maker(folder: Path, settings: FrontierSettings) -> Callable[[], Queue] | None:
+    """What makes the queue of one order over all hosts; None where each host has its own."""
+    if settings.queue == HOSTS:
+        return None
+    from gcs.ports.disk_queue import DiskSettings, open_scratch  # it brings numpy
+
+    on_disk = DiskSettings(settings.queue_bytes, BLOCK_KEYS)
+    return lambda: open_scratch(settings.queue, folder, on_disk)
+
+
+def _from_module(module: str, function: str) -> object:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # a file beside the crawl, as with `python -m`
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:  # a stranger's module may raise anything
+        raise SettingsError(
+            f"order {module}:{function} cannot be loaded ({type(error).__name__}: {error}); "
+            f"put {module}.py into this directory or install it"
+        ) from error
+    if not hasattr(found, function):
+        raise SettingsError(f"order {module}:{function}: {found} has no {function}; write it there")
+    return getattr(found, function)
+
+
+def _from_package(name: str) -> object:
+    from importlib.metadata import entry_points  # 30 ms
+
+    for entry_point in entry_points(group=ENTRY_POINTS, name=name):
+        try:
+            return entry_point.load()
+        except Exception as error:  # a stranger's package may raise anything
+            raise SettingsError(
+                f"order {name} cannot be loaded from {entry_point.value} ({type(error).__name__}: {error}); "
+                "install its package again, or choose another order"
+            ) from error
+    known = ", ".join([*ORDERS, *(each.name for each in entry_points(group=ENTRY_POINTS))])
+    raise SettingsError(f"there is no order {name!r}; give one of {known}, or module:function")
+
+
+# -- Parts that gatherers and helpers have in common, made from settings: how to fetch, and how to read.
+
+
+def make_reader(summary: SummarySettings, urls: Rules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
+    """Reads pages; the full text in processes of its own, where the caller cannot wait for it."""
+    options = Options(agent=robots_token, images=summary.images, max_links=summary.max_links)
+    texts = TextPool(summary.workers, options=options) if in_processes and summary.depth == "full" else None
+    return Reader(urls, Registry.with_plugins(), options, summary.depth, heed, texts)
+
+
+def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
+    """The engine that the settings name, behind the one for folders, databases and news if the crawl has any."""
+    engine = engine_class(settings.engine)
+    if not settings.sources:
+        return engine(settings, sink)
+    from gcs.ports.fetch.sources import SourceFetcher
+
+    return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
+
+
+def engine_class(name: str) -> Callable[[FetchSettings, Callable[[Result], None]], Fetcher]:
+    """The class of a fetch engine; only the one that is chosen is loaded."""
+    if name == "aiohttp":
+        from gcs.ports.fetch.aio_engine import AioFetcher
+
+        return AioFetcher
+    from gcs.ports.fetch.curl_engine import CurlFetcher
+
+    return CurlFetcher
+
+
+def make_browser(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
+    """The engine that renders pages, above the one that the settings name."""
+    from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings  # it brings Playwright, which is an extra
+
+    return BrowserFetcher(settings, sink, BrowserSettings(), lambda plain_sink: make_fetcher(settings, plain_sink))
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """How a gatherer works with others."""
+
+    #: their whiteboard, in its name
+    space: Space
+    #: it hands over what a dead gatherer of its name left behind, and fetches nothing
+    ghost: bool = False
+    #: which helpers work for it
+    place: str = ""
+    #: who hands it URLs, where a seed-server does
+    server: str = ""
+    #: the session to be crawled
+    session: int = 1
+
+
+def gatherer(
+    directory: Path, name: str, settings: Settings, seeds: list[str], membership: Membership | None = None
+) -> Gatherer:
+    """A gatherer that works in this directory, alone or with others. Needs a running event loop."""
+    keep_arena()
+    process.take_long()
+    settings = with_user_agent(settings)
+    crawl = settings.crawl
+    check_names(name)  # first: a bad one would be a path elsewhere
+    scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
+    info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
+    by_server = membership is not None and settings.team.coordination == "seed-server"
+    folder = directory / "state" / name / "frontier"
+    frontier = Frontier(
+        folder,
+        settings.frontier,
+        load_order(settings.seed_server.order if by_server else crawl.order),
+        queue_maker(folder, settings.frontier),
+    )
+    try:
+        store = Store.open(directory, settings.store, name, crawl=crawl.name, info=info)
+    except BaseException:
+        frontier.close()
+        raise
+    team, lending = _company(directory, name, settings, frontier, membership) if membership else (None, None)
+    return Gatherer(
+        name,
+        settings,
+        Parts(
+            frontier=frontier,
+            store=store,
+            admission=Admission(scope, settings.traps, Recent(settings.frontier.recent_urls)),
+            reader=make_reader(
+                settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
+            ),
+            make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
+            renewal=Renewal(
+                frontier,
+                lambda since: rows(directory, FIELDS, lambda whose, number: whose == name and number >= since),
+            ),
+            team=team,
+            lending=lending,
+        ),
+    )
+
+
+def _company(
+    directory: Path, name: str, settings: Settings, frontier: Frontier, membership: Membership
+) -> tuple[Company, Lending | None]:
+    """Its side at the whiteboard, and the helpers' side of it."""
+    space, place, session = membership.space, membership.place, membership.session
+    team: Company
+    if settings.team.coordination == "seed-server":
+        from gcs.roles.gatherer.team.seed_client import Client
+
+        team = Client(name, space, membership.server, settings.team, frontier, session)
+    else:
+        from gcs.roles.gatherer.team.team_member import Team  # a gatherer alone does without it, and it is slow to load
+
+        records, ghost = lambda: read_records(directory), membership.ghost
+        team = Team(name, space, settings.team, frontier, records, ghost, place, session)
+    if not settings.helpers.lend:
+        return team, None
+    return team, Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)
+
+
+def load(settings: Settings) -> None:
+    """Load what gatherers of a team with these settings need, before they are forked: once instead of N times."""
+    import uvloop  # noqa: F401
+
+    import gcs.roles.gatherer.team.team_member  # noqa: F401
+
+    engine_class(settings.fetch.engine)

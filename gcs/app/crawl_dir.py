@@ -1,0 +1,198 @@
+"""What a crawl directory remembers from run to run: the seeds, and the settings that are not the defaults.
+
+So `gcs crawl -o DIR` goes on as the crawl began: same scope, same contact, same politeness. Limits are not
+remembered, because to go on past a limit is what a second run is for.
+
+Invariant: the files are replaced in one step, so a full disk or a crash leaves the old ones.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from gcs.core.report import report
+from gcs.core.report.report import Report, Share
+from gcs.errors import StoreError
+from gcs.ports.frontier.peek import glance
+from gcs.settings import Settings, differences
+
+#: settings that hold for one run only
+ONE_RUN = frozenset({"crawl.max_pages", "crawl.max_seconds"})
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The seeds that a crawl was ever given, and its settings by dotted key."""
+
+    seeds: tuple[str, ...] = ()
+    settings: dict[str, object] = field(default_factory=dict)
+
+    @staticmethod
+    def read(directory: Path) -> "Memory":
+        """What the directory remembers: nothing, where there was no crawl."""
+        seeds, settings = _files(directory)
+        try:
+            return Memory(
+                tuple(seeds.read_text().splitlines()) if seeds.exists() else (),
+                msgspec.json.decode(settings.read_bytes(), type=dict[str, object]) if settings.exists() else {},
+            )
+        except OSError as error:
+            raise StoreError(f"{error.filename}: cannot be read ({error.strerror})") from None
+        except ValueError:
+            raise StoreError(f"{directory}/state: its seeds or settings are damaged; start a new directory") from None
+
+    def write(self, directory: Path, seeds: list[str], settings: Settings) -> None:
+        """Remember these from now on; `seeds` hold all that came before."""
+        seeds_file, settings_file = _files(directory)
+        kept = msgspec.json.encode({key: value for key, value in differences(settings).items() if key not in ONE_RUN})
+        if tuple(seeds) != self.seeds:
+            write_whole(seeds_file, "".join(f"{seed}\n" for seed in seeds).encode(), "choose another -o DIR")
+        if kept != msgspec.json.encode(self.settings):
+            write_whole(settings_file, kept, "choose another -o DIR", 0o600)  # a proxy may have a password
+
+
+def write_whole(file: Path, data: bytes, advice: str, mode: int = 0o666) -> None:
+    """Write a file in one step: it is there with all of this, or as it was."""
+    try:
+        if file.is_symlink() or (file.exists() and not file.is_file()):  # a link, pipe or device must stay one
+            file.write_bytes(data)
+        else:
+            _replace(file, data, mode)
+    except OSError as error:
+        raise StoreError(f"{file}: cannot be written ({error.strerror}); {advice}") from None
+
+
+def _replace(file: Path, data: bytes, mode: int) -> None:
+    partial = file.with_name(f".{file.name}.part")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        partial.touch(mode)
+        partial.write_bytes(data)
+        partial.replace(file)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def _files(directory: Path) -> tuple[Path, Path]:
+    return directory / "state" / "seeds.txt", directory / "state" / "settings.json"
+
+
+# -- The superstep that the last session foretells for the next one, in DIR/state/superstep.json (papers.md M7).
+
+
+#: URLs in a block: fewer cost more than they save, more would hold up whoever takes them in
+LEAST_URLS, MOST_URLS = 100, 5_000
+
+
+class Foretold(msgspec.Struct, frozen=True):
+    """How far each of so many gatherers may go without a word."""
+
+    gatherers: int
+    #: R: pages
+    pages: int
+    #: β: URLs for one other
+    urls: int
+    #: part of the pages that would have been fetched earlier, had everybody been told at once
+    error: float
+
+
+def write(directory: Path, foretold: Foretold) -> None:
+    """Keep it for the next session."""
+    write_whole(_file(directory), msgspec.json.encode(foretold), "choose another place")
+
+
+def heed(directory: Path, settings: Settings, gatherers: int) -> Settings:
+    """The settings with what was foretold for so many gatherers, where the user has not said otherwise."""
+    try:
+        foretold = msgspec.json.decode(_file(directory).read_bytes(), type=Foretold)
+    except (OSError, msgspec.MsgspecError):
+        return settings
+    if foretold.gatherers != gatherers:
+        return settings
+    team = settings.team
+    pages = team.superstep_pages or foretold.pages
+    urls = team.block_urls or min(max(foretold.urls, LEAST_URLS), MOST_URLS)
+    return dataclasses.replace(settings, team=dataclasses.replace(team, superstep_pages=pages, block_urls=urls))
+
+
+def _file(directory: Path) -> Path:
+    return directory / "state" / "superstep.json"
+
+
+# -- The sessions of a crawl directory: which one is under way, the plans made for them, and their reports.
+
+
+_ADVICE = "choose another place"
+
+
+def current(directory: Path) -> int:
+    """The session under way, or the last one; 0 where there was none."""
+    file = directory / "state" / "session"
+    try:
+        if file.exists():
+            return int(file.read_text())
+    except (OSError, ValueError):
+        raise StoreError(f"{file}: does not say which session it is; write its number there") from None
+    return 1 if (directory / "state").is_dir() else 0
+
+
+def begin(directory: Path, number: int) -> None:
+    """From now on, this session is under way."""
+    write_whole(directory / "state" / "session", f"{number}\n".encode(), _ADVICE)
+
+
+def was_barren(directory: Path) -> bool:
+    """Whether the last session ended without a page: to run it again means to ask again."""
+    last = reports(directory).get(current(directory))
+    return last is not None and last.is_barren
+
+
+def plan_file(directory: Path, number: int) -> Path:
+    """Where the plan of a session is, if there is one."""
+    return directory / "sessions" / f"{number:04d}.plan"
+
+
+def report_file(directory: Path, number: int) -> Path:
+    """Where the report of a session is, when it has ended."""
+    return directory / "sessions" / f"{number:04d}.json"
+
+
+def reports(directory: Path) -> dict[int, Report]:
+    """The reports of the sessions that have ended, by number."""
+    found: dict[int, Report] = {}
+    for file in sorted((directory / "sessions").glob("[0-9]*.json")):
+        try:
+            found[int(file.stem)] = msgspec.json.decode(file.read_bytes(), type=Report)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{file}: is no report ({error}); move it away") from None
+    return found
+
+
+def count_unique(directory: Path, shares: list[Share]) -> int | None:
+    """Different pages that a team has stored in its session, where records can be read here; None for one alone.
+
+    What a gatherer has stored elsewhere counts as different from all the others'.
+    """
+    shares = report.current(shares)
+    if len(shares) < 2:
+        return None
+    from gcs.ports.records.reading import distinct  # a crawl alone does without it
+
+    found = distinct(directory, shares[0].session, sum(share.tally.pages for share in shares))
+    return found.unique + sum(share.unique for share in shares if not found.stored[share.id])
+
+
+def read_shares(directory: Path) -> tuple[list[Share], bool]:
+    """What each gatherer whose disk is here has done, and whether one of them runs."""
+    seen = [glance(file.parent) for file in sorted(directory.glob("state/*/frontier/data.mdb"))]
+    packed = [each.notes["share"] for each in seen if "share" in each.notes]
+    return [msgspec.msgpack.decode(each, type=Share) for each in packed], any(each.running for each in seen)
+
+
+def running(directory: Path) -> list[str]:
+    """The gatherers that have their disks here and run."""
+    frontiers = sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
+    return [frontier.parent.name for frontier in frontiers if glance(frontier).running]

@@ -1,0 +1,185 @@
+"""A loan: the machine of somebody who helps, put to work at the desk of a crawl."""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import random
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import msgspec
+
+from gcs.app.assembly import make_browser, make_fetcher, make_reader
+from gcs.app.setting_options import Number
+from gcs.core.helpers.loan import WHOLE_DAY, Limits, Loan, Shift, parse
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter, Means
+from gcs.errors import SpaceError, UsageError
+from gcs.events import Events
+from gcs.ports.errands import Desk
+from gcs.ports.errands.gateway_client import AwayError, open_gateway
+from gcs.ports.errands.whiteboard_errands import BoardDesk
+from gcs.ports.space.address import SpaceSettings, shown
+from gcs.ports.space.clock import lease_time
+from gcs.ports.space.keys import checked
+from gcs.ports.space.redis_space import open_space
+from gcs.roles.helper import FETCH, Helper
+from gcs.settings import Settings, terms
+
+events = Events("helper")
+
+#: seconds between two looks whether to stop, and to wait for the crawl to be there
+LOOK_S, CHARTER_S = 0.25, 60.0
+#: seconds before a crawl that is out of reach is tried again, in a shift
+AWAY_S = 20.0
+#: seconds after which a helper that was stopped and does not end (the whiteboard is gone) is given up
+HARD_S = 6.0
+#: deliveries before an errand is set aside: it expires, and its gatherer sees to it
+NEVER = 1 << 31
+TIMEOUTS = ("connect_timeout_s", "first_byte_timeout_s", "total_timeout_s", "slow_s")
+
+
+#: what the owner of a machine decides; the same for `gcs helper` and `gcs shift schedule`
+OPTIONS = (
+    click.option("--space", "url", envvar="GCS_SPACE", default="", metavar="URL", help="Whiteboard of the crawl."),
+    click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl, with --space."),
+    click.option("--gateway", envvar="GCS_GATEWAY", default="", metavar="URL", help="Or a station: it needs --token."),
+    click.option(
+        "--token",
+        envvar="GCS_TOKEN",
+        default="",
+        help="From whoever runs the crawl: gcs token create. Or as GCS_TOKEN, which no list of processes shows.",
+    ),
+    click.option("--browser", is_flag=True, help="Help with pages that scripts write, in headless Chromium."),
+    click.option("--place", default="", help="Where the machine stands: it helps the gatherers of the same place."),
+    click.option("--shift", "hours", metavar="HH:MM-HH:MM", help="Help at these hours only, local time.  [always]"),
+    click.option("--days", default="", metavar="DAYS", help="Days on which a shift begins: mon-fri, sat,sun …  [all]"),
+    click.option("-j", "--connections", type=click.IntRange(1), default=4, show_default=True, help="Pages at once."),
+    click.option("--cpu", type=Number(0, 100), default=0, metavar="PERCENT", help="Of one core, at most."),
+    click.option("--rate", type=Number(0), default=0, metavar="N", help="Pages a second, at most."),
+    click.option("--max-mb", type=Number(0), default=0, metavar="N", help="Fetch so many MB, then end."),
+    click.option("--allow-private", is_flag=True, help="Fetch from the machine's own network too, if the crawl asks."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a loan."""
+
+    helper: str
+    pages: int
+    bytes: int
+    #: nothing is left to do: the crawl is over, or the allowance is spent
+    is_final: bool
+
+
+def loan_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a loan; `read_loan` reads them."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
+    """What is lent, and when; takes its own options out of `options`."""
+    take = options.pop
+    limits = Limits(take("connections"), take("rate"), take("cpu") / 100, int(take("max_mb") * 1_000_000))
+    place = take("place")
+    checked(place or "-", "place")
+    url, gateway, token = take("url"), take("gateway"), take("token").strip()  # a file ends in a newline
+    if gateway:
+        url = ""  # of two ways, the one that trusts us less
+        if not token:
+            raise UsageError("--gateway needs a --token (or GCS_TOKEN): ask whoever runs the crawl for one")
+        if not token.isprintable():
+            raise UsageError("--token: it is all on one line, as gcs token create prints it")
+    elif not url:
+        raise UsageError("where to? give --gateway URL of a station and --token, or --space URL of the whiteboard")
+    loan = Loan(url, take("crawl"), place, limits, take("allow_private"), gateway, token, take("browser"))
+    hours, days = take("hours"), take("days")
+    return loan, parse(hours or WHOLE_DAY, days) if hours or days else None
+
+
+async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
+    """Help until told to stop."""
+    opening = asyncio.ensure_future(open_desk(loan))
+    if not await _ends(opening, is_to_stop):  # the crawl is not there yet
+        opening.cancel()
+        return Done("", 0, 0, is_final=False)
+    desk = await opening
+    helper = make_helper(desk, loan)
+    crawl, connections = desk.terms.crawl, loan.limits.connections
+    events.info("on-duty", helper=desk.helper, crawl=crawl, place=desk.place, connections=connections)
+    run = asyncio.ensure_future(helper.run())
+    if not await _ends(run, is_to_stop):
+        helper.stop()
+        if not (await asyncio.wait([run], timeout=HARD_S))[0]:
+            run.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await run
+    events.info("off-duty", helper=desk.helper, pages=helper.pages, bytes=helper.bytes)
+    return Done(desk.helper, helper.pages, helper.bytes, helper.is_over or not helper.stopping)
+
+
+async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
+    """The same for hours, in which nobody looks: a crawl that is not there, or out of reach, is tried again."""
+    while True:
+        try:
+            return await work(loan, is_to_stop)
+        except (SpaceError, AwayError) as error:
+            events.warning("away", reason=str(error), again_s=AWAY_S)
+        if not await _ends(asyncio.ensure_future(asyncio.sleep(AWAY_S)), is_to_stop):
+            return Done("", 0, 0, is_final=False)
+
+
+async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bool:
+    """Wait for it, unless we are to stop before."""
+    while not (await asyncio.wait([task], timeout=LOOK_S))[0]:
+        if is_to_stop():
+            return False
+    return True
+
+
+async def open_desk(loan: Loan) -> Desk:
+    """A desk at the gateway, or at the whiteboard of the crawl, under a name of our own."""
+    means, own = Means.BROWSER if loan.browser else Means.PLAIN, f"{random.SystemRandom().getrandbits(24):06x}"
+    if loan.gateway:  # whose machine it is, is nobody's business there
+        return await open_gateway(loan.gateway, loan.token, means, own)
+    name = f"{socket.gethostname()}-{os.getpid()}-{own}"
+    space = await open_space(loan.space, crawl=loan.crawl, name=name, settings=SpaceSettings(max_deliveries=NEVER))
+    try:
+        charter = await space.read(template(Charter))
+        if charter is None:
+            events.info("no-crawl-yet", crawl=loan.crawl, wait_s=CHARTER_S)
+            charter = await space.read(template(Charter), timeout_s=CHARTER_S)
+        if charter is None:
+            raise SpaceError(
+                f"there is no crawl '{loan.crawl}' at {shown(loan.space)}: look at the name, or start it first"
+            )
+        settings = msgspec.json.decode(charter.settings, type=Settings)
+    except BaseException:
+        await space.close()
+        raise
+    return BoardDesk(space, terms(settings), loan.place, means)
+
+
+def make_helper(desk: Desk, loan: Loan, clock: Callable[[], float] = lease_time) -> Helper:
+    """A helper at this desk, which ends its requests within its leases."""
+    told, limits = desk.terms, loan.limits
+    fetch = dataclasses.replace(
+        told.fetch,
+        connections=limits.connections,
+        kept_connections=4 * limits.connections,
+        allow_private=told.fetch.allow_private and loan.allow_private,
+        sources=(),  # whoever tells us to: these would show it our files, or our network
+        proxy=None,
+        ca_file=None,
+        **{name: min(getattr(told.fetch, name), FETCH * told.lease_s) for name in TIMEOUTS},
+    )
+    reader = make_reader(told.summary, told.urls, told.fetch.robots_token, told.nofollow, in_processes=False)
+    make = make_browser if loan.browser else make_fetcher
+    return Helper(desk, reader, limits, lambda sink: make(fetch, sink), clock)

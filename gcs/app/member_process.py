@@ -1,0 +1,176 @@
+"""A seat at the whiteboard: from it `gcs gatherer` runs a gatherer, leads if elected, and raises ghosts of the dead."""
+
+import asyncio
+import dataclasses
+import random
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from gcs.app import assembly
+from gcs.core.messages.tuples import Charter
+from gcs.core.plan.next_plan import Beginning, Draft, Evidence, Team
+from gcs.core.plan.plan import Plan
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.tree import tree
+from gcs.errors import GcsError, InUseError, UsageError
+from gcs.events import Events
+from gcs.ports.space.address import SpaceSettings
+from gcs.ports.space.clock import lease_time
+from gcs.ports.space.port import Space
+from gcs.ports.space.redis_space import open_space
+from gcs.ports.tasks import end
+from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.leader import Leader
+from gcs.settings import Settings
+
+events = Events("gatherer")
+
+#: seconds to wait for a ghost of ours to let go of our directory
+LOCK_S = 120.0
+#: deliveries before a tuple in the inbox of a gatherer is set aside
+NEVER = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What a gatherer is told: where the whiteboard is, the crawl, its name, its disk, its place, its seed-server."""
+
+    url: str
+    crawl: str
+    name: str
+    output: Path
+    place: str
+    server: str
+    coordination: str | None
+
+    async def space(self, settings: SpaceSettings, name: str = "") -> Space:
+        """Go to the whiteboard, in our own name or another's."""
+        return await open_space(self.url, crawl=self.crawl, name=name or self.name, settings=settings)
+
+
+class Seat:
+    """A place at the whiteboard from which gatherers (and ghosts of dead ones) are run."""
+
+    def __init__(self, post: Post, charter: Charter) -> None:
+        self._post, self._charter, self.name = post, charter, post.name
+        self._settings = msgspec.json.decode(charter.settings, type=Settings)
+        way = self._settings.team.coordination
+        if post.coordination not in (None, way):
+            raise UsageError(
+                f"the crawl '{post.crawl}' is coordinated by {way}: leave --coordination out, or start another"
+            )
+        self._ghosts: dict[str, asyncio.Task[State]] = {}
+
+    async def take(self, name: str, ghost: bool = False) -> Gatherer:
+        """A gatherer of this name; waits for its directory, which a ghost of it may still be clearing."""
+        give_up_at = time.monotonic() + (0.0 if ghost else LOCK_S)
+        settings = tenacious(self._settings.space)
+        waits = False
+        while True:
+            space = await self._post.space(settings, name)
+            try:
+                post, charter = self._post, self._charter
+                member = assembly.Membership(space, ghost, post.place, post.server, charter.session)
+                return assembly.gatherer(post.output, name, self._settings, charter.seeds, member)
+            except InUseError as error:
+                await space.close()
+                if time.monotonic() > give_up_at:
+                    raise
+                if not waits:
+                    events.info("waiting", gatherer=name, reason=str(error))
+                waits = True
+            except BaseException:
+                await space.close()
+                raise
+            await asyncio.sleep(0.2)
+
+    async def lead(self, mine: Gatherer) -> None:
+        """Stand for leader, and lead when elected. What goes wrong in it is no reason to stop crawling."""
+        while self._settings.team.coordination != "seed-server":
+            try:
+                await self._stand(mine)
+            except Exception as error:
+                events.error("leader-failed", error=repr(error), trace=traceback.format_exc())
+            await asyncio.sleep(self._settings.team.lease_s)
+
+    async def _stand(self, mine: Gatherer) -> None:
+        team = mine.team
+        assert team is not None
+        space = await self._post.space(patient(self._settings.space))
+        leader = Leader(
+            space,
+            mine.name,
+            self._settings.team,
+            clock=lease_time,
+            ghost=self.raise_ghost,
+            planner=_planner,
+            random=random.Random(),
+            expected=self._charter.gatherers,
+            initial=tree.parse(self._settings.team.expansion),
+            session=self._charter.session,
+            beginning=self._beginning,
+            known=lambda: team.known_plan,
+            crawl=lambda: (team.observer.charter or self._charter, team.observer.control),
+        )
+        try:
+            await leader.run()
+        finally:
+            await space.close()
+
+    @property
+    def _beginning(self) -> Beginning | None:
+        charter = self._charter
+        if not charter.blueprint:
+            return None
+
+        def begin(running: tuple[str, ...], old: Plan | None) -> Plan:
+            from gcs.app import coordination  # it brings numpy, and only a leader needs it
+
+            return coordination.beginning(charter.blueprint, self._settings.team, charter.session)(running, old)
+
+        return begin
+
+    async def raise_ghost(self, dead: str) -> bool:
+        """Let a ghost hand over what the dead gatherer left, if its directory is here and nobody holds it."""
+        running = self._ghosts.get(dead)
+        if running is not None and not running.done():
+            return True
+        if not (self._post.output / "state" / dead / "frontier").is_dir():
+            return False
+        try:
+            ghost = await self.take(dead, ghost=True)
+        except GcsError:
+            return False
+        self._ghosts[dead] = asyncio.create_task(ghost.run([]))
+        self._ghosts[dead].add_done_callback(lambda task: _note_end(dead, task))
+        return True
+
+    async def end_ghosts(self) -> None:
+        """Stop the ghosts; what they have not handed over stays on their disks for the next one."""
+        await end(self._ghosts.values())
+
+
+def tenacious(settings: SpaceSettings) -> SpaceSettings:
+    """For who takes from its own inbox: nobody else can, and nothing there may be lost because it was killed often."""
+    return dataclasses.replace(patient(settings), max_deliveries=NEVER)
+
+
+def patient(settings: SpaceSettings) -> SpaceSettings:
+    """For who was there before: the address is right, so an absent server will come back."""
+    return dataclasses.replace(settings, open_s=settings.patience_s)
+
+
+def _planner(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False) -> Draft:
+    """Loaded by a leader's first plan: numpy comes with it, and most members never lead."""
+    from gcs.core.plan.rebalance import make_plan  # it brings numpy
+
+    return make_plan(old, team, evidence, settings, fresh=fresh)
+
+
+def _note_end(dead: str, task: "asyncio.Task[State]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        events.warning("ghost-failed", gatherer=dead, error=error)

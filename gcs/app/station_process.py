@@ -1,0 +1,55 @@
+"""A station beside a crawl or on its own: its tokens, its address, and the line that says where it is."""
+
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import click
+
+from gcs.core.helpers.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry, new_token
+from gcs.core.messages.tuples import Access
+from gcs.errors import UsageError
+from gcs.ports.space.address import SpaceSettings
+from gcs.ports.space.redis_space import open_space
+from gcs.roles.station import Address, Station, is_loopback
+
+#: seconds of patience with a whiteboard that is away: an answer that comes later is of no use to a browser
+PATIENCE_S = 5.0
+
+
+@asynccontextmanager
+async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = ()) -> AsyncIterator[None]:
+    """A station beside whatever is done meanwhile; says where it is."""
+    address, keys = Address.parse(listen), keys_of(os.environ)
+    token = ""
+    if is_loopback(address.host):  # elsewhere, what is printed here is read by others: in the logs of a cluster
+        token = new_token(secrets.token_bytes(SECRET_BYTES))
+        keys.append(entry(token, Role.CONTROL, label="operator", created_at=time.time()))
+    space = await open_space(place, crawl=crawl, name="station", settings=SpaceSettings(patience_s=PATIENCE_S))
+    serving = Station(space, crawl, address, keys=keys, names=names)
+    try:
+        await serving.startup()
+        # the token stands behind #, so that no server and no log of one ever sees it
+        click.echo(f"station: {serving.address.url}{f'#token={token}' if token else ''}", err=True)
+        if not keys:
+            click.echo(
+                "station: on that address even to look needs a token: gcs token create view (or control)", err=True
+            )
+        yield
+    finally:
+        await serving.shutdown()
+        await space.close()
+
+
+def keys_of(environment: Mapping[str, str]) -> list[Access]:
+    """The tokens that the environment names."""
+    keys = []
+    for role in Role:
+        variable = f"GCS_STATION_{role.upper()}_TOKEN"
+        if token := environment.get(variable, "").strip():
+            if len(token) < LEAST_CHARACTERS:
+                raise UsageError(f"{variable}: a token has at least {LEAST_CHARACTERS} characters; make one at random")
+            keys.append(entry(token, role, label=f"{role} (environment)"))
+    return keys

@@ -1,0 +1,177 @@
+"""What a crawl says at its end: for a person, or as JSON for a program."""
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import click
+import msgspec
+
+from gcs.app.crawl_dir import write_whole
+from gcs.core.report.report import Report, Share
+
+# -- The progress line of a crawl: pages, pages/s, queue, explored fraction, time left.
+
+
+class Progress:
+    """A live line on stderr."""
+
+    def __enter__(self) -> "Progress":
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        self._bars = Bars(
+            TextColumn("[bold]{task.fields[pages]:,}[/] pages  {task.fields[rate]:,.0f}/s"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:.0f} % explored  {task.fields[queued]:,} queued  {task.fields[left]}"),
+            console=Console(stderr=True),
+            transient=True,
+            auto_refresh=False,  # it would be a thread that redraws ten times a second
+        )
+        self._bars.start()
+        self._task = self._bars.add_task("crawl", total=1.0, pages=0, rate=0.0, queued=0, left="")
+        self._samples = [(time.monotonic(), 0)]
+        self._first = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the line away, and give the terminal back as it was."""
+        self._bars.stop()
+
+    def update(self, share: Share) -> None:
+        """Show how it stands; the rate is that of the last seconds."""
+        pages = share.tally.pages
+        if self._first:
+            self._samples, self._first = [(time.monotonic(), pages)], False
+        self._samples = [*self._samples[-40:], (time.monotonic(), pages)]
+        (then, before), (now, _) = self._samples[0], self._samples[-1]
+        rate = (pages - before) / (now - then) if now > then else 0.0
+        fraction = share.explored_fraction
+        left = f"~{_span(pages * (1 - fraction) / fraction / rate)} left" if rate and fraction > 0.01 else ""
+        self._bars.update(
+            self._task, completed=fraction, pages=pages, rate=rate, queued=share.queued, left=left, refresh=True
+        )
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a crawl ended."""
+
+    report: Report
+    interrupted: bool
+
+
+EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
+#: kind of failure → what to do where nothing else came of a crawl
+ADVICE = {
+    "dns": "no such host: look at the spelling of the seeds, and whether this machine can resolve names",
+    "connect": "nobody answers there: look at host and port",
+    "tls": "its certificate is not trusted (--set fetch.ca_file=FILE names others), or it speaks plain http",
+    "timeout": "the server is too slow, or a firewall is in between",
+    "proxy": "the proxy does not answer, or refuses; look at --proxy",
+    "forbidden-address": "private, loopback and link-local addresses are crawled only with --allow-private",
+    "protocol": "what answers there does not speak HTTP, or hangs up",
+    "too-large": "--set fetch.max_body_bytes=N and fetch.max_content_bytes=N allow more",
+    "robots-unreachable": "without its robots.txt a site is not crawled; try again later",
+}
+
+
+def save_report(report: Report, file: Path) -> None:
+    """Write report.json in one step."""
+    text = msgspec.json.format(msgspec.json.encode(report), indent=1)
+    write_whole(file, text + b"\n", "give another place with --report FILE")
+
+
+def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
+    """Print the outcome and return the exit code."""
+    report = outcome.report
+    try:
+        _tell(outcome, directory, as_json)
+    except BrokenPipeError:  # whoever read it has gone: the crawl ended as it did all the same
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if outcome.interrupted:
+        return 130
+    return 1 if report.is_barren else EXIT_CODES[report.state]
+
+
+def _tell(outcome: Outcome, directory: Path, as_json: bool) -> None:
+    report = outcome.report
+    if as_json:
+        click.echo(msgspec.json.encode(report))
+    else:
+        click.echo(summary(report))
+        click.echo(f"stored in {directory}/")
+        if report.queued and not outcome.interrupted:
+            click.echo(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
+    if outcome.interrupted:
+        click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
+    elif report.is_barren:
+        flag = " --allow-private" if _main_failure(report) == "forbidden-address" else ""
+        click.echo(f"gcs: {why_nothing(report, directory)}; to try again: gcs crawl{flag} -o {directory}", err=True)
+
+
+def why_nothing(report: Report, directory: Path) -> str:
+    """Why a crawl has no page at all, and what may help."""
+    if report.failures:
+        advice = ADVICE.get(_main_failure(report), "look at the seeds")
+        return f"not one page was fetched: {_failures(report)}; {advice}"
+    if report.denied_by_robots:
+        return (
+            "not one page was fetched: robots.txt denies the seeds; ask who runs the site, "
+            "or, where that is you, --set politeness.robots=false"
+        )
+    if report.redirects:
+        return (
+            "not one page was fetched: the seeds redirect in a circle, or out of the scope"
+            f"{_whereto(directory)}; give the right seed, or see --scope"
+        )
+    return "not one page was fetched: the seeds hold none, or are taken for traps (see `gcs settings`, traps)"
+
+
+def summary(report: Report) -> str:
+    """The report in a few lines."""
+    lines = [
+        f"{report.state}: {report.pages:,} pages, {report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s "
+        f"({report.pages_per_s:,.0f} pages/s, {report.cpu_s:,.1f} s CPU, {report.peak_rss_mb:,.0f} MB memory)",
+        f"known {report.known_urls:,} URLs, {report.queued:,} queued, {report.explored_fraction:.0%} explored; "
+        f"{report.failed:,} failed, {report.denied_by_robots:,} denied by robots.txt, {report.redirects:,} redirects",
+    ]
+    if report.session > 1:
+        lines.append(
+            f"session {report.session}: {report.new:,} pages new, {report.changed:,} changed, {report.same:,} the same "
+            f"({report.revisits:,} not sent again), {report.gone:,} gone"
+        )
+    if report.failures:
+        lines.append(f"failed: {_failures(report)}")
+    return "\n".join(lines)
+
+
+def _main_failure(report: Report) -> str:
+    return max(report.failures, key=lambda kind: report.failures[kind], default="")
+
+
+def _whereto(directory: Path) -> str:
+    """The last redirect that was stored, for a person."""
+    from gcs.ports.records.reading import rows  # hardly any crawl needs it
+
+    found = [(url, to) for url, to in rows(directory, ("url", "final_url")) if to != url]
+    return f" ({found[-1][0]} leads to {found[-1][1]})" if found else ""
+
+
+def _failures(report: Report) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in report.failures.items())

@@ -1,0 +1,195 @@
+"""Claims: what a helper says through the gateway, and what becomes of it before it stands on the whiteboard.
+
+Invariant: pure. What leaves here speaks of the errand's own URL, within bounds; its links are canonical, whatever was
+written, and its signature and the digest of a body are reckoned here. It says nothing about whether a claim is true:
+that is for the gatherer (`core.helpers.trust`).
+"""
+
+import base64
+import binascii
+import hashlib
+import ipaddress
+import re
+from email.utils import parsedate_to_datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from gcs.core.messages.tuples import Means, SummaryTS, UrlTS
+from gcs.core.page.simhash import simhash
+from gcs.core.page.values import FailureKind
+from gcs.core.url.join import Joiner
+
+#: characters: of a URL as written, of what names a page, of its text
+URL, LINE, TEXT = 16_384, 4_096, 1 << 20
+#: links of one page
+LINKS = 50_000
+#: header fields of one answer, and characters of their names, of their values, and of the reason in its first line
+FIELDS, NAME, VALUE, REASON = 500, 256, 65_536, 200
+#: headers that say something of a page which is not archived
+SPEAKING = frozenset({"content-type", "etag", "last-modified", "retry-after", "location"})
+#: a validator that names one state of a page; "*", or a list of what is to come, would be answered 304 for ever
+_ETAG = re.compile(r'(?:W/)?"[^"]*"|[^"*,\s]+')
+#: a request without a body
+_REQUEST_HEAD = re.compile(rb"GET [^\r\n]+\r\n(?:[^\r\n]+\r\n)*\r\n")
+
+ShortText = Annotated[str, Meta(max_length=LINE)]
+Link = Annotated[str, Meta(max_length=URL)]
+Number = Annotated[float, Meta(ge=0, le=1e12)]
+
+
+class Errand(msgspec.Struct, frozen=True):
+    """A URL to fetch now, as a helper sees it."""
+
+    id: str
+    url: str
+    #: seconds, from before it was asked for, within which the request must start and end
+    lease_s: float
+    means: Means = Means.PLAIN
+    etag: str = ""
+    last_modified: str = ""
+    once: bool = False
+    payload: bool = False
+
+    @classmethod
+    def of(cls, errand: UrlTS) -> "Errand":
+        """From the whiteboard."""
+        names = (name for name in cls.__struct_fields__ if name != "id")
+        return cls(errand.id, **{name: getattr(errand, name) for name in names})
+
+    def tuple(self, place: str) -> UrlTS:
+        """As it stood on the whiteboard, as far as a helper has to know."""
+        gatherer, run, number = self.id.rsplit("/", 2)
+        names = (name for name in self.__struct_fields__ if name != "id")
+        return UrlTS(gatherer, run, int(number), place=place, **{name: getattr(self, name) for name in names})
+
+
+class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a helper says of one errand. Links are as written, or absolute; the gateway makes them canonical."""
+
+    id: Annotated[str, Meta(max_length=512)]
+    url: Link
+    #: of the answer; 0 if there was none
+    status: Annotated[int, Meta(ge=0, le=999)] = 0
+    #: without a status: too-large or encoding, which are the page's; "" for "I have not tried: fetch it yourself"
+    failure: Annotated[str, Meta(max_length=40)] = ""
+    message: ShortText = ""
+    reason: Annotated[str, Meta(max_length=REASON)] = ""
+    http_version: Annotated[str, Meta(pattern="^(1\\.0|1\\.1|2|3)$")] = "1.1"
+    headers: Annotated[
+        list[tuple[Annotated[str, Meta(max_length=NAME)], Annotated[str, Meta(max_length=VALUE)]]],
+        Meta(max_length=FIELDS),
+    ] = []
+    ip: Annotated[str, Meta(max_length=64)] = ""
+    started_at: Number = 0.0
+    elapsed_s: Number = 0.0
+    size_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+    #: "sha1:BASE32" of the body
+    digest: Annotated[str, Meta(pattern="^(sha1:[A-Z2-7]{32})?$")] = ""
+    base: Link = ""
+    canonical: Link = ""
+    refresh: Link = ""
+    hrefs: Annotated[list[Link], Meta(max_length=LINKS)] = []
+    title: ShortText = ""
+    description: ShortText = ""
+    language: Annotated[str, Meta(pattern="^([a-z]{2,3})?$")] = ""
+    text: Annotated[str, Meta(max_length=TEXT)] = ""
+    noindex: bool = False
+    nofollow: bool = False
+    source: bool = False
+    #: without its scripts the page says nothing
+    shell: bool = False
+    #: base64, for the WARC, where the errand asks for it
+    request_head: Annotated[str, Meta(max_length=1 << 16)] = ""
+    body: str = ""
+
+
+def summary_of(
+    claim: Claim, errand: UrlTS, helper: str, *, trusted: bool, joiner: Joiner, text: bool, heed: bool, now: float
+) -> SummaryTS:
+    """The claim as a summary of that errand. ValueError: it cannot be one.
+
+    `text`: the crawl keeps texts; `heed`: it heeds nofollow and noindex; `now`: seconds since the epoch.
+    """
+    if claim.url != errand.url:
+        raise ValueError(f"the errand is {errand.url}, the claim is of {claim.url[:200]}")
+    head = (errand.gatherer, errand.run, errand.number, errand.url, helper)
+    if not claim.status:
+        failure = claim.failure if claim.failure in (FailureKind.TOO_LARGE, FailureKind.ENCODING) else ""
+        return SummaryTS(*head, failure=failure, message=claim.message, trusted=trusted)
+    request_head, body = _payload(claim) if errand.payload else (b"", b"")
+    archived = bool(request_head)
+    outlinks, final_url = _links(claim, errand.url, joiner, heed)
+    kept = claim.text if text else ""
+    return SummaryTS(
+        *head,
+        status=claim.status,
+        reason=claim.reason,
+        http_version=claim.http_version,
+        headers=[field for field in claim.headers if _is_kept(*field, archived, now)],
+        ip=_address(claim.ip) if archived else "",
+        started_at=claim.started_at,
+        elapsed_s=claim.elapsed_s,
+        size_bytes=len(body) if archived else claim.size_bytes,
+        digest=_digest(body) if archived else claim.digest,
+        final_url=final_url,
+        title=claim.title,
+        description=claim.description,
+        language=claim.language,
+        text=kept,
+        simhash=simhash(kept) if kept else 0,
+        outlinks=outlinks,
+        noindex=heed and claim.noindex,
+        source=claim.source,
+        shell=claim.shell,
+        request_head=request_head,
+        body=body,
+        trusted=trusted,
+    )
+
+
+def _links(claim: Claim, url: str, joiner: Joiner, heed: bool) -> tuple[list[str], str]:
+    """The out-links and where the content belongs, as the gatherer's own reader makes them."""
+    if not 200 <= claim.status < 300 or (heed and claim.nofollow):
+        return [], url
+    base = _first(joiner, url, claim.base) or url
+    final_url = _first(joiner, base, claim.canonical) or url
+    return joiner.join(base, [*filter(None, (claim.refresh, claim.canonical)), *claim.hrefs]), final_url
+
+
+def _first(joiner: Joiner, base: str, href: str) -> str:
+    return next(iter(joiner.join(base, (href,) if href else ())), "")
+
+
+def _payload(claim: Claim) -> tuple[bytes, bytes]:
+    try:
+        head, body = (base64.b64decode(text, validate=True) for text in (claim.request_head, claim.body))
+    except binascii.Error as error:
+        raise ValueError(f"request_head or body is no base64: {error}") from None
+    if head and not _REQUEST_HEAD.fullmatch(head):
+        raise ValueError("request_head is no head of a GET request")
+    return head, body
+
+
+def _address(ip: str) -> str:
+    """An address, which will stand in a WARC header; ValueError if it is none."""
+    return str(ipaddress.ip_address(ip)) if ip else ""
+
+
+def _is_kept(name: str, value: str, archived: bool, now: float) -> bool:
+    """Whether this header field is kept. A validator that would hide what changes from the next session is not."""
+    match name.lower():
+        case "etag":
+            return _ETAG.fullmatch(value.strip()) is not None
+        case "last-modified":
+            try:
+                return parsedate_to_datetime(value).timestamp() <= now
+            except (ValueError, OverflowError):
+                return False
+        case other:
+            return archived or other in SPEAKING
+
+
+def _digest(body: bytes) -> str:
+    return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()

@@ -1,0 +1,51 @@
+"""Leases as their holders must see them: leadership and membership, pure.
+
+The space lets a lease end `lease_s` after it received the renewal. The holder cannot know when that was, only
+that it was not before it sent it; so it counts from then, and stops `margin_s` earlier. A holder that was paused
+or cut off therefore stops by itself before anyone else can have what it held, as long as clocks run at the same
+rate within the margin.
+
+Invariant: whenever `holds(now)` is true, the space still has the lease.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from gcs.core.messages.tuples import Leader
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """A lease that was granted or renewed by a request sent at `since` (the holder's own monotonic clock)."""
+
+    since: float
+    lease_s: float
+    #: share of the lease that is given up for safety: clock drift, and what is in flight when it ends
+    margin: float = 0.2
+
+    def holds(self, now: float) -> bool:
+        """Whether the holder may still act on it."""
+        return now < self.since + self.lease_s * (1 - self.margin)
+
+    def due(self, now: float) -> bool:
+        """Whether it is time to renew: three tries fit into a lease."""
+        return now >= self.since + self.lease_s / 3
+
+
+class Step(Enum):
+    """What a candidate does next."""
+
+    LEAD = auto()  # my lease is fresh
+    RENEW = auto()  # mine, but time to renew
+    STAND = auto()  # nobody leads: try to
+    FOLLOW = auto()  # somebody else leads
+
+
+def decide(mine: Leader | None, tenure: Tenure | None, seen: Leader | None, now: float) -> Step:
+    """The next step of a candidate that was granted `mine`, where the board shows `seen`.
+
+    A Leader tuple with my name that I was not granted (an earlier run of me) is somebody else's: it expires.
+    """
+    if mine is not None and tenure is not None:
+        return Step.LEAD if not tenure.due(now) and tenure.holds(now) else Step.RENEW
+    return Step.STAND if seen is None else Step.FOLLOW

@@ -1,0 +1,216 @@
+"""Recogniser: the format of a document, from its Content-Type and its first bytes.
+
+The bytes win where they are sure (a PDF that is served as text/html is a PDF, a sitemap served as
+text/html a sitemap); the header decides the rest. Pure, never raises, looks at the first 4 KB only.
+"""
+
+import re
+from enum import StrEnum
+from functools import lru_cache
+
+# -- Empty shells: pages that say next to nothing until their scripts have run.
+
+
+#: a page with more links, or more characters to read, speaks for itself
+MOST_LINKS, MOST_CHARS = 2, 200
+#: bytes of a page that are looked at
+LOOKED_AT = 1 << 18
+#: elements whose content a reader does not see
+_UNSEEN = re.compile(rb"<(script|style|noscript|template|head|svg)\b|<!--", re.I)
+_TAG = re.compile(rb"<[^<>]*>|&#?\w+;|\s+")
+
+
+def is_shell(content: bytes, content_type: str, links: int) -> bool:
+    """Whether an HTML page is an empty shell; `links` are those found in it."""
+    if links > MOST_LINKS or "html" not in content_type.lower():
+        return False
+    page = content[:LOOKED_AT]
+    return b"<script" in page.lower() and len(_seen(page)) <= MOST_CHARS
+
+
+def _seen(page: bytes) -> bytes:
+    """The characters that a reader sees, without spaces."""
+    parts, at, lower = [], 0, page.lower()
+    while match := _UNSEEN.search(page, at):
+        parts.append(page[at : match.start()])
+        end = b"-->" if match[1] is None else b"</" + match[1].lower()
+        found = lower.find(end, match.end())
+        at = len(page) if found < 0 else found + len(end)
+    return _TAG.sub(b"", b"".join([*parts, page[at:]]))
+
+
+class Format(StrEnum):
+    """What a summariser or an expander is chosen by."""
+
+    HTML = "html"
+    SITEMAP = "sitemap"  # XML: urlset or sitemapindex
+    URL_LIST = "url-list"  # plain text, one URL a line: the other form of a sitemap
+    FEED = "feed"  # RSS, Atom, RDF
+    TEXT = "text"
+    XML = "xml"  # any other
+    JSON = "json"
+    CODE = "code"  # scripts and style sheets: nothing to read, nothing to follow
+    PDF = "pdf"
+    GZIP = "gzip"
+    ZIP = "zip"  # and jar, war, epub, office documents
+    TAR = "tar"
+    IMAGE = "image"
+    MEDIA = "media"  # sound and film
+    OTHER = "other"
+
+
+_HEAD_BYTES = 4096
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
+_FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
+_TEXT_TYPES = frozenset(("text/plain", "text/markdown", "text/csv", "text/x-rst", "text/x-web-markdown"))
+_CODE_TYPES = frozenset(("text/css", "application/javascript", "application/ecmascript", "application/wasm"))
+_TYPES = {
+    "application/pdf": Format.PDF,
+    "application/x-pdf": Format.PDF,
+    "application/gzip": Format.GZIP,
+    "application/x-gzip": Format.GZIP,
+    "application/zip": Format.ZIP,
+    "application/x-zip-compressed": Format.ZIP,
+    "application/java-archive": Format.ZIP,
+    "application/x-tar": Format.TAR,
+    "application/x-gtar": Format.TAR,
+}
+#: where the header says one of these, it says nothing
+_VAGUE = frozenset(("", "application/octet-stream", "binary/octet-stream", "unknown/unknown", "application/unknown"))
+#: unmistakable beginnings of binary formats; none of them can begin a text
+_MAGIC = (
+    (b"\x1f\x8b\x08", Format.GZIP),
+    (b"PK\x03\x04", Format.ZIP),
+    (b"PK\x05\x06", Format.ZIP),
+    (b"%PDF-", Format.PDF),
+    (b"\x89PNG\r\n\x1a\n", Format.IMAGE),
+    (b"\xff\xd8\xff", Format.IMAGE),
+    (b"GIF87a", Format.IMAGE),
+    (b"GIF89a", Format.IMAGE),
+    (b"\x00\x00\x01\x00", Format.IMAGE),
+    (b"ID3", Format.MEDIA),
+    (b"OggS\x00", Format.MEDIA),
+    (b"\x1aE\xdf\xa3", Format.MEDIA),
+    (b"\x7fELF", Format.OTHER),
+    (b"wOFF", Format.OTHER),
+    (b"wOF2", Format.OTHER),
+    (b"7z\xbc\xaf\x27\x1c", Format.OTHER),
+    (b"Rar!\x1a\x07", Format.OTHER),
+    (b"\xfd7zXZ\x00", Format.OTHER),
+    (b"BZh", Format.OTHER),
+)
+_MAGIC_FIRST = frozenset(magic[0] for magic, _ in _MAGIC)
+_RIFF = {b"WEBP": Format.IMAGE, b"WAVE": Format.MEDIA, b"AVI ": Format.MEDIA}
+_XML_ROOT = re.compile(
+    rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+>)*+<(?:[\w.-]++:)?+([\w.-]++)", re.S | re.I
+)
+_ROOTS = {
+    b"urlset": Format.SITEMAP,
+    b"sitemapindex": Format.SITEMAP,
+    b"rss": Format.FEED,
+    b"feed": Format.FEED,
+    b"rdf": Format.FEED,
+    b"html": Format.HTML,
+}
+_HTML_START = re.compile(
+    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|script|iframe|h1|div|font|table|a|style|title|b|br|p)"
+    rb"[\s>]",
+    re.S | re.I,
+)
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_URL_LINE = re.compile(rb"https?://\S+\s*", re.I)
+_BOM = b"\xef\xbb\xbf"
+_UTF_16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+
+def recognise(content_type: str, content: bytes) -> Format:
+    """The format of a document."""
+    declared = _declared(content_type)
+    if declared is Format.HTML and content[:2] == b"<!":  # the usual page
+        return declared
+    head = content[:_HEAD_BYTES]
+    if head[:2] in _UTF_16_BOMS:
+        head = head.decode(_UTF_16_BOMS[head[:2]], "ignore").encode("utf-8", "ignore")
+    head = head.removeprefix(_BOM)
+    sure = _by_magic(head)
+    if sure:
+        return sure
+    if declared in (Format.HTML, Format.XML, Format.FEED, Format.SITEMAP):
+        return _by_root(head, declared)
+    if declared is Format.TEXT:
+        return _text_or_more(head)
+    return declared or _sniffed(head)
+
+
+@lru_cache(maxsize=1024)
+def _declared(content_type: str) -> Format | None:
+    """What the header says; None where it says nothing."""
+    essence = content_type.partition(";")[0].strip().lower()
+    kind, _, subtype = essence.partition("/")
+    if essence in _HTML_TYPES:
+        return Format.HTML
+    if essence in _VAGUE or not subtype:
+        return None
+    if essence in _FEED_TYPES:
+        return Format.FEED
+    if essence in _TYPES:
+        return _TYPES[essence]
+    if essence in _CODE_TYPES or "javascript" in subtype:
+        return Format.CODE
+    if kind in ("image", "audio", "video", "font"):
+        return {"image": Format.IMAGE, "font": Format.OTHER}.get(kind, Format.MEDIA)
+    if subtype == "xml" or subtype.endswith("+xml"):
+        return Format.XML
+    if subtype == "json" or subtype.endswith("+json"):
+        return Format.JSON
+    return Format.TEXT if kind == "text" else Format.OTHER
+
+
+def _by_magic(head: bytes) -> Format | None:
+    if head and head[0] in _MAGIC_FIRST:
+        for magic, format in _MAGIC:
+            if head.startswith(magic):
+                return format
+    if head[:4] == b"RIFF":
+        return _RIFF.get(head[8:12])
+    if head[4:8] == b"ftyp" and b"\x00" in head[:4]:
+        return Format.IMAGE if head[8:12] in (b"avif", b"heic") else Format.MEDIA
+    if head[257:262] == b"ustar":
+        return Format.TAR
+    return None
+
+
+def _by_root(head: bytes, declared: Format) -> Format:
+    """Markup, by its root element: sitemaps and feeds are often served under another name."""
+    match = _XML_ROOT.match(head)
+    if match is None:
+        return declared
+    found = _ROOTS.get(match[1].lower())
+    if found is None:
+        return declared
+    # an element called <feed> or <rss> inside what is served as HTML is no feed unless the XML says so
+    return found if declared is not Format.HTML or found is Format.SITEMAP or b"<?xml" in head[:64] else declared
+
+
+def _text_or_more(head: bytes) -> Format:
+    """Plain text may be a list of URLs, or a sitemap that the server does not know."""
+    if head.lstrip()[:5] == b"<?xml":
+        found = _by_root(head, Format.TEXT)
+        return found if found is not Format.HTML else Format.TEXT
+    lines = head.split(b"\n")
+    if len(lines) > 1 and len(head) >= _HEAD_BYTES - len(_BOM):
+        lines.pop()  # cut in the middle
+    urls = [line for line in lines if line.strip()]
+    return Format.URL_LIST if urls and all(_URL_LINE.fullmatch(line) for line in urls) else Format.TEXT
+
+
+def _sniffed(head: bytes) -> Format:
+    """Without a header: markup if it looks like it, text if it has no binary byte."""
+    if _HTML_START.match(head):
+        return Format.HTML
+    if head.lstrip()[:5] == b"<?xml":
+        return _by_root(head, Format.XML)
+    root = _by_root(head, Format.OTHER)
+    if root is not Format.OTHER:
+        return root
+    return Format.OTHER if _BINARY.search(head) or not head else _text_or_more(head)

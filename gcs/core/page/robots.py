@@ -1,0 +1,205 @@
+"""robots.txt: what a site lets this crawler fetch, by RFC 9309.
+
+Which lines concern us is decided here, by the grouping rules of the RFC; how a path pattern matches a URL
+is left to Protego. A `Robots` keeps only the lines that concern one product token, so it is a small value
+that can be stored, handed over with its host, and compared.
+
+Invariants: no body, however broken, raises; decode(encode(r)) == r. Nothing here fetches or waits: for how
+long a `Robots` holds and what a long crawl-delay means is the business of `core.polite.politeness`.
+"""
+
+import codecs
+import math
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from gcs.errors import CodecError
+
+if TYPE_CHECKING:
+    from protego import Protego
+
+#: bytes of a robots.txt that are read; the RFC asks for at least this much
+MAX_BODY_BYTES = 500 * 1024
+
+#: the lines that count, with the usual misspellings; their colon may be missing
+_LINE = re.compile(
+    r"\s*(user[- ]?agent|allow|disallow|dissallow|dissalow|disalow|diasllow|disallaw|crawl[- ]?delay|"
+    r"request[- ]?rate|site-?maps?)\s*(?::|(?<=\s)|$)([^#]*)",
+    re.IGNORECASE,
+).match
+#: a product token; the RFC has no digits in it, the names of real crawlers do
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.IGNORECASE).match
+_UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+#: the beginning of a pattern that reads the same in every spelling of a path
+_HEAD = re.compile(r"/[A-Za-z0-9/._~-]*").match
+#: a percent sign that begins no escape; canonical URLs have it escaped
+_BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+#: bytes that are no UTF-8, as `surrogateescape` decodes them
+_STRAY_BYTE = re.compile("[\udc80-\udcff]")
+
+
+class Rule(msgspec.Struct, frozen=True, array_like=True):
+    """One line: whether it allows, and its path pattern."""
+
+    allow: bool
+    pattern: str
+
+
+class _Stored(msgspec.Struct, frozen=True, array_like=True):
+    """What `encode` writes."""
+
+    version: int
+    agent: str
+    rules: tuple[Rule, ...]
+    crawl_delay_s: float | None
+    sitemaps: tuple[str, ...]
+    provisional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """The part of a site's robots.txt that binds one crawler."""
+
+    #: the product token (lower case) that the rules were picked for; "" where they hold for all
+    agent: str = ""
+    rules: tuple[Rule, ...] = ()
+    #: the pause that the site asks for between two requests (Crawl-delay, else Request-rate), if any
+    crawl_delay_s: float | None = None
+    #: as written, each once; may be relative to the robots.txt
+    sitemaps: tuple[str, ...] = ()
+    #: a stand-in while the site's robots.txt cannot be had: ask again soon
+    provisional: bool = False
+    #: a URL whose path begins with none of these meets no Disallow line
+    _heads: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _matcher: "Protego | None" = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        heads = {head[0] if (head := _HEAD(rule.pattern)) else "" for rule in self.rules if not rule.allow}
+        object.__setattr__(self, "_heads", tuple(heads))
+        object.__setattr__(self, "_matcher", None)
+
+    @classmethod
+    def parse(cls, body: bytes, user_agent: str) -> Self:
+        """The rules for a crawler that calls itself so: a product token, or a whole User-Agent header."""
+        agent = product_token(user_agent)
+        groups: dict[str, _Group] = {}
+        current: list[_Group] = []
+        sitemaps: dict[str, None] = {}
+        naming = False  # whether a User-agent line adds a name to the group at hand; only a rule ends the names
+        for line in filter(None, map(_LINE, _decode(body).splitlines())):
+            kind, value = line[1].lower(), line[2].strip()
+            if kind[0] == "u":
+                if not naming:
+                    current = []
+                naming = True
+                name = "*" if value[:1] == "*" else product_token(value)
+                if name and name in ("*", agent):
+                    current.append(groups.setdefault(name, _Group()))
+            elif kind[0] == "s":
+                if value:
+                    sitemaps[value] = None
+            else:
+                naming = naming and kind[0] not in "ad"
+                for group in current:
+                    group.add(kind, value)
+        group = groups.get(agent) or groups.get("*") or _Group()
+        return cls(agent, tuple(dict.fromkeys(group.rules)), group.pause_s, tuple(sitemaps))
+
+    @staticmethod
+    def from_status(status: int, body: bytes, user_agent: str) -> "Robots":
+        """What the answer to GET /robots.txt means, its redirects followed as far as they go.
+
+        No answer at all is `DENY_ALL`, as is an overloaded server's: it says nothing about its rules.
+        """
+        if 200 <= status < 300:
+            return Robots.parse(body, user_agent)
+        return ALLOW_ALL if 300 <= status < 500 and status != 429 else DENY_ALL
+
+    def allows(self, url: str) -> bool:
+        """Whether a canonical URL of the site may be fetched."""
+        heads = self._heads
+        if not heads or not url.startswith(heads, url.index("/", 8)):
+            return True
+        return (self._matcher or self._build()).can_fetch(url, "*")
+
+    def _build(self) -> "Protego":
+        from protego import Protego  # imported here because most sites forbid nothing
+
+        lines = [f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern}\n" for rule in self.rules]
+        matcher = Protego.parse("User-agent: *\n" + "".join(lines))
+        object.__setattr__(self, "_matcher", matcher)
+        return matcher
+
+    def encode(self) -> bytes:
+        """The value as bytes, for `decode`."""
+        return msgspec.msgpack.encode(
+            _Stored(1, self.agent, self.rules, self.crawl_delay_s, self.sitemaps, self.provisional)
+        )
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """The value that `encode` wrote."""
+        try:
+            stored = msgspec.msgpack.decode(data, type=_Stored)
+        except msgspec.MsgspecError as error:
+            raise CodecError(f"a stored robots.txt cannot be read ({error}): it must be fetched again") from error
+        if stored.version != 1:
+            raise CodecError(f"a stored robots.txt has the unknown version {stored.version}: it must be fetched again")
+        return cls(stored.agent, stored.rules, stored.crawl_delay_s, stored.sitemaps, stored.provisional)
+
+
+#: for a site without a robots.txt
+ALLOW_ALL = Robots()
+#: for a site whose robots.txt cannot be had at the moment
+DENY_ALL = Robots(rules=(Rule(False, "/"),), provisional=True)
+
+
+def product_token(user_agent: str) -> str:
+    """The name that robots.txt files call a crawler by, lower case: "gcs" for "GCS/1.0 (+https://…)"."""
+    # browsers' fashion puts the name behind: Mozilla/5.0 (compatible; GCS/1.0)
+    match = _TOKEN.match(user_agent.rpartition("compatible;")[2].lstrip())
+    return match[0].lower() if match else ""
+
+
+@dataclass(slots=True)
+class _Group:
+    """The lines for one name, from all groups that name it."""
+
+    rules: list[Rule] = field(default_factory=list)
+    delay_s: float | None = None
+    rate_s: float | None = None
+
+    def add(self, kind: str, value: str) -> None:
+        match kind[0]:
+            case "a" | "d" if value:
+                self.rules.append(Rule(kind == "allow", _BARE_PERCENT.sub("%25", value)))
+            case "c" if (delay := _seconds(value)) is not None:
+                self.delay_s = max(delay, self.delay_s or 0.0)
+            case "r" if (rate := _RATE(value)) and int(rate[1]):
+                self.rate_s = max(int(rate[2]) * _UNIT_S[rate[3].lower()] / int(rate[1]), self.rate_s or 0.0)
+
+    @property
+    def pause_s(self) -> float | None:
+        return self.rate_s if self.delay_s is None else self.delay_s
+
+
+def _seconds(value: str) -> float | None:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _decode(body: bytes) -> str:
+    if len(body) > MAX_BODY_BYTES:  # whole lines only: half of "Disallow: /private" would close the site
+        body = body[:MAX_BODY_BYTES]
+        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return body.decode("utf-16", "replace")
+    text = body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+    return _STRAY_BYTE.sub(lambda stray: f"%{ord(stray[0]) - 0xDC00:02X}", text)

@@ -1,0 +1,179 @@
+"""The values that move through a gatherer: what is asked of the web, and what came back.
+
+All are immutable. URLs are canonical (`core.url.join.canonical`) unless a field says otherwise.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One HTTP GET. Made by the gatherer, carried out by a fetch engine, answered by Response or Failure."""
+
+    url: str
+    #: validators of the copy we hold; with them the server may answer 304
+    etag: str | None = None
+    last_modified: str | None = None
+    #: whatever the asker wants back with the answer (the frontier entry, the robots.txt hop); never read by engines
+    tag: object = None
+    #: not to be sent again, even where the server hangs up a kept connection: its host is owed a delay
+    once: bool = False
+
+
+class Response(msgspec.Struct, frozen=True):
+    """An HTTP answer, whatever its status. Redirects are not followed by the engine: they come back as 3xx."""
+
+    request: Request
+    status: int
+    reason: str
+    #: "1.0", "1.1", "2": the version the server spoke
+    http_version: str
+    #: as sent, in order, names in the server's case
+    headers: tuple[tuple[str, str], ...]
+    #: the payload as sent, transfer coding removed, content coding (gzip…) kept
+    body: bytes
+    #: the same with the content coding removed; the same object as `body` where there was none
+    content: bytes
+    #: the request head as sent, for the WARC request record
+    request_head: bytes
+    #: address of the server (of the proxy where there is one)
+    ip: str
+    #: seconds since the epoch at which the request began
+    started_at: float
+    elapsed_s: float
+    #: who fetched it, where that was a helper
+    helper: str = ""
+    #: size and digest of a body that stayed with the helper: `body` and `content` are empty then
+    absent: tuple[int, str] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the body as sent."""
+        return self.absent[0] if self.absent else len(self.body)
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name (lower case), or None."""
+        for key, value in self.headers:
+            if key.lower() == name:
+                return value
+        return None
+
+
+class FailureKind(StrEnum):
+    """Why there is no Response. The retry policy reads this; the report counts it."""
+
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    PROTOCOL = "protocol"  # the server sent what is not HTTP, or hung up in the middle
+    TOO_LARGE = "too-large"  # the body, as sent or decompressed, passes its limit
+    ENCODING = "encoding"  # the content coding is damaged or unknown
+    FORBIDDEN_ADDRESS = "forbidden-address"  # private, loopback or link-local (SSRF guard)
+    PROXY = "proxy"
+    NOT_TRIED = "not-tried"  # a helper was asked to and did not: ask the server ourselves
+
+
+#: failures that another try would only repeat
+FINAL = frozenset({FailureKind.TOO_LARGE, FailureKind.FORBIDDEN_ADDRESS, FailureKind.ENCODING})
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A request that brought no HTTP answer."""
+
+    request: Request
+    kind: FailureKind
+    message: str
+    started_at: float
+    elapsed_s: float
+
+
+Result = Response | Failure
+
+
+class Document(msgspec.Struct, frozen=True):
+    """What a page says: made from the content of a Response by the summariser of its format.
+
+    Links are *as written* (relative, with entities resolved); `core.url.join.Joiner` makes them canonical.
+    """
+
+    #: hrefs to follow, in document order, duplicates kept; rel=nofollow ones are left out
+    hrefs: list[str]
+    #: base for the hrefs where the document names one (<base href>), as written
+    base: str | None = None
+    #: where the page sends its reader (meta refresh), as written
+    refresh: str | None = None
+    #: rel=canonical, as written
+    canonical: str | None = None
+    #: robots directives of the document itself (meta robots)
+    noindex: bool = False
+    nofollow: bool = False
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    #: main text; empty where the depth of the summary is `links`
+    text: str = ""
+    #: 64-bit near-duplicate signature of the text; 0 where there is none
+    simhash: int = 0
+    #: a list of links made for crawlers (a sitemap), and no page
+    source: bool = False
+
+
+class PageRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One line of the record log, and one row of summaries/*.parquet: a page that counts.
+
+    A page counts when this record is stored. The frontier can be rebuilt from the log.
+    """
+
+    url: str
+    final_url: str  # where the content was found; differs from url only behind rel=canonical
+    parent: str  # BFS parent, "" for a seed
+    depth: int
+    status: int
+    fetched_at: float
+    content_type: str
+    bytes: int
+    digest: str  # "sha1:BASE32" of the payload, as in the WARC
+    language: str
+    title: str
+    summary: str  # description, or the first sentences of the text
+    text: str
+    outlinks: list[str]
+    gatherer: str
+    helper: str
+    simhash: int
+    etag: str
+    last_modified: str
+    #: where the WARC record is; "" where there is none
+    warc_file: str
+    warc_offset: int
+    warc_bytes: int
+    #: the page asks not to be indexed: it is followed but its text is not kept
+    noindex: bool = False
+    #: the URL ended without a page (kind of failure, or "" for a page)
+    failure: str = ""
+    #: a list of links made for crawlers (a sitemap), and no page
+    source: bool = False
+    #: number of the session in which it was asked for
+    session: int = 1
+    #: against the copy of the session before: new, changed, same or gone; "" where there is nothing to compare
+    change: str = ""
+    #: sessions that have asked for it, and how many of these have found it changed
+    visits: int = 1
+    changes: int = 0
+    #: sessions in a row, up to this one, that found no page
+    misses: int = 0
+    #: when the copy that it confirms was fetched (microseconds since the epoch), or that it could not disprove, where
+    #: the server did not answer; its digest and validators are those of that copy. 0 where it holds its own
+    held_at_us: int = 0
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the URL brought a page: what `pages` in the report counts."""
+        return 200 <= self.status < 300 and not self.failure and not self.source
+
+
+def tells(status: int, failure: str, held_at_us: int) -> bool:
+    """Whether a record tells itself what is there, and not only that an older one still holds."""
+    return status != 304 and not (failure and held_at_us)

@@ -1,0 +1,283 @@
+"""Blueprints: plans made ahead, from the graph of the last session, with parts where a plan has gatherers.
+
+| model      | cuts                          | owners                                  |
+|------------|-------------------------------|-----------------------------------------|
+| superpages | Teng's, of the last session   | Partition II                            |
+| metis-site | sites, giants cut by range    | METIS, bytes and pages balanced (C3)    |
+| metis-page | where the owner changes       | METIS, bytes and pages balanced (C2)    |
+| site-hash  | even, on hosts by hash        | in turn                                 |
+| url-hash   | even, on URLs by hash         | in turn                                 |
+| dset       | top-level domains             | packed by pages (WEB-SAILOR)            |
+
+The pages that most units name are hot: everybody is told of them, and only the remaining web is partitioned (Teng §8).
+
+On the tree, a cut is the shortest key between two pages, and a page that the last session did not know goes by it too:
+to the owner of its neighbours. With `listed`, it belongs to whoever finds it (C5).
+
+Invariant: the same session gives the same blueprint. It must not know who will take part.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import msgspec
+import numpy as np
+
+from gcs.core.messages.codec import pack, unpack
+from gcs.core.partition import GONE, Problem, partition
+from gcs.core.partition.greedy import domain
+from gcs.core.partition.partition_graph import GIANT_SHARE, Ints, Session, cut_giants, superpage_model
+from gcs.core.plan.hot_page_choice import named
+from gcs.core.plan.keyspace import EVERYTHING, Ground, even_cuts
+from gcs.core.plan.metrics import communication, imbalance, loads, posted
+from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
+from gcs.core.plan.session_graph import Crawled, superpages
+from gcs.core.tree.tree import Cuts
+from gcs.core.url.sortkey import FIRST_KEY, host_of, sort_key, url_of
+from gcs.errors import UsageError
+
+_VERSION = 1
+#: pieces of hashed ground per part: enough for others to share what one leaves behind
+PIECES = 64
+
+
+class Blueprint(msgspec.Struct, frozen=True):
+    """Superpage i is [cuts[i], cuts[i + 1]) on the ground, and goes to part owners[i]."""
+
+    model: str
+    parts: int
+    cuts: Cuts
+    owners: tuple[int, ...]
+    #: pages of the last session in each superpage
+    weights: tuple[int, ...]
+    ground: Ground = Ground.TREE
+    #: pages of the last session that everybody is told of (G4)
+    hot_pages: tuple[str, ...] = ()
+    listed: Bloom = Bloom()
+    lists_hosts: bool = False
+
+    def owners_of(self, data: Crawled) -> Ints:
+        """The part of each page of a session."""
+        if self.ground is Ground.TREE:
+            begins = [*(bisect_left(data.keys, cut) for cut in self.cuts), len(data.keys)]
+            return np.repeat(np.array(self.owners, np.int64), np.diff(begins))
+        cuts, owners, place = self.cuts, self.owners, self.ground.place
+        return np.array([owners[bisect_right(cuts, place(key)) - 1] for key in data.keys], np.int64)
+
+    def plan(self, gatherers: tuple[str, ...], mode: ExchangeMode, session: int, old: Plan | None = None) -> Plan:
+        """The plan for these gatherers. Where there are other owners already, parts go to who has most of them."""
+        owners = np.array(self.owners, np.int64)
+        if len(gatherers) == self.parts:
+            names = _heirs(self, gatherers, old)
+        else:  # more or fewer have come than it was made for
+            names = list(range(len(gatherers)))
+            owners = np.where(owners < len(gatherers), owners, GONE)
+            owners = partition("sticky", Problem(np.array(self.weights), len(gatherers), current=owners))
+        return Plan(
+            epoch=old.epoch + 1 if old else 1,
+            gatherers=gatherers,
+            cuts=self.cuts,
+            owners=tuple(names[owner] for owner in owners.tolist()),
+            hot_pages=self.hot_pages,
+            mode=mode,
+            lost=EVERYTHING,  # a session begins: nothing changes hands as in the midst of one
+            ground=self.ground,
+            listed=self.listed,
+            lists_hosts=self.lists_hosts,
+            session=session,
+            static=self.model != "superpages",
+        )
+
+    def encode(self) -> bytes:
+        """As bytes."""
+        return pack(_VERSION, self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Blueprint":
+        """The blueprint in these bytes."""
+        return unpack(cls, _VERSION, data)
+
+
+def hashed(model: str, parts: int) -> Blueprint:
+    """A blueprint that needs no session: by hash."""
+    ground, pieces = Ground(model), parts * PIECES
+    owners = tuple(piece // PIECES for piece in range(pieces))
+    return Blueprint(model, parts, even_cuts(pieces), owners, (1,) * pieces, ground)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What kind of blueprint is wanted."""
+
+    model: str
+    parts: int
+    tolerance: float = 0.05
+    #: how many pages everybody is told of
+    hot_pages: int = 0
+    #: pages or hosts that the session does not list go to whoever finds them
+    finder: bool = False
+    seed: int = 0
+
+
+def draw(data: Crawled, wish: Wish) -> Blueprint:
+    """The blueprint that is wished for."""
+    if wish.model not in MODELS:
+        raise UsageError(f"no model is called {wish.model!r}; there are {', '.join(MODELS)}")
+    kind = _KINDS[wish.model]
+    units = kind.units(data, wish.parts)
+    hot = named(data.session, units, wish.hot_pages)
+    if not kind.partitioner:
+        blueprint = hashed(wish.model, wish.parts)
+    elif wish.model == "metis-page":  # pages are no units to hand over: a superpage is all that lies together
+        owners = _owners(data, wish, np.arange(len(data.keys)), hot)
+        blueprint = _on_tree(data, wish, _begins(owners), owners)
+    else:
+        blueprint = _on_tree(data, wish, _begins(units), _owners(data, wish, units, hot))
+    return msgspec.structs.replace(blueprint, hot_pages=tuple(url_of(data.keys[page]) for page in hot.tolist()))
+
+
+def _owners(data: Crawled, wish: Wish, units: Ints, hot: Ints) -> Ints:
+    """The part of each page, where units are given out whole and nobody names the hot pages."""
+    partitioner, rest = _KINDS[wish.model].partitioner, data.session.without_replicated(hot)
+    keys = [data.keys[page] for page in _begins(units).tolist()]
+
+    def divided(session: Session) -> Ints:
+        model = superpage_model(session, units)
+        weights = model.weights if partitioner == "metis" else model.weights[:, 1]
+        problem = Problem(weights, wish.parts, links=model.links, keys=keys, tolerance=wish.tolerance, seed=wish.seed)
+        return partition(partitioner, problem)[units]
+
+    if not len(hot):
+        return divided(rest)
+    # no partitioner is exact: now and then to see less leads it astray
+    return min((divided(rest), divided(data.session)), key=lambda owners: posted(rest, owners, wish.parts).total_bytes)
+
+
+def _begins(units: Ints) -> Ints:
+    """The pages with which units begin."""
+    return np.flatnonzero(np.diff(units, prepend=-1))
+
+
+def _on_tree(data: Crawled, wish: Wish, begins: Ints, owners: Ints) -> Blueprint:
+    pages = begins.tolist()
+    cuts = [FIRST_KEY, *(_between(data.keys[page - 1], data.keys[page]) for page in pages[1:])]
+    blueprint = Blueprint(
+        wish.model,
+        wish.parts,
+        tuple(cuts),
+        tuple(owners[begins].tolist()) or (0,),
+        tuple(np.diff(begins, append=len(data.keys)).tolist()) or (0,),
+    )
+    if not wish.finder:
+        return blueprint
+    if wish.model == "metis-page":
+        return msgspec.structs.replace(blueprint, listed=Bloom.of(data.keys, len(data.keys)))
+    firsts = np.flatnonzero(np.diff(data.session.sites, prepend=-1)).tolist()
+    hosts = Bloom.of((host_of(data.keys[page]) for page in firsts), len(firsts))
+    return msgspec.structs.replace(blueprint, listed=hosts, lists_hosts=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a model gives out to k parts (`metis-page`: what hot pages are named by), and who shares it out."""
+
+    units: Callable[[Crawled, int], Ints]
+    #: none where a hash does
+    partitioner: str = ""
+
+
+def _sites(data: Crawled, k: int) -> Ints:
+    """Sites, those that are too large for one part in pieces."""
+    return cut_giants(data.session, GIANT_SHARE / k)
+
+
+def _domains(data: Crawled, _k: int) -> Ints:
+    names = [domain(key) for key in data.keys]
+    return np.cumsum([name != before for name, before in zip(names, [None, *names])]) - 1
+
+
+_KINDS: Mapping[str, _Kind] = MappingProxyType(
+    {
+        "superpages": _Kind(lambda data, k: superpages(data.keys, k), "partition-ii"),
+        "metis-site": _Kind(_sites, "metis"),
+        "metis-page": _Kind(_sites, "metis"),
+        "dset": _Kind(_domains, "dset"),
+        "site-hash": _Kind(lambda data, _k: data.session.sites),
+        "url-hash": _Kind(lambda data, _k: np.arange(data.session.pages)),
+    }
+)
+MODELS = tuple(_KINDS)
+
+
+def _heirs(blueprint: Blueprint, gatherers: tuple[str, ...], old: Plan | None) -> list[int]:
+    """Which gatherer takes which part: who has most of it now, the largest claims first."""
+    claims: Counter[tuple[int, int]] = Counter()
+    if old is not None and old.ground is blueprint.ground:
+        number = {name: at for at, name in enumerate(gatherers)}
+        for cut, part, weight in zip(blueprint.cuts, blueprint.owners, blueprint.weights):
+            now = old.gatherers[old.owners[bisect_right(old.cuts, cut) - 1]]
+            if now in number:
+                claims[part, number[now]] += weight
+    heirs: dict[int, int] = {}
+    for (part, name), _ in claims.most_common():
+        if part not in heirs and name not in heirs.values():
+            heirs[part] = name
+    free = iter([name for name in range(len(gatherers)) if name not in heirs.values()])
+    return [heirs[part] if part in heirs else next(free) for part in range(blueprint.parts)]
+
+
+def _between(low: bytes, high: bytes) -> bytes:
+    """The shortest key above `low` and not above `high`."""
+    at = next(at for at, byte in enumerate(high) if at >= len(low) or byte != low[at])
+    return high[: at + 1]
+
+
+# -- What each choice would cost: the next session under several blueprints, foretold from the graph of the last one.
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """One line of the table."""
+
+    model: str
+    parts: int
+    superpages: int
+    #: max/mean − 1 of the pages and of the bytes that a part fetches
+    imbalance_pages: float
+    imbalance_bytes: float
+    #: pages named to their owners, the length of these names, and how many there are per page fetched
+    exchanged_urls: int
+    exchanged_bytes: int
+    urls_per_page: float
+    #: hosts that several parts ask, which have to take turns
+    shared_hosts: int
+
+
+def forecast(data: Crawled, blueprint: Blueprint) -> Forecast:
+    """What the next session will cost under this blueprint, if the web stays as it was."""
+    session, k = data.session, blueprint.parts
+    owners = blueprint.owners_of(data)
+    known = {sort_key(url) for url in blueprint.hot_pages}
+    told = posted(session.without_replicated(_pages(data, known)), owners, k)
+    return Forecast(
+        model=blueprint.model,
+        parts=k,
+        superpages=len(blueprint.cuts),
+        imbalance_pages=imbalance(loads(np.ones(session.pages), owners, k)),
+        imbalance_bytes=imbalance(loads(session.page_bytes, owners, k)),
+        exchanged_urls=told.total_urls,
+        exchanged_bytes=told.total_bytes,
+        urls_per_page=communication(told.total_urls, session.pages),
+        shared_hosts=_shared(session.sites, owners, k),
+    )
+
+
+def _pages(data: Crawled, known: set[bytes]) -> Ints:
+    return np.array([at for at, key in enumerate(data.keys) if key in known], np.int64)
+
+
+def _shared(sites: Ints, owners: Ints, k: int) -> int:
+    pairs = np.unique(sites * k + owners)
+    return int((np.bincount(pairs // k) > 1).sum())

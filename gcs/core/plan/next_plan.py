@@ -1,0 +1,220 @@
+"""How one plan follows another: the values of a leader's decision, and the plans that need no arithmetic.
+
+Five plans can follow. `first_plan` begins a crawl, `renewed` the next session of it. `refreshed` changes the hot pages
+only. `recovered` gives away what a dead gatherer owned when its disk cannot be reached; it touches nothing else, so
+that hand-overs between the living go on under it. The last, a new division of the work, is a Planner's
+(`core.plan.rebalance`).
+
+Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
+change hands with it, or still do from the plan before.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+import msgspec
+
+from gcs.core.messages.tuples import Member, Moved, PlanNote
+from gcs.core.messages.tuples import Statistics as Reply
+from gcs.core.plan import keyspace
+from gcs.core.plan.plan import ExchangeMode, Move, Plan
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.report.treemap import place_of
+from gcs.core.tree import tree as trees
+from gcs.core.tree import tree_copy
+from gcs.core.tree.statistics import Figures, Statistics, merge
+from gcs.core.tree.superpage_sketch import Leaf
+from gcs.core.tree.tree import Cuts, Tree, limits_for, node_of
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, SUBTREE_END, sort_key, subtree
+from gcs.errors import CodecError
+
+# -- Notes of plans: what a plan changes, told for people (`core.messages.tuples.PlanNote`).
+
+
+#: pairs of gatherers, and places of each, that a note names
+MOST_PAIRS, MOST_PLACES = 64, 3
+
+
+def _name(move: Move) -> str:
+    """A range as people know it: the node that it is, or its first and last ones."""
+    node = node_of(move.low, move.high)
+    if (move.low, move.high) == subtree(node):
+        return place_of(node)
+    return f"{_end(move.low) or 'the beginning'} to {_end(move.high) or 'the end'}"
+
+
+def _end(cut: bytes) -> str:
+    return place_of(cut.removesuffix(SUBTREE_END)) if FIRST_KEY < cut < LAST_KEY else ""
+
+
+def note_of(plan: Plan, *, at: float, reason: str, moved: float) -> PlanNote:
+    """The note of a plan that is being published."""
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for move in plan.moves:
+        pairs.setdefault((move.loser, move.winner), []).append(_name(move))
+    largest = sorted(pairs.items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_PAIRS]
+    return PlanNote(
+        epoch=plan.epoch,
+        at=at,
+        reason=reason,
+        superpages=len(plan.cuts),
+        gatherers=list(plan.gatherers),
+        moved=round(moved, 4),
+        moves=[
+            Moved(loser, winner, len(places), list(dict.fromkeys(places))[:MOST_PLACES])
+            for (loser, winner), places in largest
+        ],
+        lost=len(plan.lost),
+    )
+
+
+# -- What a round has brought: the replies of the gatherers, merged into one tree, one table and one list of hot pages.
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of the crawl under the plan in force."""
+
+    tree: Tree
+    statistics: Statistics
+    #: candidate hot pages, with how often they were met
+    hot: Mapping[str, int]
+
+
+def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Member], random: Random) -> Evidence:
+    """The evidence of these replies, and of the heartbeats of those who did not reply."""
+    copies, tables, hot = [Tree(plan.cuts, random)], [Statistics()], dict[str, int]()
+    silent = {plan.gatherers[owner] for owner in plan.owners}
+    for reply in sorted(replies, key=lambda reply: reply.gatherer):
+        for url, count in reply.hot:
+            hot[url] = hot.get(url, 0) + count
+        if reply.epoch != plan.epoch:
+            continue
+        try:
+            copy, table = tree_copy.decode(reply.tree, plan.cuts, random), Statistics.decode(reply.rates)
+        except CodecError:
+            continue
+        copies.append(copy)
+        tables.append(table)
+        silent.discard(reply.gatherer)
+    for name in sorted(silent & members.keys()):
+        copy, table = _guess(plan, name, members[name].figures, random)
+        copies.append(copy)
+        tables.append(table)
+    return Evidence(trees.merge(copies), merge(tables), hot)
+
+
+def _guess(plan: Plan, name: str, figures: Mapping[str, float], random: Random) -> tuple[Tree, Statistics]:
+    """A copy of the tree, and figures, as the owner might have sent them."""
+    tree, statistics = Tree(plan.cuts, random), Statistics()
+    mine = [at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == name]
+    queued = round(figures.get("queued", 0.0) / len(mine))
+    seen = max(round(figures.get("known", 0.0) / len(mine)), queued)
+    for at in mine if seen else ():
+        low, high = tree.range_of(at)
+        tree.put(at, Leaf(node_of(low, high), limits_for(0), random, [(low, float(seen))]))
+        statistics.superpages[at] = Figures(seen=seen, queued=queued)
+    return tree, statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """For whom a plan is made."""
+
+    #: who gets superpages, in order
+    running: tuple[str, ...]
+    #: who is to be relieved of everything
+    leavers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A plan that may be published, and what it would change."""
+
+    plan: Plan
+    #: share of the weight that changes its owner
+    moved: float
+    #: time that all need together under the present owners, as a multiple of that under the plan; 1 where not measured
+    locality: float = 1.0
+
+
+class Beginning(Protocol):
+    """Makes the first plan of a session, for those who run, from a plan made ahead."""
+
+    def __call__(self, running: tuple[str, ...], old: Plan | None) -> Plan: ...
+
+
+class Planner(Protocol):
+    """Makes the next plan: with as little to hand over as can be, or `fresh`, as if nobody owned anything."""
+
+    def __call__(
+        self, old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False
+    ) -> Draft: ...
+
+
+def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, heir: str | None = None) -> Plan:
+    """The superpages of the user's expansion, round-robin, or all to one who has begun the crawl alone.
+
+    Nobody has anything to hand over.
+    """
+    owners = [at % len(running) if heir is None else running.index(heir) for at in range(len(cuts))]
+    return Plan(
+        epoch=1,
+        gatherers=running,
+        cuts=cuts,
+        owners=tuple(owners),
+        mode=ExchangeMode(settings.mode),
+        lost=((FIRST_KEY, LAST_KEY),),
+    )
+
+
+def refreshed(old: Plan, hot: tuple[str, ...]) -> Plan:
+    """The same plan with other hot pages; nothing changes hands."""
+    return msgspec.structs.replace(old, epoch=old.epoch + 1, hot_pages=hot, lost=(), moves=(), leavers=())
+
+
+def recovered(old: Plan, running: Sequence[str], dead: Collection[str], *, committed: bool) -> Plan:
+    """The same plan without the dead: what they owned, or had to hand over, is lost and begun anew by those who run.
+
+    Who is dead and runs has lost its disk: it begins anew with the others.
+    `committed`: all that the old plan moves is handed over. If not, what the living owe one another stays due.
+    """
+    due = () if committed else old.moves
+    lost = [(low, high) for low, high, owner in old.ranges() if owner in dead]
+    lost += [(move.low, move.high) for move in due if move.loser in dead]
+    lost += [] if committed else old.lost
+    gatherers = tuple(sorted({*old.gatherers} - set(dead) | {*running}))
+    owners = [old.gatherers[owner] for owner in old.owners]
+    held = {name: 0 if name in dead else owners.count(name) for name in running}
+    for at, owner in enumerate(owners):
+        if owner in dead:
+            owners[at] = min(held, key=lambda name: (held[name], name))
+            held[owners[at]] += 1
+    gone = keyspace.unite(lost)
+    return msgspec.structs.replace(
+        old,
+        epoch=old.epoch + 1,
+        gatherers=gatherers,
+        owners=tuple(map(gatherers.index, owners)),
+        # their new owners have never heard of the hot ones
+        hot_pages=tuple(url for url in old.hot_pages if not keyspace.contains(gone, old.ground.place(sort_key(url)))),
+        lost=gone,
+        moves=tuple(move for move in due if not {move.loser, move.winner} & set(dead)),
+        leavers=() if committed else tuple(name for name in old.leavers if name not in dead),
+    )
+
+
+def renewed(old: Plan, running: tuple[str, ...], session: int) -> Plan:
+    """The same division for the next session: what those owned who are not there goes to those who have least."""
+    plan = recovered(old, running, set(old.gatherers) - set(running), committed=True)
+    return msgspec.structs.replace(plan, hot_pages=old.hot_pages, lost=keyspace.EVERYTHING, session=session)
+
+
+def hot_pages(old: Plan, evidence: Evidence, most: int) -> tuple[str, ...]:
+    """The most linked candidates; those of the old plan first, as long as they are candidates."""
+    known, counts = set(old.hot_pages), evidence.hot
+    ranked = sorted(counts, key=lambda url: (url not in known, -counts[url], url))
+    # those that the last session named stay, if there is room: everybody has them, met or not
+    return tuple(dict.fromkeys([*ranked, *(old.hot_pages if old.session > 1 else ())]))[:most]

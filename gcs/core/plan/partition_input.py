@@ -1,0 +1,135 @@
+"""What there is to share, and among whom: superpages and statistics as the problem that partitioners solve.
+
+A superpage weighs what is left to do: its queued URLs, and a small share of the seen ones, so that parts of which
+much is known are spread although nothing of them is queued.
+
+Invariant: pure; the problem's superpages are numbered as the new expansion's.
+It must not decide who owns what; but for `spread`, which takes the heavy part of it off the partitioner.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gcs.core.partition.partition_graph import Floats, Links
+from gcs.core.partition.problem import GONE, URLS_PER_PAGE_TIME, Owners, Problem
+from gcs.core.plan.plan import Plan
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.tree.statistics import Statistics, project
+from gcs.core.tree.superpages import NOBODY, Superpages, inherit
+
+#: what a URL that is seen weighs, of one that is queued; and what all that are seen may weigh, of all that are queued
+SEEN_SHARE, SEEN_MOST = 0.02, 0.1
+#: what a superpage weighs of which nothing is known, of an average one
+_UNKNOWN = 1e-3
+#: an owner with so many times its share is relieved of it in one go
+_CROWDED = 2.0
+#: … but for superpages with less to do per visit than this share of the mean
+_DENSE = 0.25
+#: how much more than its share a gatherer may get; and a tolerance that nothing exceeds
+_TOLERANCE, _ANY = 0.05, 1e9
+#: fetched pages per gatherer below which rates say nothing about locality
+_MEASURED = 50
+
+
+def work_of(statistics: Statistics, superpages: int) -> Floats:
+    """What is left to do in each superpage."""
+    queued, seen = np.zeros(superpages), np.zeros(superpages)
+    for at, figures in statistics.superpages.items():
+        queued[at], seen[at] = max(figures.queued, 0), max(figures.seen, 0)
+    return queued + seen * min(SEEN_SHARE, SEEN_MOST * float(queued.sum()) / max(float(seen.sum()), 1.0))
+
+
+def heirs_of(old: Plan, pages: Superpages, running: Sequence[str]) -> Owners:
+    """Who of the running has most of each new superpage now, or GONE."""
+    number = {name: at for at, name in enumerate(running)}
+    heirs = zip(pages.cuts, inherit(pages, old.owners))
+    now = (old.gatherers[old.owners[old.at(cut)] if heir == NOBODY else heir] for cut, heir in heirs)
+    return np.array([number.get(name, GONE) for name in now], np.int64)
+
+
+def problem_of(
+    old: Plan, pages: Superpages, before: Statistics, running: Sequence[str], settings: TeamSettings
+) -> Problem:
+    statistics = project(before, old.cuts, pages)
+    work = work_of(statistics, len(pages.cuts))
+    work += _UNKNOWN * work.mean() if work.any() else 1.0
+    # a piece is as fast as the whole was: dividing what was measured would only make it less certain
+    rates = before.rate_table(running, len(old.cuts))[:, _origins(old, pages)]
+    rates *= before.help_factors(running)[:, None]
+    links, communication_rates = None, np.full(len(running), URLS_PER_PAGE_TIME * float(rates.mean()))
+    if settings.partition == "links":
+        sources, targets, counts = statistics.link_table()
+        fetched = sum(figures.pages for figures in statistics.superpages.values())
+        # counted on what was fetched; what is left to do will cross as often
+        costs = np.ceil(counts * work.sum() / max(fetched, 1)).astype(np.int64)
+        links = Links.between(len(pages.cuts), sources, targets, costs)
+        if statistics.exchange:
+            # who is slow to send and receive counts as that; but links are not free where sending costs next to nothing
+            communication_rates = np.minimum(communication_rates, statistics.exchange_rates(running))
+    return Problem(
+        weights=work,
+        k=len(running),
+        rates=rates,
+        communication_rates=communication_rates,
+        links=links,
+        names=running,
+        # where nothing is left to do, what changes hands is nothing but marks
+        tolerance=_ANY if _is_done(statistics) else _TOLERANCE,
+    )
+
+
+def spread(problem: Problem, current: Owners, visits: Floats) -> Owners:
+    """What an owner has far too much of goes to those who have too little, in runs of neighbours.
+
+    The sticky form would find that out move by move, and scatter what belongs together. What is nearly done
+    stays: there is much to hand over of it, and little to do.
+    """
+    work, owners = problem.work, current.copy()
+    is_dense = work * visits.sum() >= _DENSE * work.sum() * visits
+    shares = problem.shares() * work.sum()
+    if problem.tolerance == _ANY:
+        return current
+    held = np.bincount(current[current != GONE], work[current != GONE], problem.k)
+    free: list[int] = []
+    for owner in np.flatnonzero(held > _CROWDED * shares):
+        own = np.flatnonzero(current == owner)
+        own = np.concatenate([own[~is_dense[own]], own[is_dense[own]]])
+        free += own[np.cumsum(work[own]) > shares[owner]].tolist()
+        held[owner] = shares[owner]
+    room = shares - held
+    takers = iter(np.flatnonzero(room > 0).tolist())
+    taker = next(takers, GONE)
+    for superpage in sorted(free):
+        while taker != GONE and room[taker] < work[superpage] / 2:
+            taker = next(takers, GONE)
+        owners[superpage] = taker
+        room[taker] -= work[superpage] if taker != GONE else 0.0
+    return owners
+
+
+def _is_done(statistics: Statistics) -> bool:
+    """Whether much was seen and nothing is left to do."""
+    figures = statistics.superpages.values()
+    return any(each.seen for each in figures) and not any(each.queued > 0 for each in figures)
+
+
+def _origins(old: Plan, pages: Superpages) -> Owners:
+    """The old superpage that most of each new one comes from."""
+    most = [(0.0, old.at(cut)) for cut in pages.cuts]
+    for before, after, visits in pages.shares:
+        most[after] = max(most[after], (visits, before))
+    return np.array([before for _, before in most], np.int64)
+
+
+def locality(problem: Problem, current: Owners, owners: Owners, statistics: Statistics) -> float:
+    """How many times longer all work together under the present owners than under others (Σ w_j / r_ij).
+
+    Without help: helpers come and go, and that is no reason to share anew.
+    """
+    measured = sum(work.amount for row in statistics.rates.values() for work in row.values())
+    if measured < _MEASURED * problem.k or GONE in current:
+        return 1.0
+    times_s = problem.times_s() * statistics.help_factors(problem.names)
+    superpages = np.arange(problem.m)
+    return float(times_s[superpages, current].sum() / times_s[superpages, owners].sum())

@@ -1,0 +1,113 @@
+"""What a seed-server decides (WEB-SAILOR): which client crawls which domains, how many seeds it gets, how fast it goes.
+
+A *DSet* is a set of domains; a client has one, and a domain is in one. The server hands a client only URLs of its
+DSet, so that no two clients fetch the same page, and a client needs to know nobody but the server.
+
+    hurry up    the server holds many seeds for the client's DSet: it may open twice as many connections
+    slow down   it holds few: half as many will do
+
+Invariant: a domain changes its client only while no URL of it is in a client's hands, so a host never sees two.
+It must not read a clock or talk to anybody.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from gcs.core.url.sortkey import host_name, host_of, sort_key
+
+
+@dataclass(frozen=True, slots=True)
+class SeedServerSettings:
+    """How a seed-server shares out seeds. Used where team.coordination is seed-server."""
+
+    #: which seed goes first: backlink, opic, bfs, or a score of your own, as crawl.order (which is not asked here)
+    order: str = "backlink"
+    #: what a domain is: the last label of a host name (com, edu …; of an address, the address), or the whole host
+    domain: Literal["top", "host"] = "top"
+    #: domain sets by hand, the words of each one: the first goes to the client that comes first; the rest is shared out
+    dsets: tuple[str, ...] = ()
+    #: connections of a client when it comes
+    connections: int = 8
+    #: connections of a client that was told to slow down, at least
+    least_connections: int = 2
+    #: connections of a client that was told to hurry up, at most
+    most_connections: int = 64
+    #: "slow down" below so many seeds held for each connection of a client
+    slow_below: float = 1.0
+    #: "hurry up" above so many seeds held for each connection of a client
+    hurry_above: float = 8.0
+    #: seeds in a client's hands for each of its connections
+    ahead: int = 4
+
+
+class Word(StrEnum):
+    """What the server says to a client about its connections."""
+
+    STEADY = "steady"
+    HURRY_UP = "hurry up"
+    SLOW_DOWN = "slow down"
+
+
+def domain_of(url: str, kind: Literal["top", "host"]) -> str:
+    """The domain that a URL belongs to."""
+    host = host_name(host_of(sort_key(url)))
+    if kind == "host" or host.startswith("[") or host.replace(".", "").isdigit():
+        return host
+    return host.rpartition(".")[2]
+
+
+def say(connections: int, held: int, rules: SeedServerSettings) -> tuple[Word, int]:
+    """What to say to a client with so many connections for whose DSet so many seeds are held, and how many it gets."""
+    if held < rules.slow_below * connections and connections > rules.least_connections:
+        return Word.SLOW_DOWN, max(rules.least_connections, connections // 2)
+    if held > rules.hurry_above * connections and connections < rules.most_connections:
+        return Word.HURRY_UP, min(rules.most_connections, connections * 2)
+    return Word.STEADY, connections
+
+
+def room(connections: int, out: int, rules: SeedServerSettings) -> int:
+    """How many more seeds a client may have in its hands."""
+    return max(0, connections * rules.ahead - out)
+
+
+def choose(domain: str, clients: Sequence[str], held: Mapping[str, int], rules: SeedServerSettings) -> str:
+    """The client that gets a domain nobody has: by hand, in the order in which they came, or who has least."""
+    for number, words in enumerate(rules.dsets):
+        if domain in words.split():
+            return clients[min(number, len(clients) - 1)]
+    return min(clients, key=lambda client: held.get(client, 0))
+
+
+def fair_moves(
+    owners: Mapping[str, str], waiting: Mapping[str, int], clients: Collection[str], rules: SeedServerSettings
+) -> dict[str, str]:
+    """Domains that should change hands, each with its new client: to who has nothing, from who has several domains.
+
+    `owners` is domain → client, `waiting` domain → its seeds that nobody has visited.
+    """
+    fixed = {word for words in rules.dsets for word in words.split()}
+    loads = dict.fromkeys(clients, 0)
+    piles: dict[str, list[tuple[int, str]]] = {client: [] for client in clients}
+    for domain, client in owners.items():
+        if client in loads and waiting.get(domain, 0):
+            loads[client] += waiting[domain]
+            piles[client].append((waiting[domain], domain))
+    moves: dict[str, str] = {}
+    for poor in sorted(client for client, load in loads.items() if not load):
+        while True:
+            rich = max(loads, key=lambda client: (len(piles[client]) > 1, loads[client], client))
+            fitting = [
+                (size, domain)
+                for size, domain in piles[rich]
+                if domain not in fixed and loads[poor] + size <= loads[rich] - size
+            ]
+            if len(piles[rich]) < 2 or not fitting:
+                break
+            size, domain = max(fitting)
+            piles[rich].remove((size, domain))
+            loads[rich] -= size
+            loads[poor] += size
+            moves[domain] = poor
+    return moves

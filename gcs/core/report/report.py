@@ -1,0 +1,168 @@
+"""The crawl report: the figures that a crawl ends with. Other tools read it, so its field names are a contract."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gcs.core.report.counters import Tally
+
+
+class GathererReport(msgspec.Struct, frozen=True):
+    """One gatherer's part."""
+
+    id: str
+    pages: int
+    bytes: int
+    busy: float
+    superpages: int
+
+
+class Imbalance(msgspec.Struct, frozen=True):
+    """max/mean − 1 over the gatherers."""
+
+    pages: float
+    bytes: float
+    time: float
+
+
+class Report(msgspec.Struct, frozen=True):
+    """`report.json`, the dashboard and /metrics all show these."""
+
+    crawl: str
+    state: str
+    epoch: int
+    gatherers: int
+    helpers: int
+    pages: int
+    unique: int
+    overlap: float
+    failed: int
+    denied_by_robots: int
+    bytes: int
+    seconds: float
+    pages_per_s: float
+    cpu_s: float
+    peak_rss_mb: float
+    known_urls: int
+    queued: int
+    explored_fraction: float
+    exchanged_urls: int
+    exchanged_bytes: int
+    urls_per_page: float
+    suppressed_by_hot_pages: int
+    suppressed_by_c_queue: int
+    imbalance: Imbalance
+    rebalances: int
+    moved_urls: int
+    per_gatherer: list[GathererReport]
+    redirects: int = 0
+    revisits: int = 0
+    retries: int = 0
+    failures: dict[str, int] = {}
+    session: int = 1
+    #: what became of the pages since the session before
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    gone: int = 0
+    #: length of the URLs exchanged; bytes in which ranges and revisits changed hands
+    named_bytes: int = 0
+    moved_bytes: int = 0
+    #: messages in which URLs were exchanged
+    exchanged_blocks: int = 0
+
+    @property
+    def is_barren(self) -> bool:
+        """Whether the crawl ended without a single page, new or known."""
+        return self.state == "done" and not self.pages and not self.revisits
+
+
+class Share(msgspec.Struct, frozen=True):
+    """What one gatherer contributes to the report."""
+
+    id: str
+    tally: Tally
+    known_urls: int
+    queued: int
+    unique: int
+    explored_fraction: float
+    busy: float = 1.0
+    superpages: int = 1
+    epoch: int = 0
+    session: int = 1
+
+
+def imbalance(values: Sequence[float]) -> float:
+    """max/mean − 1; 0 where nothing was done."""
+    total = sum(values)
+    return max(values) * len(values) / total - 1 if total else 0.0
+
+
+def current(shares: Sequence[Share]) -> list[Share]:
+    """The shares of the newest session; those of an earlier one do not count."""
+    session = max((share.session for share in shares), default=1)
+    return [share for share in shares if share.session == session]
+
+
+def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = None) -> Report:
+    """The report of a crawl's session from the shares of its gatherers.
+
+    `unique`: different pages of the whole team; without it, no page counts as stored by two.
+    """
+    shares = current(shares)
+    session = shares[0].session if shares else 1
+    epoch = max((share.epoch for share in shares), default=0)
+    tally = sum((share.tally for share in shares), Tally())
+    traffic = tally.traffic
+    own = sum(share.unique for share in shares)
+    # records may be there that no share counts yet: of who was killed, until it is started again
+    unique = own if unique is None else min(unique, own)
+    known = sum(share.known_urls for share in shares)
+    seconds = max((share.tally.seconds for share in shares), default=0.0)
+    return Report(
+        crawl=crawl,
+        state=state,
+        epoch=epoch,
+        gatherers=len(shares),
+        helpers=len(tally.helped),
+        pages=tally.pages,
+        unique=unique,
+        overlap=(tally.pages - unique) / unique if unique else 0.0,
+        failed=tally.failed,
+        denied_by_robots=tally.denied_by_robots,
+        bytes=tally.size_bytes,
+        seconds=round(seconds, 3),
+        pages_per_s=round(tally.pages / seconds, 2) if seconds else 0.0,
+        cpu_s=round(tally.cpu_s, 3),
+        peak_rss_mb=round(tally.peak_rss_mb, 1),
+        known_urls=known,
+        queued=sum(share.queued for share in shares),
+        explored_fraction=round(sum(s.explored_fraction * s.known_urls for s in shares) / known, 4) if known else 0.0,
+        exchanged_urls=traffic.exchanged_urls,
+        exchanged_bytes=traffic.exchanged_bytes,
+        urls_per_page=round(traffic.exchanged_urls / tally.pages, 4) if tally.pages else 0.0,
+        suppressed_by_hot_pages=traffic.suppressed_hot,
+        suppressed_by_c_queue=traffic.suppressed_c_queue,
+        imbalance=Imbalance(
+            pages=round(imbalance([share.tally.pages for share in shares]), 4),
+            bytes=round(imbalance([share.tally.size_bytes for share in shares]), 4),
+            time=round(imbalance([share.tally.busy_s for share in shares]), 4),
+        ),
+        rebalances=max(epoch - 1, 0),
+        moved_urls=traffic.moved_urls,
+        per_gatherer=[
+            GathererReport(s.id, s.tally.pages, s.tally.size_bytes, round(s.busy, 3), s.superpages) for s in shares
+        ],
+        redirects=tally.redirects,
+        revisits=tally.revisits,
+        retries=tally.retries,
+        failures=dict(sorted(tally.failures.items())),
+        session=session,
+        new=tally.new,
+        changed=tally.changed,
+        same=tally.same,
+        gone=tally.gone,
+        named_bytes=traffic.named_bytes,
+        moved_bytes=traffic.moved_bytes,
+        exchanged_blocks=traffic.blocks,
+    )

@@ -1,0 +1,270 @@
+"""What the gatherers measure per superpage while they crawl: the numbers that a partition is computed from (§4.5).
+
+The paper's tables: w (URLs seen, and still queued), R (pages per second of gatherer i in superpage j), c (URLs per
+second that a gatherer exchanges), S (links from superpage to superpage). All are kept as counts and seconds, never
+as ratios, so that they add up; a table is sparse, since a gatherer knows little beside its own superpages. A sample of
+the keys that wait says where in a superpage its queue lies: where hosts are finished, it is not where the visits were.
+
+Invariant: merging is associative and commutative, and keeps every sum; so does moving to a new expansion.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from gcs.core.messages.codec import pack, unpack
+from gcs.core.tree.superpages import Superpages
+from gcs.core.tree.tree import Cuts, range_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+K = TypeVar("K")
+
+_VERSION = 1
+#: pages (or URLs) of evidence that a prior rate is worth
+_PRIOR = 10.0
+#: rounds in which the speeds of gatherers and superpages are fitted to each other
+_FITS = 10
+#: gatherers whose speed is within this factor of the median count as equal, beyond the second as measured: what is
+#: measured in a busy machine differs by as much for no reason, and would move work about for ever
+_EQUAL, _DIFFERENT = 1.2, 1.4
+#: standard errors of what was measured by which both factors are wider
+_ERRORS = 2.0
+
+
+class Figures(msgspec.Struct, array_like=True):
+    """Of one superpage."""
+
+    seen: int = 0
+    queued: int = 0
+    pages: int = 0
+    bytes: int = 0
+
+
+class Work(msgspec.Struct, array_like=True):
+    """An amount of work and the busy seconds it took: pages fetched, or URLs exchanged."""
+
+    amount: int = 0
+    seconds: float = 0.0
+
+
+class Statistics(msgspec.Struct):
+    """Counters of one gatherer, or of a team."""
+
+    superpages: dict[int, Figures] = {}
+    #: R: gatherer → superpage → pages
+    rates: dict[str, dict[int, Work]] = {}
+    #: c: gatherer → URLs sent and received
+    exchange: dict[str, Work] = {}
+    #: S: superpage → superpage → links
+    links: dict[int, dict[int, int]] = {}
+    #: gatherer → pages that helpers fetched for it, beside those that it fetched itself
+    helped: dict[str, int] = {}
+    #: keys of URLs that are queued, a fair sample of them, in order
+    waiting: list[bytes] = []
+
+    def figures(self, superpage: int) -> Figures:
+        """Of one superpage, to be changed."""
+        known = self.superpages.get(superpage)  # not setdefault: this is asked for with every URL
+        if known is None:
+            known = self.superpages[superpage] = Figures()
+        return known
+
+    def found(self, superpage: int, urls: int = 1) -> None:
+        """URLs were seen for the first time and queued."""
+        figures = self.figures(superpage)
+        figures.seen += urls
+        figures.queued += urls
+
+    def fetched(self, gatherer: str, superpage: int, size_bytes: int, seconds: float) -> None:
+        """A page was taken from the queue and done."""
+        self._done(superpage, size_bytes)
+        row = self.rates.get(gatherer)
+        if row is None:
+            row = self.rates[gatherer] = {}
+        work = row.get(superpage)
+        if work is None:
+            work = row[superpage] = Work()
+        work.amount += 1
+        work.seconds += seconds
+
+    def fetched_by_helper(self, gatherer: str, superpage: int, size_bytes: int) -> None:
+        """The same, by a helper: it says how much help the gatherer gets, and not how fast it is."""
+        self._done(superpage, size_bytes)
+        self.helped[gatherer] = self.helped.get(gatherer, 0) + 1
+
+    def _done(self, superpage: int, size_bytes: int) -> None:
+        figures = self.figures(superpage)
+        figures.queued -= 1
+        figures.pages += 1
+        figures.bytes += size_bytes
+
+    def linked(self, source: int, targets: Iterable[int]) -> None:
+        """A page of one superpage links to pages of these."""
+        row = self.links.setdefault(source, {})
+        for target in targets:
+            row[target] = row.get(target, 0) + 1
+
+    def encode(self) -> bytes:
+        """The statistics as bytes."""
+        return pack(_VERSION, self)
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Statistics":
+        """The statistics in these bytes."""
+        return unpack(cls, _VERSION, data)
+
+    def rate_table(self, gatherers: Sequence[str], superpages: int) -> "NDArray[np.float64]":
+        """R as a k × m table of pages per second.
+
+        Where little or nothing was measured, a rate leans on (speed of the gatherer) × (speed of the superpage), which
+        are fitted to all that was.
+        """
+        import numpy as np
+
+        amount, seconds = np.zeros((len(gatherers), superpages)), np.zeros((len(gatherers), superpages))
+        for i, gatherer in enumerate(gatherers):
+            for j, work in self.rates.get(gatherer, {}).items():
+                amount[i, j], seconds[i, j] = work.amount, work.seconds
+        mean = _mean(float(amount.sum()), float(seconds.sum()))
+        # the most likely speeds, the pages being Poisson: each in turn, given the others
+        of_gatherer, of_superpage = np.ones(len(gatherers)), np.full(superpages, mean)
+        for _ in range(_FITS):
+            of_gatherer = (amount.sum(axis=1) + _PRIOR) / (seconds @ of_superpage + _PRIOR)
+            of_superpage = (amount.sum(axis=0) + _PRIOR) / (of_gatherer @ seconds + _PRIOR / mean)
+        guess = np.outer(of_gatherer, of_superpage)
+        rates: NDArray[np.float64] = (amount + _PRIOR) / (seconds + _PRIOR / guess)
+        return rates * (_levelled(of_gatherer, amount.sum(axis=1)) / of_gatherer)[:, None]
+
+    def exchange_rates(self, gatherers: Sequence[str]) -> "NDArray[np.float64]":
+        """c: URLs per second that each gatherer exchanges; the team's mean where it is not known."""
+        import numpy as np
+
+        works = [self.exchange.get(gatherer, Work()) for gatherer in gatherers]
+        mean = _mean(sum(work.amount for work in works), math.fsum(work.seconds for work in works))
+        return np.array([(work.amount + _PRIOR) / (work.seconds + _PRIOR / mean) for work in works])
+
+    def help_factors(self, gatherers: Sequence[str]) -> "NDArray[np.float64]":
+        """How many times its own rate each gatherer has with the help that it gets on average (§7)."""
+        import numpy as np
+
+        own = np.array([sum(work.amount for work in self.rates.get(each, {}).values()) for each in gatherers])
+        helped = np.array([self.helped.get(each, 0) for each in gatherers])
+        factors: NDArray[np.float64] = 1.0 + helped / (own + _PRIOR)
+        return factors
+
+    def link_table(self) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]":
+        """S as three parallel arrays: from superpage, to superpage, links (what `core.partition.partition_graph.Links.between` takes)."""
+        import numpy as np
+
+        entries = [(source, target, links) for source, row in self.links.items() for target, links in row.items()]
+        table = np.array(entries, np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+
+def merge(parts: Iterable[Statistics]) -> Statistics:
+    """The statistics of all together."""
+    team = Statistics()
+    for part in parts:
+        for at, figures in part.superpages.items():
+            _add_figures(team.superpages.setdefault(at, Figures()), figures)
+        for gatherer, row in part.rates.items():
+            known = team.rates.setdefault(gatherer, {})
+            for at, work in row.items():
+                _add_work(known.setdefault(at, Work()), work)
+        for gatherer, work in part.exchange.items():
+            _add_work(team.exchange.setdefault(gatherer, Work()), work)
+        for gatherer, pages in part.helped.items():
+            team.helped[gatherer] = team.helped.get(gatherer, 0) + pages
+        for source, targets in part.links.items():
+            counts = team.links.setdefault(source, {})
+            for target, links in targets.items():
+                counts[target] = counts.get(target, 0) + links
+        team.waiting += part.waiting
+    team.waiting.sort()
+    return team
+
+
+def project(old: Statistics, cuts: Cuts, new: Superpages) -> Statistics:
+    """The statistics under a new expansion (`cuts`: the old one's), divided as the visits were, queues as they lie."""
+    parts: dict[int, list[tuple[int, float]]] = {}
+    for before, after, visits in new.shares:
+        parts.setdefault(before, []).append((after, visits))
+
+    def heirs(before: int) -> list[tuple[int, float]]:
+        return parts.get(before) or [(new.locate(cuts[before]), 1.0)]
+
+    def queues(before: int) -> list[tuple[int, float]]:
+        """Where the sampled keys are that wait; all visits together count as one more of them."""
+        low, high = range_of(cuts, before)
+        first, last = new.locate(low), bisect_left(new.cuts, high)
+        ends = [bisect_left(old.waiting, cut) for cut in (low, *new.cuts[first + 1 : last], high)]
+        counts: dict[int, float] = {first + at: end - start for at, (start, end) in enumerate(pairwise(ends))}
+        visits = math.fsum(share for _, share in heirs(before))
+        for after, share in heirs(before):
+            counts[after] = counts.get(after, 0.0) + share / visits
+        return list(counts.items())
+
+    moved = Statistics(exchange=old.exchange, helped=old.helped, waiting=old.waiting)
+    for before, figures in old.superpages.items():
+        for after, (seen, pages, size) in _divide(heirs(before), figures.seen, figures.pages, figures.bytes):
+            _add_figures(moved.superpages.setdefault(after, Figures()), Figures(seen, 0, pages, size))
+        for after, (queued,) in _divide(queues(before) if old.waiting else heirs(before), figures.queued):
+            moved.superpages.setdefault(after, Figures()).queued += queued
+    for gatherer, row in old.rates.items():
+        rates = moved.rates.setdefault(gatherer, {})
+        for before, work in row.items():
+            for (after, share), (_, (amount,)) in zip(heirs(before), _divide(heirs(before), work.amount)):
+                seconds = work.seconds * share / math.fsum(share for _, share in heirs(before))
+                _add_work(rates.setdefault(after, Work()), Work(amount, seconds))
+    for source, targets in old.links.items():
+        for target, links in targets.items():
+            pairs = [((s, t), x * y) for s, x in heirs(source) for t, y in heirs(target)]
+            for (s, t), (count,) in _divide(pairs, links):
+                if count:
+                    row_of = moved.links.setdefault(s, {})
+                    row_of[t] = row_of.get(t, 0) + count
+    return moved
+
+
+def _divide(shares: Sequence[tuple[K, float]], *amounts: int) -> list[tuple[K, list[int]]]:
+    """Whole parts of the amounts in proportion to the shares; they add up to the amounts."""
+    total = math.fsum(share for _, share in shares)
+    ends = [0.0, *accumulate(share / total for _, share in shares)]
+    ends[-1] = 1.0
+    marks = [[round(amount * end) for amount in amounts] for end in ends]
+    return [(to, [b - a for a, b in zip(low, high)]) for (to, _), (low, high) in zip(shares, pairwise(marks))]
+
+
+def _add_figures(total: Figures, more: Figures) -> None:
+    total.seen += more.seen
+    total.queued += more.queued
+    total.pages += more.pages
+    total.bytes += more.bytes
+
+
+def _add_work(total: Work, more: Work) -> None:
+    total.amount += more.amount
+    total.seconds += more.seconds
+
+
+def _levelled(speeds: "NDArray[np.float64]", pages: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """The speeds, each measured on so many pages, without differences that mean nothing."""
+    import numpy as np
+
+    median = np.median(np.log(speeds))
+    apart = np.log(speeds) - median
+    noise = math.log(_EQUAL) + _ERRORS / np.sqrt(pages + 1)
+    heeded = (np.abs(apart) - noise) / math.log(_DIFFERENT / _EQUAL)
+    levelled: NDArray[np.float64] = np.exp(median + apart * np.clip(heeded, 0.0, 1.0))
+    return levelled
+
+
+def _mean(amount: float, seconds: float) -> float:
+    return amount / seconds if amount and seconds else 1.0

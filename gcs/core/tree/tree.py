@@ -1,0 +1,177 @@
+"""The URL tree: which superpage a URL belongs to, and what one gatherer has seen of each.
+
+An expansion is written down by its *cuts*: the sorted keys at which one superpage ends and the next one begins, the
+first of them the start of the key space. Superpage i is the range [cuts[i], cuts[i + 1]), the last one ends with
+the space. A singleton expansion of node p by token t puts a cut before and a cut behind the subtree of p·t; an
+interval expansion puts a cut before the first token of each interval. So what is left of a node beside its
+singletons has an owner too (the intervals between them; the first one holds the node's own page), and whatever
+the cuts are, the superpages partition the key space. A superpage's number is its place in key order.
+
+To locate a key is a binary search in the cuts, whatever the depth of the tree: a key costs more to make than to find.
+
+Invariant: the visits of a copy are those that were given to it; copies with equal cuts add up (`merge`), in any order.
+It must not decide where to cut (`core.tree.superpages`) nor who owns what (`core.plan.plan`).
+"""
+
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import pairwise
+from random import Random
+
+from gcs.core.tree.superpage_sketch import Leaf, Limits
+from gcs.core.url.join import canonical
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, SEPARATOR, SUBTREE_END, sort_key, subtree
+from gcs.errors import UsageError
+
+Cuts = tuple[bytes, ...]
+#: the expansion with which a crawl begins when the user gives none: all the web is one superpage
+WHOLE: Cuts = (FIRST_KEY,)
+#: items that the leaves of a copy may remember together
+_BUDGET = 10_000
+#: visits of a leaf that are counted together; enough of them to see where its stem is
+_BATCH = 64
+
+
+def limits_for(share: float) -> Limits:
+    """What a leaf with this share of a copy's visits may remember: the paper's 50–200 hot tokens, 50 samples or more.
+
+    The heavy ones are those that will be cut, and the first expansion of a large crawl must not be a guess.
+    """
+    sample = max(int(_BUDGET * share), 50)
+    return Limits(hot=min(sample, 200), cool=sample, keys=sample)
+
+
+class Tree:
+    """One gatherer's copy. filled by: visit, for each URL that is new to the gatherer that owns it."""
+
+    def __init__(self, cuts: Cuts, random: Random, limits: Limits | None = None) -> None:
+        if not is_expansion(cuts):
+            raise ValueError("cuts must ascend from the first key")
+        self.cuts = cuts
+        self._random = random
+        #: what each leaf may remember; unless given, it depends on its share of the visits
+        self._limits = limits
+        self._visits = 0
+        self._leaves: list[Leaf | None] = [None] * len(cuts)
+
+    @property
+    def visits(self) -> int:
+        """W: the visits of the root."""
+        return sum(leaf.visits for _, leaf in self.leaves())
+
+    def locate(self, key: bytes) -> int:
+        """The superpage of a key."""
+        return bisect_right(self.cuts, key) - 1
+
+    def visit(self, key: bytes) -> int:
+        """Count a URL that is new: processed, or put into the queue. Returns its superpage."""
+        at = bisect_right(self.cuts, key) - 1
+        leaf = self._leaves[at] or self._fresh(at)
+        leaf.pending.append(key)
+        if len(leaf.pending) >= _BATCH:
+            self._fold(leaf)
+        return at
+
+    def range_of(self, superpage: int) -> tuple[bytes, bytes]:
+        """The range [low, high) of a superpage."""
+        return range_of(self.cuts, superpage)
+
+    def leaves(self) -> Iterator[tuple[int, Leaf]]:
+        """The superpages that were visited, with their statistics."""
+        for at, leaf in enumerate(self._leaves):
+            if leaf is not None:
+                if leaf.pending:
+                    self._fold(leaf)
+                yield at, leaf
+
+    def weights(self) -> list[int]:
+        """Visits of each superpage."""
+        weights = [0] * len(self.cuts)
+        for at, leaf in self.leaves():
+            weights[at] = leaf.visits
+        return weights
+
+    def keep(self, superpages: Container[int]) -> None:
+        """Forget all superpages but these: those that move are counted by their new owner as it gets their URLs."""
+        for at, leaf in self.leaves():
+            if at not in superpages:
+                self._leaves[at] = None
+                self._visits -= leaf.visits
+
+    def put(self, superpage: int, leaf: Leaf) -> None:
+        """Let a superpage that was not visited have these statistics (a decoded copy, a new expansion)."""
+        self._leaves[superpage] = leaf
+        self._visits += leaf.visits
+
+    def _fresh(self, at: int) -> Leaf:
+        leaf = self._leaves[at] = Leaf(node_of(*self.range_of(at)), self._limits or limits_for(0), self._random)
+        return leaf
+
+    def _fold(self, leaf: Leaf) -> None:
+        self._visits += len(leaf.pending)
+        leaf.fold(self._limits or limits_for((leaf.visits + len(leaf.pending)) / self._visits))
+
+
+def merge(trees: Sequence[Tree]) -> Tree:
+    """The copies of several gatherers as one. It remembers all that they do, so it may pass the limits of a copy."""
+    first = trees[0]
+    if any(tree.cuts != first.cuts for tree in trees):
+        raise ValueError("only copies of one expansion can be merged")
+    known: dict[int, list[Leaf]] = {}
+    for tree in trees:
+        for at, leaf in tree.leaves():
+            known.setdefault(at, []).append(leaf)
+    merged = Tree(first.cuts, first._random, first._limits)
+    for at, leaves in known.items():
+        merged.put(at, leaves[0].join(leaves[1:]))
+    return merged
+
+
+def is_expansion(cuts: Sequence[bytes]) -> bool:
+    """Whether the superpages between these cuts partition the key space."""
+    return bool(cuts) and cuts[0] == FIRST_KEY and cuts[-1] < LAST_KEY and all(a < b for a, b in pairwise(cuts))
+
+
+def range_of(cuts: Sequence[bytes], superpage: int) -> tuple[bytes, bytes]:
+    """The range [low, high) of a superpage."""
+    return cuts[superpage], cuts[superpage + 1] if superpage + 1 < len(cuts) else LAST_KEY
+
+
+def node_of(low: bytes, high: bytes) -> bytes:
+    """The deepest node of the URL tree whose subtree holds the range [low, high)."""
+    node = low
+    if node.endswith(SUBTREE_END):  # behind a singleton: its parent's children go on here
+        node = node[: max(node.rfind(SEPARATOR), 0)]
+    while node and high > node + SUBTREE_END:
+        node = node[: max(node.rfind(SEPARATOR), 0)]
+    return node
+
+
+# -- The user's initial expansion: nodes of the URL tree, one per line, that shall be superpages from the start.
+
+
+def parse(lines: Iterable[str]) -> Cuts:
+    """The cuts of the expansion that the lines ask for."""
+    cuts = {FIRST_KEY}
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        only_before = text.startswith("<")
+        low, high = subtree(_node(text.removeprefix("<").strip(), number))
+        cuts.add(low)
+        if not only_before and high < LAST_KEY:
+            cuts.add(high)
+    return tuple(sorted(cuts))
+
+
+def _node(text: str, line: int) -> bytes:
+    if "://" in text:
+        url = canonical(text)
+        if url is None or "?" in url:
+            raise UsageError(f"expansion, line {line}: {text!r} is no http(s) URL without a query")
+        return sort_key(url).rstrip(SEPARATOR)
+    words = text.split()
+    if not words or any(not "!" <= char <= "~" for word in words for char in word):
+        raise UsageError(f"expansion, line {line}: {text!r} is neither a URL nor tokens between blanks")
+    return SEPARATOR.join(word.encode() for word in words)

@@ -1,0 +1,149 @@
+"""Admission: which of a page's links become URLs of this crawl.
+
+    links ─► judged lately? ─► in scope? ─► a trap? ─► admitted
+
+Order matters for speed only: the memory of recent links answers nine of ten in a fraction of a microsecond.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+from gcs.core.url.scope import Scope
+
+# -- The guard against spider traps: URLs that a site makes without end, told by their looks.
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The limits of what looks like a page. 0 stands for no limit."""
+
+    #: links from the nearest seed
+    max_depth: int = 0
+    #: length of a URL
+    max_url_bytes: int = 2000
+    #: segments of a path
+    max_path_segments: int = 25
+    #: times that a path may hold the same segment, or a query the same parameter with the same value
+    max_repeats: int = 3
+    #: parameters of a query
+    max_query_params: int = 24
+
+    def refuses(self, url: str, depth: int) -> str:
+        """Why a canonical URL is taken for a trap; "" if it is not."""
+        if depth > self.max_depth > 0:
+            return "too deep"
+        if len(url) > self.max_url_bytes > 0:
+            return "too long"
+        slashes = url.count("/") - 2  # of the path, and some of the query
+        if slashes > self.max_repeats or slashes > self.max_path_segments or "&" in url:
+            return self._looks_closer(url)
+        return ""
+
+    def _looks_closer(self, url: str) -> str:
+        path, _, query = url[url.index("/", 8) + 1 :].partition("?")
+        segments = path.split("/")
+        if len(segments) > self.max_path_segments > 0:
+            return "too many path segments"
+        if self.max_repeats and len(set(segments)) < len(segments) and self._repeats(segments):
+            return "repeating path"
+        if query:
+            params = query.split("&")
+            if len(params) > self.max_query_params > 0:
+                return "too many parameters"
+            if len(set(params)) < len(params) and 0 < self.max_repeats < _most(params):
+                return "repeating query"
+        return ""
+
+    def _repeats(self, segments: list[str]) -> bool:
+        if _most(segments) > self.max_repeats:
+            return True
+        # the same two or more segments, max_repeats times in a row: /a/b/a/b/a/b
+        for size in range(2, len(segments) // self.max_repeats + 1):
+            run = 0  # pairs of segments, `size` apart, that are equal one after the other
+            for one, other in zip(segments, segments[size:]):
+                run = run + 1 if one == other else 0
+                if run >= size * (self.max_repeats - 1):
+                    return True
+        return False
+
+
+def _most(words: list[str]) -> int:
+    """How often the most frequent one occurs."""
+    return max(map(words.count, words))
+
+
+# -- Links judged lately: the small memory that answers most links of a page without the disk.
+
+
+class Recent:
+    """A bounded set of URLs. filled by: fresh; emptied by: age."""
+
+    def __init__(self, capacity: int) -> None:
+        self._half = max(capacity // 2, 1)
+        self._young: set[str] = set()
+        self._old: set[str] = set()
+
+    def fresh(self, urls: Iterable[str]) -> list[str]:
+        """The URLs that were not judged lately, which from now on they were."""
+        young, old = self._young, self._old
+        found = [url for url in urls if url not in young and url not in old]
+        if found:
+            young.update(found)
+            if len(young) >= self._half:
+                self._old, self._young = young, set()
+        return found
+
+    def known(self, urls: Collection[str]) -> list[str]:
+        """Those of the URLs that were judged lately, each once."""
+        return [*self._young.intersection(urls), *self._old.intersection(urls)]
+
+    def clear(self) -> None:
+        """Forget everything: what was judged may be judged otherwise now."""
+        self._young.clear()
+        self._old.clear()
+
+
+class Admission:
+    """The doorkeeper of one gatherer."""
+
+    def __init__(self, scope: Scope, guard: Guard, recent: Recent) -> None:
+        self._scope = scope
+        self._guard = guard
+        self._recent = recent
+        #: links refused, by reason
+        self.refused: dict[str, int] = {}
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """All seeds of the crawl."""
+        return self._scope.seeds
+
+    def widen(self, seeds: tuple[str, ...]) -> None:
+        """More seeds: what was out of scope may be in it now."""
+        if set(seeds) != set(self._scope.seeds):
+            self._scope = replace(self._scope, seeds=seeds)
+            self._recent.clear()
+
+    def in_scope(self, urls: list[str]) -> list[str]:
+        """Those of the canonical URLs that the scope covers."""
+        return urls if self._scope.is_everything else [url for url in urls if self._scope.covers(url)]
+
+    def is_left_out(self, url: str) -> bool:
+        """Whether the patterns leave out a URL that was admitted: they may be others since."""
+        return self._scope.leaves_out(url)
+
+    def admit(self, urls: Iterable[str], depth: int) -> list[str]:
+        """Those of the canonical URLs that the crawl wants and that were not judged lately."""
+        return self.wanted(self._recent.fresh(urls), depth)
+
+    def wanted(self, urls: Iterable[str], depth: int) -> list[str]:
+        """Those of the canonical URLs that the crawl wants."""
+        admitted = []
+        for url in urls:
+            reason = "" if self._scope.covers(url) else "out of scope"
+            reason = reason or self._guard.refuses(url, depth)
+            if reason:
+                self.refused[reason] = self.refused.get(reason, 0) + 1
+            else:
+                admitted.append(url)
+        return admitted

@@ -1,0 +1,182 @@
+"""URLs and links: canonical URLs, their parts, and the joining of a page's links.
+
+The canonical form itself is in `core.url.canonical`; this module is the door to both.
+
+Invariant: joining is exactly WHATWG resolution followed by `canonical`. It is the hottest pure code of a
+gatherer (some 40 links a page), so a string is joined wherever that provably equals resolution, the parser is
+spared wherever it provably changes nothing, and answers are remembered. It must not judge URLs (`core.url.scope`).
+"""
+
+import re
+from collections.abc import Iterable
+
+from gcs.core.url.canonical import DEFAULT, Canonizer, Rules, canonical, canonizer
+from gcs.core.url.sortkey import split_port
+from gcs.core.url.sources import source_url
+
+__all__ = ["DEFAULT", "Joiner", "Rules", "canonical", "host", "origin"]
+
+#: characters that no step changes, wherever in a path they stand
+_CLEAN = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*").fullmatch
+#: what the WHATWG parser cuts off both ends of its input
+_BLANK = "".join(map(chr, range(0x21)))
+#: after the first slash these make "/x" something else than a path of the same host, or hide the second slash
+_SLASH_LIKE = frozenset("\\\t\n\r")
+_WEB = ("http://", "https://")
+#: characters of an href that is not worth remembering
+_LONG = 1024
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a canonical URL: what stands before its path."""
+    return url[: url.index("/", 8)]
+
+
+def host(url: str) -> str:
+    """The host of a canonical URL, without the port."""
+    return split_port(url[url.index("/") + 2 : url.index("/", 8)])[0]
+
+
+class Joiner:
+    """Makes the links of pages absolute and canonical. Not for use by two threads at once.
+
+    Pages of a site repeat most of their links, spelled alike, so the answers are kept: per origin, and those to
+    document-relative hrefs per folder. The memory is bounded: once `memo_entries` answers are held (some 300
+    bytes each), all are forgotten.
+    """
+
+    def __init__(self, rules: Rules = DEFAULT, memo_entries: int = 1 << 16) -> None:
+        self._canonizer = canonizer(rules)
+        self._memo_entries = memo_entries
+        self._held = 0
+        self._memos: dict[str, _Memo] = {}
+        self._origins: set[str] = set()
+        #: by folder; None after its first page, because most folders of most sites have but one
+        self._nearby: dict[str, dict[str, str] | None] = {}
+
+    def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
+        """The canonical URLs of a page's hrefs, in order, each once. `base` must be canonical."""
+        if not base.startswith(_WEB):
+            return self._join_source(base, hrefs)
+        slash = base.index("/", 8)
+        memo = self._memos.get(base[:slash])
+        if memo is None:
+            memo = self._memos[base[:slash]] = _Memo(base[:slash], self._origins, self._canonizer)
+            self._held += 4  # an empty memo is about as large as a few answers
+        query = base.find("?", slash)
+        folder = base[: (base.rindex("/", slash, query) if query > 0 else base.rindex("/", slash)) + 1]
+        near = self._nearby.get(folder)
+        if near is None:
+            near = {}
+            self._nearby[folder] = near if folder in self._nearby else None
+            self._held += 1
+        memo.page, memo.folder, memo.near = base, folder, near
+        before, near_before = len(memo), len(near)
+        # a dict keeps the order and drops what comes twice; the loop over the links runs in C
+        urls = dict.fromkeys(map(memo.__getitem__, hrefs))
+        urls.pop("", None)
+        self._held += len(memo) - before
+        if self._nearby[folder] is not None:
+            self._held += len(near) - near_before
+        if self._held > self._memo_entries:
+            self._memos.clear()
+            self._nearby.clear()
+            self._origins.clear()
+            self._held = 0
+        return list(urls)
+
+    def _join_source(self, base: str, hrefs: Iterable[str]) -> list[str]:
+        """The same on a page that is none of the web: only such a page can link to sources."""
+        joined = (source_url(href, base) or self._canonizer.relative(base, href) for href in hrefs)
+        return list(dict.fromkeys(filter(None, joined)))
+
+
+class _Memo(dict[str, str]):
+    """Raw href → canonical URL ("" where it is none), for the pages of one origin.
+
+    It keeps an answer only if every page of the origin would get the same; answers that hold for a folder go
+    to `near`. The parser is spared behind a canonical origin or folder for a path of `_CLEAN` characters
+    without a segment that begins with a dot.
+    """
+
+    __slots__ = ("_canonizer", "_origins", "_scheme", "_site", "folder", "near", "page")
+
+    def __init__(self, site: str, origins: set[str], canonizer: Canonizer) -> None:
+        self._site = site
+        self._scheme = site[: site.index("/")]
+        self._origins = origins  # canonical ones, known to all memos of the joiner
+        self._origins.add(site)
+        self._canonizer = canonizer
+        # set by the Joiner: the page whose links are asked for, its folder, and what is known in that folder
+        self.page = self.folder = ""
+        self.near: dict[str, str] = {}
+
+    def __missing__(self, href: str) -> str:
+        url = self.near.get(href)
+        if url is not None:
+            return url
+        first = href[:1]
+        if first == "#":
+            return self.page
+        if "#" in href or len(href) > _LONG:
+            return self._shortened(href)
+        if first == "/":
+            second = href[1:2]
+            if second == "/":
+                url = self[self._scheme + href]
+            elif second in _SLASH_LIKE:
+                return self._odd(href)
+            else:
+                url = self._site + href
+                if "/." in href or not _CLEAN(href):
+                    url = self._canonizer.ending(url, href)
+            self[href] = url
+            return url
+        if href.startswith(_WEB):
+            url = self[href] = self._absolute(href)
+            return url
+        if (first.isalnum() or first == ".") and ":" not in href:
+            url = self.near[href] = self._beside(href)
+            return url
+        return self._odd(href)
+
+    def _absolute(self, href: str) -> str:
+        slash = href.find("/", 8)
+        origin = href[:slash]
+        if slash > 0 and origin in self._origins:
+            return href if "/." not in href and _CLEAN(href) else self._canonizer.ending(href, href[slash:])
+        url = self._canonizer.absolute(href)
+        if url.startswith(origin + "/"):
+            self._origins.add(origin)
+        return url
+
+    def _beside(self, href: str) -> str:
+        folder = self.folder
+        while href[:3] == "../":
+            href = href[3:]
+            parent = folder.rindex("/", 0, -1)
+            if parent >= len(self._site):
+                folder = folder[: parent + 1]
+        if href[:1] != "." and "/." not in href and _CLEAN(href):
+            return folder + href
+        return self._canonizer.ending(folder + href, href)
+
+    def _shortened(self, href: str) -> str:
+        if len(href) > _LONG:  # a data: URL may be a whole picture
+            return self._canonizer.relative(self.page, href)
+        head = href[: href.index("#")]
+        if head[-1] <= " ":  # before a fragment a blank belongs to the path; at the end it would not count
+            return self._odd(href)
+        url = self[head]
+        if head in self.near:
+            self.near[href] = url
+        return url
+
+    def _odd(self, href: str) -> str:
+        bare = href.strip(_BLANK)
+        if bare != href:
+            return self[bare]
+        url = self._canonizer.relative(self.page, href)
+        if not url:  # only an href with its own scheme or authority fails, so it does so on every page
+            self[href] = url
+        return url

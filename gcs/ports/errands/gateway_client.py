@@ -1,0 +1,212 @@
+"""The desk behind the gateway: for helpers that have a token and reach the station by HTTP, and nothing else.
+
+A gateway that does not answer is waited for, up to `PATIENCE_S`; one that says no is asked no more. What it says about
+a single errand ("yours no longer") is no error: somebody else has it.
+"""
+
+import asyncio
+import base64
+import contextlib
+import io
+from collections.abc import Sequence
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from gcs import __version__
+from gcs.core.helpers.claims import FIELDS, LINE, LINKS, NAME, REASON, TEXT, URL, VALUE, Claim
+from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
+from gcs.errors import GcsError, UsageError
+from gcs.events import Events
+from gcs.ports.errands.gateway_messages import MACHINE, Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome
+from gcs.ports.fetch import one_line
+
+#: seconds for which a gateway that is away is waited for, and between two tries
+PATIENCE_S, PAUSE_S = 30.0, 0.5
+#: seconds for one request, beside the wait for errands
+ANSWER_S = 20.0
+#: answers that pass by themselves
+PASSING = frozenset({429, 502, 503, 504})
+#: answers that no second try makes better, and what to do
+FINAL = {
+    401: "the token is wrong, or was revoked: ask whoever runs the crawl for another",
+    403: "this token may not help here",
+    404: "there is no gateway: give the address of a gcs station",
+    421: "the station is not known by that name",
+}
+
+#: what a claim says in the words of the summary
+NAMES = (
+    *("url", "status", "failure", "http_version", "ip", "started_at", "elapsed_s", "size_bytes", "digest"),
+    *("language", "noindex", "source", "shell"),
+)
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+events = Events("desk")
+
+
+class GatewayError(GcsError):
+    """The gateway wants no help."""
+
+
+class AwayError(GatewayError):
+    """The gateway cannot be reached."""
+
+
+class LateError(Exception):
+    """What was asked for is not ours any more, or never was."""
+
+
+class GatewayDesk:
+    """See `gcs.ports.errands.Desk`. Made by `open_gateway`."""
+
+    def __init__(self, line: "Line", welcome: Welcome, means: Means) -> None:
+        self.helper, self.place, self.means, self.terms = welcome.helper, welcome.place, means, welcome.terms
+        self._line = line
+
+    async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
+        """Errands of our pool."""
+        answer = await self._line.ask("take", Wanted(min(limit, 64), timeout_s), Errands, timeout_s)
+        return [errand.tuple(self.place) for errand in answer.errands]
+
+    async def extend(self, errands: Sequence[UrlTS]) -> list[UrlTS]:
+        """Begin leases anew."""
+        still = await self._line.ask("extend", Ids([errand.id for errand in errands]), Ids)
+        return [errand for errand in errands if errand.id in still.ids]
+
+    async def put(self, summary: SummaryTS) -> None:
+        """What became of an errand. One that is ours no longer is dropped."""
+        with contextlib.suppress(LateError):
+            await self._line.ask("put", claim_of(summary), Ids)
+
+    async def give_back(self, errands: Sequence[UrlTS]) -> None:
+        """Release them."""
+        if errands:
+            await self._line.ask("return", Ids([errand.id for errand in errands]), Ids)
+
+    async def beat(self, beat: HelperBeat) -> bool:
+        """I am here."""
+        standing = await self._line.ask("beat", Beat(beat.connections, beat.pages_per_s), Standing)
+        return not standing.is_over
+
+    async def close(self) -> None:
+        """I am gone."""
+        try:
+            with contextlib.suppress(GcsError, LateError):  # if it does not hear us it will find out
+                await self._line.ask("bye", Ids(), Ids, patience_s=0.0)
+        finally:
+            await self._line.close()
+
+
+class Line:
+    """The HTTP side."""
+
+    def __init__(self, url: str, token: str, machine: str = "") -> None:
+        self._url = url.rstrip("/")
+        named = {MACHINE: machine} if machine else {}
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {token}", "User-Agent": f"gcs/{__version__}", **named},
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+
+    async def ask(
+        self, verb: str, message: msgspec.Struct, wanted: type[T], wait_s: float = 0.0, patience_s: float = PATIENCE_S
+    ) -> T:
+        """The answer to a message. LateError: not ours. GatewayError: there is none, or it is no."""
+        loop = asyncio.get_running_loop()
+        body, deadline, told = msgspec.json.encode(message), loop.time() + patience_s, False
+        while True:
+            try:
+                status, answer = await self._post(verb, body, ANSWER_S + wait_s)
+                why = f"it answers {status}: {_detail(answer)}"
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                status, answer, why = 0, b"", one_line(str(error) or type(error).__name__)
+            if status == 200:
+                return self._understood(answer, wanted)
+            if status == 409 and verb != "hello":
+                raise LateError(verb)
+            if status and status not in PASSING and status != 409:
+                why = FINAL.get(status, f"{verb} was answered {status}")
+                raise GatewayError(f"{self._url}: {why} ({_detail(answer)})")
+            if not told and patience_s:
+                told = True  # a person who waits shall know for what
+                events.info("waiting", gateway=self._url, reason=why, at_most_s=patience_s)
+            if loop.time() + PAUSE_S > deadline:
+                raise AwayError(f"{self._url}: the gateway is out of reach ({why}); is the station running?")
+            await asyncio.sleep(PAUSE_S)
+
+    def _understood(self, answer: bytes, wanted: type[T]) -> T:
+        try:
+            return msgspec.json.decode(answer, type=wanted)
+        except (msgspec.DecodeError, UnicodeDecodeError, GcsError) as error:
+            why = one_line(str(error))
+            raise GatewayError(f"{self._url}: this is no gateway; give the address of a gcs station ({why})") from None
+
+    async def close(self) -> None:
+        """Free the sockets."""
+        await self._session.close()
+
+    async def _post(self, verb: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:
+        headers = {"Content-Type": "application/json"}
+        async with asyncio.timeout(timeout_s):
+            async with self._session.post(
+                f"{self._url}/gateway/{verb}", data=io.BytesIO(body), headers=headers, allow_redirects=False
+            ) as answer:
+                return answer.status, await answer.read()
+
+
+async def open_gateway(url: str, token: str, means: Means, machine: str = "") -> GatewayDesk:
+    """A desk at the gateway of this station; `machine` tells us from others that share our token."""
+    if not _is_address(url):
+        raise UsageError(f"--gateway {url}: give the address of a station, such as https://crawl.example.org")
+    line = Line(url, token, machine)
+    try:
+        welcome = await line.ask("hello", Greeting(means, f"gcs/{__version__}"), Welcome)
+    except BaseException:
+        await line.close()
+        raise
+    return GatewayDesk(line, welcome, means)
+
+
+def _is_address(url: str) -> bool:
+    """Whether somebody could be asked there."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
+    except ValueError:
+        return False
+
+
+class _Refusal(msgspec.Struct):
+    """What a station says of it."""
+
+    detail: str
+
+
+def _detail(answer: bytes) -> str:
+    """What a station says of its refusal; of somebody else's answer, the beginning."""
+    try:
+        return one_line(msgspec.json.decode(answer, type=_Refusal).detail)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return one_line(answer[:200].decode("utf-8", "replace"))
+
+
+def claim_of(summary: SummaryTS) -> Claim:
+    """A summary in the words of the gateway, cut to its bounds; its links are absolute already."""
+    named = {name: getattr(summary, name) for name in NAMES}
+    text = {name: getattr(summary, name)[:LINE] for name in ("message", "title", "description")}
+    return Claim(
+        id=summary.id,
+        reason=summary.reason[:REASON],
+        headers=[(name[:NAME], value[:VALUE]) for name, value in summary.headers[:FIELDS]],
+        canonical=summary.final_url if summary.final_url != summary.url and len(summary.final_url) <= URL else "",
+        hrefs=[url for url in summary.outlinks if len(url) <= URL][:LINKS],
+        text=summary.text[:TEXT],
+        request_head=base64.b64encode(summary.request_head).decode(),
+        body=base64.b64encode(summary.body).decode(),
+        **named,
+        **text,
+    )

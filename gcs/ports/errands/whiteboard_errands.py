@@ -1,0 +1,75 @@
+"""The desk at the whiteboard: for helpers that can reach it, inside the same network.
+
+Invariant: an errand is acked after its summary was put, never before; if we die in between, there will be two
+summaries, which is harmless.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from gcs.core.helpers.pools import pool
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
+from gcs.ports.errands import Terms
+from gcs.ports.space.port import Space, Taken
+
+#: seconds before a full inbox is tried again
+FULL_S = 0.1
+#: seconds that a beat stays on the board
+BEAT_TTL_S = 5.0
+
+
+class BoardDesk:
+    """See `gcs.ports.errands.Desk`. Closes the space with itself."""
+
+    def __init__(self, space: Space, terms: Terms, place: str = "", means: Means = Means.PLAIN) -> None:
+        self.helper, self.place, self.means, self.terms = space.name, place, means, terms
+        self._space = space
+        self._pool = pool(place, means)
+        self._held: dict[str, Taken[UrlTS]] = {}
+
+    async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
+        """Errands of our pool."""
+        lease_s = self.terms.lease_s
+        taken = await self._space.take_many(
+            [template(UrlTS)], at=self._pool, limit=limit, timeout_s=timeout_s, lease_s=lease_s
+        )
+        self._held |= {each.item.id: each for each in taken}
+        return [each.item for each in taken]
+
+    async def extend(self, errands: Sequence[UrlTS]) -> list[UrlTS]:
+        """Begin leases anew."""
+        held = [self._held[errand.id] for errand in errands if errand.id in self._held]
+        still = [each.item for each in await self._space.renew(held)]
+        for errand in errands:
+            if errand not in still:
+                self._held.pop(errand.id, None)
+        return still
+
+    async def put(self, summary: SummaryTS) -> None:
+        """Into the inbox of the errand's gatherer; waits while that is full."""
+        while True:
+            receipt = await self._space.out(summary, to=summary.gatherer)
+            if not receipt.full:
+                break
+            await asyncio.sleep(FULL_S)
+        if taken := self._held.pop(summary.id, None):
+            await self._space.ack([taken])
+
+    async def give_back(self, errands: Sequence[UrlTS]) -> None:
+        """Release them."""
+        held = [taken for errand in errands if (taken := self._held.pop(errand.id, None))]
+        await self._space.release(held)
+
+    async def beat(self, beat: HelperBeat) -> bool:
+        """On the board, where it also says how the crawl is."""
+        await self._space.out(beat, ttl_s=BEAT_TTL_S)
+        control = await self._space.read(template(Control))
+        return control is None or control.state not in (CrawlState.DONE, CrawlState.STOPPING)
+
+    async def close(self) -> None:
+        """Take our beat from the board, and let go of it."""
+        try:
+            await self._space.take(template(HelperBeat, helper=self.helper))
+        finally:
+            await self._space.close()

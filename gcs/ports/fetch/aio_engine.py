@@ -1,0 +1,226 @@
+"""The aiohttp engine itself: requests in, answers out, one task for each."""
+
+import asyncio
+import os
+import ssl
+import time
+from typing import TYPE_CHECKING
+
+from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
+from gcs.errors import UsageError
+from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
+from gcs.ports.fetch.aio_session import open_session, refused
+from gcs.ports.fetch.decode import ContentError, decode
+from gcs.ports.fetch.guard import forbidden_host
+from gcs.ports.fetch.head import RequestHead, conditions, reject
+
+if TYPE_CHECKING:
+    import aiohttp
+
+
+# -- What went wrong, from aiohttp's point of view, in our words: an exception becomes a kind and one line.
+
+
+def fault(error: Exception, settings: FetchSettings, head_read: bool) -> tuple[FailureKind, str]:
+    """The kind and the line for a request that aiohttp ended with this exception, before or after its head came."""
+    import aiohttp
+
+    if settings.proxy is not None and isinstance(error, _proxy_errors()):
+        return FailureKind.PROXY, f"the proxy {proxy_name(settings.proxy)} does not serve: {_proxy_words(error)}"
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            return FailureKind.TIMEOUT, f"no connection within {settings.connect_timeout_s:g} s"
+        case aiohttp.SocketTimeoutError() if head_read:
+            return FailureKind.TIMEOUT, too_slow(settings)
+        case aiohttp.SocketTimeoutError():
+            return FailureKind.TIMEOUT, f"no answer within {settings.first_byte_timeout_s:g} s"
+        case TimeoutError():
+            return FailureKind.TIMEOUT, f"the answer was not complete after {settings.total_timeout_s:g} s"
+        case aiohttp.ClientConnectorDNSError() | UnicodeError():  # a label that no name may have
+            return FailureKind.DNS, "the host name does not resolve"
+        case aiohttp.ClientSSLError() | ssl.SSLError() | ssl.CertificateError():
+            return FailureKind.TLS, f"no trusted connection: {one_line(str(error))}"
+        case aiohttp.ClientConnectorError():
+            return FailureKind.CONNECT, f"no connection: {_os_words(error.os_error)}"
+        case aiohttp.ClientPayloadError():
+            return FailureKind.PROTOCOL, "the server closed the connection in the middle of its answer"
+        case aiohttp.ServerDisconnectedError() | ConnectionError():
+            return FailureKind.PROTOCOL, "the server closed the connection without an answer"
+        case aiohttp.ClientResponseError():
+            return _not_http(error)
+        case _:
+            return FailureKind.PROTOCOL, one_line(str(error)) or type(error).__name__
+
+
+def too_slow(settings: FetchSettings) -> str:
+    return f"slower than {settings.slow_bytes_per_s} bytes a second for {settings.slow_s:g} s"
+
+
+def _not_http(error: Exception) -> tuple[FailureKind, str]:
+    from aiohttp.http_exceptions import LineTooLong
+
+    cause = error.__cause__ and error.__cause__.__cause__  # what the parser said, behind what aiohttp made of it
+    if isinstance(cause, LineTooLong) or "Too many headers" in str(error):
+        return FailureKind.TOO_LARGE, "the headers of the answer never end"
+    return FailureKind.PROTOCOL, "the server sent something that is not HTTP"
+
+
+def _proxy_errors() -> tuple[type[Exception], ...]:
+    import aiohttp
+
+    return (
+        aiohttp.ClientProxyConnectionError,
+        aiohttp.ClientHttpProxyError,
+        aiohttp.ClientConnectorDNSError,
+        aiohttp.ConnectionTimeoutError,
+        UnicodeError,
+    )
+
+
+def _proxy_words(error: Exception) -> str:
+    import aiohttp
+
+    match error:
+        case aiohttp.ClientHttpProxyError():
+            return f"it answered {error.status}"
+        case aiohttp.ClientConnectorDNSError() | UnicodeError():
+            return "its name does not resolve"
+        case aiohttp.ClientConnectorError():
+            return _os_words(error.os_error)
+        case _:
+            return "no connection in time"
+
+
+def _os_words(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno else one_line(str(error))
+
+
+class _Exchange:
+    """One request, its start, and how far it has come."""
+
+    __slots__ = ("begun_s", "head_read", "request", "started_at")
+
+    def __init__(self, request: Request, begun_s: float) -> None:
+        self.request = request
+        self.started_at = time.time()
+        self.begun_s = begun_s  # by the clock of the event loop
+        self.head_read = False
+
+
+class AioFetcher:
+    """Fetches by aiohttp. The contract stands in `gcs.ports.fetch`."""
+
+    def __init__(self, settings: FetchSettings, sink: Sink) -> None:
+        if settings.proxy and settings.proxy.startswith("socks"):
+            raise UsageError("fetch.proxy: the engine aiohttp has no SOCKS; set fetch.engine to curl")
+        self._settings = settings
+        self._sink = sink
+        self._head = RequestHead(settings)
+        self._judge_hosts = settings.proxy is not None and not settings.allow_private
+        self._tasks: set[asyncio.Task[Result]] = set()
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests started and not yet answered."""
+        return len(self._tasks)
+
+    async def open(self) -> None:
+        """Raises UsageError where the certificates to trust cannot be read."""
+        from yarl import URL
+
+        self._parse = URL
+        self._loop = asyncio.get_running_loop()
+        self._session = open_session(self._settings)
+
+    def start(self, request: Request) -> None:
+        """Begins the request and returns at once."""
+        task = self._loop.create_task(self._fetch(_Exchange(request, self._loop.time())))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def close(self) -> None:
+        """Drops what is in flight without an answer, and frees every socket."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await session.close()
+
+    def _done(self, task: asyncio.Task[Result]) -> None:
+        self._tasks.discard(task)
+        if self._session is not None:  # else: closed, and nobody listens any more
+            self._sink(task.result())
+
+    async def _fetch(self, exchange: _Exchange) -> Result:
+        url = exchange.request.url
+        if wrong := reject(url):
+            return self._failure(exchange, FailureKind.PROTOCOL, wrong)
+        if self._judge_hosts and (reason := forbidden_host(url.split("/", 3)[2])):
+            return self._failure(exchange, FailureKind.FORBIDDEN_ADDRESS, reason)
+        reasons: list[str] = []
+        refused.set(reasons)
+        try:
+            return await self._exchange(exchange)
+        except ContentError as error:
+            return self._failure(exchange, error.kind, str(error))
+        except Exception as error:  # whatever aiohttp lets through: the asker is owed an answer
+            if reasons:
+                return self._failure(exchange, FailureKind.FORBIDDEN_ADDRESS, reasons[0])
+            return self._failure(exchange, *fault(error, self._settings, exchange.head_read))
+
+    async def _exchange(self, exchange: _Exchange) -> Response:
+        assert self._session is not None, "open() comes first"
+        request = exchange.request
+        fields = [*self._head.fields, *conditions(request)]
+        url = self._parse(request.url, encoded=True)
+        async with self._session.get(url, headers=fields, allow_redirects=False) as answer:
+            exchange.head_read = True
+            body = await self._body(answer)
+        headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers)
+        coding = ",".join(value for name, value in headers if name.lower() == "content-encoding")
+        version = answer.version
+        return Response(
+            request,
+            answer.status,
+            answer.reason or "",
+            f"{version.major}.{version.minor}" if version else "1.1",
+            headers,
+            body,
+            decode(body, coding, self._settings.max_content_bytes) if coding else body,
+            self._head.compose(request),
+            getattr(answer, "ip", ""),
+            exchange.started_at,
+            self._loop.time() - exchange.begun_s,
+        )
+
+    async def _body(self, answer: "aiohttp.ClientResponse") -> bytes:
+        """The body as sent, within its limit of size and above its limit of speed."""
+        settings = self._settings
+        too_large = ContentError(FailureKind.TOO_LARGE, f"the body is larger than {settings.max_body_bytes:,} bytes")
+        if (answer.content_length or 0) > settings.max_body_bytes:
+            raise too_large
+        protocol = answer.connection.protocol if answer.connection is not None else None
+        if protocol is not None:  # else: all of it is here
+            protocol.read_timeout = settings.slow_s
+            protocol.start_timeout()
+        chunks: list[bytes] = []
+        size_bytes = mark_bytes = 0
+        mark_s = self._loop.time()
+        while chunk := await answer.content.readany():
+            chunks.append(chunk)
+            size_bytes += len(chunk)
+            if size_bytes > settings.max_body_bytes:
+                raise too_large
+            now_s = self._loop.time()
+            if now_s - mark_s >= settings.slow_s:
+                if size_bytes - mark_bytes < settings.slow_bytes_per_s * (now_s - mark_s):
+                    raise ContentError(FailureKind.TIMEOUT, too_slow(settings))
+                mark_s, mark_bytes = now_s, size_bytes
+        return b"".join(chunks)
+
+    def _failure(self, exchange: _Exchange, kind: FailureKind, message: str) -> Failure:
+        return Failure(exchange.request, kind, message, exchange.started_at, self._loop.time() - exchange.begun_s)

@@ -1,0 +1,108 @@
+"""Opening the directory of a frontier: one process at a time, and errors that say what to do."""
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import IO, Any
+
+import lmdb
+
+from gcs.errors import DiskFullError, InUseError, StoreError
+
+# -- Give back the mapped pages of a file: the kernel keeps them in its cache, but they are not ours any more.
+
+
+_MADV_DONTNEED = 4
+_PAGE_BYTES = 4096
+#: look-ups after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
+RELEASE_EVERY, RELEASE_BYTES = 100, 12 << 20
+
+
+class Resident:
+    """The memory map of an LMDB environment in this process."""
+
+    def __init__(self, environment: Any, file: Path) -> None:
+        self._environment, self._touched = environment, 0
+        self._start, self._length = 0, 0
+        with contextlib.suppress(OSError, AttributeError):
+            self._madvise = ctypes.CDLL(None, use_errno=True).madvise
+            self._madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+            for line in Path("/proc/self/maps").read_text().splitlines():
+                if line.endswith(str(file.resolve())):
+                    start, _, end = line.partition(" ")[0].partition("-")
+                    self._start, self._length = int(start, 16), int(end, 16) - int(start, 16)
+
+    def touch(self, lookups: int) -> None:
+        """So many rows were looked up: let the map go, once in a while."""
+        self._touched += lookups
+        if self._touched >= RELEASE_EVERY:
+            self.release()
+
+    def release(self) -> None:
+        """Let the map go, if it is large."""
+        self._touched = 0
+        used_bytes = (self._environment.info()["last_pgno"] + 1) * _PAGE_BYTES
+        if self._start and used_bytes > RELEASE_BYTES:
+            self._madvise(self._start, min(used_bytes, self._length), _MADV_DONTNEED)
+
+
+#: address space reserved for the map; the file grows only as it fills
+MAP_BYTES = 1 << 40
+#: tables that a frontier may have
+MAX_TABLES = 12
+#: less free space than this is a full disk
+FULL_BYTES = 1 << 20
+#: what LMDB says of a file that it did not write, or not to the end
+_DAMAGE = (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError, lmdb.PanicError)
+
+
+def lock(directory: Path) -> IO[Any]:
+    """Make the directory, and hold it against other processes until the handle is closed."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = (directory / "lock").open("w")
+    except OSError as error:
+        raise store_error(directory, error) from error
+    for wait_s in (0.05, 0.2, None):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except BlockingIOError:
+            if wait_s:
+                time.sleep(wait_s)  # it may be a glance, which is over at once
+    handle.close()
+    raise InUseError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
+
+
+def open_environment(directory: Path, fsync: bool) -> Any:
+    """The LMDB environment in a directory that is locked."""
+    try:
+        # readahead off: access is by key, and a read-ahead page counts as our memory
+        return lmdb.open(
+            os.fspath(directory), map_size=MAP_BYTES, max_dbs=MAX_TABLES, sync=fsync, readahead=False, meminit=False
+        )
+    except (lmdb.Error, OSError) as error:
+        raise store_error(directory, error) from error
+
+
+def store_error(directory: Path, error: Exception) -> StoreError:
+    """What went wrong, for the user."""
+    no_room = isinstance(error, lmdb.DiskError) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    if no_room or (isinstance(error, lmdb.Error) and _is_full(directory)):
+        return DiskFullError(f"{directory}: the disk is full")
+    if isinstance(error, _DAMAGE):
+        why = str(error).removeprefix(f"{directory}: ")
+        return StoreError(f"{directory}: damaged ({why}); delete it, and a crawl by one makes it anew from its records")
+    if isinstance(error, OSError):
+        return StoreError(f"{directory}: cannot write here ({error.strerror}); choose another -o DIR")
+    return StoreError(f"{directory}: {error}")
+
+
+def _is_full(directory: Path) -> bool:
+    """LMDB calls a write that the disk takes only in part an input/output error."""
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize < FULL_BYTES

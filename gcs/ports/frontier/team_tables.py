@@ -1,0 +1,133 @@
+"""What a gatherer of a team keeps on disk for the others: the c-hit table, held URLs, and the outbox.
+
+The tables live in the frontier's file and transaction, so that a page's mark, the foreign URLs it brought and the block
+in which they leave become durable in one step.
+
+Blocks may arrive twice. That does no harm to URLs, but to what they are worth: so a block has a serial number, and the
+last ones of each sender are kept with the effects of their blocks.
+
+Invariant: a block stays in the outbox until `drop_block`; a held URL stays until `release` hands it to the frontier.
+Numbers of blocks are not used twice while the frontier is open: a late `drop_block` of one that is gone hits no other.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from gcs.core.ordering import GIFT
+from gcs.core.plan.keyspace import Ground
+from gcs.core.url.sortkey import FIRST_KEY
+from gcs.ports.frontier.entry import Entry, decode, encode, key_of, short
+
+#: serial numbers of a sender that are remembered: a block that comes again later than that counts twice
+SERIALS_KEPT = 10_000
+
+
+class Exchange:
+    """The exchange tables of a frontier."""
+
+    def __init__(self, environment: Any, txn: Callable[[], Any]) -> None:
+        self._txn = txn
+        self._sent, self._held, self._outbox, self._serials = (
+            environment.open_db(name) for name in (b"sent", b"held", b"outbox", b"serials")
+        )
+        self._last_block = 0
+
+    def post(self, key: bytes) -> bool:
+        """Note that a foreign URL is being posted; False if it was before (the c-hit table)."""
+        return bool(self._txn().put(short(key), b"", overwrite=False, db=self._sent))
+
+    def was_posted(self, key: bytes) -> bool:
+        """Whether a foreign URL was posted."""
+        return self._txn().get(short(key), db=self._sent) is not None
+
+    def forget_posts(self, low: bytes, high: bytes, ground: Ground) -> None:
+        """The range is ours now: what was posted of it no longer matters."""
+        for _ in self._pop(self._sent, low, high, ground):
+            pass
+
+    def forget(self) -> None:
+        """A new session: nothing was posted, and what was held is for the new plan to say."""
+        self._txn().drop(self._sent, delete=False)
+
+    def hold(self, entries: Iterable[Entry], instead: bool = False) -> None:
+        """Keep entries of a range that is not complete yet; with `instead`, in place of those that are held.
+
+        What either is worth is added up.
+        """
+        for entry in entries:
+            key = key_of(entry.url)
+            if (packed := self._txn().get(key, db=self._held)) is not None:
+                before = decode(packed)
+                kept = entry if instead or before.depth == GIFT else before
+                entry = msgspec.structs.replace(kept, worth=before.worth + entry.worth)
+            self._txn().put(key, encode(entry), db=self._held)
+
+    def held(self) -> int:
+        """How many entries are held."""
+        return int(self._txn().stat(self._held)["entries"])
+
+    def release(self, low: bytes, high: bytes, most: int, ground: Ground) -> list[Entry]:
+        """Give out up to `most` held entries of a range that is complete."""
+        return [decode(packed) for packed in islice(self._pop(self._held, low, high, ground), max(most, 0))]
+
+    def add_block(self, to: str, packed: bytes) -> int:
+        """Keep an encoded tuple for a destination; returns its number."""
+        if not self._last_block:
+            with self._txn().cursor(self._outbox) as cursor:
+                self._last_block = int.from_bytes(cursor.key(), "big") if cursor.last() else 0
+        number = self._last_block = self._last_block + 1
+        self._txn().put(number.to_bytes(8, "big"), to.encode() + b"\x00" + packed, db=self._outbox)
+        return number
+
+    def blocks(self) -> Iterator[tuple[int, str, bytes]]:
+        """All blocks that are kept: number, destination, encoded tuple."""
+        for number, packed in self._txn().cursor(self._outbox):
+            to, _, block = packed.partition(b"\x00")
+            yield int.from_bytes(number, "big"), to.decode(), block
+
+    def stamp(self) -> tuple[str, int]:
+        """Our name as a sender, another one whenever the disk is, and a number that no other block of ours has."""
+        name = self._txn().get(b"name", db=self._serials)
+        if name is None:
+            name = secrets.token_hex(6).encode()
+            self._txn().put(b"name", name, db=self._serials)
+        number = int.from_bytes(self._txn().get(b"last", db=self._serials) or b"", "big") + 1
+        self._txn().put(b"last", number.to_bytes(8, "big"), db=self._serials)
+        return name.decode(), number
+
+    def is_first(self, kind: str, sender: str, serial: int) -> bool:
+        """Whether a block arrives for the first time. After a crash some come again, and some late."""
+        begin = f"from {sender} {kind} ".encode()
+        if not self._txn().put(begin + serial.to_bytes(8, "big"), b"", overwrite=False, db=self._serials):
+            return False
+        with self._txn().cursor(self._serials) as cursor:
+            old = begin + max(serial - SERIALS_KEPT, 0).to_bytes(8, "big")
+            ok = cursor.set_range(begin)
+            while ok and cursor.key() and cursor.key() < old:
+                ok = cursor.delete()
+        return True
+
+    def kept(self) -> int:
+        """How many blocks are kept."""
+        return int(self._txn().stat(self._outbox)["entries"])
+
+    def _pop(self, table: Any, low: bytes, high: bytes, ground: Ground) -> Iterator[bytes]:
+        """Take out what a table holds of a range, one by one."""
+        on_tree = ground is Ground.TREE
+        with self._txn().cursor(table) as cursor:
+            ok = cursor.set_range(low if on_tree else FIRST_KEY)
+            while ok and cursor.key() and (not on_tree or cursor.key() < high):
+                if on_tree or low <= ground.place(bytes(cursor.key())) < high:
+                    packed = bytes(cursor.value())
+                    ok = cursor.delete()
+                    yield packed
+                else:
+                    ok = cursor.next()
+
+    def drop_block(self, number: int) -> None:
+        """The receiver has committed the block."""
+        self._txn().delete(number.to_bytes(8, "big"), db=self._outbox)

@@ -1,0 +1,179 @@
+"""What happens to a file when it is closed: a log file becomes Parquet, and finished files move to the URL.
+
+Runs in one thread beside the gatherer, because an upload waits and a conversion takes most of a second.
+Every job may be cut off at any instruction and done again: the next `open` hands in what was left.
+
+A conversion that fails (a full disk) is raised by the next `run`; an upload that fails is tried again with
+the next one and raised only by `drain`, since the crawl can go on without it.
+Invariant: a log file is removed only when its Parquet file is in place, a local file only when it is at the
+URL. It must not touch a file that still grows.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from gcs.errors import StoreError, UsageError
+from gcs.events import Events
+from gcs.ports.records.append_file import store_error
+from gcs.ports.records.layout import SUMMARIES, WARC, Layout
+from gcs.ports.records.parquet import convert
+
+# -- A place for finished files outside the crawl directory: s3://bucket/folder or any other fsspec URL.
+
+
+events = Events("records")
+#: seconds between the attempts of one upload
+_PAUSES_S = (0.5, 2.0, 8.0)
+
+
+class Remote:
+    """A folder behind an fsspec URL."""
+
+    def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.url = url.rstrip("/")
+        self._sleep = sleep
+        self._filesystem: Any = None
+
+    def put(self, path: Path, folder: str) -> None:
+        """Copy a finished local file to URL/folder/, whole, or raise StoreError."""
+        target = f"{self.url}/{folder}/{path.name}"
+        for pause_s in (*_PAUSES_S, None):
+            try:
+                self._put(path, target)
+                return
+            except UsageError:
+                raise
+            except Exception as error:  # every filesystem has its own kinds; all mean: not there yet
+                if pause_s is None:
+                    raise StoreError(f"cannot upload {path} to {target}: {error}") from error
+                events.warning("upload-retry", file=path, target=target, error=error)
+                self._sleep(pause_s)
+
+    def names(self, folder: str) -> list[str]:
+        """The names of the files in URL/folder/, sorted."""
+        filesystem = self.filesystem()
+        try:
+            filesystem.invalidate_cache()
+            found = filesystem.ls(filesystem._strip_protocol(f"{self.url}/{folder}"), detail=False)
+        except FileNotFoundError:
+            return []
+        except Exception as error:
+            raise StoreError(f"cannot list {self.url}/{folder}: {error}") from error
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in found)
+
+    def open(self, folder: str, name: str) -> Any:
+        """A readable, seekable file."""
+        try:
+            return self.filesystem().open(f"{self.url}/{folder}/{name}", "rb")
+        except Exception as error:
+            raise StoreError(f"cannot read {self.url}/{folder}/{name}: {error}") from error
+
+    def filesystem(self) -> Any:
+        """The fsspec filesystem of the URL."""
+        if self._filesystem is None:
+            fsspec: Any = import_module("fsspec")  # untyped and slow to load
+            try:
+                self._filesystem = fsspec.core.url_to_fs(self.url)[0]
+            except (ImportError, ValueError) as error:  # no such protocol, or its package is missing
+                raise UsageError(f"cannot use {self.url} as a store: {error}") from error
+        return self._filesystem
+
+    def _put(self, path: Path, target: str) -> None:
+        filesystem = self.filesystem()
+        filesystem.makedirs(filesystem._parent(target), exist_ok=True)
+        filesystem.put_file(str(path), target)
+        filesystem.invalidate_cache()
+        size, expected = filesystem.size(target), path.stat().st_size
+        if size != expected:
+            raise OSError(f"{size} of {expected} bytes arrived")
+
+
+class Finisher:
+    """Jobs for closed files. Filled by the store, emptied by its thread."""
+
+    def __init__(self, layout: Layout, remote: Remote | None, *, summaries: bool, keep_logs: bool) -> None:
+        self._layout, self._remote = layout, remote
+        self._summaries, self._keep_logs = summaries, keep_logs
+        self._jobs: list[Callable[[], None]] = []
+        self._running: list[Future[None]] = []
+        self._uploads: dict[Path, str] = {}
+        self._thread: ThreadPoolExecutor | None = None
+
+    def log_closed(self, path: Path) -> None:
+        """A log file that will not grow any more, synced."""
+        if self._summaries:
+            self._jobs.append(lambda: self._convert(path))
+
+    def warc_closed(self, path: Path) -> None:
+        """A WARC file that will not grow any more, synced, as is the log that names its records."""
+        self._add_upload(path, WARC)
+
+    def parquet_found(self, path: Path) -> None:
+        """A Parquet file that a killed run left behind."""
+        self._add_upload(path, SUMMARIES)
+
+    def run(self) -> None:
+        """Start what was handed in; raise what failed since the last time."""
+        if self._jobs:
+            self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="gcs-finisher")
+            self._running += map(self._thread.submit, self._jobs)
+            self._jobs = []
+        while self._running and self._running[0].done():
+            self._running.pop(0).result()
+
+    def drain(self) -> None:
+        """Finish everything now, or raise."""
+        self.run()
+        while self._running:
+            self._running.pop(0).result()
+        if self._uploads:
+            self._upload_all(final=True)
+
+    def close(self) -> None:
+        """Stop after the job under way; what is left waits for the next `open`."""
+        if self._thread:
+            self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def _add_upload(self, path: Path, folder: str) -> None:
+        if self._remote:
+            self._jobs.append(lambda: self._upload(path, folder))
+
+    def _convert(self, log_path: Path) -> None:
+        parquet = self._layout.parquet(int(log_path.stem))
+        if not parquet.exists():
+            rows = convert(log_path, parquet)
+            events.info("summaries-written", file=parquet, rows=rows)
+        _put_away(log_path, keep=self._keep_logs)
+        if self._remote:
+            self._upload(parquet, SUMMARIES)
+
+    def _upload(self, path: Path, folder: str) -> None:
+        self._uploads[path] = folder
+        self._upload_all(final=False)
+
+    def _upload_all(self, *, final: bool) -> None:
+        assert self._remote is not None
+        for path, folder in list(self._uploads.items()):
+            try:
+                self._remote.put(path, folder)
+            except StoreError as error:
+                if final:
+                    raise
+                events.warning("upload-failed", file=path, error=error)
+                return  # the next would wait for the same reason
+            _put_away(path, keep=False)
+            del self._uploads[path]
+
+
+def _put_away(path: Path, *, keep: bool) -> None:
+    try:
+        if keep:
+            path.rename(path.with_suffix(".kept"))
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise store_error("remove", path, error) from error

@@ -1,0 +1,103 @@
+"""Orders to a running crawl: what `gcs pause …` and the station put on its whiteboard.
+
+Invariant: an order is put only where a crawl is. Seeds are in the charter (they define the scope) before they are sent;
+whoever is told that it was too late finds them there in the next run.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter, Control, CrawlState, RebalanceCall, Seeds
+from gcs.core.url.join import Rules
+from gcs.core.url.seed import seed_url
+from gcs.errors import SpaceError, UsageError
+from gcs.ports.space.port import Absent, Holds, Space
+
+#: times that a charter is written anew because somebody else has just changed it
+TRIES = 10
+#: characters of a bad seed that its error shows
+SHOWN = 100
+
+
+class _Rules(msgspec.Struct):
+    """The part of the settings that says how URLs are spelled."""
+
+    urls: Rules = Rules()
+
+
+class TooLateError(UsageError):
+    """The crawl has ended, or is about to: it takes no orders."""
+
+
+async def order(space: Space, state: CrawlState, by: str) -> None:
+    """Let the crawl pause, go on or stop."""
+    wanted = Control(state, by, "stopped" if state is CrawlState.STOPPING else "")
+    for _ in range(TRIES):
+        await _charter(space)
+        control = await _control(space)
+        if control.state is state or not (await space.out(wanted, given=Holds(control))).refused:
+            return
+    raise SpaceError("the state of this crawl is being changed by others all the time: try again")
+
+
+async def call_rebalance(space: Space, by: str) -> None:
+    """Ask the leader to share the work anew."""
+    await _charter(space)
+    await _control(space)
+    await space.out(RebalanceCall(by), to="leader")
+
+
+async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
+    """Add seeds, as people write them; returns them as canonical URLs."""
+    for _ in range(TRIES):
+        charter = await _charter(space)
+        await _control(space)
+        rules = msgspec.json.decode(charter.settings, type=_Rules).urls
+        seeds = list(dict.fromkeys(_seed(text, rules) for text in texts))
+        everything = list(dict.fromkeys([*charter.seeds, *seeds]))
+        receipt = await space.out(msgspec.structs.replace(charter, seeds=everything), given=Holds(charter))
+        if not receipt.refused:
+            await space.out(Seeds(seeds), to="seeds")
+            await _control(space)  # it may have ended just before
+            return seeds
+    raise SpaceError("the seeds of this crawl are being changed by others all the time: try again")
+
+
+async def put_back(space: Space, charter: Charter, control: Control | None) -> bool:
+    """Put a crawl back on a whiteboard that has forgotten it (emptied, or restarted without its file); False if not.
+
+    Its seeds, too: some may have lain there, and one that is known changes nothing.
+    """
+    if await space.count(template(Charter)):
+        return False
+    await space.out(Seeds(charter.seeds), to="seeds")
+    await space.out(control or Control(CrawlState.RUNNING), given=Absent())
+    await space.out(charter, given=Absent())  # last: who is cut short begins again
+    return True
+
+
+def _seed(text: str, rules: Rules) -> str:
+    url = seed_url(text, rules)
+    if url is None:
+        raise UsageError(f"{text[:SHOWN]!r} is not an http or https URL")
+    return url
+
+
+async def _charter(space: Space) -> Charter:
+    charter = await space.read(template(Charter))
+    if charter is None:
+        raise SpaceError("there is no such crawl at this whiteboard")
+    return charter
+
+
+async def _control(space: Space) -> Control:
+    control = await space.read(template(Control))
+    if control is None:
+        raise SpaceError("there is no such crawl at this whiteboard")
+    if control.state in (CrawlState.STOPPING, CrawlState.DONE):
+        raise TooLateError(
+            f"the crawl is {control.state}: it takes no orders; gcs crawl on its directory goes on with it"
+        )
+    return control

@@ -1,0 +1,290 @@
+"""The whiteboard in memory, for tests of roles. One process, same verbs, same answers.
+
+A MemoryBoard is what all participants share; each has its own MemorySpace on it. Tuples are encoded and decoded as on
+Redis, so that sizes, versions and immutability are the same. With a TickingClock, leases, expiry and time-outs
+pass when the test says so.
+
+Invariant: between two awaits of a participant nothing else happens, so every verb is atomic.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from gcs.core.messages.codec import decode, encode
+from gcs.core.messages.template import Template
+from gcs.core.messages.tuples import Consumed, Posted, Tuple
+from gcs.errors import CodecError, UsageError
+from gcs.events import Events
+from gcs.ports.space.address import SpaceSettings
+from gcs.ports.space.clock import Clock, LoopClock
+from gcs.ports.space.keys import checked
+from gcs.ports.space.memory_inbox import Entry, PileInMemory
+from gcs.ports.space.port import (
+    BOARD,
+    Absent,
+    DeadLetter,
+    Flow,
+    Handle,
+    Holds,
+    Numbered,
+    Pile,
+    Receipt,
+    Taken,
+    check_place,
+)
+
+T = TypeVar("T", bound=Tuple)
+C = TypeVar("C", bound=Consumed)
+
+events = Events("space")
+
+
+class MemoryBoard:
+    """What the participants of one crawl share."""
+
+    def __init__(self, clock: Clock | None = None, settings: SpaceSettings | None = None) -> None:
+        self.clock = clock or LoopClock()
+        self.settings = settings or SpaceSettings()
+        self.piles: dict[tuple[str, type[Tuple]], PileInMemory] = {}
+        self.dead: dict[str, list[DeadLetter]] = {}
+        self.tickets: dict[str, int] = {}
+        #: set when something changes, and replaced by a new one
+        self.change = asyncio.Event()
+        self.clock.on_tick(self.changed)
+
+    def pile(self, place: str, kind: type[Tuple]) -> PileInMemory:
+        """The pile, without what has expired."""
+        check_place(kind, place)
+        if place:
+            checked(place, "inbox")
+        pile = self.piles.setdefault((place, kind), PileInMemory(kind.name))
+        pile.purge(self.clock.now())
+        return pile
+
+    def changed(self) -> None:
+        """Let those who wait look again."""
+        self.change.set()
+        self.change = asyncio.Event()
+
+    async def wait(self, deadline: float | None) -> bool:
+        """Wait for a change; False when the deadline has passed."""
+        if deadline is not None and self.clock.now() >= deadline:
+            return False
+        await self.clock.wait(self.change, deadline)
+        return True
+
+    def deadline(self, timeout_s: float | None) -> float | None:
+        """When a wait that begins now ends."""
+        return None if timeout_s is None else self.clock.now() + timeout_s
+
+
+class MemorySpace:
+    """`Space` in memory."""
+
+    def __init__(self, board: MemoryBoard, name: str) -> None:
+        self.name = checked(name, "participant")
+        self._board = board
+        #: (place, type) → ids that an earlier run of me held and that are still to be given out
+        self._replay: dict[tuple[str, type[Tuple]], list[int]] = {}
+
+    async def out(
+        self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: Absent | Holds | None = None
+    ) -> Receipt:
+        if isinstance(item, Consumed):
+            if given is not None:
+                raise UsageError(f"conditions are for the board; a {item.name} tuple goes to an inbox")
+            return await self.out_many(type(item), [item], to=to, ttl_s=ttl_s)
+        assert isinstance(item, Posted)
+        pile = self._board.pile(to, type(item))
+        if isinstance(given, Absent) and pile.posted(item.key):
+            return Receipt(0, refused=True)
+        if isinstance(given, Holds):
+            fence = self._board.pile(BOARD, type(given.item)).posted(given.item.key)
+            if fence is None or fence.payload != encode(given.item):
+                return Receipt(0, refused=True)
+        pile.post(item.key, encode(item), self._board.deadline(ttl_s))
+        self._board.changed()
+        return Receipt(1)
+
+    async def out_many(
+        self,
+        kind: type[C],
+        items: Sequence[C],
+        *,
+        to: str,
+        numbered: Numbered | None = None,
+        ttl_s: float | None = None,
+    ) -> Receipt:
+        limit, expires_at = self._board.settings.inbox_bytes, self._board.deadline(ttl_s)
+        receipt = self._board.pile(to, kind).put([encode(item) for item in items], numbered, limit, expires_at)
+        self._board.changed()
+        return receipt
+
+    async def take(
+        self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0, lease_s: float | None = None
+    ) -> Taken[T] | None:
+        if at != BOARD:
+            taken = await self.take_many([wanted], at=at, limit=1, timeout_s=timeout_s, lease_s=lease_s)
+            return taken[0] if taken else None
+        deadline = self._board.deadline(timeout_s)
+        while True:
+            for entry, item in self._fitting(wanted, at):
+                self._board.pile(at, wanted.kind).finish(entry.id)
+                return Taken(item, Handle(at, wanted.kind, b"%d" % entry.id, 0))
+            if not await self._board.wait(deadline):
+                return None
+
+    async def take_many(
+        self,
+        wanted: Sequence[Template[Any]],
+        *,
+        at: str,
+        limit: int,
+        timeout_s: float | None = 0.0,
+        lease_s: float | None = None,
+    ) -> list[Taken[Any]]:
+        deadline = self._board.deadline(timeout_s)
+        lease_s = self._board.settings.lease_s if lease_s is None else lease_s
+        while True:
+            taken = self._take_now(wanted, at, limit, lease_s)
+            if taken or not await self._board.wait(deadline):
+                return taken
+
+    def _take_now(self, wanted: Sequence[Template[Any]], at: str, limit: int, lease_s: float) -> list[Taken[Any]]:
+        now, taken = self._board.clock.now(), []
+        room = {template.kind: limit for template in wanted}
+        for kind, entry in self._candidates(room, at, lease_s):
+            pile = self._board.pile(at, kind)
+            if entry.deliveries >= self._board.settings.max_deliveries:
+                self._bury(pile, entry, f"delivered {entry.deliveries} times", at)
+                continue
+            try:
+                item = decode(entry.payload)
+            except CodecError as error:
+                pile.hold(entry, self.name, now)
+                self._bury(pile, entry, str(error), at)
+                continue
+            if any(template.matches(item) for template in wanted):
+                pile.hold(entry, self.name, now)
+                handle = Handle(at, kind, b"%d" % entry.id, len(entry.payload))
+                taken.append(Taken(item, handle, entry.sender, entry.number, entry.deliveries))
+                room[kind] -= 1
+            else:
+                entry.holder = ""
+        return taken
+
+    def _candidates(self, room: dict[type[Tuple], int], at: str, lease_s: float) -> Iterator[tuple[type[Tuple], Entry]]:
+        """In the order in which they are given out, while there is room: my own of an earlier run, lapsed, new ones."""
+        for kind in room:
+            pile = self._board.pile(at, kind)
+            ids = self._replay.setdefault((at, kind), pile.own(self.name))
+            while ids and room[kind]:
+                entry = pile.entries.get(ids.pop(0))
+                if entry is not None and entry.holder == self.name:
+                    yield kind, entry
+        now = self._board.clock.now()
+        for choose in (lambda pile: pile.lapsed(now, lease_s), PileInMemory.fresh):
+            for kind in room:
+                for entry in choose(self._board.pile(at, kind)):
+                    if room[kind]:
+                        yield kind, entry
+
+    def _bury(self, pile: PileInMemory, entry: Entry, reason: str, at: str) -> None:
+        pile.bury(entry, reason, self._board.dead.setdefault(at, []).append)
+        events.warning("dead-letters", inbox=at, type=pile.kind, reason=reason)
+
+    async def ack(self, taken: Iterable[Taken[Any]]) -> int:
+        done = 0
+        for each in taken:
+            if each.handle.place != BOARD:
+                done += self._board.pile(each.handle.place, each.handle.kind).finish(int(each.handle.id))
+        self._board.changed()
+        return done
+
+    async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
+        held = [each for each in taken if self._mine(each)]
+        for each in held:
+            self._entry(each).held_since = self._board.clock.now()
+        return held
+
+    async def release(self, taken: Sequence[Taken[Any]]) -> None:
+        for each in taken:
+            if self._mine(each):
+                entry = self._entry(each)
+                entry.holder, entry.deliveries = "", each.deliveries - 1
+        self._board.changed()
+
+    def _entry(self, taken: Taken[Any]) -> Entry:
+        return self._board.pile(taken.handle.place, taken.handle.kind).entries[int(taken.handle.id)]
+
+    def _mine(self, taken: Taken[Any]) -> bool:
+        entry = self._board.pile(taken.handle.place, taken.handle.kind).entries.get(int(taken.handle.id))
+        return entry is not None and entry.holder == self.name
+
+    async def read(self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0) -> T | None:
+        deadline = self._board.deadline(timeout_s)
+        while True:
+            for _, item in self._fitting(wanted, at):
+                return item
+            if not await self._board.wait(deadline):
+                return None
+
+    async def scan(self, wanted: Template[T], *, at: str = BOARD) -> list[T]:
+        return [item for _, item in self._fitting(wanted, at)]
+
+    async def count(self, wanted: Template[Any], *, at: str = BOARD) -> int:
+        if wanted.patterns:
+            return len(await self.scan(wanted, at=at))
+        return len(self._board.pile(at, wanted.kind).entries)
+
+    async def watch(self, wanted: Template[T], *, at: str = BOARD) -> AsyncIterator[T]:
+        last = 0
+        while True:
+            change = self._board.change  # taken before looking: what comes between two yields sets it
+            for entry, item in self._fitting(wanted, at, after=last):
+                last = entry.id
+                yield item
+            await self._board.clock.wait(change, None)
+
+    def _fitting(self, wanted: Template[T], at: str, after: int = 0) -> Iterator[tuple[Entry, T]]:
+        for entry in list(self._board.pile(at, wanted.kind).entries.values()):
+            if entry.id > after:
+                try:
+                    item: Any = decode(entry.payload)
+                except CodecError as error:
+                    events.warning("unreadable", place=at, reason=str(error))
+                    continue
+                if wanted.matches(item):
+                    yield entry, item
+
+    async def flows(self, kind: type[Consumed], *, at: str) -> dict[str, Flow]:
+        return self._board.pile(at, kind).flows()
+
+    async def ticket(self, name: str, floor: int = 0) -> int:
+        number = self._board.tickets[name] = max(self._board.tickets.get(name, 0), floor) + 1
+        return number
+
+    async def piles(self) -> list[Pile]:
+        piles = [
+            Pile(place, kind.name, len(pile.entries), pile.size_bytes, sum(e.delivered for e in pile.entries.values()))
+            for (place, kind), pile in self._board.piles.items()
+        ]
+        piles += [
+            Pile(place, "dead", len(dead), sum(len(letter.payload) for letter in dead), 0)
+            for place, dead in self._board.dead.items()
+        ]
+        return sorted(piles, key=lambda pile: (pile.place, pile.kind))
+
+    async def dead_letters(self, at: str, limit: int = 100) -> list[DeadLetter]:
+        return self._board.dead.get(at, [])[:limit]
+
+    async def remove(self, wanted: Template[Any], *, at: str = BOARD) -> int:
+        pile = self._board.pile(at, wanted.kind)
+        return sum(pile.finish(entry.id) for entry, _ in list(self._fitting(wanted, at)))
+
+    async def remove_dead_letters(self, at: str) -> int:
+        return len(self._board.dead.pop(at, []))
+
+    async def close(self) -> None:
+        return None

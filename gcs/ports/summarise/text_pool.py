@@ -1,0 +1,144 @@
+"""Text pool: processes that extract text beside the fetch loop.
+
+Invariant: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
+or takes longer than the limit, gets an empty text with a note, and a new worker takes over; if there can be none, that
+is an error: all other pages would get no text either. `free` says how many pages may come before they only wait
+(back-pressure). Workers start as pages need them.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import subprocess
+import sys
+
+import msgspec
+
+from gcs.errors import GcsError
+from gcs.ports.summarise.options import DEFAULT, Options
+from gcs.ports.summarise.text_worker import HEADER_BYTES, Extract, Job
+
+#: pages inside the pool for each worker: one in work, the others so that it need not wait
+_SLOTS_PER_WORKER = 4
+_COMMAND = "from gcs.ports.summarise.text_worker import main; main()"
+
+
+_CLOSED = Extract(note="the text pool is closed")
+log = logging.getLogger(__name__)
+
+
+class _Worker:
+    """One process, and our end of the socket to it."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _COMMAND, str(theirs.fileno()), str(os.getpid())],
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C on the terminal is the parent's
+                )
+            except OSError:
+                ours.close()
+                raise
+        ours.setblocking(False)
+        self._socket = ours
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, frame: bytes) -> bytes:
+        """Send a job and wait for the answer."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(sock=self._socket)
+        reader, writer = self._streams
+        writer.write(len(frame).to_bytes(HEADER_BYTES, "big"))
+        writer.write(frame)
+        await writer.drain()
+        return await reader.readexactly(int.from_bytes(await reader.readexactly(HEADER_BYTES), "big"))
+
+    def kill(self) -> None:
+        """End it, if it has not ended."""
+        self._process.kill()
+        if self._streams is None:
+            self._socket.close()
+        else:
+            self._streams[1].transport.abort()
+        self._process.wait()
+
+
+class TextPool:
+    """Extracts text in `workers` processes (0: one per core)."""
+
+    def __init__(self, workers: int = 0, *, timeout_s: float = 30.0, options: Options = DEFAULT) -> None:
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self.slots = self.workers * _SLOTS_PER_WORKER
+        self.timeout_s = timeout_s
+        self._options = options
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(Extract).decode
+        self._inside = 0
+        self._turn = asyncio.Semaphore(self.workers)
+        self._idle: list[_Worker] = []  # filled when a worker has answered; emptied by submit and close
+        self._busy: set[_Worker] = set()
+        self._closed = False
+
+    @property
+    def free(self) -> int:
+        """Pages that may be submitted now; those beyond would only pile up."""
+        return max(0, self.slots - self._inside)
+
+    async def submit(self, content: bytes, content_type: str, url: str) -> Extract:
+        """The text of a page; an Extract with a note where there is none."""
+        self._inside += 1
+        try:
+            async with self._turn:
+                if self._closed:
+                    return _CLOSED
+                return await self._work(Job(content, content_type, url, self._options))
+        finally:
+            self._inside -= 1
+
+    async def close(self) -> None:
+        """End the workers; pages that are still inside get a note."""
+        self._closed = True
+        for worker in (*self._idle, *self._busy):
+            worker.kill()
+        self._idle.clear()
+
+    async def _work(self, job: Job) -> Extract:
+        try:
+            worker = self._idle.pop() if self._idle else _Worker()
+        except OSError as error:
+            raise GcsError(
+                f"no process can be started to extract the text of pages ({error.strerror}): raise the limits on"
+                " processes and open files, or give --summary fast"
+            ) from error
+        self._busy.add(worker)
+        answered = False
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                answer = self._decode(await worker.ask(self._encode(job)))
+            answered = True
+            if answer.note:
+                log.warning("text.lost", extra={"url": job.url, "note": answer.note})
+        except TimeoutError:
+            return _lost(job.url, f"no text after {self.timeout_s:g} s")
+        except (OSError, EOFError, msgspec.DecodeError):
+            return _CLOSED if self._closed else _lost(job.url, "the text worker died")
+        finally:  # also when we are cancelled: the worker is in the middle of a page that nobody waits for
+            self._busy.discard(worker)
+            if answered and not self._closed:
+                self._idle.append(worker)
+            else:
+                worker.kill()
+        return answer
+
+
+def _lost(url: str, note: str) -> Extract:
+    log.warning("text.lost", extra={"url": url, "note": note})
+    return Extract(note=note)

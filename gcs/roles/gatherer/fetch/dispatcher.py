@@ -1,0 +1,302 @@
+"""The dispatcher: from the frontier, through the window and past robots.txt, to the fetch engine.
+
+Invariant: a page is requested only when its host's politeness and its origin's robots.txt allow it, and each request
+that was started is reported back once, by `page_ended` or `robots_answered`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from gcs.core.messages.tuples import BusyNote, HostState, RobotsNote
+from gcs.core.page.robots import Robots
+from gcs.core.page.values import FINAL, Failure, FailureKind, Request, Response, Result
+from gcs.core.polite import politeness
+from gcs.core.polite.politeness import Turn
+from gcs.core.polite.window import Host, Window
+from gcs.core.report.counters import Tally
+from gcs.core.url.join import host as host_of
+from gcs.core.url.join import origin as origin_of
+from gcs.core.url.sortkey import host_key, host_name
+from gcs.ports.fetch import Fetcher
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.ports.reader import Reading
+from gcs.roles.gatherer.fetch.robots_cache import MAX_HOPS, RobotsDesk
+
+#: failures that are no matter of the robots.txt: its host, or all of the web, is out of reach
+OF_THE_HOST = frozenset(
+    {FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS, FailureKind.PROXY, FailureKind.FORBIDDEN_ADDRESS}
+)
+#: waiting URLs that are work for a second or so
+PLENTY_URLS = 500
+#: hosts looked up on disk at a time when the window has room
+HOSTS_PER_FILL = 256
+#: URLs extracted from one order over all hosts in one turn, if nobody may be asked
+DRAWN_PER_TURN = 2_000
+
+
+class PageVisit(msgspec.Struct, frozen=True):
+    """Tag of a request for a page."""
+
+    host: Host[Entry]
+    entry: Entry
+    #: what a helper has read in the page
+    reading: Reading | None = None
+    #: the helper is a stranger
+    doubted: bool = False
+    #: the helper has a browser
+    is_rendered: bool = False
+
+
+class RobotsVisit(msgspec.Struct, frozen=True):
+    """Tag of a request for a robots.txt."""
+
+    host: Host[Entry]
+    origin: str
+    hops: int
+
+
+class Dispatcher:
+    """Decides what is requested when."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        limits: FrontierSettings,
+        window: Window[Entry],
+        desk: RobotsDesk,
+        fetcher: Fetcher,
+        tally: Tally,
+    ) -> None:
+        self._frontier = frontier
+        self._limits = limits
+        self._window = window
+        self._desk = desk
+        self._fetcher = fetcher
+        self._tally = tally
+        #: URLs that were requested and have no record yet; emptied by the recorder
+        self.open: set[str] = set()
+        self._robots_hops: dict[str, tuple[str, int]] = {}  # where the robots.txt of an origin was moved to
+        self._cursor = ""  # hosts behind it have not been offered to the window in this round
+        self._hosts_on_disk = True
+        #: R: URLs extracted at a time, where all hosts share one order
+        self.draw_urls = 1
+        #: told of every host that is overloaded: its name, until when it is to be left alone, and the time
+        self.on_busy: Callable[[str, float, float], None] = lambda *_: None
+        #: whether the user wants a URL no more that was queued, in this session or before
+        self.is_left_out: Callable[[str], bool] = lambda _: False
+        #: whether another turn is wanted at once, to go on drawing
+        self.is_drawing = False
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next sleeping host may be asked."""
+        return self._window.next_at()
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether the window holds anything."""
+        return self._window.waiting > 0
+
+    @property
+    def has_plenty(self) -> bool:
+        """Whether the window holds work for a while."""
+        return self._window.waiting > PLENTY_URLS or self._frontier.pooled() > PLENTY_URLS
+
+    def queued(self, entries: list[Entry]) -> None:
+        """The frontier has just taken these in."""
+        if self._frontier.is_pooled:
+            return  # they are drawn when their turn in the order comes
+        for host in {host_of(entry.url) for entry in entries}:
+            self._offer(host)
+
+    def put_back(self) -> None:
+        """Everything in the window that is not in flight goes back to the frontier: the plan has changed."""
+        self._frontier.put_back(entry.url for entry in self._window.clear())
+        self._hosts_on_disk, self._cursor = True, ""
+
+    def share_hosts(self, turns: Mapping[str, Turn], now: float) -> None:
+        """These hosts are ours only in part."""
+        self.put_back()
+        for name in turns:
+            self._window.host(name)  # those that are closed now have to be known when they are opened
+        self._window.share(turns, now)
+
+    def host_states(self, now: float) -> list[HostState]:
+        """What politeness owes the hosts, and their robots.txt, for whoever asks them next."""
+        robots = self._desk.export(self._window.hosts)
+        return [
+            HostState(
+                host_key(host.name),
+                max(host.pace.next_at, now + politeness.delay_of(host.pace, self._window.rules)),
+                host.pace.crawl_delay_s,
+                host.pace.adaptive_s,
+                robots.get(host.name),
+            )
+            for host in self._window.hosts.values()
+        ]
+
+    def free_at(self, host: str) -> float:
+        """Seconds since the epoch before which politeness lets nobody ask this host; 0 if it owes it nothing."""
+        known = self._window.hosts.get(host)
+        return known.pace.next_at if known else 0.0
+
+    def take_over(self, states: Iterable[HostState], now: float) -> None:
+        """Another gatherer asked the hosts of a range before us: these, and others too if it is a ghost that speaks."""
+        self._window.begin_anew(now)
+        for state in states:
+            pace = self._window.host(host_name(state.host)).pace
+            pace.next_at = max(pace.next_at, state.next_at)
+            pace.crawl_delay_s = max(pace.crawl_delay_s, state.crawl_delay_s)
+            pace.adaptive_s = max(pace.adaptive_s, state.adaptive_s)
+            if state.robots:
+                self._desk.take_over(state.robots)
+
+    def rest(self, urls: Iterable[str], until: float) -> None:
+        """Somebody may be at the hosts of these URLs until then."""
+        for host in {host_of(url) for url in urls}:
+            pace = self._window.host(host).pace
+            pace.next_at = max(pace.next_at, until)
+
+    def told(self, note: RobotsNote | BusyNote, now: float) -> None:
+        """Another owner of a shared host has fetched its robots.txt, or was told by it to wait."""
+        if isinstance(note, BusyNote):
+            pace = self._window.host(note.host).pace
+            pace.next_at = max(pace.next_at, note.until)
+        elif self._desk.rules(note.origin, now) is None:
+            self._desk.answered(note.origin, note.status, note.body, note.fetched_at)
+
+    def fill(self, now: float, room: int) -> float | None:
+        """Feed hosts from the frontier, so that `room` requests can start; returns when the next retry is due."""
+        woken, due_at = self._frontier.wake(now)
+        for name in woken:
+            self._offer(name)
+        if self._hosts_on_disk and self._window.waiting < self._limits.window_urls // 2:
+            self._next_hosts(now)
+        batch = self._limits.host_window_urls
+        # not before there is room: what comes meanwhile may be better
+        for host in list(self._window.hungry.values()) if room > 0 else ():
+            entries = self._frontier.take(host.name, batch)
+            self._window.feed(host, entries, more=len(entries) == batch)
+        if self._frontier.is_pooled:
+            self._draw(now, room)
+        return due_at
+
+    def dispatch(self, now: float, room: int) -> list[tuple[Entry, str]]:
+        """Start up to `room` requests. Returns entries whose robots.txt could not be had, and why: to be given up."""
+        closed: list[tuple[Entry, str]] = []
+        for host, entry in self._window.release(now, room):
+            if self.is_left_out(entry.url):
+                self._frontier.finish(entry.url, Mark.REFUSED)
+                continue
+            origin = origin_of(entry.url)
+            robots = self._desk.rules(origin, now)
+            if robots is None:
+                self._window.give_back(host, entry)
+                host.held = True
+                url, hops = self._robots_hops.pop(origin, (f"{origin}/robots.txt", 0))
+                self._request(host, Request(url, tag=RobotsVisit(host, origin, hops), once=True), now)
+            elif robots.allows(entry.url):
+                if host.pace.crawl_delay_s != (robots.crawl_delay_s or 0.0):  # it was released by another delay
+                    politeness.asked_for(host.pace, self._window.rules, robots.crawl_delay_s or 0.0)
+                    self._window.give_back(host, entry)
+                    continue
+                tag = PageVisit(host, entry)
+                self.open.add(entry.url)
+                once = politeness.delay_of(host.pace, self._window.rules) > 0
+                request = Request(entry.url, entry.etag or None, entry.last_modified or None, tag, once)
+                self._request(host, request, now)
+            elif robots.provisional:
+                closed.append((entry, self._desk.why_closed(origin)))
+            else:
+                self._tally.denied_by_robots += 1
+                self._frontier.finish(entry.url, Mark.REFUSED)
+        return closed
+
+    def page_ended(self, visit: PageVisit, result: Result, now: float) -> float:
+        """A page's request has ended; returns the seconds that the server asks us to wait, or 0."""
+        if type(result) is not Response or visit.doubted:  # a stranger's word says nothing of a host or its address
+            self._window.ended(visit.host, now)
+            return 0.0
+        retry_after_s = 0.0
+        if result.status in (429, 503):
+            retry_after_s = politeness.retry_after_s(result.header("retry-after") or "", now)
+        self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
+        if result.status in (429, 503):
+            self.on_busy(visit.host.name, visit.host.pace.next_at, now)
+        return retry_after_s
+
+    def queue_again(self, entry: Entry) -> None:
+        """A visit that has ended has to be made once more, when its host's delay is over."""
+        self.open.discard(entry.url)
+        self._frontier.put_back((entry.url,))
+        self._offer(host_of(entry.url))
+
+    def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:
+        """An answer for a robots.txt, `target` where it is a redirect. Returns the rules once they are known.
+
+        The host is held until then, or until the pause before the next try begins.
+        """
+        host, robots = visit.host, None
+        host.held = False
+        if type(result) is Response and target and visit.hops < MAX_HOPS:
+            self._robots_hops[visit.origin] = target, visit.hops + 1  # asked for when the delay is over
+        elif type(result) is Response and result.status < 500 and result.status != 429:
+            robots = self._desk.answered(visit.origin, result.status, result.content, now)
+            host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
+        else:
+            kind = result.kind if type(result) is Failure else None
+            why = str(kind) if kind in OF_THE_HOST else "robots-unreachable"
+            again_at = self._desk.unreachable(visit.origin, why, now, final=kind in FINAL)
+            host.pace.next_at = max(host.pace.next_at, again_at or 0.0)
+        self._window.ended(host, now, result.ip if type(result) is Response else "")
+        return robots
+
+    def _request(self, host: Host[Entry], request: Request, now: float) -> None:
+        self._window.begin(host, now)
+        self._fetcher.start(request)
+
+    def _offer(self, name: str) -> None:
+        """The frontier has something of this host: let it into the window, if there is room for another host."""
+        if name in self._window.hosts or self._window.waiting < self._limits.window_urls:
+            self._window.arrived(name)
+        else:
+            self._hosts_on_disk = True
+
+    def _draw(self, now: float, room: int) -> None:
+        """Extract the best of all hosts, R at a time, until politeness lets `room` requests start.
+
+        A host has its share of the window, so that one whose delay is long takes no more of it: what exceeds that goes
+        to its shelf, and the next best of other hosts are drawn.
+        """
+        window, limits, drawn = self._window, self._limits, 0
+        self.is_drawing = False
+        while window.startable(now) < room and self._frontier.pooled():
+            if drawn >= DRAWN_PER_TURN:
+                self.is_drawing = True
+                return
+            granted: dict[str, int] = {}
+
+            def fits(name: str, granted: dict[str, int] = granted) -> bool:
+                known = window.hosts.get(name)
+                share = granted[name] = granted.get(name, len(known.waiting) if known else 0) + 1
+                return share <= limits.host_window_urls and window.waiting < limits.window_urls
+
+            entries, shelved = self._frontier.extract(self.draw_urls, fits)
+            for entry in entries:
+                name = host_of(entry.url)
+                has_more = name in window.hosts and window.hosts[name].more
+                window.feed(window.host(name), (entry,), has_more)
+            for name in shelved:
+                self._offer(name)
+            drawn += self.draw_urls
+
+    def _next_hosts(self, now: float) -> None:
+        """Offer the next hosts in key order; a round that began at the first host and found the end is over."""
+        self._window.forget_idle(now)
+        names = self._frontier.hosts(self._cursor, HOSTS_PER_FILL)
+        for name in names:
+            self._window.arrived(name)
+        at_end = len(names) < HOSTS_PER_FILL
+        self._hosts_on_disk = not at_end or bool(self._cursor)
+        self._cursor = "" if at_end else names[-1]

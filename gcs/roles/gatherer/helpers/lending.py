@@ -1,0 +1,301 @@
+"""Lending: errands for helpers, and what comes of them. To the gatherer it is one more fetch engine.
+
+A request that is lent is under way like any other: its host is held, its URL is open, and in the end there is one
+result for it. That is what a helper brought, or NOT_TRIED: nobody has fetched it, or will. The gatherer
+then asks the host by itself, when its delay is over.
+
+    ship      errands into the pool of our place                             filled by start
+    listen    summaries of our inbox                                         → sink
+    tend      counts the helpers; calls errands back; gives up on old ones   → sink
+
+Invariant: NOT_TRIED is said only when nobody can be at the host any more. Called back: nobody held it (a lease that has
+ended counts: who holds an errand ends within its lease). Given up: it had expired, and one lease more has passed.
+Helpers that come and go change nothing here but `room`; a summary that is late, double or of an earlier run has
+no errand and is dropped.
+"""
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gcs.core.helpers import pools
+from gcs.core.helpers.access import token_id
+from gcs.core.helpers.pools import HelperSettings, pool
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Access, CutOff, HelperBeat, Means, Member, SummaryTS, UrlTS
+from gcs.core.page.values import Failure, FailureKind, Request, Result
+from gcs.core.polite.politeness import Politeness, delay_of
+from gcs.events import Events
+from gcs.ports.space.port import Space
+from gcs.ports.tasks import end
+from gcs.roles.gatherer.fetch.dispatcher import PageVisit
+from gcs.roles.gatherer.helpers.helper_result import result_of
+from gcs.roles.gatherer.helpers.rendering import Rendering
+
+events = Events("lending")
+
+#: errands shipped, and summaries taken, at a time
+BATCH = 32
+#: seconds between two looks at the helpers
+LOOK_S = 0.5
+#: pages that wait for a browser, for each that it renders: it does a score in a second, and nobody else can
+BROWSER_AHEAD = 15.0
+#: seconds added before an errand is given up
+SLACK_S = 1.0
+
+
+@dataclass(slots=True)
+class _Lent:
+    """A request that is under way elsewhere."""
+
+    request: Request
+    means: Means
+    at: float
+
+
+class Lending:
+    """The helpers' side of one gatherer."""
+
+    def __init__(
+        self,
+        space: Space,
+        me: str,
+        place: str,
+        settings: HelperSettings,
+        rules: Politeness,
+        payload: bool,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._rules = rules
+        self._space, self._me, self._place, self._settings, self._clock = space, me, place, settings, clock
+        self._payload = payload and settings.payload
+        self._pools = {means: pool(place, means) for means in Means}
+        self._run = f"{random.SystemRandom().getrandbits(48):012x}"
+        self._numbers = 0
+        self._out: dict[str, _Lent] = {}  # by errand; emptied with its result
+        self._untried: set[str] = set()  # URLs that were brought back; left when we fetch them
+        self._rendering = Rendering(settings)
+        self._to_ship: deque[UrlTS] = deque()
+        self._ship_now = asyncio.Event()
+        self._is_wanted_back = False  # what is lent; nothing more is
+        self._tasks: list[asyncio.Task[None]] = []
+        self._shares = dict.fromkeys(Means, 0)  # how much may be lent
+        self._epoch = 0
+        self._failed: BaseException | None = None
+        self._sink: Callable[[Result], None]
+        self._wake: Callable[[], None]
+        self._helpers = 0  # of our place, as of the last look
+        self._to_cut: list[CutOff] = []
+        #: told of the helpers that were cut off
+        self.on_cut_off: Callable[[list[str]], None] = lambda _: None
+
+    # -- life ------------------------------------------------------------------------------------------
+
+    async def open(self, sink: Callable[[Result], None], wake: Callable[[], None]) -> list[str]:
+        """Begin; results go to the sink. Returns URLs that an earlier run of us has lent: someone may be at them."""
+        self._sink, self._wake = sink, wake
+        mine, left = template(UrlTS, gatherer=self._me), list[str]()
+        for at in self._pools.values():
+            if stale := await self._space.scan(mine, at=at):
+                left += [errand.url for errand in stale]
+                await self._space.remove(mine, at=at)
+        self._tasks = [asyncio.ensure_future(job) for job in (self._ship(), self._listen(), self._tend())]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
+        return left
+
+    async def close(self) -> None:
+        """End; what is lent is nobody's business any more."""
+        await end(self._tasks)
+
+    # -- what the turn does ----------------------------------------------------------------------------
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are lent and have no result."""
+        return len(self._out)
+
+    @property
+    def room(self) -> int:
+        """How many plain requests may be lent now."""
+        return self._room_of(Means.PLAIN)
+
+    def means_for(self, visit: PageVisit, we_could: bool) -> Means | None:
+        """To whom this page can be lent now; None if it is to be ours. `we_could` fetch it now by ourselves.
+
+        Not what was brought back: that is ours. Not where the host is owed more than half a lease: after somebody who
+        vanished, the next one comes when the lease ends. Nor where other gatherers ask it too, each in its turn: a
+        helper begins when it can.
+        """
+        url = visit.entry.url
+        if url in self._untried:
+            self._untried.discard(url)
+            return None
+        if not any(self._shares.values()):  # nobody is there: the rest need not be asked
+            return None
+        pace = visit.host.pace
+        delay_s = delay_of(pace, self._rules)
+        if delay_s > self._settings.lease_s / 2 or (delay_s and pace.turn.count > 1):
+            return None
+        if self._room_of(Means.BROWSER) and self._rendering.wants(url):
+            return Means.BROWSER
+        return Means.PLAIN if self.room and not we_could else None
+
+    def render(self, url: str) -> bool:
+        """This page is an empty shell: whether it is to be queued again, for somebody with a browser."""
+        return self._room_of(Means.BROWSER) > 0 and self._rendering.is_to_be(url)
+
+    def waits_until(self, url: str, is_shell: bool) -> float | None:
+        """Until when this page, fetched plainly, waits for a first browser; None if there is one, or it does not."""
+        return None if self._shares[Means.BROWSER] else self._rendering.waits_until(url, is_shell, self._clock())
+
+    def start(self, request: Request, means: Means = Means.PLAIN) -> None:
+        """Lend a request; its result comes to the sink."""
+        self._numbers += 1
+        self._rendering.begun(request.url)
+        errand = UrlTS(
+            *(self._me, self._run, self._numbers, request.url, self._settings.lease_s),
+            epoch=self._epoch,
+            place=self._place,
+            means=means,
+            etag=request.etag or "",
+            last_modified=request.last_modified or "",
+            once=request.once,
+            payload=self._payload,
+        )
+        self._out[errand.id] = _Lent(request, means, self._clock())
+        self._to_ship.append(errand)
+        self._ship_now.set()
+
+    def turn(self, epoch: int, is_wanted_back: bool) -> None:
+        """A turn of the gatherer. What is lent is wanted back at once where it is to end, to pause or to hand over."""
+        if self._failed:
+            raise self._failed
+        self._epoch, self._is_wanted_back = epoch, is_wanted_back
+
+    def keep(self, url: str) -> None:
+        """This URL is not to be lent: we want to look ourselves."""
+        self._untried.add(url)
+
+    def cut_off(self, helper: str, reason: str) -> None:
+        """Nothing is to be taken from this helper any more, by anybody."""
+        events.error("cut-off", helper=helper, reason=reason)
+        self._to_cut.append(CutOff(helper, reason, self._me, self._clock()))
+
+    def figures(self) -> dict[str, float]:
+        """What the others may know."""
+        return {"helpers": self._helpers, "lent": len(self._out)}
+
+    # -- tasks -----------------------------------------------------------------------------------------
+
+    async def _ship(self) -> None:
+        while True:
+            await self._ship_now.wait()
+            self._ship_now.clear()
+            while self._to_ship:
+                batch = [self._to_ship.popleft() for _ in range(min(len(self._to_ship), BATCH))]
+                for means, at in self._pools.items():
+                    if errands := [errand for errand in batch if errand.means is means]:
+                        await self._offer(errands, at)
+
+    async def _offer(self, errands: list[UrlTS], at: str) -> None:
+        receipt = await self._space.out_many(UrlTS, errands, to=at, ttl_s=self._settings.offer_s)
+        for errand in errands[: receipt.accepted]:
+            if lent := self._out.get(errand.id):
+                lent.at = self._clock()  # its time begins when it can be taken
+        for errand in errands[receipt.accepted :]:
+            self._not_tried(errand.id, "the pool is full")
+
+    async def _listen(self) -> None:
+        while True:
+            taken = await self._space.take_many([template(SummaryTS)], at=self._me, limit=BATCH, timeout_s=5.0)
+            for each in taken:
+                self._bring(each.item)
+            await self._space.ack(taken)
+
+    async def _tend(self) -> None:
+        await self._space.read(template(HelperBeat), timeout_s=None)  # before there is a first helper, nothing is lent
+        while True:
+            beats = await self._space.scan(template(HelperBeat))
+            members = await self._space.scan(template(Member))
+            lenders = sum(member.place == self._place and member.state == "running" for member in members)
+            before = self.room
+            for means, ahead in ((Means.PLAIN, self._settings.ahead), (Means.BROWSER, BROWSER_AHEAD)):
+                self._shares[means] = pools.share(beats, self._place, means, lenders, ahead)
+            self._helpers = sum(beat.place == self._place for beat in beats)
+            if self.room > before:
+                self._wake()
+            for means in {lent.means for lent in self._out.values()}:
+                if self._is_wanted_back or not self._shares[means]:
+                    await self._fetch_back(self._pools[means])
+            self._give_up_old()
+            await self._cut_off()
+            await asyncio.sleep(LOOK_S)
+
+    async def _fetch_back(self, at: str) -> None:
+        """Take our own errands, if nobody holds them."""
+        mine = template(UrlTS, gatherer=self._me, run=self._run)
+        while True:
+            taken = await self._space.take_many(
+                [mine], at=at, limit=BATCH, timeout_s=0.0, lease_s=self._settings.lease_s
+            )
+            await self._space.ack(taken)
+            for each in taken:
+                self._not_tried(each.item.id, "called back")
+            if len(taken) < BATCH:
+                return
+
+    async def _cut_off(self) -> None:
+        """Post whom we caught, and take the token away; see whom others caught."""
+        while self._to_cut:
+            note = self._to_cut.pop()
+            await self._space.out(note)
+            await self._space.remove(template(Access, id=token_id(note.helper)))
+        if notes := await self._space.scan(template(CutOff)):
+            self.on_cut_off([note.helper for note in notes])
+
+    def _give_up_old(self) -> None:
+        """Those that have expired, and one lease ago."""
+        before = self._clock() - self._settings.offer_s - self._settings.lease_s - SLACK_S
+        for old in [errand for errand, lent in self._out.items() if lent.at < before]:
+            self._not_tried(old, "no helper has answered in time")
+
+    # -- results ---------------------------------------------------------------------------------------
+
+    def _bring(self, summary: SummaryTS) -> None:
+        lent = self._out.get(summary.id)
+        if lent is None or lent.request.url != summary.url:
+            events.debug("late", url=summary.url, helper=summary.helper)
+            return
+        if not summary.status and not summary.failure:
+            self._not_tried(summary.id, f"{summary.helper}: {summary.message}")
+            return
+        if not summary.trusted and not 200 <= summary.status < 300:
+            self._not_tried(summary.id, f"{summary.helper} found no page, and is no witness")
+            return
+        del self._out[summary.id]
+        self._sink(result_of(summary, lent.request, lent.means, lent.at, self._clock()))
+
+    def _not_tried(self, errand: str, why: str) -> None:
+        lent = self._out.pop(errand, None)
+        if lent is not None:
+            url = lent.request.url
+            events.debug("not-tried", url=url, why=why)
+            self._untried.add(url)
+            if lent.means is Means.BROWSER:
+                self._rendering.missed(url)
+            self._sink(Failure(lent.request, FailureKind.NOT_TRIED, why, lent.at, 0.0))
+
+    def _room_of(self, means: Means) -> int:
+        share = self._shares[means]
+        if not share or self._is_wanted_back:
+            return 0
+        return max(share - sum(lent.means is means for lent in self._out.values()), 0)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed = self._failed or error
+            self._wake()

@@ -1,0 +1,157 @@
+"""Scrutiny: what strangers bring waits here until our own look at some of it has shown whether to believe it.
+
+    helper behind the gateway ─► hold ─► lot ─► drawn ────► queued again ─► our own fetch ─► looked ─► recorder
+                                          └───► the rest ─► believed ─► recorder
+                                                       └──► refused ──► queued again
+
+While a page waits it is under way like one that is being read: its URL is open, and a crash leaves it queued. So
+nothing that is not believed has ever touched the record store or the frontier.
+
+Invariant: every page that is held leaves once: recorded as believed, or back into the queue. What is judged, and how,
+is for `core.helpers.trust`; this only looks and acts.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import NamedTuple
+
+from gcs.core.helpers.page_compare import Look
+from gcs.core.helpers.trust import Quarantine, TrustSettings, Verdict
+from gcs.core.page.values import Response, Result
+from gcs.events import Events
+from gcs.ports.frontier import Entry
+from gcs.ports.reader import Reading
+from gcs.ports.records.warc import payload_digest
+from gcs.ports.summarise.text import all_words
+
+#: statuses that say that there is no page, whoever asks
+NO_PAGE = frozenset({404, 410})
+
+events = Events("scrutiny")
+
+
+class Held(NamedTuple):
+    """A page as a stranger tells it."""
+
+    entry: Entry
+    response: Response
+    reading: Reading
+
+
+class Scrutiny:
+    """Strangers' pages of one gatherer."""
+
+    def __init__(self, settings: TrustSettings, chance: Random, cut_off: Callable[[str, str], None]) -> None:
+        self._quarantine: Quarantine[Held] = Quarantine(settings, chance)
+        self._tell_cut_off = cut_off
+        self._liars: set[str] = set()
+        self._epoch = 0
+        #: what to do with what is believed, and with what has to be fetched (again) by ourselves
+        self.record: Callable[[Held], None]
+        self.fetch: Callable[[Entry], None]
+
+    def __len__(self) -> int:
+        """Pages that wait."""
+        return len(self._quarantine)
+
+    def next_at(self) -> float | None:
+        """When to turn, unless something happens before."""
+        return self._quarantine.next_at()
+
+    def hold(self, held: Held, now: float) -> None:
+        """A stranger has brought this."""
+        helper, reading = held.response.helper, held.reading
+        size_bytes = len(held.response.body) + len(reading.document.text) + sum(map(len, reading.outlinks))
+        if helper in self._liars or not self._quarantine.has_room(size_bytes):
+            self.fetch(held.entry)
+        else:
+            look = look_of(held.response, reading)
+            self._quarantine.hold(helper, held.entry.url, look, held, now, size_bytes)
+
+    def turn(self, now: float, epoch: int, is_wanted_back: bool) -> None:
+        """See what is due. Everything is given up where the gatherer is to end or to pause, or the plan has changed."""
+        if is_wanted_back or epoch != self._epoch:
+            self._epoch = epoch
+            self._refuse(self._quarantine.clear())
+            return
+        drawn, verdicts = self._quarantine.tick(now)
+        self._refuse(drawn)
+        for verdict in verdicts:
+            self._act(verdict, "")
+
+    def is_awaited(self, url: str) -> bool:
+        """Whether our own look at this page decides about others."""
+        return self._quarantine.is_drawn(url)
+
+    def looked(self, entry: Entry, response: Response, reading: Reading) -> bool:
+        """We have fetched a page that is awaited. False: it may have changed, and is queued for a second look."""
+        verdict = self._quarantine.looked(entry.url, own_look(response, reading))
+        self._act(verdict, entry.url)
+        if verdict.again:
+            self.fetch(entry)
+        return not verdict.again
+
+    def no_page(self, entry: Entry, result: Result) -> None:
+        """Where a page was claimed we have found none; or could not look, which says nothing."""
+        url, answered = entry.url, type(result) is Response
+        gone = type(result) is Response and result.status in NO_PAGE
+        self._act(self._quarantine.looked(url, None) if gone else self._quarantine.unseen(url, answered), url)
+
+    def forget(self, helpers: Iterable[str]) -> None:
+        """These were cut off, by us or by others."""
+        for helper in set(helpers) - self._liars:
+            self._liars.add(helper)
+            self._refuse(self._quarantine.clear(helper))
+
+    def _act(self, verdict: Verdict[Held], url: str) -> None:
+        if verdict.lie:
+            events.warning("lied", helper=verdict.helper, url=url, why=verdict.lie)
+        for held in verdict.believed:
+            self.record(held)
+        self._refuse(verdict.refused)
+        if verdict.cut_off:
+            self._liars.add(verdict.helper)
+            self._tell_cut_off(verdict.helper, f"it lied about {url}: {verdict.lie}")
+
+    def _refuse(self, held: Iterable[Held]) -> None:
+        for each in held:
+            self.fetch(each.entry)
+
+
+def look_of(response: Response, reading: Reading) -> Look:
+    """What was seen."""
+    document = reading.document
+    digest = response.absent[1] if response.absent else payload_digest(response.body)
+    facts = {
+        ("its address", reading.final_url),
+        ("noindex", str(reading.noindex)),
+        ("a list of links", str(document.source)),
+        ("its status", str(response.status)),
+        ("its type", (response.header("content-type") or "").partition(";")[0].strip().lower()),
+        (f"size of {digest}", str(response.size_bytes)),
+    }
+    if document.language:  # not every reader looks for it
+        facts.add(("its language", document.language))
+    if not response.absent:
+        facts.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
+    return Look(
+        frozenset({digest}),
+        frozenset([*reading.outlinks, reading.final_url]),
+        document.title,
+        document.text,
+        description=document.description,
+        facts=frozenset(facts),
+    )
+
+
+def own_look(response: Response, reading: Reading) -> Look:
+    """What we have seen: with all words of the page, and its digest without the content coding, as browsers have it."""
+    look, digest = look_of(response, reading), payload_digest(response.content)
+    bare = {(f"size of {digest}", str(len(response.content))), (f"coding of {digest}", "")}
+    return dataclasses.replace(
+        look,
+        digests=look.digests | {digest},
+        facts=look.facts | bare | {("its language", reading.document.language)},
+        words=all_words(response.content, response.header("content-type") or ""),
+    )

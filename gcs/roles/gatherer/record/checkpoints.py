@@ -1,0 +1,82 @@
+"""Checkpoints: what a gatherer has done becomes durable, and after a restart is taken up from there.
+
+Invariant: a checkpoint syncs the log before it commits the frontier, so the frontier never knows more than the log;
+what the log knows more is replayed at the next startup.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from gcs.core.report.report import Share
+from gcs.events import Events
+from gcs.ports.frontier import Entry
+from gcs.ports.records.record_log import Position
+from gcs.roles.gatherer.dependencies import Parts
+from gcs.roles.gatherer.record.intake import Intake
+from gcs.roles.gatherer.record.meter import Meter
+from gcs.roles.gatherer.record.recorder import Recorder
+
+events = Events("gatherer")
+
+#: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window, and without or while
+#: ranges change hands
+BUSY_S, IDLE_S = 2.0, 0.2
+
+
+class Checkpoints:
+    """The checkpoints of one gatherer."""
+
+    def __init__(self, parts: Parts, recorder: Recorder, intake: Intake, meter: Meter, every_s: float) -> None:
+        self._frontier, self._store, self._team = parts.frontier, parts.store, parts.team
+        self._renewal = parts.renewal
+        self._recorder, self._intake, self._meter = recorder, intake, meter
+        self._every_s = every_s
+        self._made_at = 0.0
+        #: what the report says of us
+        self.share: Callable[[], Share]
+
+    def due_at(self, busy: bool) -> float:
+        """When the next one is due: sooner while others wait for what a commit lets go."""
+        seconds = self._every_s
+        if self._team and self._team.has_uncommitted:
+            seconds = min(seconds, BUSY_S if busy and not self._team.is_changing else IDLE_S)
+        return self._made_at + seconds
+
+    def make(self, now: float) -> None:
+        """Make the log durable, then the frontier that follows from it."""
+        self._made_at = now
+        self._intake.links()
+        position = self._store.sync()
+        self._frontier.set_note("position", msgspec.msgpack.encode(position))
+        self._meter.note(self.share())
+        if self._team:
+            self._team.before_commit()
+        self._frontier.commit()
+        if self._team:
+            self._team.after_commit()
+
+    def replay(self, now: float) -> None:
+        """Apply the records that the log holds beyond the last checkpoint."""
+        self._made_at = now
+        packed = self._frontier.note("position")
+        position = msgspec.msgpack.decode(packed, type=Position) if packed else Position()
+        replayed = 0
+        for record in self._store.tail(position):
+            self._recorder.replay(record)
+            self._intake.links()
+            replayed += 1
+        if replayed:
+            events.info("replayed", records=replayed)
+
+    def begin_session(self, session: int, now: float, epoch: int = 0) -> list[Entry]:
+        """Forget what is finished and count from nothing; returns what may be allowed by now.
+
+        Durable with the next checkpoint, as a whole.
+        """
+        self._meter.begin_again()
+        self._recorder.session = session
+        refused = self._renewal.begin(session, self._store.sync().file, epoch)
+        events.info("session", session=session, queued=self._frontier.queued())
+        self._made_at = now
+        return [Entry(url) for url in refused]

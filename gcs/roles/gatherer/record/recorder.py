@@ -1,0 +1,202 @@
+"""The recorder: what becomes of an answer. Every URL that was requested ends here, as a record or as a retry.
+
+Invariant: a URL gets its final mark in the same turn in which its record is appended to the record log, and its
+links are derived from that record alone (`apply`), so that replaying the log gives the same frontier.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from gcs.core.ordering import listed, redirected
+from gcs.core.page.change import Change, Past, after, change_of
+from gcs.core.page.values import FINAL, Failure, PageRecord, Response, Result
+from gcs.core.polite import politeness
+from gcs.core.polite.politeness import Politeness
+from gcs.core.report.counters import Tally
+from gcs.ports.frontier import Entry, Mark
+from gcs.ports.reader import NOTHING, Reading, summary_of
+from gcs.ports.records.record_store import digest_of
+from gcs.ports.records.warc import Original
+from gcs.roles.gatherer.dependencies import Parts
+
+
+class Recorder:
+    """Turns answers into records, marks and links."""
+
+    def __init__(self, name: str, rules: Politeness, max_redirects: int, parts: Parts, tally: Tally) -> None:
+        self._name, self._rules, self._max_redirects, self._tally = name, rules, max_redirects, tally
+        self._frontier, self._store = parts.frontier, parts.store
+        self._reader, self._admission = parts.reader, parts.admission
+        self._order, self._ledger = parts.frontier.order, parts.frontier.ledger
+        #: number of the session under way
+        self.session = 1
+        self.links: list[Entry] = []  # filled by apply; emptied by the intake
+        #: what these and other links of the pages add to the worth of their targets; the same
+        self.gifts: dict[str, float] = {}
+        #: told of every URL that is dealt with for now (recorded, or put aside for a retry)
+        self.on_done: Callable[[str], None] = lambda _: None
+        #: told of every record and the seconds its request took, before its links are admitted
+        self.on_record: Callable[[PageRecord, float], None] = lambda _, __: None
+
+    def without_page(self, entry: Entry, result: Result, now: float, retry_after_s: float) -> None:
+        """An answer that is no page: an error, a redirect, a 304, or no answer at all."""
+        if type(result) is Failure:
+            self._try_again(entry, str(result.kind), now, 0.0, None, final=result.kind in FINAL)
+            return
+        assert type(result) is Response
+        status = result.status
+        if status == 304:
+            self._tally.revisits += 1
+            self._record(entry, result, Reading(NOTHING, [], entry.url), "", now)
+        elif 300 <= status < 400:
+            self._redirect(entry, result, now)
+        elif status in politeness.RETRY_STATUSES:
+            self._try_again(entry, f"http-{status}", now, retry_after_s, result)
+        else:
+            self.give_up(entry, f"http-{status}", now, result)
+
+    def page(self, entry: Entry, response: Response, reading: Reading) -> None:
+        """A page that was read."""
+        if not reading.document.source:
+            self._tally.pages += 1
+            self._tally.size_bytes += response.size_bytes
+        self._record(entry, response, reading, "", response.started_at)
+
+    def give_up(self, entry: Entry, kind: str, now: float, response: Response | None = None) -> None:
+        """The URL ends without a page."""
+        self._tally.fail(kind)
+        self._record(entry, response, Reading(NOTHING, [], entry.url), kind, now)
+
+    def put_aside(self, entry: Entry, until: float) -> None:
+        """It is to be fetched once more, then."""
+        self.on_done(entry.url)
+        self._frontier.retry(entry, until)
+
+    def apply(self, record: PageRecord, hops: int = 0) -> None:
+        """What a record means for the frontier, the same when it is made and when it is replayed."""
+        before, worth = self._frontier.settle(record.url, Mark.FAILED if record.failure else Mark.DONE)
+        if record.helper:
+            self._tally.helped[record.helper] = self._tally.helped.get(record.helper, 0) + 1
+        if before is Mark.DONE and record.is_page:
+            self._tally.repeated += 1
+        if record.outlinks:
+            redirect = 300 <= record.status < 400
+            depth = record.depth if redirect else record.depth + 1
+            hops = hops + 1 if redirect else 0
+            self._tally.links += len(record.outlinks)
+            for url in self._admission.admit(record.outlinks, depth):
+                self.links.append(Entry(url, record.url, depth, depth, 0, hops))
+        if self._order.weighs:
+            self._give(record, worth)
+
+    def replay(self, record: PageRecord) -> None:
+        """A record that the log holds beyond the last checkpoint: count it again, and apply it."""
+        self._tally.note(Change(record.change))
+        if record.failure:
+            self._tally.fail(record.failure)
+        elif record.status == 304:
+            self._tally.revisits += 1
+        elif 300 <= record.status < 400:
+            self._tally.redirects += 1
+        elif record.is_page:
+            self._tally.pages += 1
+            self._tally.size_bytes += record.bytes
+        self.apply(record)
+
+    def _give(self, record: PageRecord, worth: float) -> None:
+        """Hand what the URL was worth on to where it links to, as the order says."""
+        links = record.outlinks
+        if not links:
+            self._ledger.idle += worth
+            return
+        self._ledger.spent += worth
+        if 300 <= record.status < 400:
+            gift = redirected(self._order, worth)
+        elif record.source:
+            gift = listed(self._order, worth, len(links))
+        else:
+            gift = self._order.gift(worth, len(links))
+        gifts = self.gifts
+        for url in links:
+            gifts[url] = gifts.get(url, 0.0) + gift
+
+    def _redirect(self, entry: Entry, response: Response, now: float) -> None:
+        target = self._reader.redirect_target(response)
+        if target is None or entry.hops >= self._max_redirects:
+            self.give_up(entry, "redirects" if target else f"http-{response.status}", now, response)
+            return
+        self._tally.redirects += 1
+        self._record(entry, response, Reading(NOTHING, [target], target), "", now)
+
+    def _try_again(
+        self, entry: Entry, kind: str, now: float, retry_after_s: float, response: Response | None, final: bool = False
+    ) -> None:
+        due_at = politeness.retry_at(entry.tries + 1, self._rules, now, retry_after_s)
+        if due_at is None or final:
+            self.give_up(entry, kind, now, response)
+        else:
+            if response:
+                self._store.fetched(response)
+            self._tally.retries += 1
+            self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
+
+    def _record(self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float) -> None:
+        record = self._record_of(entry, response, reading, failure, now)
+        self._tally.note(Change(record.change))
+        copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
+        record = self._store.page(record, response, copy_of)
+        self.on_done(record.url)
+        self.on_record(record, response.elapsed_s if response else 0.0)
+        self.apply(record, entry.hops)
+
+    def _record_of(
+        self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float
+    ) -> PageRecord:
+        """The record of a URL that is dealt with. The store fills in the place in the WARC."""
+        document, shown = reading.document, not reading.noindex
+        status, size_bytes, digest, headers = 0, 0, "", {}
+        if response:
+            status, size_bytes, now = response.status, response.size_bytes, response.started_at
+            headers = {name.lower(): value for name, value in response.headers}
+            digest = digest_of(response)
+        # a 304 confirms what we hold; silence, or a server that cannot answer just now, does not disprove it
+        cannot = bool(failure) and status in politeness.RETRY_STATUSES
+        held = entry if status in (0, 304) or cannot else Entry(entry.url)
+        told = {} if cannot else headers
+        past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
+        change = Change.NOTHING if document.source else change_of(past, status, digest, bool(failure))
+        seen = after(past, change, bool(failure))
+        return PageRecord(
+            url=entry.url,
+            final_url=reading.final_url,
+            parent=entry.parent,
+            depth=entry.depth,
+            status=status,
+            fetched_at=now,
+            content_type=headers.get("content-type", ""),
+            bytes=size_bytes,
+            digest=held.copy_digest or digest,
+            language=document.language,
+            title=document.title if shown else "",
+            summary=summary_of(document) if shown else "",
+            text=document.text if shown else "",
+            outlinks=reading.outlinks,
+            gatherer=self._name,
+            helper=response.helper if response else "",
+            simhash=document.simhash,
+            etag=told.get("etag", held.etag),
+            last_modified=told.get("last-modified", held.last_modified),
+            warc_file="",
+            warc_offset=0,
+            warc_bytes=0,
+            noindex=reading.noindex,
+            failure=failure,
+            source=document.source,
+            session=self.session,
+            change=change.value,
+            visits=seen.visits,
+            changes=seen.changes,
+            misses=seen.misses,
+            held_at_us=entry.copy_at_us if change is Change.SAME else held.copy_at_us,
+        )

@@ -1,0 +1,116 @@
+"""The renewal: a session begins with what the last one left behind, and asks for all of it again.
+
+    what still waits in the frontier      goes on waiting; in a team, what is another's now is sent to it
+    what the last session has recorded    each URL becomes an entry with the validators of the copy that is held
+
+Nothing is fetched until both are through: a page that is asked for without its validators is sent once more. It takes
+many turns, a slice in each; after a restart it begins anew, which does no harm: what is queued already is known.
+
+Invariant: every URL that this gatherer knew in the last session waits again, here or with its owner, unless session
+after session has found nothing there.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from gcs.core.page.change import MOST_MISSES, urgency
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
+from gcs.ports.frontier import Entry, Frontier
+
+#: URLs that are taken up again per turn, and looked at in search of them
+SLICE_URLS, LOOK_URLS = 1_000, 10_000
+NOTE = "session"
+#: what is read of a record
+FIELDS = (
+    *("url", "parent", "depth", "status", "fetched_at", "digest", "etag", "last_modified"),
+    *("session", "visits", "changes", "misses", "held_at_us"),
+)
+
+
+class _State(msgspec.Struct, array_like=True):
+    """What a restart has to know."""
+
+    session: int = 1
+    #: epoch of the plan with which it began: whatever was sent under an older one is of the last session
+    epoch: int = 0
+    #: number of the log file in which it began
+    log: int = 1
+    #: the session whose records are to be taken up, and the log file in which it began; 0: all is taken up
+    last: int = 0
+    last_log: int = 1
+
+
+class Renewal:
+    """How one gatherer goes from session to session."""
+
+    def __init__(self, frontier: Frontier, rows: Callable[[int], Iterator[tuple[Any, ...]]]) -> None:
+        """`rows`: the FIELDS of our own records from a log file on."""
+        self._frontier, self._rows = frontier, rows
+        packed = frontier.note(NOTE)
+        self._state = msgspec.msgpack.decode(packed, type=_State) if packed else _State()
+        #: where the search for what is another's goes on; None when it is over
+        self._at: bytes | None = FIRST_KEY
+        self._rest: Iterator[tuple[Any, ...]] | None = None
+        #: whether the page of a key is ours; set by the team
+        self.is_ours: Callable[[bytes], bool] = lambda _: True
+
+    @property
+    def session(self) -> int:
+        """The session that is under way here."""
+        return self._state.session
+
+    @property
+    def epoch(self) -> int:
+        """Of the plan with which the session began; 0 without a team."""
+        return self._state.epoch
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything of the last session is taken up."""
+        return not self._state.last
+
+    def begin(self, session: int, log: int, epoch: int = 0) -> list[str]:
+        """Begin a session; `log` is the file that records go to. Returns the URLs that robots.txt refused before."""
+        before = self._state
+        last, last_log = (before.session, before.log) if self.is_done else (before.last, before.last_log)
+        self._state = _State(session, epoch, log, last, last_log)
+        self._at, self._rest = FIRST_KEY, None
+        self._note()
+        return self._frontier.renew()
+
+    def step(self) -> list[Entry]:
+        """Take up some of what is left; in a team, some may be others'."""
+        if self._at is not None:
+            piece = self._frontier.moving.take_out(self._at, LAST_KEY, self.is_ours, SLICE_URLS, LOOK_URLS)
+            self._at = piece.next
+            return piece.entries
+        if self._rest is None:
+            self._rest = self._rows(self._state.last_log)
+        rows = list(islice(self._rest, SLICE_URLS))
+        if not rows:
+            self._state.last, self._rest = 0, None
+            self._note()
+        worth = self._frontier.order.seed
+        entries = [entry for row in rows if row[8] == self._state.last and (entry := entry_of(row, worth))]
+        self._frontier.ledger.issued += worth * len(entries)
+        return entries
+
+    def _note(self) -> None:
+        self._frontier.set_note(NOTE, msgspec.msgpack.encode(self._state))
+
+
+def entry_of(row: tuple[Any, ...], worth: float = 0.0) -> Entry | None:
+    """The entry that asks again for the URL of a record; None where nothing is to be expected any more."""
+    url, parent, depth, status, fetched_at, digest, etag, last_modified, _, visits, changes, misses, held_at_us = row
+    if misses >= MOST_MISSES:
+        return None
+    history = (visits, changes, misses, worth)
+    priority = urgency(visits, changes)
+    if not digest or not (200 <= status < 300 or status in (0, 304) or held_at_us):
+        return Entry(url, parent, depth, priority, 0, 0, "", "", "", 0, *history)
+    return Entry(
+        url, parent, depth, priority, 0, 0, etag, last_modified, digest, held_at_us or round(fetched_at * 1e6), *history
+    )

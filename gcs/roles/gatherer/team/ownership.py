@@ -1,0 +1,253 @@
+"""The holdings: which ranges of the key space are ours, what changes hands, and what we know of it.
+
+A plan, a block, a part of a range: each has an effect on our frontier, and something to be sent on. Here is what; when
+it happens and when it becomes durable is the team's matter.
+
+    router       ours or another's?            hand_overs   ranges on their way
+    census       counts, for the leader        look_back    what lost ranges held
+
+Invariant: whatever arrives ends in the frontier, held, or in the outbox.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+from gcs.core.messages.tuples import HandOver, Seeds, UrlBlock
+from gcs.core.page.values import PageRecord
+from gcs.core.plan.keyspace import EVERYTHING
+from gcs.core.plan.plan import Plan
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
+from gcs.ports.frontier import Entry, Frontier
+from gcs.ports.frontier.entry import short
+from gcs.roles.gatherer.membership import Home
+from gcs.roles.gatherer.team.block_exchange import Mail
+from gcs.roles.gatherer.team.hand_over import PART_URLS, HandOvers, queued
+from gcs.roles.gatherer.team.range_recovery import LookBack
+from gcs.roles.gatherer.team.router import CQueue, Router, Tolerance
+from gcs.roles.gatherer.team.superpage_stats import Census
+
+#: foreign URLs met lately that are kept in memory
+RECENT_URLS = 60_000
+NOTE, C_QUEUE_NOTE = "hand-overs", "c-queue"
+
+
+class Holdings:
+    """The ranges of one gatherer."""
+
+    def __init__(
+        self,
+        me: str,
+        frontier: Frontier,
+        mail: Mail,
+        settings: TeamSettings,
+        records: Callable[[], Iterator[PageRecord]],
+    ) -> None:
+        self._me, self._frontier, self._mail = me, frontier, mail
+        self.superstep = Tolerance.of(settings)
+        self._c_queue = CQueue(self.superstep)
+        self.router = Router(me, frontier, self._c_queue, RECENT_URLS)
+        self.census = Census(me, frontier, Random(me), links=settings.partition == "links")
+        self._hand_overs = HandOvers(me, frontier)
+        self._look_back = LookBack(me, frontier, records)
+        self._home: Home
+        #: others', of the last session; filled by step, emptied into the outbox, at the latest by before_commit
+        self._revisits: dict[str, list[Entry]] = {}
+        #: a session has begun for us, and its first plan was not committed when we looked last
+        self.is_beginning = False
+        self._clock = time.monotonic
+
+    def restore(self, home: Home, plan: Plan | None) -> None:
+        """Go on as the last commit left it."""
+        self._home = home
+        self.router.traffic = home.traffic
+        self._look_back.admit, self._look_back.seeds = home.admission.wanted, lambda: home.admission.seeds
+        if plan:
+            self._c_queue.restore(self._frontier.note(C_QUEUE_NOTE))
+            self.router.adopt(plan)
+            self.census.resume(plan)
+            self._know(plan)
+            self.is_beginning = plan.epoch == home.renewal.epoch and self._me in plan.gatherers
+        self._hand_overs.restore(self._frontier.note(NOTE), plan)
+        self.router.awaited = self._hand_overs.awaited
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the frontier still holds URLs that are no longer ours, and not in flight."""
+        return self._hand_overs.is_leaving
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing is changing hands, nothing is looked for, and what we know is with those who have to know it.
+
+        That is the last session where one begins, and what we stored of ranges that are lost.
+        """
+        if not (self._hand_overs.is_settled and self._look_back.is_done):
+            return False
+        plan, renewal = self.router.plan, self._home.renewal
+        tells = plan is not None and (plan.epoch == renewal.epoch or plan.lost)
+        return renewal.is_done and not (tells and (self._revisits or self._mail.has_parts))
+
+    def adopt(self, old: Plan | None, plan: Plan) -> list[Entry]:
+        """Go over to a plan; returns what was on its way to others and is ours now."""
+        self._home.dispatcher.put_back()
+        if old is not None:
+            self._send_revisits(old, *self._revisits)
+        ours = self.router.adopt(plan)
+        self._know(plan)
+        if plan.session > self._home.renewal.session:
+            return self._begin_session(plan, ours)
+        self._hand_overs.adopt(old, plan)
+        self.router.awaited = self._hand_overs.awaited
+        self._mail.recall(plan.gatherers)
+        if old is not None:
+            self._note_losses(old, plan)
+        self.census.adopt(plan)
+        return self.router.route(ours)
+
+    def committed(self) -> list[Entry]:
+        """Everybody follows the plan, and has told what it knows: what was lost can begin.
+
+        Returns hot pages of ours that the last session did not leave to us, since it has forgotten them: nobody else
+        will name them.
+        """
+        if self._hand_overs.is_closed:
+            self._hand_overs.open()
+            self.router.awaited = self._hand_overs.awaited
+        plan = self.router.plan
+        if not self.is_beginning or plan is None:
+            return []
+        self.is_beginning = False
+        mine = (url for url in plan.hot_pages if plan.owner_of(sort_key(url)) == self._me)
+        return [Entry(url) for url in mine if self._frontier.mark(url) is None]
+
+    def accept(self, item: Any, plan: Plan, now: float) -> list[Entry]:
+        """What a tuple brings for our frontier; the rest of it is sent on."""
+        ledger, worth = self._frontier.ledger, self._frontier.order.seed
+        if isinstance(item, Seeds):
+            ledger.issued += worth * len(item.urls)
+            return self.router.forward([Entry(url, worth=worth) for url in item.urls])
+        if isinstance(item, UrlBlock):
+            return self.router.forward([self.router.received(link) for link in item.links])
+        assert isinstance(item, HandOver)
+        if item.epoch < self._home.renewal.epoch:  # of the last session: what was finished then is not now
+            item = HandOver(item.epoch, item.low, item.high, False, item.queued)
+        got = self._hand_overs.receive(item, plan)
+        ledger.received += sum(each.worth for each in item.queued)
+        ledger.sent += sum(each.worth for _, part in got.onward for each in part.queued)
+        self.router.awaited = self._hand_overs.awaited
+        self._home.traffic.moved_urls += got.moved
+        self.census.received([key for key, _ in item.seen])
+        self._mail.send(got.onward)
+        dispatcher = self._home.dispatcher
+        if item.last:
+            dispatcher.take_over(item.hosts, now)
+        if got.dealt_with:
+            dispatcher.put_back()
+            flying = {short(sort_key(url)) for url in dispatcher.open}
+            for key, mark in got.dealt_with.items():
+                if key not in flying:
+                    self._frontier.moving.give_up(key, mark)
+        return got.entries
+
+    def accept_back(self, item: Any, plan: Plan, now: float) -> list[Entry]:
+        """A block or part of ours that did not reach its destination: to whom it belongs now."""
+        if isinstance(item, UrlBlock):
+            return self.router.route(self.router.redirect(item.links))
+        return self.accept(item, plan, now)
+
+    def step(self, plan: Plan, now: float) -> list[Entry]:
+        """Some of what takes many turns: take up, hand over, release what was held, count, look back."""
+        taken_up = self._renew(plan)
+        self._hand_over(plan, now)
+        released = self._hand_overs.released()
+        new = self.router.forward(released)
+        links, marks = self._look_back.step(plan.gatherers)
+        if marks:
+            seen = [(key, mark.value.decode()) for key, mark in marks]
+            new += self.accept(HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [], seen), plan, now)
+        new += self.router.route(links)
+        if self.census.step() or released or not self._look_back.is_done:
+            self._home.wake()
+        return new + taken_up
+
+    def before_commit(self) -> None:
+        """Put what leaves into the outbox, so that the commit holds it."""
+        if self._c_queue.is_due(self._clock(), self._home.dispatcher.has_plenty):
+            self._mail.send(self.router.close_blocks())
+        if self._revisits and self.router.plan:
+            self._send_revisits(self.router.plan, *self._revisits)
+        self._frontier.set_note(C_QUEUE_NOTE, self._c_queue.encode())
+        self._frontier.set_note(NOTE, self._hand_overs.encode())
+
+    def _hand_over(self, plan: Plan, now: float) -> None:
+        if not self._hand_overs.is_losing:
+            return
+        dispatcher, room = self._home.dispatcher, self._mail.room_for_parts
+        was_leaving = self._hand_overs.is_leaving
+        parts = list(self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
+        self._mail.send(parts)
+        if self._hand_overs.is_leaving and room > 0:
+            self._home.wake()
+        elif was_leaving or any(part.queued for _, part in parts):
+            # the window was filled while some of the frontier was no longer ours; or it holds what was in flight, had
+            # to be asked for again, and has left just now
+            dispatcher.put_back()
+
+    def _know(self, plan: Plan) -> None:
+        """What looking through records, and through the frontier, has to know of the plan."""
+        self._look_back.ground, self._look_back.session = plan.ground, plan.session
+        self._home.renewal.is_ours = lambda key: plan.owner_of(key) == self._me
+
+    def _begin_session(self, plan: Plan, ours: list[Entry]) -> list[Entry]:
+        """Nothing changes hands as in the midst of a session: everybody takes up what it has, and shares it out."""
+        self._hand_overs.begin(plan)
+        self.router.awaited = ()
+        self._mail.recall(plan.gatherers)
+        allowed = self._home.begin_session(plan.session, plan.epoch)
+        self._look_back.end()
+        self.census.resume(plan)
+        self.is_beginning = self._me in plan.gatherers
+        return self.router.route(ours) + self._share_out(allowed, plan)
+
+    def _renew(self, plan: Plan) -> list[Entry]:
+        """Some of what the last session left: ours are returned, the others' are on their way."""
+        renewal = self._home.renewal
+        if renewal.is_done or self._mail.room_for_parts <= 0:
+            return []
+        mine = self._share_out(renewal.step(), plan)
+        self._home.wake()
+        return mine
+
+    def _share_out(self, entries: list[Entry], plan: Plan) -> list[Entry]:
+        """What is known from the last session: returns ours; the others' go to their owners, whatever the mode is."""
+        mine: list[Entry] = []
+        for entry in entries:
+            owner = plan.owner_of(sort_key(entry.url))
+            if owner == self._me:
+                mine.append(entry)
+                continue
+            theirs = self._revisits.setdefault(owner, [])
+            theirs.append(entry)
+            if len(theirs) >= PART_URLS:
+                self._send_revisits(plan, owner)
+        return mine
+
+    def _send_revisits(self, plan: Plan, *owners: str) -> None:
+        parts = ((owner, self._revisits.pop(owner)) for owner in owners)
+        self._mail.send(
+            (owner, HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [queued(entry) for entry in entries]))
+            for owner, entries in parts
+        )
+
+    def _note_losses(self, old: Plan, plan: Plan) -> None:
+        """What owners were told that are gone with their disks is to be told again."""
+        lost = plan.lost
+        if self._me in old.gatherers and self._me not in (*plan.gatherers, *plan.leavers):
+            lost = EVERYTHING  # we were given up: who knows what else was, meanwhile
+        for low, high in lost if self._me in old.gatherers else EVERYTHING:
+            self._frontier.exchange.forget_posts(low, high, plan.ground)
+        if lost:
+            self._look_back.begin(lost)

@@ -1,0 +1,154 @@
+"""The census: what a gatherer counts of its superpages, for the leader to plan by.
+
+Under a new plan everything is counted anew, from the frontier, a slice per turn: with millions of URLs it takes
+longer than a lease lasts. What happens to a URL meanwhile counts at once if its slice is done, and else with its slice.
+
+Of what was counted as queued a sample is kept, by which the leader knows where in our superpages the work lies.
+
+Invariant: when `is_complete`, every URL of ours is counted once, queued or not.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+from random import Random
+
+from gcs.core.messages.tuples import Patch
+from gcs.core.page.values import PageRecord
+from gcs.core.plan import keyspace
+from gcs.core.plan.keyspace import EVERYTHING, Ground, Ranges
+from gcs.core.plan.plan import Plan
+from gcs.core.tree import tree_copy
+from gcs.core.tree.sketch import Sample
+from gcs.core.tree.statistics import Figures, Statistics, Work
+from gcs.core.tree.superpages import recut
+from gcs.core.tree.tree import WHOLE, Tree
+from gcs.core.url.sortkey import sort_key
+from gcs.ports.frontier import Entry, Frontier, Mark
+
+#: URLs counted per turn
+SLICE_URLS = 5_000
+#: every so many pages, the links between superpages are counted
+LINKS_EVERY = 8
+#: keys that wait, in the sample
+SAMPLE_KEYS = 4_000
+
+
+class Census:
+    """The figures of one gatherer, by superpage."""
+
+    def __init__(self, me: str, frontier: Frontier, random: Random, links: bool = False) -> None:
+        """`links`: count those between superpages, too."""
+        self._me, self._frontier, self._random = me, frontier, random
+        self._tree = Tree(WHOLE, random)
+        self._statistics = Statistics()
+        self._waiting = Sample(SAMPLE_KEYS, random)
+        #: whether our superpages may be cut, so that it matters where in them the work lies
+        self._cuttable = True
+        self._uncounted: Ranges = ()
+        self._place: Callable[[bytes], bytes] = Ground.TREE.place
+        self._visits = False
+        self._links, self._pages = links, 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything is counted."""
+        return not self._uncounted
+
+    def resume(self, plan: Plan) -> None:
+        """Begin after a restart: the tree, too, comes from the frontier."""
+        self._tree, self._visits = Tree(plan.cuts, self._random), True
+        self._begin(plan)
+
+    def adopt(self, plan: Plan) -> None:
+        """Go over to a new plan; what was visited stays known where it is still ours."""
+        self._visits = self._visits and bool(self._uncounted)  # a tree that was not complete is begun anew
+        self._tree = Tree(plan.cuts, self._random) if self._visits else recut(self._tree, plan.cuts, self._random)
+        mine = {at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == self._me}
+        self._tree.keep(mine)
+        self._begin(plan)
+
+    def _begin(self, plan: Plan) -> None:
+        """Count all of ours; on hashed ground, that is whatever the frontier holds."""
+        self._statistics, self._place = Statistics(), plan.ground.place
+        self._waiting = Sample(SAMPLE_KEYS, self._random)
+        self._cuttable = plan.ground is Ground.TREE
+        self._uncounted = tuple(plan.ranges_of(self._me)) if plan.ground is Ground.TREE else EVERYTHING
+
+    def step(self) -> bool:
+        """Count a slice; says whether there is more to count."""
+        if not self._uncounted:
+            return False
+        (low, high), *rest = self._uncounted
+        last = low
+        for last, mark in islice(self._frontier.scan(low, high), SLICE_URLS):
+            place = self._place(last)
+            figures = self._statistics.figures(self._tree.locate(place))
+            figures.seen += 1
+            if mark is Mark.QUEUED:
+                figures.queued += 1
+                self._waiting.add(last)
+            if self._visits:
+                self._tree.visit(place)
+        behind = last + b"\x00"
+        if next(self._frontier.scan(behind, high), None) is None:
+            self._uncounted = tuple(rest)
+        else:
+            self._uncounted = ((behind, high), *rest)
+        return bool(self._uncounted)
+
+    def queued(self, entries: list[Entry]) -> None:
+        """These are new in our frontier."""
+        waiting = []
+        for entry in entries:
+            key = sort_key(entry.url)
+            place, counted = self._place(key), not keyspace.contains(self._uncounted, key)
+            if counted:
+                self._statistics.found(self._tree.visit(place))
+                waiting.append(key)
+            elif not self._visits:
+                self._tree.visit(place)
+        self._waiting.add_all(waiting)
+
+    def received(self, keys: list[bytes]) -> None:
+        """These were finished by the former owner of a range of ours."""
+        for key in keys:
+            place, counted = self._place(key), not keyspace.contains(self._uncounted, key)
+            if counted:
+                self._statistics.figures(self._tree.visit(place)).seen += 1
+            elif not self._visits:
+                self._tree.visit(place)
+
+    def recorded(self, record: PageRecord, elapsed_s: float) -> None:
+        """A page of ours is done."""
+        self._pages += 1
+        key = sort_key(record.url)
+        at = self._tree.locate(self._place(key))
+        if record.helper:
+            self._statistics.fetched_by_helper(self._me, at, record.bytes)
+        else:
+            self._statistics.fetched(self._me, at, record.bytes, elapsed_s)
+        if keyspace.contains(self._uncounted, key):
+            self._statistics.superpages[at].queued += 1  # its slice will find it done
+        if self._links and record.outlinks and self._pages % LINKS_EVERY == 0:
+            locate, place_of = self._tree.locate, self._place
+            self._statistics.linked(at, [locate(place_of(sort_key(url))) for url in record.outlinks])
+
+    def patches(self, most: int) -> list[Patch]:
+        """Our superpages for people, with at most so many points in all (and one for each superpage)."""
+        visits = max(self._tree.visits, 1)
+        patches = []
+        for at, leaf in self._tree.leaves():
+            low = self._tree.range_of(at)[0]
+            figures = self._statistics.superpages.get(at, Figures())
+            seen = figures.seen if self.is_complete else max(figures.seen, leaf.visits)
+            points = leaf.glimpse(low, max(most * leaf.visits // visits, 1))
+            patches.append(Patch(low, seen, figures.queued, figures.pages, points))
+        return patches
+
+    def encode(self, exchanged: Work | None = None) -> tuple[bytes, bytes]:
+        """The copy of the tree, and the statistics, together with what we have exchanged."""
+        if exchanged is not None:
+            self._statistics.exchange = {self._me: exchanged}
+        if self._cuttable:
+            self._statistics.waiting = sorted(key for key in {*self._waiting.items()} if self._frontier.waits(key))
+        return tree_copy.encode(self._tree), self._statistics.encode()

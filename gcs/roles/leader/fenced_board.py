@@ -1,0 +1,137 @@
+"""What the leader sees of the whiteboard, as one value; and its postings, refused as soon as it leads no more.
+
+Invariant: seeds are counted before the heartbeats are read (`core.messages.termination` rests on it), and every posting is
+fenced by the Leader tuple of this term.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Control, CrawlState, Leader, Member, PlanNote, PlanPosted, Posted, Seeds
+from gcs.core.plan.next_plan import note_of
+from gcs.core.plan.plan import Plan
+from gcs.errors import GcsError
+from gcs.ports.space.port import Holds, Space
+
+#: the inboxes of seeds, and of calls to the leader
+SEEDS, LEADER = "seeds", "leader"
+#: states of members that crawl, and of those that hand over what they own, to go
+ACTIVE, LEAVING, GONE = frozenset({"running", "paused"}), frozenset({"leaving", "ghost"}), "gone"
+#: state of a member that the plan counts on, but whose disk is not the one it had
+BLANK = "blank"
+
+
+class DeposedError(GcsError):
+    """Somebody else leads, or nobody: the whiteboard has refused a posting."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The board at one step."""
+
+    now: float
+    state: CrawlState
+    seeds: int
+    posted: PlanPosted | None
+    plan: Plan | None
+    #: everyone with a heartbeat, and those that have said good-bye lately
+    members: dict[str, Member]
+    gone: frozenset[str]
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Who crawls, in order."""
+        return tuple(sorted(name for name, member in self.members.items() if member.state in ACTIVE))
+
+    @property
+    def epoch(self) -> int:
+        """Of the plan on the board, 0 if there is none."""
+        return self.plan.epoch if self.plan else 0
+
+
+class Known:
+    """The newest plan that this process has seen: a whiteboard that has forgotten its last second gets it back."""
+
+    def __init__(self, by_gatherer: Callable[[], PlanPosted | None]) -> None:
+        self._by_gatherer = by_gatherer
+        self._seen: PlanPosted | None = None
+
+    def see(self, posted: PlanPosted | None) -> None:
+        """Remember a plan that was posted; committed is newer than not."""
+        if posted is not None and (self._seen is None or _age(posted) >= _age(self._seen)):
+            self._seen = posted
+
+    def newer_than(self, posted: PlanPosted | None) -> PlanPosted | None:
+        """The newest plan, if it is newer than this one."""
+        self.see(self._by_gatherer())
+        return self._seen if self._seen and (posted is None or _age(self._seen) > _age(posted)) else None
+
+
+def _age(posted: PlanPosted) -> tuple[int, bool]:
+    return posted.epoch, posted.committed
+
+
+class Board:
+    """The whiteboard in the hands of the leader of one term."""
+
+    def __init__(self, space: Space, leader: Leader, known: Known, clock: Callable[[], float]) -> None:
+        self.space = space
+        self.leader = leader
+        self.known = known
+        self._clock = clock
+        self._plan: tuple[bytes, Plan] | None = None
+
+    async def view(self) -> View:
+        """What is there now."""
+        control = await self.space.read(template(Control))
+        posted = await self.space.read(template(PlanPosted))
+        self.known.see(posted)
+        seeds = await self.space.count(template(Seeds), at=SEEDS)
+        known = {member.gatherer: member for member in await self.space.scan(template(Member))}
+        return View(
+            now=self._clock(),
+            state=control.state if control else CrawlState.RUNNING,
+            seeds=seeds,
+            posted=posted,
+            plan=self._decoded(posted) if posted else None,
+            members={name: member for name, member in known.items() if member.state != GONE},
+            gone=frozenset(name for name, member in known.items() if member.state == GONE),
+        )
+
+    async def post(self, item: Posted) -> None:
+        """Put a tuple on the board, as long as I lead."""
+        receipt = await self.space.out(item, given=Holds(self.leader))
+        if receipt.refused:
+            raise DeposedError(f"{self.leader.gatherer} leads no more: its {item.name} was refused")
+
+    async def publish(self, plan: Plan, view: View, reason: str, moved: float = 0.0) -> Plan:
+        """Let everyone route by this plan, under an epoch above all that anyone has seen; `moved` of the work moves."""
+        highest = max([view.epoch, *(member.epoch for member in view.members.values())])
+        plan = msgspec.structs.replace(plan, epoch=await self.space.ticket("epoch", highest))
+        await self._post_plan(PlanPosted(plan.epoch, self.leader.term, plan.encode()))
+        await self.post(note_of(plan, at=time.time(), reason=reason, moved=moved))
+        return plan
+
+    async def commit(self, posted: PlanPosted) -> None:
+        """Let everyone know that all of the plan is handed over."""
+        await self._post_plan(msgspec.structs.replace(posted, term=self.leader.term, committed=True))
+        note = await self.space.read(template(PlanNote, epoch=posted.epoch))
+        if note is not None:
+            await self.post(msgspec.structs.replace(note, committed_at=time.time()))
+
+    async def restore(self, posted: PlanPosted) -> None:
+        """Put back a plan that the whiteboard has forgotten."""
+        await self._post_plan(msgspec.structs.replace(posted, term=self.leader.term))
+
+    async def _post_plan(self, posted: PlanPosted) -> None:
+        await self.post(posted)
+        self.known.see(posted)
+
+    def _decoded(self, posted: PlanPosted) -> Plan:
+        if self._plan is None or self._plan[0] != posted.plan:
+            self._plan = posted.plan, Plan.decode(posted.plan)
+        return self._plan[1]

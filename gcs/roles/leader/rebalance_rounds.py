@@ -1,0 +1,151 @@
+"""Rounds: a reason is found, the gatherers are asked for what they have counted, and a plan is made of it.
+
+    considering  ── a reason, or a survey is due ──►  asking  ── all have replied, or time is up ──►  deciding
+         ▲                                                                                               │
+         └──────────────────────── published, or not worth publishing ◄──────────────────────────────────┘
+
+A survey asks without a reason, less and less often: rates show whether others would be better owners, and the hot pages
+are learned from it. Calls are held, unacked, until their round has come to its plan: another leader gets them if I die.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Announcement, CrawlState, RebalanceCall, Statistics
+from gcs.core.plan.expression import Expression
+from gcs.core.plan.next_plan import Draft, Planner, Team, evidence_of, hot_pages, refreshed
+from gcs.core.plan.plan import Plan
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.plan.triggers import LEAST_MOVE, Pace, TeamState, is_forced, reason
+from gcs.events import Events
+from gcs.ports.space.port import Taken
+from gcs.roles.leader.fenced_board import LEADER, LEAVING, Board, View
+
+#: beats that all replies may take, and that each member adds to them
+REPLY_BEATS, REPLY_BEATS_EACH = 6, 1
+#: calls taken at a time
+MOST_CALLS = 64
+#: the reason of a round that has none
+SURVEY = "survey"
+
+events = Events("leader")
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    number: int
+    why: str
+    until: float
+
+
+class Rounds:
+    """The rounds of one term. Steps only while the plan on the board is committed and nobody is missing."""
+
+    def __init__(
+        self, board: Board, settings: TeamSettings, planner: Planner, trigger: Expression | None, random: Random
+    ) -> None:
+        self._board, self._settings, self._planner = board, settings, planner
+        self._trigger, self._random = trigger, random
+        self._pace: Pace | None = None
+        self._epoch = 0
+        self._open: _Round | None = None
+        #: filled by considering; emptied when their round is decided
+        self._calls: list[Taken[Any]] = []
+
+    def abandon(self) -> None:
+        """What was asked for is no longer true; ask again when there is a reason then."""
+        self._open = None
+
+    async def step(self, view: View) -> None:
+        """Ask, collect or decide."""
+        if self._pace is None:
+            self._pace = Pace.begin(view.now, self._settings)
+        if view.epoch != self._epoch:
+            self._epoch, self._pace = view.epoch, self._pace.planned(view.now)
+        if self._open is None:
+            await self._consider(view, self._pace)
+            return
+        replies = await self._replies(view, self._open)
+        if replies is not None:
+            opened, self._open = self._open, None
+            await self._decide(view, opened.why, replies, self._pace)
+
+    async def _consider(self, view: View, pace: Pace) -> None:
+        self._calls += await self._board.space.take_many([template(RebalanceCall)], at=LEADER, limit=MOST_CALLS)
+        state = self._state(view)
+        why = reason(state, self._settings, pace, view.now, self._trigger)
+        if not why and len(state.active) > 1 and not state.paused and pace.is_survey_due(view.now):
+            why = SURVEY
+        if not why:
+            return
+        last = await self._board.space.read(template(Announcement))
+        number = await self._board.space.ticket("round", last.round if last else 0)
+        await self._board.post(Announcement(number, self._board.leader.term, why))
+        beats = REPLY_BEATS + REPLY_BEATS_EACH * len(view.members)
+        self._open = _Round(number, why, view.now + beats * self._settings.beat_s)
+        events.info("announced", round=number, reason=why)
+
+    async def _replies(self, view: View, opened: _Round) -> list[Statistics] | None:
+        """The replies, when all are there or the time is up."""
+        assert view.plan is not None
+        replies = await self._board.space.scan(template(Statistics, round=opened.number))
+        owners = {view.plan.gatherers[owner] for owner in view.plan.owners}
+        silent = {*view.active, *owners} - {reply.gatherer for reply in replies if reply.epoch == view.epoch}
+        return None if silent and view.now < opened.until else replies
+
+    async def _decide(self, view: View, why: str, replies: list[Statistics], pace: Pace) -> None:
+        assert view.plan is not None
+        state = self._state(view)
+        left = sum(state.left().values())
+        if not state.active:
+            return
+        # seconds of arithmetic in a large team: the gatherer beside me goes on meanwhile
+        draft, hot = await asyncio.to_thread(self._draft, view, why == SURVEY, replies)
+        if why == SURVEY:
+            self._pace = pace.surveyed(view.now, self._settings)
+            why = reason(replace(state, locality=draft.locality), self._settings, pace, view.now)
+            if not why.startswith("locality"):
+                why, draft = "", Draft(view.plan, 0.0)
+        if why:
+            self._pace = pace.decided(why, view.now, self._settings, moved=draft.moved, left=left)
+        plan: Plan | None = None
+        if is_forced(why) or draft.moved >= LEAST_MOVE:
+            plan = draft.plan
+        elif _is_news(view.plan.hot_pages, hot):
+            plan = refreshed(view.plan, hot)
+        if plan is not None:
+            moved = round(draft.moved, 3) if plan is draft.plan else 0.0
+            plan = await self._board.publish(plan, view, why or SURVEY, moved)
+            events.info("planned", epoch=plan.epoch, superpages=len(plan.cuts), moved=moved, reason=why or SURVEY)
+        else:
+            events.debug("kept", epoch=view.epoch, reason=why)
+        calls, self._calls = self._calls, []
+        await self._board.space.ack(calls)
+
+    def _draft(self, view: View, survey: bool, replies: list[Statistics]) -> tuple[Draft, tuple[str, ...]]:
+        assert view.plan is not None
+        evidence = evidence_of(view.plan, replies, view.members, self._random)
+        team = Team(view.active, self._state(view).leaving)
+        hot = hot_pages(view.plan, evidence, self._settings.hot_pages)
+        if survey and view.plan.static:
+            return Draft(view.plan, 0.0), hot
+        return self._planner(view.plan, team, evidence, self._settings, fresh=survey), hot
+
+    def _state(self, view: View) -> TeamState:
+        assert view.plan is not None
+        members, parties = view.members, view.plan.gatherers
+        return TeamState(
+            plan=view.plan,
+            active=tuple(members[name] for name in view.active),
+            leaving=tuple(sorted(name for name in parties if members[name].state in LEAVING)),
+            asked="; ".join(sorted({f"{call.item.by} {call.item.reason}".strip() for call in self._calls})),
+            paused=view.state is CrawlState.PAUSED,
+        )
+
+
+def _is_news(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+    """Whether enough of the hot pages are new to tell everyone."""
+    return 10 * len(set(new) - set(old)) > len(new)

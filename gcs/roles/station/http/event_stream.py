@@ -1,0 +1,98 @@
+"""The stream: live values as server-sent events. A topic is sent when it has changed since this reader got it.
+
+Invariant: a reader that is slow misses states, never the newest one: nothing is queued for it. A reader whose token is
+revoked is let go at the next look.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+from aiohttp import web
+
+from gcs.core.helpers.access import Role
+from gcs.roles.station.http.auth import Doorman, needs
+from gcs.roles.station.http.problems import problem
+from gcs.roles.station.view.poller import LOOK_S, Lookout
+
+#: readers at a time: each holds a connection
+MOST_READERS = 200
+#: seconds after which a reader that hears nothing is told that we are there
+QUIET_S = 10 * LOOK_S
+#: milliseconds after which a browser comes back
+RETRY_MS = 2_000
+
+
+class Stream:
+    """The live values of one station."""
+
+    def __init__(self, lookout: Lookout, doorman: Doorman) -> None:
+        self._doorman = doorman
+        self._topics: dict[str, Callable[[], msgspec.Struct]] = {
+            "status": lambda: lookout.status,
+            "links": lambda: lookout.links,
+            "rebalances": lambda: lookout.rebalances,
+            "errors": lambda: lookout.errors,
+            "pages": lambda: lookout.pages,
+        }
+        self._events: dict[str, bytes] = {}
+        self._looked = asyncio.Event()
+        self._readers = 0
+        self._ended = False
+        lookout.listen(self._look)
+
+    def end(self) -> None:
+        """Let all readers go."""
+        self._ended = True
+        self._tell()
+
+    def route(self) -> web.RouteDef:
+        """For the application."""
+        return web.get("/api/events", self._serve, allow_head=False)
+
+    def _look(self) -> None:
+        if self._readers:
+            self._encode()
+        self._tell()
+
+    def _tell(self) -> None:
+        looked, self._looked = self._looked, asyncio.Event()
+        looked.set()
+
+    def _encode(self) -> None:
+        for topic, value in self._topics.items():
+            self._events[topic] = b"event: %s\ndata: %s\n\n" % (topic.encode(), msgspec.json.encode(value()))
+
+    @needs(Role.VIEW)
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if self._readers >= MOST_READERS:
+            return problem(503, "too many readers: close some pages", {"Retry-After": "30"})
+        response = web.StreamResponse(
+            headers={"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
+        )
+        self._readers += 1
+        try:
+            await response.prepare(request)
+            await response.write(b"retry: %d\n\n" % RETRY_MS)
+            self._encode()
+            await self._feed(request, response)
+        except ConnectionError:  # the reader has gone
+            pass
+        finally:
+            self._readers -= 1
+        return response
+
+    async def _feed(self, request: web.Request, response: web.StreamResponse) -> None:
+        sent: dict[str, bytes] = {}
+        while self._doorman.allows(request, Role.VIEW):
+            looked = self._looked
+            news = [event for topic, event in self._events.items() if sent.get(topic) != event]
+            sent = dict(self._events)
+            await response.write(b"".join(news) or b": still here\n\n")
+            if self._ended:
+                return
+            try:
+                async with asyncio.timeout(QUIET_S):
+                    await looked.wait()
+            except TimeoutError:
+                continue

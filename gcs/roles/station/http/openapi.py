@@ -1,0 +1,91 @@
+"""The OpenAPI description of the API, made of the table of its endpoints and the schemas of its values."""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from gcs import __version__
+from gcs.roles.station.http.api import Endpoint
+from gcs.roles.station.http.problems import Problem
+
+_REF = "#/components/schemas/{name}"
+#: what can go wrong with any call; and with one that brings something, or that orders
+_ALWAYS, _TAKES, _ORDERS = (401, 403, 421, 503), (400,), (409,)
+
+
+def describe(endpoints: Iterable[Endpoint], *, anybody_looks: bool) -> dict[str, Any]:
+    """The description (OpenAPI 3.1), as JSON values; `anybody_looks` on loopback, without a token."""
+    table = list(endpoints)
+    kinds = list(
+        dict.fromkeys([Problem, *(each.gives for each in table), *(each.takes for each in table if each.takes)])
+    )
+    _, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    paths: dict[str, dict[str, Any]] = {}
+    for each in table:
+        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, components)
+    paths["/api/events"] = {"get": dict(_EVENTS)}
+    for operation in [path["get"] for path in paths.values() if "get" in path and anybody_looks]:
+        operation["security"] = [{}, {"token": []}]
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "GCS station",
+            "version": __version__,
+            "description": "A crawl: how it stands, and orders to it. GET needs the role view (none on loopback), "
+            "POST the role control, always.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "gcs token create"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _operation(each: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": each.name,
+        "summary": each.summary,
+        "responses": {
+            str(each.status): {
+                "description": HTTPStatus(each.status).phrase,
+                "content": {"application/json": {"schema": {"$ref": _REF.format(name=each.gives.__name__)}}},
+            }
+        },
+    }
+    wrong = [*_ALWAYS]
+    if each.takes and each.method == "GET":
+        fields = components[each.takes.__name__]["properties"]
+        operation["parameters"] = [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
+        wrong += _TAKES
+    elif each.takes:
+        body = {"schema": {"$ref": _REF.format(name=each.takes.__name__)}}
+        operation["requestBody"] = {"required": True, "content": {"application/json": body}}
+        wrong += [*_TAKES, 413, 415]
+    if each.method == "POST":
+        wrong += _ORDERS
+    for status in sorted(wrong):
+        operation["responses"][str(status)] = _problem(status)
+    return operation
+
+
+def _problem(status: int) -> dict[str, Any]:
+    schema = {"$ref": _REF.format(name=Problem.__name__)}
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {"application/problem+json": {"schema": schema}},
+    }
+
+
+_EVENTS: dict[str, Any] = {
+    "operationId": "events",
+    "summary": "Live: server-sent events status, links, rebalances, errors and pages, whose data is what the call of "
+    "that name gives; each is sent when it has changed",
+    "responses": {
+        "200": {"description": "OK", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        **{str(status): _problem(status) for status in _ALWAYS},
+    },
+}

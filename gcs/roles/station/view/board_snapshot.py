@@ -1,0 +1,106 @@
+"""The board of a crawl, as read at one moment: one value."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import msgspec
+
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import (
+    Access,
+    Account,
+    Bulletin,
+    Charter,
+    Control,
+    CrawlState,
+    HelperBeat,
+    Leader,
+    Member,
+    PlanNote,
+    PlanPosted,
+)
+from gcs.ports.space.port import BOARD, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What hangs on the board."""
+
+    crawl: str = ""
+    #: seconds since the epoch
+    at: float = 0.0
+    charter: Charter | None = None
+    control: Control | None = None
+    leader: Leader | None = None
+    plan: PlanPosted | None = None
+    members: tuple[Member, ...] = ()
+    bulletins: tuple[Bulletin, ...] = ()
+    #: of gatherers that have ended, and may have begun again
+    accounts: tuple[Account, ...] = ()
+    helpers: tuple[HelperBeat, ...] = ()
+    notes: tuple[PlanNote, ...] = ()
+    keys: tuple[Access, ...] = ()
+    #: inbox → tuples that wait there
+    waiting: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def at_work(self) -> tuple[Member, ...]:
+        """The members that have not left."""
+        return tuple(member for member in self.members if member.state != "gone")
+
+    def figure(self, gatherer: str, name: str) -> float:
+        """What a gatherer's heartbeat says."""
+        return next((member.figures.get(name, 0.0) for member in self.members if member.gatherer == gatherer), 0.0)
+
+
+async def read_board(space: Space, crawl: str, now: float) -> Board:
+    """Read it; SpaceError where it cannot be reached."""
+    waiting: dict[str, int] = {}
+    for pile in await space.piles():
+        if pile.place != BOARD:
+            waiting[pile.place] = waiting.get(pile.place, 0) + pile.tuples
+    return Board(
+        crawl=crawl,
+        at=now,
+        charter=await space.read(template(Charter)),
+        control=await space.read(template(Control)),
+        leader=await space.read(template(Leader)),
+        plan=await space.read(template(PlanPosted)),
+        members=tuple(await space.scan(template(Member))),
+        bulletins=tuple(await space.scan(template(Bulletin))),
+        accounts=tuple(await space.scan(template(Account))),
+        helpers=tuple(await space.scan(template(HelperBeat))),
+        notes=tuple(await space.scan(template(PlanNote))),
+        keys=tuple(await space.scan(template(Access))),
+        waiting=tuple(waiting.items()),
+    )
+
+
+# -- Keepsakes: the last bulletins of gatherers that have gone, so that what they did does not vanish from the page.
+
+
+_OVER = frozenset({CrawlState.DONE, CrawlState.STOPPING})
+
+
+class Keepsakes:
+    """filled by: each look; emptied by: the beginning of a crawl."""
+
+    def __init__(self) -> None:
+        self._bulletins: dict[str, Bulletin] = {}
+        self._was_over = False
+
+    def complete(self, board: Board) -> Board:
+        """The board, with what no longer hangs there."""
+        is_over = board.control is None or board.control.state in _OVER
+        if self._was_over and not is_over:
+            self._bulletins.clear()
+        self._was_over = is_over
+        self._bulletins |= {bulletin.gatherer: bulletin for bulletin in board.bulletins}
+        shown = {bulletin.gatherer for bulletin in board.bulletins}
+        anybody = bool(board.at_work)
+        kept = [
+            msgspec.structs.replace(bulletin, patches=[]) if anybody else bulletin
+            for name, bulletin in self._bulletins.items()
+            if name not in shown
+        ]
+        return dataclasses.replace(board, bulletins=(*board.bulletins, *kept))

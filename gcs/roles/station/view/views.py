@@ -1,0 +1,225 @@
+"""Views: from what hangs on the board to the values of the API. Pure, and total: a board may lack anything."""
+
+import msgspec
+
+from gcs.core.messages.tuples import Bulletin, Control, CrawlState, Member
+from gcs.core.plan.plan import Plan
+from gcs.core.report import report as reports
+from gcs.core.report.counters import Tally
+from gcs.core.report.estimate import outlook
+from gcs.core.report.report import Report, Share
+from gcs.core.report.roster import Row, natural, rows
+from gcs.core.report.series import Counts, Sample
+from gcs.core.report.treemap import Point, points_of
+from gcs.roles.station.view.board_snapshot import Board
+from gcs.roles.station.view.schemas import (
+    Errors,
+    Helper,
+    HostErrors,
+    Links,
+    Page,
+    Pages,
+    Rebalance,
+    Rebalances,
+    Status,
+    Transfer,
+)
+
+#: pages and hosts that are shown
+MOST_PAGES, MOST_HOSTS = 30, 50
+
+
+def status(board: Board, plan: Plan | None, report: Report, now: Sample, urls_per_s: float) -> Status:
+    """How the crawl stands."""
+    explored = [(_known(board, bulletin), bulletin.explored) for bulletin in board.bulletins] or [
+        (int(member.figures.get("known", 0)), (member.figures.get("explored", 0.0), 0.0, 1.0))
+        for member in board.members
+    ]
+    return Status(
+        crawl=board.crawl,
+        state=report.state,
+        at=board.at,
+        leader=board.leader.gatherer if board.leader else "",
+        epoch=board.plan.epoch if board.plan else 0,
+        superpages=len(plan.cuts) if plan else 0,
+        committed=bool(board.plan and board.plan.committed),
+        hot_pages=len(plan.hot_pages) if plan else 0,
+        mode=str(plan.mode) if plan else "",
+        seeds=len(board.charter.seeds) if board.charter else 0,
+        outlook=outlook(explored, now.known - now.queued, now.queued, urls_per_s),
+        now=now,
+        team=[*rows(board.at_work, board.leader, dict(board.waiting)), *map(_past, _gone(board, report.session))],
+        helpers=[
+            Helper(
+                beat.helper,
+                beat.place,
+                str(beat.means),
+                beat.connections,
+                beat.pages,
+                beat.bytes,
+                beat.pages_per_s,
+                beat.since,
+            )
+            for beat in sorted(board.helpers, key=lambda beat: beat.helper)
+        ],
+        report=report,
+    )
+
+
+def state_of(control: Control | None, anybody: bool) -> str:
+    """What the crawl does, in a word."""
+    if control is None:
+        return "waiting"
+    if control.state is CrawlState.DONE:
+        return "done"
+    if control.state is CrawlState.STOPPING:
+        return "stopping" if anybody else "stopped"
+    return str(control.state) if anybody else "waiting"
+
+
+def report(board: Board) -> Report:
+    """The report as it would be now, with those that have left or died."""
+    shown = {bulletin.gatherer: bulletin.share for bulletin in board.bulletins}
+    shares = [_share(member, shown.get(member.gatherer, b"")) for member in board.at_work]
+    shares = sorted([*shares, *_gone(board)], key=lambda share: natural(share.id))
+    built = reports.build(board.crawl, state_of(board.control, bool(board.at_work)), shares)
+    return msgspec.structs.replace(built, helpers=len(board.helpers))
+
+
+def sample(board: Board, report: Report) -> tuple[Sample, Counts]:
+    """The figures of this moment, from the heartbeats, which are newer than the bulletins."""
+    figures = [member.figures for member in board.at_work]
+    figures += [
+        {
+            "pages": share.tally.pages,
+            "bytes": share.tally.size_bytes,
+            "known": share.known_urls,
+            "queued": share.queued,
+            "explored": share.explored_fraction,
+        }
+        for share in _gone(board, report.session)
+    ]
+
+    def total(name: str) -> int:
+        return int(sum(each.get(name, 0.0) for each in figures))
+
+    known = total("known")
+    explored = sum(each.get("explored", 0.0) * each.get("known", 0.0) for each in figures) / known if known else 0.0
+    point = Sample(
+        at=board.at,
+        pages=total("pages"),
+        queued=total("queued"),
+        known=known,
+        in_flight=total("in_flight"),
+        failed=report.failed,
+        explored=round(explored, 4),
+    )
+    return point, Counts(board.at, point.pages, total("bytes"))
+
+
+def differs(point: Sample, last: Sample) -> bool:
+    """Whether anything was done between two moments."""
+    return (point.pages, point.known, point.queued, point.failed) != (last.pages, last.known, last.queued, last.failed)
+
+
+def links(board: Board) -> Links:
+    """Who sends links to whom."""
+    known = {member.gatherer for member in board.members} | {each.gatherer for each in board.bulletins}
+    names = sorted(known, key=natural)
+    sent = {bulletin.gatherer: bulletin.sent for bulletin in board.bulletins}
+    return Links(names, [[sent.get(source, {}).get(target, 0) for target in names] for source in names])
+
+
+def rebalances(board: Board) -> Rebalances:
+    """The plans, the newest first."""
+    return Rebalances(
+        [
+            Rebalance(
+                epoch=note.epoch,
+                at=note.at,
+                reason=note.reason,
+                superpages=note.superpages,
+                gatherers=note.gatherers,
+                moved=note.moved,
+                transfers=[Transfer(move.loser, move.winner, move.ranges, move.places) for move in note.moves],
+                lost=note.lost,
+                committed_at=note.committed_at or None,
+            )
+            for note in sorted(board.notes, key=lambda note: -note.epoch)
+        ]
+    )
+
+
+def errors(board: Board, report: Report) -> Errors:
+    """Failures by kind and by host, a host that several gatherers share counted once."""
+    hosts: dict[str, HostErrors] = {}
+    for bulletin in board.bulletins:
+        for trouble in bulletin.troubles:
+            known = hosts.get(trouble.host)
+            failed = trouble.failed + (known.failed if known else 0)
+            others = known.gatherers if known else []
+            last = known if known and known.at > trouble.at else trouble
+            hosts[trouble.host] = HostErrors(
+                trouble.host, failed, last.kind, last.url, last.at, [*others, bulletin.gatherer]
+            )
+    worst = sorted(hosts.values(), key=lambda each: (-each.failed, each.host))[:MOST_HOSTS]
+    return Errors(dict(sorted(report.failures.items(), key=lambda item: (-item[1], item[0]))), worst)
+
+
+def pages(board: Board) -> Pages:
+    """The newest pages of all."""
+    found = [
+        Page(bulletin.gatherer, *msgspec.structs.astuple(glance))
+        for bulletin in board.bulletins
+        for glance in bulletin.recent
+    ]
+    return Pages(sorted(found, key=lambda page: (-page.fetched_at, page.url))[:MOST_PAGES])
+
+
+def points(board: Board) -> list[Point]:
+    """The URL tree, as the gatherers show it."""
+    return sorted(point for bulletin in board.bulletins for point in points_of(bulletin.gatherer, bulletin.patches))
+
+
+def _known(board: Board, bulletin: Bulletin) -> int:
+    """URLs that a gatherer knows, as its heartbeat says; where all have gone, as it said last."""
+    share = None if board.at_work else _decoded(bulletin.share)
+    return share.known_urls if share else int(board.figure(bulletin.gatherer, "known"))
+
+
+def _gone(board: Board, session: int = 0) -> list[Share]:
+    """What those have done in this session who are not here: as they gave account of it, or as they showed it last."""
+    here = {member.gatherer for member in board.at_work}
+    found: dict[str, Share] = {}
+    for bulletin in board.bulletins:
+        if share := _decoded(bulletin.share):
+            # one that has died: the others have, or will have, what was queued there
+            found[share.id] = msgspec.structs.replace(share, known_urls=0, queued=0) if here else share
+    found |= {share.id: share for account in board.accounts if (share := _decoded(account.share))}
+    gone = [share for share in found.values() if share.id not in here and session in (0, share.session)]
+    return sorted(gone, key=lambda share: natural(share.id))
+
+
+def _past(share: Share) -> Row:
+    """One that has gone, in the table of the team."""
+    pages, queued, epoch = share.tally.pages, share.queued, share.epoch
+    return Row(share.id, "gone", False, 0, queued, 0, pages, 0.0, 0.0, 0, 0, epoch, True)
+
+
+def _decoded(share: bytes) -> Share | None:
+    """None if it is another version's."""
+    try:
+        return msgspec.msgpack.decode(share, type=Share)
+    except msgspec.DecodeError:
+        return None
+
+
+def _share(member: Member, shown: bytes) -> Share:
+    """What a gatherer has shown; if nothing, or another version of it, what its heartbeat says."""
+    if found := _decoded(shown):
+        return found
+    figures = member.figures
+    known, queued, size_pages = (int(figures.get(name, 0)) for name in ("known", "queued", "pages"))
+    tally = Tally(pages=size_pages, size_bytes=int(figures.get("bytes", 0)))
+    explored = figures.get("explored", 0.0)
+    return Share(member.gatherer, tally, known, queued, size_pages, explored, figures.get("busy", 0.0), 0, member.epoch)

@@ -1,0 +1,109 @@
+"""A graph as a session that is over, and partitions compared on it.
+
+Two questions, each a function that returns rows: what Partition II saves against Partition I on Teng's superpages, and
+what the sticky form hands over when a gatherer joins or leaves.
+
+Invariant: the partitions are those of `core.partition`, the figures those of `core.plan.metrics`; nothing is decided here.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gcs.core.partition import GONE, Problem, partition
+from gcs.core.partition.partition_graph import Links
+from gcs.core.plan.metrics import imbalance, least_moved, loads, moved_weight
+from gcs.core.plan.session_graph import Crawled, Visits, superpages
+from gcs.core.plan.session_graph import crawled as in_key_order
+from gcs.sim.graph.owners import page_key, sites_of
+from gcs.sim.graph.web_graph import WebGraph
+
+#: length of a URL where there are none (Cho's estimate)
+URL_BYTES = 40
+
+
+def crawled(graph: WebGraph) -> Crawled:
+    """Put the pages of a graph in key order. A page of unknown size counts one byte, so that both weights agree.
+
+    Where there are no URLs, a page is named by the numbers of its site and its own.
+    """
+    if graph.urls:
+        keys = [page_key(url) for url in graph.urls]
+        url_bytes = np.array([len(url) for url in graph.urls], np.int64)
+    else:
+        keys = [b"%010d\x00/\x00%010d" % pair for pair in zip(sites_of(graph).tolist(), range(graph.pages))]
+        url_bytes = np.full(graph.pages, URL_BYTES)
+    page_bytes = np.ones(len(keys), np.int64) if graph.sizes_bytes is None else np.asarray(graph.sizes_bytes)
+    return in_key_order(Visits(keys, page_bytes, url_bytes), graph.sources(), graph.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class CrossingRow:
+    """One partitioner on the superpages of one K."""
+
+    k: int
+    partitioner: str
+    superpages: int
+    #: links between superpages of different owners, and their part of all links
+    crossing_links: int
+    crossing_share: float
+    #: max / mean - 1 of the pages
+    imbalance: float
+
+
+def crossing(
+    data: Crawled,
+    ks: Sequence[int],
+    partitioners: Sequence[str] = ("partition-i", "partition-ii", "metis", "site-hash"),
+    tolerance: float = 0.05,
+) -> Iterator[CrossingRow]:
+    """Teng's superpages (δ = 20), partitioned within one tolerance with and without regard for links."""
+    for k in ks:
+        units = superpages(data.keys, k)
+        session, count = data.session, int(units.max(initial=-1)) + 1
+        work = np.bincount(units, minlength=count)
+        links = Links.between(count, units[session.sources], units[session.targets])
+        first = np.flatnonzero(np.diff(units, prepend=-1)).tolist()
+        problem = Problem(work, k, links=links, keys=[data.keys[page] for page in first], tolerance=tolerance)
+        for name in partitioners:
+            owners = partition(name, problem)
+            cut = links.crossing(owners)
+            share = cut / max(len(session.sources), 1)
+            yield CrossingRow(k, name, count, cut, share, imbalance(loads(work, owners, k)))
+
+
+@dataclass(frozen=True, slots=True)
+class StickyRow:
+    """One gatherer joins or leaves a team of k."""
+
+    k: int
+    event: str
+    superpages: int
+    #: part of all work that changes hands, and that part over the least that had to
+    moved_share: float
+    moved_to_least: float
+    imbalance: float
+
+
+def sticky(data: Crawled, k: int = 16, tolerance: float = 0.05, heed_links: bool = True) -> Iterator[StickyRow]:
+    """What the sticky form hands over when a gatherer joins a balanced team of k, and when each one of it leaves."""
+    units = superpages(data.keys, k)
+    work = np.bincount(units)
+    links = None
+    if heed_links:
+        links = Links.between(len(work), units[data.session.sources], units[data.session.targets])
+    before = partition("sticky", Problem(work, k, links=links, tolerance=tolerance))
+    left = [np.where(before == gone, GONE, before - (before > gone)) for gone in range(k)]
+    events = [("join", k + 1, before), *((f"leave {gone}", k - 1, current) for gone, current in enumerate(left))]
+    for event, size, current in events:
+        after = partition("sticky", Problem(work, size, links=links, current=current, tolerance=tolerance))
+        moved, least = moved_weight(work, current, after), least_moved(work, current, size, tolerance)
+        yield StickyRow(
+            size,
+            event,
+            len(work),
+            moved / float(work.sum()),
+            moved / least if least else float(moved > 0),
+            imbalance(loads(work, after, size)),
+        )

@@ -1,0 +1,126 @@
+"""Schemes compared on a graph that was crawled: who fetches what, how often, and what they tell one another (G1, G5).
+
+A crawl from given seeds under a plan, without a network. In the modes in which nobody depends on when others act, what
+comes out is certain:
+
+    exchange      every page that the seeds reach, once, by its owner; a page of another's is named once by each finder
+    firewall      a gatherer reaches what its own pages reach from its own seeds
+    cross-over    and then everything that they reach, whosever it is
+    independent   the same, at once
+    seed-server   every page once, by the client of its domain; a report names every link of its pages once
+
+Invariant: owners are those of `core.plan.plan`, the figures those of `core.plan.metrics`: what a live crawl reports.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcs.core.partition.partition_graph import Ints, Session
+from gcs.core.plan.metrics import communication, coverage, imbalance, overlap, posted
+from gcs.core.plan.plan import ExchangeMode, Plan
+from gcs.core.plan.session_graph import Crawled
+from gcs.core.url.sortkey import sort_key
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """What a crawl under one plan comes to."""
+
+    coverage: float
+    overlap: float
+    exchanged_urls: int
+    exchanged_bytes: int
+    urls_per_page: float
+    #: max/mean − 1 of the pages that the gatherers fetch
+    imbalance: float
+
+
+def foretell_server(data: Crawled, owners: Ints, reports: Ints) -> Scheme:
+    """What clients of a seed-server tell it (S1), who have these pages and tell them in these reports (-1: not at all).
+
+    How many pages a report holds is a matter of time, so it has to be given.
+    """
+    session, told = data.session, np.flatnonzero(reports >= 0)
+    known = reports[session.sources] >= 0
+    named = np.unique(reports[session.sources[known]] * session.pages + session.targets[known])
+    volume = int(session.url_bytes[named % session.pages].sum())
+    share = communication(len(named), len(told))
+    return Scheme(1.0, 0.0, len(named), volume, share, imbalance(np.bincount(owners[told])))
+
+
+def _numbers(data: Crawled, seeds: Iterable[str]) -> Ints:
+    """The pages of the graph that are seeds."""
+    number = {key: page for page, key in enumerate(data.keys)}
+    return np.array([number[key] for url in seeds if (key := sort_key(url)) in number], np.int64)
+
+
+def foretell(data: Crawled, plan: Plan, seeds: Iterable[str]) -> Scheme:
+    """The crawl of these seeds under this plan; coverage is counted against what one alone would reach."""
+    k, session = len(plan.gatherers), data.session
+    owners = np.array([plan.owners[at] for at in plan.locate_many(data.keys)], np.int64)
+    roots = _numbers(data, seeds)
+    rows = _Rows(session)
+    everything = rows.reached(roots)
+    if plan.mode is ExchangeMode.EXCHANGE:
+        fetched = [everything & (owners == part) for part in range(k)]
+        known = everything[session.sources]
+        told = posted(
+            Session(
+                session.sources[known], session.targets[known], session.url_bytes, session.page_bytes, session.sites
+            ),
+            owners,
+            k,
+        )
+        urls, volume = told.total_urls, told.total_bytes
+    else:
+        walls = plan.mode is ExchangeMode.FIREWALL
+        fetched = [rows.reached(roots[owners[roots] == part], owners == part if walls else None) for part in range(k)]
+        urls = volume = 0
+    counts = np.array([mask.sum() for mask in fetched], np.int64)
+    unique = int(np.logical_or.reduce(fetched).sum())
+    downloads = int(counts.sum())
+    return Scheme(
+        coverage(unique, int(everything.sum())),
+        overlap(downloads, unique),
+        urls,
+        volume,
+        communication(urls, downloads),
+        imbalance(counts),
+    )
+
+
+class _Rows:
+    """The links of a session by source."""
+
+    def __init__(self, session: Session) -> None:
+        order = np.argsort(session.sources, kind="stable")
+        self._targets = session.targets[order]
+        self._offsets = np.zeros(session.pages + 1, np.int64)
+        np.cumsum(np.bincount(session.sources, minlength=session.pages), out=self._offsets[1:])
+        self._pages = session.pages
+
+    def reached(self, roots: Ints, within: Mask | None = None) -> Mask:
+        """The pages that links lead to from these, through pages `within` only."""
+        known = np.zeros(self._pages, np.bool_)
+        known[self.order(roots, within)] = True
+        return known
+
+    def order(self, roots: Ints, within: Mask | None = None) -> Ints:
+        """The same, in the order in which they are found, breadth first."""
+        known = np.zeros(self._pages, np.bool_)
+        fronts = [np.unique(roots)]
+        known[fronts[0]] = True
+        while len(fronts[-1]):
+            rows = [self._targets[self._offsets[page] : self._offsets[page + 1]] for page in fronts[-1].tolist()]
+            found = np.concatenate(rows)
+            fresh = np.unique(found[~known[found]])
+            if within is not None:
+                fresh = fresh[within[fresh]]
+            known[fresh] = True
+            fronts.append(fresh)
+        return np.concatenate(fronts)

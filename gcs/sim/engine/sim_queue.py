@@ -1,0 +1,152 @@
+"""The URLs that wait at the gatherers of a simulated team, and which of them go next.
+
+Two ways to the same answer: `Scan` looks at all that waits whenever it is asked (a few numpy calls, good for the long
+supersteps of a study), `Queued` keeps a queue of `core.queues` for each gatherer, as the live crawl does.
+
+Invariant: both give out the pages of lowest rank, ties in the order of discovery; a page that waits waits once.
+filled by: put; emptied by: take.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gcs.core.queues.contract import Ids, Keys, Queue
+from gcs.sim.graph.owners import Owners
+
+# -- A waiting room in which sites take turns, each in its own order, as live ones do (`frontier.queue = hosts`).
+
+
+class Turns:
+    """The queues of all sites."""
+
+    def __init__(self, site_of: Callable[[int], int]) -> None:
+        self._site_of = site_of
+        self._heaps: dict[int, list[tuple[float, int]]] = {}
+        self._next = deque[int]()  # sites with something waiting, whose turn it is in front
+        self._key: dict[int, float] = {}  # of each id that waits
+
+    def __len__(self) -> int:
+        return len(self._key)
+
+    def insert_many(self, keys: Keys, ids: Ids) -> None:
+        """Take the pairs in."""
+        for key, each in zip(keys.tolist(), ids.tolist()):
+            self._key[each] = key
+            site = self._site_of(each)
+            if site not in self._heaps:
+                self._heaps[site] = []
+                self._next.append(site)
+            heapq.heappush(self._heaps[site], (-key, each))
+
+    def extract_top(self, count: int) -> tuple[Keys, Ids]:
+        """The best of each site, site by site."""
+        top = list[tuple[float, int]]()
+        while len(top) < count and self._next:
+            site = self._next.popleft()
+            heap = self._heaps[site]
+            while heap and self._key.get(heap[0][1]) != -heap[0][0]:
+                heapq.heappop(heap)  # stale
+            if not heap:
+                del self._heaps[site]
+                continue
+            key, each = heapq.heappop(heap)
+            del self._key[each]
+            top.append((-key, each))
+            self._next.append(site)
+        return np.array([key for key, _ in top], np.float64), np.array([each for _, each in top], np.uint64)
+
+
+Pages = NDArray[np.int32]
+
+
+class Ranks(Protocol):
+    """What a waiting room may look up of a page."""
+
+    #: its rank now: the smaller, the sooner
+    rank: NDArray[np.int64]
+    #: its place in the order of discovery, and the page at each place
+    number: NDArray[np.int32]
+    page_of: NDArray[np.int32]
+    owners: Owners
+    #: whether it still waits
+    waits: NDArray[np.bool_]
+
+
+class Waiting(Protocol):
+    """What waits at k gatherers."""
+
+    def put(self, fresh: Pages, changed: Pages) -> None:
+        """Pages that wait from now on, and others whose rank has changed."""
+
+    def take(self, me: int, count: int) -> Pages:
+        """The best pages of one gatherer, best first."""
+
+
+class Scan:
+    """All that waits, looked through at every take."""
+
+    def __init__(self, known: Ranks, k: int) -> None:
+        self._known = known
+        self._parts: list[list[Pages]] = [[] for _ in range(k)]
+
+    def put(self, fresh: Pages, changed: Pages) -> None:  # noqa: ARG002
+        """Ranks are looked up when they are needed, so only the fresh ones matter."""
+        for me, pages in grouped(fresh, self._known.owners):
+            self._parts[me].append(pages)
+
+    def take(self, me: int, count: int) -> Pages:
+        """By selection, in the time of a look at each."""
+        parts = self._parts[me]
+        if not parts:
+            return np.empty(0, np.int32)
+        pages = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        ranks = self._known.rank[pages]
+        if len(pages) > count:
+            border = np.partition(ranks, count - 1)[count - 1]
+            chosen = ranks < border
+            chosen[np.flatnonzero(ranks == border)[: count - int(chosen.sum())]] = True
+            self._parts[me] = [pages[~chosen]]
+            pages, ranks = pages[chosen], ranks[chosen]
+        else:
+            self._parts[me] = []
+        best: Pages = pages[np.argsort(ranks, kind="stable")]
+        return best
+
+
+class Queued:
+    """A queue for each gatherer. A page whose rank has changed is put in again; its old pair is dropped."""
+
+    def __init__(self, known: Ranks, queues: list[Queue]) -> None:
+        self._known, self._queues = known, queues
+
+    def put(self, fresh: Pages, changed: Pages) -> None:
+        """Both are inserted."""
+        known = self._known
+        for me, pages in grouped(np.concatenate([fresh, changed]), known.owners):
+            self._queues[me].insert_many(-known.rank[pages].astype(np.float64), known.number[pages].astype(np.uint64))
+
+    def take(self, me: int, count: int) -> Pages:
+        """Until there are enough that are not stale."""
+        known, parts, missing = self._known, [np.empty(0, np.int32)], count
+        while missing and len(self._queues[me]):
+            keys, numbers = self._queues[me].extract_top(missing)
+            pages = known.page_of[numbers.astype(np.int64)]
+            parts.append(pages[known.waits[pages] & (known.rank[pages] == -keys.astype(np.int64))])
+            known.waits[parts[-1]] = False
+            missing -= len(parts[-1])
+        return np.concatenate(parts)
+
+
+def grouped(pages: Pages, owners: Owners) -> list[tuple[int, Pages]]:
+    """The pages of each owner, in the order given."""
+    if not len(pages):
+        return []
+    whose = owners[pages]
+    order = np.argsort(whose, kind="stable")
+    cuts = np.flatnonzero(np.diff(whose[order])) + 1
+    return [(int(owners[part[0]]), part) for part in np.split(pages[order], cuts)]

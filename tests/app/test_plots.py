@@ -1,0 +1,31 @@
+"""Pictures of charts as they come: values of any spread, zeros, lines without points."""
+
+import re
+
+import pytest
+
+from gcs.app.plots import draw
+from gcs.sim.studies import Chart, Line
+
+
+def picture(*ys, log_y=True):
+    chart = Chart("t", "x", "y", [Line("a", [1, 2, 4], ys), Line("nothing", [], [])], log_x=True, log_y=log_y)
+    return draw([chart, Chart("bare", "x", "y", [Line("nothing", [], [])])], "name", ["svg", "png"])
+
+
+@pytest.mark.parametrize("ys", [(1, 2, 3), (4, 9, 60), (0.01, 3, 9000), (0, 0.1, 200), (0, 0, 0), (5, 5, 5)])
+def test_every_axis_has_marks_to_read(ys):
+    drawn = picture(*ys)
+    assert drawn["name.png"].startswith(b"\x89PNG")
+    svg = drawn["name.svg"].decode()
+    marks = re.findall(r'id="ytick_\d+"', svg)
+    assert len(marks) >= 3 or ys == (0, 0, 0)
+    assert ">nothing<" not in svg and ">bare<" not in svg
+
+
+def test_nothing_is_drawn_of_nothing():
+    assert draw([Chart("bare", "x", "y", [Line("nothing", [], [])])], "name", ["svg"]) == {}
+
+
+def test_the_same_rows_make_the_same_picture():
+    assert picture(1, 2, 3) == picture(1, 2, 3)

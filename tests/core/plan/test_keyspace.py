@@ -1,0 +1,67 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcs.core.plan.keyspace import Ground, even_cuts
+from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
+from gcs.core.tree.tree import is_expansion
+from gcs.core.url.sortkey import host_of, sort_key
+from gcs.ports.frontier.entry import short
+
+urls = st.builds("http://{}.example/{}".format, st.sampled_from("abcd"), st.text("abc/", max_size=900))
+keys = urls.map(sort_key)
+
+
+@given(keys, keys)
+def test_a_host_is_one_point_by_site_hash_and_many_by_url_hash(left, right):
+    assert Ground.TREE.place(left) == left
+    same_host = host_of(left) == host_of(right)
+    assert same_host == (Ground.SITE_HASH.place(left) == Ground.SITE_HASH.place(right))
+    if left[:400] != right[:400]:
+        assert Ground.URL_HASH.place(left) != Ground.URL_HASH.place(right)
+
+
+@given(keys, st.sampled_from(Ground))
+def test_the_place_of_a_key_is_that_of_what_the_frontier_keeps_of_it(key, ground):
+    if ground is not Ground.TREE:
+        assert ground.place(short(key)) == ground.place(key)
+
+
+@given(st.integers(1, 500), keys)
+def test_even_cuts_divide_hashed_ground(pieces, key):
+    cuts = even_cuts(pieces)
+    assert len(cuts) == pieces and is_expansion(cuts)
+    plan = Plan(1, ("ada",), cuts, (0,) * pieces, ground=Ground.URL_HASH)
+    low, *high = cuts[plan.locate(key) : plan.locate(key) + 2]
+    assert low <= Ground.URL_HASH.place(key) < (high[0] if high else b"\xff")
+
+
+def test_hashed_pages_are_spread_evenly():
+    plan = Plan(1, tuple("abcdefgh"), even_cuts(64), tuple(at % 8 for at in range(64)), ground=Ground.URL_HASH)
+    found = [plan.owner_of(sort_key(f"http://host.example/{page}")) for page in range(8_000)]
+    assert all(880 < found.count(name) < 1_120 for name in plan.gatherers)
+
+
+@given(st.sets(st.binary(max_size=20)))
+def test_bloom_knows_what_it_was_given(keys):
+    bloom = Bloom.of(keys, len(keys))
+    assert all(key in bloom for key in keys)
+    assert b"anything" not in Bloom()
+
+
+def test_bloom_is_seldom_wrong():
+    bloom = Bloom.of((b"%d" % number for number in range(10_000)), 10_000)
+    assert sum(b"-%d" % number in bloom for number in range(10_000)) < 200
+
+
+def test_what_is_not_listed_belongs_to_whoever_finds_it():
+    known, new = sort_key("http://a.example/known"), sort_key("http://a.example/new")
+    elsewhere = sort_key("http://b.example/new")
+    plan = Plan(1, ("ada", "bob"), (b"",), (0,))
+    assert not plan.is_finders(new) and not plan.shares_all_hosts
+    pages = Plan(1, ("ada", "bob"), (b"",), (0,), listed=Bloom.of([known], 1))
+    assert [pages.is_finders(key) for key in (known, new, elsewhere)] == [False, True, True]
+    hosts = Plan(1, ("ada", "bob"), (b"",), (0,), listed=Bloom.of([host_of(known)], 1), lists_hosts=True)
+    assert [hosts.is_finders(key) for key in (known, new, elsewhere)] == [False, False, True]
+    independent = Plan(1, ("ada", "bob"), (b"",), (0,), mode=ExchangeMode.INDEPENDENT)
+    assert independent.is_finders(known)
+    assert pages.shares_all_hosts and hosts.shares_all_hosts and independent.shares_all_hosts

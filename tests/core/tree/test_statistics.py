@@ -1,0 +1,172 @@
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcs.core.tree.statistics import Figures, Statistics, Work, merge, project
+from gcs.core.tree.superpages import Superpages
+
+OLD = (b"", b"c", b"f", b"k")
+#: superpage 0 is cut in three, 1 and 2 become one, 3 stays but nothing was seen of it
+NEW = Superpages(
+    cuts=(b"", b"a", b"b", b"c", b"k"),
+    weights=(10.0, 20.0, 70.0, 8.0, 0.0),
+    shares=((0, 0, 10.0), (0, 1, 20.0), (0, 2, 70.0), (1, 3, 3.0), (2, 3, 5.0)),
+)
+
+superpages = st.integers(0, 3)
+names = st.sampled_from(["ada", "bob"])
+events = st.lists(
+    st.one_of(
+        st.tuples(st.just("found"), superpages, st.integers(1, 9)),
+        st.tuples(st.just("fetched"), names, superpages, st.integers(0, 9999), st.sampled_from([0.25, 0.5, 2.0])),
+        st.tuples(st.just("fetched_by_helper"), names, superpages, st.integers(0, 9999)),
+        st.tuples(st.just("linked"), superpages, st.lists(superpages, max_size=5)),
+        st.tuples(st.just("waits"), st.sampled_from([b"", b"ab", b"bb", b"c", b"g", b"z"])),
+        st.tuples(st.just("exchanged"), names, st.integers(0, 100), st.sampled_from([0.0, 0.125, 1.0])),
+    ),
+    max_size=40,
+)
+
+
+def measured(happened):
+    statistics = Statistics()
+    for name, *arguments in happened:
+        if name == "waits":
+            statistics.waiting = sorted([*statistics.waiting, *arguments])
+        elif name == "exchanged":
+            gatherer, urls, seconds = arguments
+            work = statistics.exchange.setdefault(gatherer, Work())
+            work.amount, work.seconds = work.amount + urls, work.seconds + seconds
+        else:
+            getattr(statistics, name)(*arguments)
+    return statistics
+
+
+@given(events, events, events)
+def test_merging_is_counting_together_in_any_order(a, b, c):
+    one, two, three = map(measured, (a, b, c))
+    whole = measured(a + b + c)
+    assert merge([one, two, three]) == whole
+    assert merge([merge([three, one]), two]) == whole == merge([two, merge([three, one])])
+    assert merge([]) == Statistics()
+
+
+@given(events)
+def test_statistics_survive_their_encoding(happened):
+    statistics = measured(happened)
+    assert Statistics.decode(statistics.encode()) == statistics
+
+
+def sums(statistics):
+    total = Figures()
+    for figures in statistics.superpages.values():
+        total = Figures(*(a + b for a, b in zip(tuple(vars_of(total)), tuple(vars_of(figures)))))
+    pages = {name: sum(work.amount for work in row.values()) for name, row in statistics.rates.items()}
+    seconds = {
+        name: pytest.approx(sum(work.seconds for work in row.values())) for name, row in statistics.rates.items()
+    }
+    links = sum(sum(row.values()) for row in statistics.links.values())
+    return total, pages, seconds, links, statistics.exchange, statistics.waiting
+
+
+def vars_of(figures):
+    return figures.seen, figures.queued, figures.pages, figures.bytes
+
+
+@given(events)
+def test_projecting_to_a_new_expansion_keeps_every_sum(happened):
+    old = measured(happened)
+    new = project(old, OLD, NEW)
+    assert sums(new) == sums(old)
+    assert all(at < len(NEW.cuts) for at in new.superpages)
+
+
+def test_project_divides_as_the_visits_were():
+    old = Statistics()
+    old.found(0, 1000)
+    old.found(1, 5)
+    old.found(3, 7)
+    old.linked(0, [1] * 100)
+    for _ in range(100):
+        old.fetched("ada", 0, 50, 0.5)
+    new = project(old, OLD, NEW)
+    assert {at: figures.seen for at, figures in new.superpages.items()} == {0: 100, 1: 200, 2: 700, 3: 5, 4: 7}
+    assert new.links == {0: {3: 10}, 1: {3: 20}, 2: {3: 70}}
+    assert new.rates["ada"] == {0: Work(10, 5.0), 1: Work(20, 10.0), 2: Work(70, 35.0)}
+
+
+def test_project_divides_queues_as_they_lie():
+    """Most of what was seen lies between b and c, but what waits lies between a and b, where little was seen."""
+    old = Statistics(waiting=[b"aa", b"ab", b"ac", b"ba", b"d"])
+    old.found(0, 1000)
+    old.found(1, 50)
+    new = project(old, OLD, NEW)
+    assert {at: figures.seen for at, figures in new.superpages.items()} == {0: 100, 1: 200, 2: 700, 3: 50}
+    assert {at: figures.queued for at, figures in new.superpages.items()} == {0: 20, 1: 640, 2: 340, 3: 50}
+
+
+def test_rate_table_holds_what_was_measured():
+    statistics = Statistics(
+        rates={"ada": {0: Work(10_000, 100.0), 1: Work(10_000, 1000.0)}, "bob": {1: Work(10_000, 250.0)}}
+    )
+    table = statistics.rate_table(["ada", "bob"], 2)
+    assert table[0, 0] == pytest.approx(100, rel=0.02)
+    assert table[0, 1] == pytest.approx(10, rel=0.02)
+    assert table[1, 1] == pytest.approx(40, rel=0.02)
+
+
+def test_rate_table_guesses_what_was_not_measured():
+    """Everybody is four times slower in superpage 1; cyd is half as fast as the others; dan is new."""
+    random, statistics = Random(1), Statistics()
+    speed = {"ada": 8.0, "bob": 8.0, "cyd": 4.0}
+    for name, at in (("ada", 0), ("ada", 1), ("bob", 0), ("bob", 1), ("cyd", 0)):
+        rate = speed[name] / (4 if at else 1)
+        for _ in range(500):
+            statistics.fetched(name, at, 1000, random.expovariate(rate))
+    table = statistics.rate_table(["ada", "bob", "cyd", "dan"], 3)
+    assert table.shape == (4, 3) and np.all(table > 0)
+    assert table[2, 1] < table[0, 1] and table[2, 1] < table[2, 0]
+    assert table[3, 0] > table[3, 1]
+
+
+def test_rate_table_heeds_only_differences_between_gatherers_that_mean_something():
+    """What differs by a fifth counts as equal; what differs by half, as it was measured."""
+    rates = {name: {0: Work(10_000, 10_000 / rate)} for name, rate in zip("abcde", (100, 110, 90, 100, 50))}
+    table = Statistics(rates=rates).rate_table(list("abcde"), 1)[:, 0]
+    assert table[:4] == pytest.approx(100, rel=0.02)
+    assert table[4] == pytest.approx(50, rel=0.02)
+
+
+def test_rate_table_without_measurements_is_even():
+    assert np.array_equal(Statistics().rate_table(["ada", "bob"], 3), np.ones((2, 3)))
+    assert np.array_equal(Statistics().exchange_rates(["ada", "bob"]), np.ones(2))
+
+
+def test_exchange_rates_are_urls_per_second():
+    statistics = Statistics()
+    statistics.exchange = {"ada": Work(100_000, 2.0), "bob": Work(100_000, 4.0)}
+    rates = statistics.exchange_rates(["ada", "bob", "new"])
+    assert rates == pytest.approx([50_000, 25_000, 33_333], rel=0.01)
+
+
+def test_link_table_lists_the_super_hyperlinks():
+    statistics = Statistics()
+    statistics.linked(0, [1, 1, 2])
+    statistics.linked(2, [0])
+    assert sorted(zip(*(column.tolist() for column in statistics.link_table()))) == [(0, 1, 2), (0, 2, 1), (2, 0, 1)]
+    assert [len(column) for column in Statistics().link_table()] == [0, 0, 0]
+
+
+def test_help_factors_say_how_many_times_its_own_rate_a_gatherer_has():
+    statistics = Statistics()
+    for _ in range(1000):
+        statistics.fetched("ada", 0, 1000, 0.1)
+        statistics.fetched("bob", 1, 1000, 0.1)
+    for _ in range(3000):
+        statistics.fetched_by_helper("ada", 0, 1000)
+    assert statistics.help_factors(["ada", "bob", "new"]) == pytest.approx([4.0, 1.0, 1.0], rel=0.02)
+    assert statistics.rates["ada"][0].amount == 1000
+    assert statistics.superpages[0].pages == 4000

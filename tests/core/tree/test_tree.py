@@ -1,0 +1,136 @@
+from bisect import bisect_left
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcs.core.tree.superpage_sketch import Limits
+from gcs.core.tree.tree import WHOLE, Tree, is_expansion, merge, node_of, range_of
+from gcs.core.url.sortkey import LAST_KEY, sort_key, subtree
+
+LIMITS = Limits(hot=50, cool=50, keys=50)
+hosts = st.sampled_from(["com", "a.com", "b.a.com", "a-b.com", "b.org", "10.0.0.1", "www.b.org:81"])
+paths = st.lists(st.sampled_from(["", "a", "b", "ab", "a.html", "-"]), max_size=4).map("/".join)
+urls = st.builds("{}://{}/{}{}".format, st.sampled_from(["http", "https"]), hosts, paths, st.sampled_from(["", "?q"]))
+keys = urls.map(sort_key)
+
+
+@st.composite
+def expansions(draw):
+    """Cuts as singletons and intervals put them: before and behind nodes."""
+    cuts = {b""}
+    for key in draw(st.lists(keys, max_size=8)):
+        tokens = key.split(b"\x00")
+        node = b"\x00".join(tokens[: draw(st.integers(1, len(tokens)))])
+        cuts.update(subtree(node) if draw(st.booleans()) else (node,))
+    return tuple(sorted(cuts - {LAST_KEY}))
+
+
+@given(expansions(), keys)
+def test_superpages_partition_the_key_space(cuts, key):
+    assert is_expansion(cuts)
+    inside = [at for at in range(len(cuts)) if range_of(cuts, at)[0] <= key < range_of(cuts, at)[1]]
+    assert inside == [Tree(cuts, Random(1)).locate(key)]
+
+
+@given(expansions())
+def test_ranges_touch_and_cover_everything(cuts):
+    ranges = [range_of(cuts, at) for at in range(len(cuts))]
+    assert ranges[0][0] == b"" and ranges[-1][1] == LAST_KEY
+    assert all(left[1] == right[0] for left, right in pairwise(ranges))
+
+
+@given(expansions())
+def test_node_of_a_range_is_the_deepest_node_around_it(cuts):
+    for at in range(len(cuts)):
+        low, high = range_of(cuts, at)
+        tokens = low.split(b"\x00")
+        nodes = [b""] + [b"\x00".join(tokens[:n]) for n in range(1, len(tokens) + 1)]
+        around = [node for node in nodes if subtree(node)[0] <= low and high <= subtree(node)[1]]
+        assert node_of(low, high) == max(around, key=len)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "node"),
+    [
+        (b"", LAST_KEY, b""),
+        (b"com\x00a", b"com\x00a\x01", b"com\x00a"),  # a singleton
+        (b"com\x00a", b"com\x00c", b"com"),  # an interval
+        (b"com", b"com\x00c", b"com"),  # the first interval, with the node's own page
+        (b"com\x00a\x01", b"com\x01", b"com"),  # what is left behind the last singleton
+        (b"com\x00z", b"net", b""),
+    ],
+)
+def test_node_of_known_ranges(low, high, node):
+    assert node_of(low, high) == node
+
+
+def filled(cuts, visits, seed=1):
+    tree = Tree(cuts, Random(seed), LIMITS)
+    for key in visits:
+        tree.visit(key)
+    return tree
+
+
+@given(expansions(), st.lists(keys, max_size=150))
+def test_tree_counts_every_visit_where_it_belongs(cuts, visits):
+    tree = filled(cuts, visits)
+    ordered = sorted(visits)
+    assert tree.visits == len(visits)
+    assert tree.weights() == [
+        bisect_left(ordered, high) - bisect_left(ordered, low) for low, high in map(tree.range_of, range(len(cuts)))
+    ]
+
+
+@given(expansions(), st.lists(keys, max_size=60), st.lists(keys, max_size=60), st.lists(keys, max_size=60))
+def test_merging_copies_adds_up_in_any_order(cuts, a, b, c):
+    one, two, three = (filled(cuts, visits, seed) for seed, visits in enumerate((a, b, c)))
+    whole = filled(cuts, a + b + c)
+    for merged in (merge([one, two, three]), merge([merge([three, one]), two]), merge([two, merge([one, three])])):
+        assert merged.weights() == whole.weights()
+        for (_, leaf), (_, same) in zip(merged.leaves(), whole.leaves(), strict=True):
+            assert leaf.visits == leaf.hot.total() + leaf.cool.population == same.visits
+    left, right = merge([merge([one, two]), three]), merge([one, merge([two, three])])
+    assert [leaf.hot.counts for _, leaf in left.leaves()] == [leaf.hot.counts for _, leaf in right.leaves()]
+    assert [sorted(leaf.keys.drawn()) for _, leaf in left.leaves()] == [
+        sorted(leaf.keys.drawn()) for _, leaf in right.leaves()
+    ]
+
+
+def test_merging_does_not_change_the_copies():
+    one, two = (filled(WHOLE, [b"a\x00/http\x00%d" % n for n in range(200)], seed) for seed in (1, 2))
+    merge([one, two])
+    assert one.visits == two.visits == 200
+
+
+def test_copies_of_different_expansions_are_not_merged():
+    with pytest.raises(ValueError, match="one expansion"):
+        merge([Tree(WHOLE, Random(1)), Tree((b"", b"com"), Random(1))])
+
+
+@pytest.mark.parametrize("cuts", [(), (b"a",), (b"", b"b", b"a"), (b"", b"a", b"a"), (b"", LAST_KEY)])
+def test_cuts_that_are_no_expansion_are_refused(cuts):
+    with pytest.raises(ValueError, match="ascend"):
+        Tree(cuts, Random(1))
+
+
+def test_kept_superpages_stay_and_the_others_are_forgotten():
+    cuts = (b"", b"b", b"c", b"d")
+    tree = filled(cuts, [b"a\x00/http\x00", b"b\x00/http\x00", b"c\x00/http\x00", b"d\x00/http\x00"] * 40)
+    tree.keep({1, 3})
+    assert tree.weights() == [0, 40, 0, 40]
+    tree.visit(b"c\x00/http\x00x")
+    assert tree.weights() == [0, 40, 1, 40]
+
+
+def test_a_heavy_leaf_remembers_more_than_a_light_one():
+    tree = Tree((b"", b"m"), Random(1))
+    for number in range(20_000):
+        tree.visit(b"a\x00/http\x00%d" % number)
+        if number % 100 == 0:
+            tree.visit(b"z\x00/http\x00%d" % number)
+    (_, heavy), (_, light) = tree.leaves()
+    assert len(heavy.keys) > 5000 and len(heavy.hot.counts) <= 400
+    assert 50 <= len(light.keys) <= 120

@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gcs.core.page.values import PageRecord
+from gcs.errors import StoreError
+from gcs.ports.records import parquet
+from gcs.ports.records.record_log import VERSION, LogFile, Opened
+
+from .pages import record
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+MICROSECONDS = st.integers(0, 4_000_000_000_000_000).map(lambda us: us / 1e6)
+BY_NAME = {
+    "depth": st.integers(0, 2**31 - 1),
+    "status": st.integers(0, 999),
+    "fetched_at": MICROSECONDS,
+    "simhash": st.integers(0, 2**64 - 1),
+}
+BY_KIND = {str: TEXT, int: st.integers(0, 2**62), bool: st.booleans(), list[str]: st.lists(TEXT, max_size=4)}
+RECORDS = st.builds(
+    PageRecord,
+    *[BY_NAME.get(field.name, BY_KIND.get(field.type)) for field in msgspec.structs.fields(PageRecord)],
+)
+
+
+def logged(directory: Path, records: list[PageRecord]) -> Path:
+    file = LogFile.create(directory, 1, Opened(VERSION, "g1", "", 0, 0))
+    for page in records:
+        file.page(page)
+    file.sync()
+    file.file.close()
+    return directory / "000001.log"
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(RECORDS, max_size=5))
+def test_summaries_give_back_what_the_log_held(tmp_path: Path, records: list[PageRecord]) -> None:
+    log, parquet = logged(tmp_path, records), tmp_path / "g1-000001.parquet"
+    assert parquet.convert(log, parquet) == len(records)
+    assert list(parquet.read_pages(parquet)) == records
+    assert list(parquet.read_pages(parquet, skip=2)) == records[2:]
+    log.unlink()
+
+
+def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
+    parquet = tmp_path / "g1-000001.parquet"
+    parquet.convert(logged(tmp_path, [record()]), parquet)
+    columns = {field.name: str(field.type) for field in pq.read_schema(parquet)}
+    assert columns == {
+        **dict.fromkeys(parquet.FIELDS, "string"),
+        "depth": "int32",
+        "status": "int32",
+        "fetched_at": "timestamp[us, tz=UTC]",
+        "bytes": "int64",
+        "outlinks": "list<element: string>",
+        "simhash": "uint64",
+        "warc_offset": "int64",
+        "warc_bytes": "int64",
+        "noindex": "bool",
+        "source": "bool",
+        **dict.fromkeys(("session", "visits", "changes", "misses", "held_at_us"), "int64"),
+    }
+    assert pq.ParquetFile(parquet).metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_summaries_bound_the_row_group_by_rows_and_by_text(tmp_path: Path) -> None:
+    pages = [record(outlinks=[]) for _ in range(1_500)] + [record(text="x" * (5 << 20)) for _ in range(5)]
+    parquet = tmp_path / "g1-000001.parquet"
+    assert parquet.convert(logged(tmp_path, pages), parquet) == 1_505
+    metadata = pq.ParquetFile(parquet).metadata
+    assert [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)] == [1_000, 504, 1]
+
+
+def test_summaries_read_only_the_fields_asked_for(tmp_path: Path) -> None:
+    parquet = tmp_path / "g1-000001.parquet"
+    parquet.convert(logged(tmp_path, [record(depth=7)]), parquet)
+    assert list(parquet.read_rows(parquet, ["depth", "url"])) == [(7, "http://example.com/")]
+
+
+def test_summaries_written_before_a_column_existed_have_its_default(tmp_path: Path) -> None:
+    parquet = tmp_path / "g1-000001.parquet"
+    parquet.convert(logged(tmp_path, [record(failure="dns")]), parquet)
+    pq.write_table(pq.read_table(parquet).drop_columns(["failure", "noindex"]), parquet)
+    assert list(parquet.read_pages(parquet)) == [record()]
+
+
+def test_summaries_of_a_damaged_file_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(StoreError, match=r"cannot read .*x.parquet"):
+        list(parquet.read_pages(tmp_path / "x.parquet"))
+
+
+def test_summaries_schema_covers_the_page_record() -> None:
+    assert parquet.schema().names == list(parquet.FIELDS) == [f.name for f in msgspec.structs.fields(PageRecord)]
+    assert all(isinstance(field, pa.Field) and not field.nullable for field in parquet.schema())
+
+
+def test_summaries_of_a_value_that_does_not_fit_are_an_error_and_leave_the_log(tmp_path: Path) -> None:
+    log = logged(tmp_path, [record(simhash=-1)])
+    with pytest.raises(StoreError, match=r"cannot convert .*000001\.log"):
+        parquet.convert(log, tmp_path / "g1-000001.parquet")
+    assert list(tmp_path.iterdir()) == [log]

@@ -1,0 +1,76 @@
+import pytest
+
+from gcs.core.page.simhash import simhash
+from gcs.ports.summarise.main_text import fast_text, full_text, language_of, summarise_fast, summarise_full
+from gcs.ports.summarise.options import DEFAULT, Options
+
+PARAGRAPHS = [
+    "The station was built in two years by men who had never built one before, and it has stood ever since.",
+    "Trains leave it every four minutes in the morning, every ten at noon, and hardly at all in the night.",
+    "Nobody who waits under its clock has ever agreed with anybody else about who is late, and why that is.",
+    "In the winter its halls are warm, which is why the pigeons, the students and the chess players stay there.",
+]
+MENU = "".join(f"<li><a href='/{word}'>{word}</a></li>" for word in ("home", "news", "imprint", "contact", "login"))
+PAGE = f"""<!DOCTYPE html><html><head><title>The station</title><script>var tracker = 1</script></head><body>
+<header><nav class="menu"><ul>{MENU}</ul></nav></header>
+<main><article><h1>The station</h1>{"".join(f"<p>{text}</p>" for text in PARAGRAPHS)}</article></main>
+<footer class="footer"><p>Copyright notice</p></footer></body></html>""".encode()
+
+
+@pytest.mark.parametrize("extract", [fast_text, lambda page, options: full_text(page, "http://x/", options)])
+def test_main_text_is_the_article_and_nothing_else(extract) -> None:
+    text = extract(PAGE, DEFAULT)
+    assert all(paragraph in text for paragraph in PARAGRAPHS)
+    assert "imprint" not in text
+    assert "tracker" not in text
+
+
+def test_summarise_fast_and_full_add_text_language_and_signature() -> None:
+    for document in (summarise_fast(PAGE, DEFAULT), summarise_full(PAGE, "http://x/", DEFAULT)):
+        assert document.hrefs == ["/home", "/news", "/imprint", "/contact", "/login"]
+        assert document.language == "en"
+        assert document.simhash == simhash(document.text) != 0
+
+
+def test_summarise_fast_prefers_the_declared_language() -> None:
+    assert summarise_fast(PAGE.replace(b"<html>", b"<html lang=nl>"), DEFAULT).language == "nl"
+
+
+def test_summarise_fast_takes_all_links_but_only_the_first_text_of_a_large_page() -> None:
+    page = PAGE.replace(b"</article>", b"<p>late words <a href='/late'>late</a></p></article>")
+    document = summarise_fast(page, Options(max_text_bytes=page.index(b"late words")))
+    assert document.hrefs[-1] == "/late"
+    assert PARAGRAPHS[0] in document.text
+    assert "late words" not in document.text
+
+
+def test_summarise_fast_of_a_deep_page_gives_all_its_text() -> None:
+    """The search for the main part would take seconds here, so there is none."""
+    page = b"<div>" * 3000 + PAGE + b"</div>" * 3000
+    text = summarise_fast(page, DEFAULT).text
+    assert PARAGRAPHS[0] in text
+    assert "imprint" in text
+
+
+def test_full_text_falls_back_to_fast_where_trafilatura_finds_nothing() -> None:
+    page = b"<html><body><p>Too short.</p></body></html>"
+    assert full_text(page, "http://x/", DEFAULT) == "Too short."
+
+
+@pytest.mark.parametrize("page", [b"", b"\0" * 500, b"<", b"\xff" * 100, b"<svg>" * 200, b"<p>" + b"a" * 5000])
+def test_full_text_takes_anything(page: bytes) -> None:
+    assert isinstance(full_text(page, "http://x/", DEFAULT), str)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (" ".join(PARAGRAPHS), "en"),
+        ("Der Bahnhof wurde in zwei Jahren gebaut, und seitdem steht er dort und niemand weiß warum.", "de"),
+        ("Вокзал был построен за два года людьми, которые никогда раньше ничего не строили.", "ru"),
+        ("", ""),
+        ("x", ""),
+    ],
+)
+def test_language_of_text(text: str, language: str) -> None:
+    assert language_of(text) == language

@@ -1,0 +1,85 @@
+"""The dispatcher: when a request starts, between a real frontier and a clock that the test sets."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcs.core.messages.tuples import BusyNote
+from gcs.core.page.values import Request, Response
+from gcs.core.polite.politeness import Politeness
+from gcs.core.polite.window import Window
+from gcs.core.report.counters import Tally
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit
+from gcs.roles.gatherer.fetch.robots_cache import RobotsDesk
+
+PAGE = "http://example.com/page"
+
+
+class Engine:
+    def __init__(self) -> None:
+        self.started: list[str] = []
+
+    def start(self, request: Request) -> None:
+        self.started.append(request.url)
+
+
+def test_after_a_restart_a_host_is_owed_its_crawl_delay(tmp_path: Path) -> None:
+    """It may have been asked just before; its robots.txt is on our disk."""
+    rules, engine = Politeness(delay_s=1.0), Engine()
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    desk = RobotsDesk(rules, "gcs", frontier.note, frontier.set_note)
+    desk.answered("http://example.com", 200, b"User-agent: *\nCrawl-delay: 10", 90.0)
+    window: Window[Entry] = Window(rules, not_before=100.0)
+    fetcher: Any = engine
+    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Tally())
+    dispatcher.queued(frontier.insert([Entry(PAGE)]))
+    for now, started in ((100.0, []), (101.0, []), (109.9, []), (110.0, [PAGE])):
+        dispatcher.fill(now, 1)
+        dispatcher.dispatch(now, 1)
+        assert engine.started == started
+    frontier.close()
+
+
+@pytest.mark.parametrize(("doubted", "ip", "pause_s"), [(False, "10.0.0.1", 3.2), (True, "", 4.0)])
+def test_what_a_stranger_says_relieves_no_host(tmp_path: Path, doubted: bool, ip: str, pause_s: float) -> None:
+    """That it answers again, and at which address it is, we believe only of those whom we know."""
+    rules = Politeness(delay_s=1.0)
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    window: Window[Entry] = Window(rules)
+    desk = RobotsDesk(rules, "gcs", frontier.note, frontier.set_note)
+    fetcher: Any = Engine()
+    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Tally())
+    host = window.host("example.com")
+    host.pace.adaptive_s = 4.0  # it was overloaded
+    window.begin(host, 100.0)
+    answer = Response(Request(PAGE), 200, "OK", "1.1", (), b"", b"", b"", "10.0.0.1", 100.0, 0.1, "somebody")
+    dispatcher.page_ended(PageVisit(host, Entry(PAGE), doubted=doubted), answer, 101.0)
+    assert (host.ip, host.pace.adaptive_s, host.pace.next_at) == (ip, pause_s, 101.0 + pause_s)
+    frontier.close()
+
+
+def test_what_one_owner_of_a_host_is_told_makes_the_others_wait(tmp_path: Path) -> None:
+    """A 503 with Retry-After: the dispatcher says so, and another one that hears of it starts nothing until then."""
+    rules, engine = Politeness(delay_s=1.0, robots=False), Engine()
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    window: Window[Entry] = Window(rules)
+    desk = RobotsDesk(rules, "gcs", frontier.note, frontier.set_note)
+    fetcher: Any = engine
+    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Tally())
+    told: list[tuple[str, float, float]] = []
+    dispatcher.on_busy = lambda *what: told.append(what)
+    host = window.host("other.com")
+    for status, headers in ((200, ()), (503, (("Retry-After", "40"),))):
+        window.begin(host, 100.0)
+        answer = Response(Request(PAGE), status, "", "1.1", headers, b"", b"", b"", "10.0.0.1", 100.0, 0.1)
+        dispatcher.page_ended(PageVisit(host, Entry(PAGE)), answer, 101.0)
+    assert told == [("other.com", 141.0, 101.0)]
+    dispatcher.queued(frontier.insert([Entry(PAGE)]))
+    dispatcher.told(BusyNote("example.com", 140.0), 100.0)
+    for now, started in ((139.9, []), (140.0, [PAGE])):
+        dispatcher.fill(now, 1)
+        dispatcher.dispatch(now, 1)
+        assert engine.started == started
+    frontier.close()

@@ -1,0 +1,303 @@
+"""Ranges that change hands between frontiers, also in the order in which a chaotic team sends and forgets things."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gcs.core.messages.tuples import HandOver, Queued
+from gcs.core.plan.plan import Plan
+from gcs.core.url.sortkey import LAST_KEY, sort_key
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.ports.frontier.entry import short
+from gcs.roles.gatherer.team.hand_over import PART_URLS, TURN_PARTS, HandOvers
+
+ALL = ((b"", LAST_KEY),)
+
+
+def url(number: int) -> str:
+    return f"http://example.com/{number:06d}"
+
+
+def key(number: int) -> bytes:
+    return sort_key(url(number))
+
+
+class Desk:
+    """A gatherer as far as hand-over goes: a frontier, and what it sends."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        self.name, self._directory = name, directory
+        self.plan: Plan | None = None
+        self.sent: list[tuple[str, HandOver]] = []
+        self.reopen()
+
+    def reopen(self) -> None:
+        self.frontier = Frontier(self._directory / self.name, FrontierSettings(fsync=False))
+        self.hand_overs = HandOvers(self.name, self.frontier)
+        self.hand_overs.restore(self.frontier.note("hand-overs"), self.plan)
+
+    def commit(self) -> None:
+        self.frontier.set_note("hand-overs", self.hand_overs.encode())
+        self.frontier.commit()
+
+    def crash(self) -> None:
+        self.frontier.close()
+        self.reopen()
+
+    def adopt(self, plan: Plan) -> None:
+        self.hand_overs.adopt(self.plan, plan)
+        self.plan = plan
+
+    def progress(self, *open_urls: str, most: int = 1000) -> list[tuple[str, HandOver]]:
+        assert self.plan
+        parts = list(self.hand_overs.progress(self.plan.epoch, most, open_urls, list))
+        self.sent += parts
+        return parts
+
+    def receive(self, part: HandOver) -> list[tuple[str, HandOver]]:
+        """Takes in a part; returns what is sent on."""
+        assert self.plan
+        got = self.hand_overs.receive(part, self.plan)
+        self.frontier.insert(got.entries)
+        for at, mark in got.dealt_with.items():
+            self.frontier.moving.give_up(at, mark)
+        self.frontier.insert(self.hand_overs.released())
+        return got.onward
+
+    def marks(self) -> dict[bytes, Mark]:
+        return dict(self.frontier.scan(b"", LAST_KEY))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Callable[[str], Desk]]:
+    desks: list[Desk] = []
+
+    def make(name: str) -> Desk:
+        desks.append(Desk(name, tmp_path))
+        return desks[-1]
+
+    yield make
+    for each in desks:
+        each.frontier.close()
+
+
+def plan(epoch: int, owners: dict[bytes, str], lost: tuple[tuple[bytes, bytes], ...] = ()) -> Plan:
+    names = ("a", "b", "c")
+    cuts = tuple(sorted(owners))
+    return Plan(epoch, names, cuts, tuple(names.index(owners[cut]) for cut in cuts), lost=lost)
+
+
+TO_A, TO_B, TO_C = ({b"": name} for name in "abc")
+
+
+def test_hand_over_moves_entries_marks_and_long_urls(desk: Callable[[str], Desk]) -> None:
+    a, b = desk("a"), desk("b")
+    long = [f"http://example.com/{'x' * 600}/{number}" for number in range(2)]
+    entry = Entry(url(0), "http://p/", 3, 3, 1, 2, '"etag"', "yesterday", "sha", 17)
+    a.frontier.insert([entry, Entry(url(1)), *map(Entry, long)])
+    a.frontier.finish(url(1), Mark.FAILED)
+    a.frontier.finish(long[1], Mark.DONE)
+    a.plan = plan(1, TO_A)
+    a.adopt(plan(2, TO_B))
+    for to, part in a.progress():
+        assert to == "b"
+        b.plan = a.plan
+        b.receive(part)
+    assert a.frontier.known() == 0
+    assert a.hand_overs.is_settled
+    long_keys = [short(sort_key(each)) for each in long]
+    wanted = {key(0): Mark.QUEUED, key(1): Mark.FAILED, long_keys[0]: Mark.QUEUED, long_keys[1]: Mark.DONE}
+    assert b.marks() == wanted
+    assert entry in b.frontier.take("example.com", 5)
+
+
+def test_hand_over_holds_what_arrives_until_the_end_mark(desk: Callable[[str], Desk]) -> None:
+    a, b = desk("a"), desk("b")
+    a.frontier.insert([Entry(url(number)) for number in range(3)])
+    a.plan = b.plan = plan(1, TO_A)
+    a.adopt(plan(2, TO_B))
+    b.adopt(plan(2, TO_B))
+    [(_, first)] = a.progress(url(2))
+    b.receive(first)
+    b.receive(first)  # a part may come twice
+    assert b.frontier.queued() == 0
+    assert b.frontier.exchange.held() == 2
+    assert a.progress(url(2)) == []  # in flight
+    a.frontier.finish(url(2), Mark.DONE)
+    [(_, last)] = a.progress()
+    assert last.last
+    b.receive(last)
+    assert b.marks() == {key(0): Mark.QUEUED, key(1): Mark.QUEUED, key(2): Mark.DONE}
+    assert a.hand_overs.is_settled
+    assert b.hand_overs.is_settled
+
+
+def test_hand_over_goes_on_in_slices_and_over_a_crash(desk: Callable[[str], Desk]) -> None:
+    a, b = desk("a"), desk("b")
+    count = PART_URLS * TURN_PARTS * 2 + 5
+    a.frontier.insert([Entry(url(number)) for number in range(count)])
+    a.plan = b.plan = plan(1, TO_A)
+    a.adopt(plan(2, TO_B))
+    b.adopt(plan(2, TO_B))
+    assert len(a.progress()) == TURN_PARTS
+    assert a.hand_overs.is_leaving
+    assert a.progress(most=0) == []
+    a.commit()
+    committed = len(a.sent)
+    a.progress()
+    a.crash()
+    del a.sent[committed:]  # they were not durable, so they have not left
+    while not a.hand_overs.is_settled:
+        a.progress()
+    for _, part in a.sent:
+        b.receive(part)
+    while b.frontier.exchange.held():
+        b.frontier.insert(b.hand_overs.released())
+    assert b.frontier.queued() == count
+    assert a.frontier.known() == 0
+
+
+def test_hand_over_is_not_ended_by_the_end_mark_of_an_earlier_one(desk: Callable[[str], Desk]) -> None:
+    """a → b → a → b, and a's first end mark comes once more, from the outbox of a that crashed."""
+    a, b = desk("a"), desk("b")
+    a.frontier.insert([Entry(url(0))])
+    a.plan = b.plan = plan(1, TO_A)
+    a.adopt(plan(2, TO_B))
+    b.adopt(plan(2, TO_B))
+    early = a.progress()
+    for _, part in early:
+        b.receive(part)
+    b.adopt(plan(3, TO_A))
+    a.adopt(plan(3, TO_A))
+    for _, part in b.progress():
+        a.receive(part)
+    a.frontier.finish(url(0), Mark.DONE)
+    a.adopt(plan(4, TO_B))
+    b.adopt(plan(4, TO_B))
+    for _, part in early:
+        b.receive(part)
+    assert not b.hand_overs.is_settled
+    assert b.frontier.queued() == 0  # it would be fetched twice
+    for _, part in a.progress():
+        b.receive(part)
+    assert b.hand_overs.is_settled
+    assert b.marks() == {key(0): Mark.DONE}
+
+
+def test_hand_over_is_ended_under_another_plan_of_the_same_epoch(desk: Callable[[str], Desk]) -> None:
+    """A whiteboard forgot the plan that took the range from us before its leader saw it, and another one leaves it."""
+    loser, winner = desk("a"), desk("b")
+    loser.adopt(plan(3, {b"": "a"}, lost=ALL))
+    loser.frontier.insert([Entry(url(number)) for number in range(10)])
+    for each in (loser, winner):
+        each.adopt(plan(4, {b"": "b"}))
+    for _, part in loser.progress():
+        winner.receive(part)
+    for each in (loser, winner):
+        each.adopt(plan(4, {b"": "a"}))
+    for _, part in winner.progress():
+        loser.receive(part)
+    assert loser.hand_overs.is_settled
+    assert loser.frontier.queued() == 10
+
+
+def test_hand_over_finds_a_winner_that_missed_the_plan_with_the_move(desk: Callable[[str], Desk]) -> None:
+    """b adopts plan 3 (a recovery elsewhere) without having seen plan 2, under which a had sent everything."""
+    a, b = desk("a"), desk("b")
+    a.frontier.insert([Entry(url(0))])
+    a.plan = b.plan = plan(1, TO_A)
+    a.adopt(plan(2, TO_B))
+    parts = a.progress()
+    b.adopt(plan(3, TO_B))
+    for _, part in parts:
+        b.receive(part)
+    assert b.hand_overs.is_settled
+    assert b.marks() == {key(0): Mark.QUEUED}
+
+
+def test_hand_over_sends_on_what_is_not_its_own_any_more(desk: Callable[[str], Desk]) -> None:
+    a, b, c = desk("a"), desk("b"), desk("c")
+    a.frontier.insert([Entry(url(number)) for number in range(4)])
+    for number in (1, 3):
+        a.frontier.finish(url(number), Mark.DONE)
+    a.plan = b.plan = c.plan = plan(1, TO_A)
+    a.adopt(plan(2, TO_B))
+    for each in (b, c):
+        each.adopt(plan(3, {b"": "b", key(2): "c"}, lost=ALL))
+        each.hand_overs.open()
+    onward = [more for _, part in a.progress() for more in b.receive(part)]
+    assert {to for to, _ in onward} == {"c"}
+    for _, part in onward:
+        assert c.receive(part) == []
+    assert b.marks() == {key(0): Mark.QUEUED, key(1): Mark.DONE}
+    assert c.marks() == {key(2): Mark.QUEUED, key(3): Mark.DONE}
+
+
+def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(desk: Callable[[str], Desk]) -> None:
+    """a was given up, b has begun its range anew through links, a comes back."""
+    a, b = desk("a"), desk("b")
+    a.frontier.insert([Entry(url(number)) for number in range(3)])
+    a.frontier.finish(url(0), Mark.DONE)
+    a.plan = b.plan = plan(1, TO_A)
+    lost = plan(2, TO_B, lost=ALL)
+    b.adopt(lost)
+    assert b.hand_overs.is_settled
+    b.hand_overs.open()
+    b.frontier.insert([Entry(url(0)), Entry(url(1))])
+    b.commit()
+    b.crash()
+    b.plan = lost
+    a.adopt(lost)
+    for _, part in a.progress():
+        b.receive(part)
+    assert b.marks() == {key(0): Mark.DONE, key(1): Mark.QUEUED, key(2): Mark.QUEUED}
+    assert b.frontier.queued() == 2
+
+
+def test_hand_over_stops_waiting_for_a_loser_that_is_lost(desk: Callable[[str], Desk]) -> None:
+    b = desk("b")
+    b.plan = plan(1, TO_A)
+    b.adopt(plan(2, TO_B))
+    b.frontier.exchange.hold([Entry(url(0))])
+    b.adopt(plan(3, TO_B, lost=ALL))
+    assert b.hand_overs.is_settled and b.hand_overs.released() == []
+    b.commit()
+    b.crash()
+    assert b.hand_overs.is_closed and b.hand_overs.released() == []
+    b.hand_overs.open()
+    assert [entry.url for entry in b.hand_overs.released()] == [url(0)]
+
+
+def test_lost_range_is_closed_until_all_have_said_what_they_stored_of_it(desk: Callable[[str], Desk]) -> None:
+    """a had the range before c, which is lost: what a has stored of it, b must not fetch again."""
+    b = desk("b")
+    b.plan = plan(2, TO_C)
+    b.adopt(plan(3, TO_B, lost=ALL))
+    b.receive(HandOver(3, *ALL[0], False, [Queued(url(0)), Queued(url(1))]))
+    assert b.frontier.queued() == 0 and b.frontier.exchange.held() == 2
+    b.receive(HandOver(3, *ALL[0], False, [], [(key(0), "D")]))
+    b.hand_overs.open()
+    b.frontier.insert(b.hand_overs.released())
+    assert b.marks() == {key(0): Mark.DONE, key(1): Mark.QUEUED}
+
+
+def test_hand_over_turns_to_the_heir_of_a_winner_that_is_lost(desk: Callable[[str], Desk]) -> None:
+    a = desk("a")
+    a.frontier.insert([Entry(url(number)) for number in range(3)])
+    a.plan = plan(1, TO_A)
+    a.adopt(plan(2, TO_B))
+    assert [to for to, _ in a.progress(url(1))] == ["b"]
+    a.adopt(plan(3, {b"": "a", key(1): "c"}, lost=ALL))
+    a.frontier.finish(url(1), Mark.DONE)
+    [(to, part)] = a.progress()
+    assert (to, part.last, part.seen) == ("c", True, [(key(1), "D")])
+    assert a.hand_overs.is_settled
+
+
+def test_hand_over_of_a_crawl_that_one_began_alone(desk: Callable[[str], Desk]) -> None:
+    a = desk("a")
+    a.frontier.insert([Entry(url(number)) for number in range(4)])
+    a.adopt(plan(1, {b"": "a", key(2): "b"}, lost=ALL))
+    assert [(to, len(part.queued)) for to, part in a.progress()] == [("b", 2), ("b", 0)]
+    assert set(a.marks()) == {key(0), key(1)}

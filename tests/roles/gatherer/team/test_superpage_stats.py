@@ -1,0 +1,96 @@
+"""Every URL is counted once, whatever happens to it while the count is going on."""
+
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gcs.core.plan.plan import Plan
+from gcs.core.tree.statistics import Statistics
+from gcs.core.url.sortkey import LAST_KEY, sort_key
+from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.roles.gatherer.team.superpage_stats import Census
+from gcs.roles.gatherer.team.team_member import superpage_stats as module
+
+from .pages import record
+
+CUT = sort_key("http://a.example/5")
+OWN = Plan(1, ("a", "b"), (b"", CUT), (0, 0))
+
+
+def url(number: int) -> str:
+    return f"http://a.example/{number}"
+
+
+@pytest.mark.parametrize("resumes", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, resumes: bool) -> None:
+    monkeypatch.setattr(module, "SLICE_URLS", 3)
+    chance = random.Random(seed)
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    census = Census("a", frontier, random.Random(0))
+    if not resumes:
+        census.adopt(OWN)
+        while census.step():
+            pass
+    census.queued(frontier.insert([Entry(url(number)) for number in range(0, 900, 17)]))
+    (census.resume if resumes else census.adopt)(OWN)
+    assert not census.is_complete
+    numbers = chance.sample(range(1000), 1000)
+    while census.step():
+        census.queued(frontier.insert([Entry(url(number)) for number in numbers[:4]]))
+        done = numbers.pop(0)
+        frontier.finish(url(done), Mark.DONE)
+        census.recorded(msgspec.structs.replace(record(done), outlinks=[]), 0.1)
+        key = sort_key(f"http://a.example/got/{done}")
+        frontier.moving.put_in([(key, Mark.DONE)])
+        census.received([key])
+    assert census.is_complete
+    tree, packed = census.encode()
+    statistics = Statistics.decode(packed)
+    figures = statistics.superpages
+    marks = list(frontier.scan(b"", LAST_KEY))
+    assert statistics.waiting == [key for key, mark in marks if mark is Mark.QUEUED], "so few are all in the sample"
+    for at, (low, high) in enumerate(((b"", CUT), (CUT, LAST_KEY))):
+        here = [mark for key, mark in marks if low <= key < high]
+        assert figures[at].seen == len(here)
+        assert figures[at].queued == here.count(Mark.QUEUED)
+    assert census._tree.visits == len(marks)
+    assert tree
+    frontier.close()
+
+
+def test_census_shows_its_superpages_in_few_points(tmp_path: Path) -> None:
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    census = Census("a", frontier, random.Random(0))
+    census.adopt(OWN)
+    census.queued(frontier.insert([Entry(url(number)) for number in range(900)]))
+    while census.step():
+        pass
+    patches = census.patches(100)
+    assert [patch.low for patch in patches] == [b"", CUT] and sum(patch.seen for patch in patches) == 900
+    assert sum(patch.queued for patch in patches) == 900
+    assert sum(len(patch.points) for patch in patches) <= 100 + len(patches)
+    for patch, (low, high) in zip(patches, [(b"", CUT), (CUT, LAST_KEY)]):
+        assert all(low <= key < high for key, _ in patch.points)
+        assert sum(urls for _, urls in patch.points) == pytest.approx(patch.seen)
+    frontier.close()
+
+
+def test_census_counts_what_helpers_fetched_as_help_and_not_as_speed(tmp_path: Path) -> None:
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    census = Census("a", frontier, random.Random(0))
+    census.adopt(OWN)
+    while census.step():
+        pass
+    census.queued(frontier.insert([Entry(url(number)) for number in range(4)]))
+    for number in range(4):
+        page = record(number)
+        census.recorded(msgspec.structs.replace(page, helper="h1") if number else page, 0.5)
+    statistics = Statistics.decode(census.encode()[1])
+    assert statistics.helped == {"a": 3}
+    assert sum(work.amount for work in statistics.rates["a"].values()) == 1
+    assert sum(figures.pages for figures in statistics.superpages.values()) == 4
+    assert sum(figures.queued for figures in statistics.superpages.values()) == 0
+    frontier.close()

@@ -1,0 +1,58 @@
+"""What the observer says of itself, and when."""
+
+import asyncio
+import sys
+import time
+
+import pytest
+
+from gcs.core.messages.election import Tenure
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Member, Seeds
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.ports.space.clock import lease_time
+from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
+from gcs.roles.gatherer.team.whiteboard import Observer
+
+
+async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> None:
+    """Its next heartbeat is an hour away: whoever counts no seeds must see all the same that somebody has them."""
+    board = MemoryBoard()
+    said: list[int] = []
+
+    def beat() -> Member:
+        said.append(len(said) + 1)
+        return Member("a", "run", beat=said[-1])
+
+    arrived = asyncio.Event()
+    settings = TeamSettings(beat_s=3_600.0, lease_s=36_000.0)
+    observer = Observer(MemorySpace(board, "a"), "a", "run", settings, time.monotonic, arrived.set)
+    others = MemorySpace(board, "b")
+    observer.start(beat)
+    observer.take_seeds(True)
+    await others.out(Seeds(["http://a.org/"]), to="seeds")
+    async with asyncio.timeout(10):
+        while not observer.arrived:
+            arrived.clear()
+            await arrived.wait()
+        assert said == [1]
+        observer.committed([observer.took()])
+        while await others.count(template(Seeds), at="seeds"):
+            assert (await others.read(template(Member))) in (
+                None,
+                Member("a", "run", beat=1),
+                Member("a", "run", beat=2),
+            )
+            await asyncio.sleep(0)
+    assert await others.read(template(Member)) == Member("a", "run", beat=2)
+    await observer.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell how long they slept")
+def test_lease_is_over_when_the_machine_wakes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What time.monotonic() counts stands still in a suspended machine; the whiteboard's clock does not."""
+    tenure = Tenure(lease_time(), lease_s=10.0)
+    assert tenure.holds(lease_time())
+    awake = {time.CLOCK_BOOTTIME: time.clock_gettime(time.CLOCK_BOOTTIME) + 3_600}
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: awake.get(clock, 0.0))
+    assert not tenure.holds(lease_time())
