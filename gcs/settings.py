@@ -26,9 +26,9 @@ from gcs.core.plan.seed_domains import SeedServerSettings
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.polite.politeness import Politeness
 from gcs.core.url.admission import Guard
-from gcs.core.url.join import Rules
+from gcs.core.url.join import UrlRules
 from gcs.errors import SettingsError
-from gcs.ports.errands import Terms
+from gcs.ports.errands import HelperTerms
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.layout import NAME, StoreSettings
@@ -101,7 +101,7 @@ class Settings:
 
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
     politeness: Politeness = field(default_factory=Politeness)
-    urls: Rules = field(default_factory=Rules)
+    urls: UrlRules = field(default_factory=UrlRules)
     traps: Guard = field(default_factory=Guard)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     summary: SummarySettings = field(default_factory=SummarySettings)
@@ -159,12 +159,12 @@ def with_user_agent(settings: Settings) -> Settings:
     return dataclasses.replace(settings, fetch=fetch)
 
 
-def terms(settings: Settings) -> Terms:
+def terms(settings: Settings) -> HelperTerms:
     """What a helper has to know of a crawl; without what is of one machine only, or secret."""
     settings = with_user_agent(settings)
     fetch = dataclasses.replace(settings.fetch, proxy=None, ca_file=None, sources=())
     heed, lease_s = settings.politeness.nofollow, settings.helpers.lease_s
-    return Terms(settings.crawl.name, fetch, settings.urls, settings.summary, heed, lease_s)
+    return HelperTerms(settings.crawl.name, fetch, settings.urls, settings.summary, heed, lease_s)
 
 
 @cache

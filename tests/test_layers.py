@@ -23,6 +23,28 @@ ALLOWED = {
     "": set(),
 }
 
+#: imports inside of functions: what is slow to load, and not needed by every process that loads the importer
+LAZY = {
+    ("gcs.app.assembly", "gcs.ports.disk_queue"),  # numpy
+    ("gcs.app.assembly", "gcs.ports.fetch.aio_engine"),
+    ("gcs.app.assembly", "gcs.ports.fetch.browser"),  # Playwright
+    ("gcs.app.assembly", "gcs.ports.fetch.curl_engine"),
+    ("gcs.app.assembly", "gcs.ports.fetch.sources"),
+    ("gcs.app.assembly", "gcs.roles.gatherer.team.seed_client"),
+    ("gcs.app.assembly", "gcs.roles.gatherer.team.team_member"),
+    ("gcs.app.crawl_dir", "gcs.ports.records.reading"),  # pyarrow
+    ("gcs.app.local_team", "gcs.app.station_process"),  # an HTTP server
+    ("gcs.app.member_process", "gcs.app"),
+    ("gcs.app.member_process", "gcs.app.coordination"),  # numpy
+    ("gcs.app.member_process", "gcs.core.plan.rebalance"),  # numpy
+    ("gcs.app.terminal", "gcs.ports.records.reading"),  # pyarrow
+    ("gcs.cli.crawl", "gcs.app"),
+    ("gcs.cli.crawl", "gcs.app.coordination"),  # numpy
+    ("gcs.cli.crawl", "gcs.app.local_team"),  # the client of Redis
+    ("gcs.cli.status", "gcs.app"),
+    ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis
+}
+
 
 def modules() -> dict[str, Path]:
     found = {}
@@ -67,7 +89,7 @@ def imports(name: str) -> Iterator[tuple[str, bool]]:
 @pytest.mark.parametrize("name", MODULES)
 def test_module_imports_only_lower_layers(name: str) -> None:
     for target, hidden in imports(name):
-        assert not hidden, f"{name} imports {target} inside a function"
+        assert not hidden or (name, target) in LAZY, f"{name} imports {target} inside a function: put it on LAZY"
         assert layer(target) in ALLOWED[layer(name)], f"{name} must not import {target}"
 
 
@@ -105,3 +127,30 @@ def test_core_reads_no_clock_and_no_global_random() -> None:
                 call = f"{node.value.id}.{node.attr}"
                 assert node.value.id not in ("time", "datetime", "socket", "asyncio"), f"{name} uses {call}"
                 assert node.value.id != "random" or node.attr == "Random", f"{name} uses {call}"
+
+
+def test_public_class_name_has_one_meaning() -> None:
+    found: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(name)
+    assert {name: where for name, where in found.items() if len(where) > 1} == {}
+
+
+def test_module_name_has_one_meaning() -> None:
+    """A command of the command line may be called as the part that it runs."""
+    found: dict[str, list[str]] = {}
+    for name, path in MODULES.items():
+        if path.name not in ("__init__.py", "__main__.py") and layer(name) != "cli":
+            found.setdefault(path.stem, []).append(name)
+    assert {name: where for name, where in found.items() if len(where) > 1} == {}
+
+
+def test_folder_can_be_overlooked() -> None:
+    """Commands and studies stand side by side, one file each."""
+    sizes: dict[Path, int] = {}
+    for name, path in MODULES.items():
+        if path.name != "__init__.py" and layer(name) != "cli" and ".studies" not in name:
+            sizes[path.parent] = sizes.get(path.parent, 0) + 1
+    assert {str(folder): size for folder, size in sizes.items() if size > 18} == {}

@@ -11,7 +11,7 @@ from gcs.core.ordering import ORDERS, Ordering, Scored
 from gcs.core.page.values import Result
 from gcs.core.queues.contract import Queue
 from gcs.core.url.admission import Admission, Recent
-from gcs.core.url.join import Rules
+from gcs.core.url.join import UrlRules
 from gcs.core.url.scope import Scope
 from gcs.errors import SettingsError
 from gcs.ports import process
@@ -22,11 +22,11 @@ from gcs.ports.records.layout import check_names
 from gcs.ports.records.reading import read_records, rows
 from gcs.ports.records.record_store import Store
 from gcs.ports.space.port import Space
-from gcs.ports.summarise import Options, Registry, SummarySettings, TextPool
-from gcs.roles.gatherer import Gatherer, Parts
+from gcs.ports.summarise import Options, Summarisers, SummarySettings, TextPool
+from gcs.roles.gatherer import Dependencies, Gatherer
 from gcs.roles.gatherer.helpers.lending import Lending
-from gcs.roles.gatherer.membership import Company
-from gcs.roles.gatherer.record.recrawl import FIELDS, Renewal
+from gcs.roles.gatherer.membership import Membership
+from gcs.roles.gatherer.record.recrawl import FIELDS, Recrawl
 from gcs.settings import Settings, with_user_agent
 
 # -- The order and the queue that the settings name: the built-in ones, and scores of the user's own.
@@ -95,11 +95,11 @@ def _from_package(name: str) -> object:
 # -- Parts that gatherers and helpers have in common, made from settings: how to fetch, and how to read.
 
 
-def make_reader(summary: SummarySettings, urls: Rules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
+def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
     """Reads pages; the full text in processes of its own, where the caller cannot wait for it."""
     options = Options(agent=robots_token, images=summary.images, max_links=summary.max_links)
     texts = TextPool(summary.workers, options=options) if in_processes and summary.depth == "full" else None
-    return Reader(urls, Registry.with_plugins(), options, summary.depth, heed, texts)
+    return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)
 
 
 def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
@@ -131,7 +131,7 @@ def make_browser(settings: FetchSettings, sink: Callable[[Result], None]) -> Fet
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class TeamAccess:
     """How a gatherer works with others."""
 
     #: their whiteboard, in its name
@@ -147,7 +147,7 @@ class Membership:
 
 
 def gatherer(
-    directory: Path, name: str, settings: Settings, seeds: list[str], membership: Membership | None = None
+    directory: Path, name: str, settings: Settings, seeds: list[str], membership: TeamAccess | None = None
 ) -> Gatherer:
     """A gatherer that works in this directory, alone or with others. Needs a running event loop."""
     keep_arena()
@@ -174,7 +174,7 @@ def gatherer(
     return Gatherer(
         name,
         settings,
-        Parts(
+        Dependencies(
             frontier=frontier,
             store=store,
             admission=Admission(scope, settings.traps, Recent(settings.frontier.recent_urls)),
@@ -182,7 +182,7 @@ def gatherer(
                 settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
             ),
             make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
-            renewal=Renewal(
+            renewal=Recrawl(
                 frontier,
                 lambda since: rows(directory, FIELDS, lambda whose, number: whose == name and number >= since),
             ),
@@ -193,20 +193,22 @@ def gatherer(
 
 
 def _company(
-    directory: Path, name: str, settings: Settings, frontier: Frontier, membership: Membership
-) -> tuple[Company, Lending | None]:
+    directory: Path, name: str, settings: Settings, frontier: Frontier, membership: TeamAccess
+) -> tuple[Membership, Lending | None]:
     """Its side at the whiteboard, and the helpers' side of it."""
     space, place, session = membership.space, membership.place, membership.session
-    team: Company
+    team: Membership
     if settings.team.coordination == "seed-server":
-        from gcs.roles.gatherer.team.seed_client import Client
+        from gcs.roles.gatherer.team.seed_client import SeedClient
 
-        team = Client(name, space, membership.server, settings.team, frontier, session)
+        team = SeedClient(name, space, membership.server, settings.team, frontier, session)
     else:
-        from gcs.roles.gatherer.team.team_member import Team  # a gatherer alone does without it, and it is slow to load
+        from gcs.roles.gatherer.team.team_member import (
+            TeamMember,  # a gatherer alone does without it, and it is slow to load
+        )
 
         records, ghost = lambda: read_records(directory), membership.ghost
-        team = Team(name, space, settings.team, frontier, records, ghost, place, session)
+        team = TeamMember(name, space, settings.team, frontier, records, ghost, place, session)
     if not settings.helpers.lend:
         return team, None
     return team, Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)

@@ -18,7 +18,7 @@ import msgspec
 from gcs.app import crawl_dir
 from gcs.app.crawl_dir import write_whole
 from gcs.core.plan.blueprint import Blueprint, hashed
-from gcs.core.plan.next_plan import Beginning
+from gcs.core.plan.next_plan import FirstPlanner
 from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import CodecError, GcsError, UsageError
@@ -58,7 +58,7 @@ def blueprint_of(directory: Path, team: TeamSettings, session: int, gatherers: i
     return read_blueprint(made).encode() if way == "superpages" and made.exists() else b""
 
 
-def beginning(packed: bytes, team: TeamSettings, session: int) -> Beginning:
+def beginning(packed: bytes, team: TeamSettings, session: int) -> FirstPlanner:
     """Who makes the first plan of a session from its blueprint."""
     blueprint = Blueprint.decode(packed)
     independent = team.coordination == "independent"

@@ -15,7 +15,7 @@ import msgspec
 from gcs.core.report import report
 from gcs.core.report.report import Report, Share
 from gcs.errors import StoreError
-from gcs.ports.frontier.peek import glance
+from gcs.ports.frontier.peek import peek
 from gcs.settings import Settings, differences
 
 #: settings that hold for one run only
@@ -23,18 +23,18 @@ ONE_RUN = frozenset({"crawl.max_pages", "crawl.max_seconds"})
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SavedCrawl:
     """The seeds that a crawl was ever given, and its settings by dotted key."""
 
     seeds: tuple[str, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
 
     @staticmethod
-    def read(directory: Path) -> "Memory":
+    def read(directory: Path) -> "SavedCrawl":
         """What the directory remembers: nothing, where there was no crawl."""
         seeds, settings = _files(directory)
         try:
-            return Memory(
+            return SavedCrawl(
                 tuple(seeds.read_text().splitlines()) if seeds.exists() else (),
                 msgspec.json.decode(settings.read_bytes(), type=dict[str, object]) if settings.exists() else {},
             )
@@ -187,7 +187,7 @@ def count_unique(directory: Path, shares: list[Share]) -> int | None:
 
 def read_shares(directory: Path) -> tuple[list[Share], bool]:
     """What each gatherer whose disk is here has done, and whether one of them runs."""
-    seen = [glance(file.parent) for file in sorted(directory.glob("state/*/frontier/data.mdb"))]
+    seen = [peek(file.parent) for file in sorted(directory.glob("state/*/frontier/data.mdb"))]
     packed = [each.notes["share"] for each in seen if "share" in each.notes]
     return [msgspec.msgpack.decode(each, type=Share) for each in packed], any(each.running for each in seen)
 
@@ -195,4 +195,4 @@ def read_shares(directory: Path) -> tuple[list[Share], bool]:
 def running(directory: Path) -> list[str]:
     """The gatherers that have their disks here and run."""
     frontiers = sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
-    return [frontier.parent.name for frontier in frontiers if glance(frontier).running]
+    return [frontier.parent.name for frontier in frontiers if peek(frontier).running]

@@ -15,14 +15,14 @@ import msgspec
 
 from gcs.app.assembly import make_browser, make_fetcher, make_reader
 from gcs.app.setting_options import Number
-from gcs.core.helpers.loan import WHOLE_DAY, Limits, Loan, Shift, parse
+from gcs.core.helpers.loan import WHOLE_DAY, Loan, LoanLimits, Shift, parse
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Means
 from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
-from gcs.ports.errands import Desk
+from gcs.ports.errands import ErrandPort
 from gcs.ports.errands.gateway_client import AwayError, open_gateway
-from gcs.ports.errands.whiteboard_errands import BoardDesk
+from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
 from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.keys import checked
@@ -67,7 +67,7 @@ OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class HelperOutcome:
     """What came of a loan."""
 
     helper: str
@@ -87,7 +87,7 @@ def loan_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
     """What is lent, and when; takes its own options out of `options`."""
     take = options.pop
-    limits = Limits(take("connections"), take("rate"), take("cpu") / 100, int(take("max_mb") * 1_000_000))
+    limits = LoanLimits(take("connections"), take("rate"), take("cpu") / 100, int(take("max_mb") * 1_000_000))
     place = take("place")
     checked(place or "-", "place")
     url, gateway, token = take("url"), take("gateway"), take("token").strip()  # a file ends in a newline
@@ -104,12 +104,12 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
     return loan, parse(hours or WHOLE_DAY, days) if hours or days else None
 
 
-async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
+async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
     """Help until told to stop."""
     opening = asyncio.ensure_future(open_desk(loan))
     if not await _ends(opening, is_to_stop):  # the crawl is not there yet
         opening.cancel()
-        return Done("", 0, 0, is_final=False)
+        return HelperOutcome("", 0, 0, is_final=False)
     desk = await opening
     helper = make_helper(desk, loan)
     crawl, connections = desk.terms.crawl, loan.limits.connections
@@ -122,10 +122,10 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
     with contextlib.suppress(asyncio.CancelledError):
         await run
     events.info("off-duty", helper=desk.helper, pages=helper.pages, bytes=helper.bytes)
-    return Done(desk.helper, helper.pages, helper.bytes, helper.is_over or not helper.stopping)
+    return HelperOutcome(desk.helper, helper.pages, helper.bytes, helper.is_over or not helper.stopping)
 
 
-async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
+async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
     """The same for hours, in which nobody looks: a crawl that is not there, or out of reach, is tried again."""
     while True:
         try:
@@ -133,7 +133,7 @@ async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> Done:
         except (SpaceError, AwayError) as error:
             events.warning("away", reason=str(error), again_s=AWAY_S)
         if not await _ends(asyncio.ensure_future(asyncio.sleep(AWAY_S)), is_to_stop):
-            return Done("", 0, 0, is_final=False)
+            return HelperOutcome("", 0, 0, is_final=False)
 
 
 async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bool:
@@ -144,7 +144,7 @@ async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bo
     return True
 
 
-async def open_desk(loan: Loan) -> Desk:
+async def open_desk(loan: Loan) -> ErrandPort:
     """A desk at the gateway, or at the whiteboard of the crawl, under a name of our own."""
     means, own = Means.BROWSER if loan.browser else Means.PLAIN, f"{random.SystemRandom().getrandbits(24):06x}"
     if loan.gateway:  # whose machine it is, is nobody's business there
@@ -164,10 +164,10 @@ async def open_desk(loan: Loan) -> Desk:
     except BaseException:
         await space.close()
         raise
-    return BoardDesk(space, terms(settings), loan.place, means)
+    return WhiteboardErrands(space, terms(settings), loan.place, means)
 
 
-def make_helper(desk: Desk, loan: Loan, clock: Callable[[], float] = lease_time) -> Helper:
+def make_helper(desk: ErrandPort, loan: Loan, clock: Callable[[], float] = lease_time) -> Helper:
     """A helper at this desk, which ends its requests within its leases."""
     told, limits = desk.terms, loan.limits
     fetch = dataclasses.replace(

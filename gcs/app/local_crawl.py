@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from gcs.app.terminal import Outcome, Progress
 from gcs.core.report import report
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, GathererState
 
 # -- The event loop of a crawling process.
 
@@ -66,12 +66,12 @@ async def _run(make: Callable[[], Gatherer], seeds: list[str], crawl: str, progr
                 display.cancel()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-    return Outcome(report.build(crawl, state, [gatherer.final_share]), interrupted and state is not State.DONE)
+    return Outcome(report.build(crawl, state, [gatherer.final_share]), interrupted and state is not GathererState.DONE)
 
 
 async def _show(gatherer: Gatherer, bar: Progress) -> None:
     while True:
         await asyncio.sleep(REFRESH_S)
-        if gatherer.state is not State.RUNNING:
+        if gatherer.state is not GathererState.RUNNING:
             return
         bar.update(gatherer.share())

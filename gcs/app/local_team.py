@@ -28,7 +28,7 @@ from gcs.core.messages.tuples import Account, Charter, Control, CrawlState, Memb
 from gcs.core.plan.expression import Expression
 from gcs.core.plan.triggers import NAMES
 from gcs.core.report import report
-from gcs.core.report.counters import Tally
+from gcs.core.report.counters import Counters
 from gcs.core.report.report import Report, Share
 from gcs.core.tree import tree
 from gcs.errors import GcsError, UsageError
@@ -288,7 +288,7 @@ def _share(members: list[Member]) -> Share:
     known, queued = (sum(int(member.figures.get(name, 0)) for member in members) for name in ("known", "queued"))
     pages = sum(int(member.figures.get("pages", 0)) for member in members)
     fraction = (known - queued) / known if known else 0.0
-    return Share("team", Tally(pages=pages), known, queued, pages, fraction)
+    return Share("team", Counters(pages=pages), known, queued, pages, fraction)
 
 
 def run_local_team(team: LocalTeam, progress: bool, begin: Callable[[], None] | None = None) -> Outcome:

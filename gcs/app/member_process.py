@@ -12,7 +12,7 @@ import msgspec
 
 from gcs.app import assembly
 from gcs.core.messages.tuples import Charter
-from gcs.core.plan.next_plan import Beginning, Draft, Evidence, Team
+from gcs.core.plan.next_plan import Draft, FirstPlanner, RoundEvidence, TeamMembers
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree import tree
@@ -23,7 +23,7 @@ from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.tasks import end
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, GathererState
 from gcs.roles.leader import Leader
 from gcs.settings import Settings
 
@@ -36,7 +36,7 @@ NEVER = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class MemberSpec:
     """What a gatherer is told: where the whiteboard is, the crawl, its name, its disk, its place, its seed-server."""
 
     url: str
@@ -52,10 +52,10 @@ class Post:
         return await open_space(self.url, crawl=self.crawl, name=name or self.name, settings=settings)
 
 
-class Seat:
+class MemberProcess:
     """A place at the whiteboard from which gatherers (and ghosts of dead ones) are run."""
 
-    def __init__(self, post: Post, charter: Charter) -> None:
+    def __init__(self, post: MemberSpec, charter: Charter) -> None:
         self._post, self._charter, self.name = post, charter, post.name
         self._settings = msgspec.json.decode(charter.settings, type=Settings)
         way = self._settings.team.coordination
@@ -63,7 +63,7 @@ class Seat:
             raise UsageError(
                 f"the crawl '{post.crawl}' is coordinated by {way}: leave --coordination out, or start another"
             )
-        self._ghosts: dict[str, asyncio.Task[State]] = {}
+        self._ghosts: dict[str, asyncio.Task[GathererState]] = {}
 
     async def take(self, name: str, ghost: bool = False) -> Gatherer:
         """A gatherer of this name; waits for its directory, which a ghost of it may still be clearing."""
@@ -74,7 +74,7 @@ class Seat:
             space = await self._post.space(settings, name)
             try:
                 post, charter = self._post, self._charter
-                member = assembly.Membership(space, ghost, post.place, post.server, charter.session)
+                member = assembly.TeamAccess(space, ghost, post.place, post.server, charter.session)
                 return assembly.gatherer(post.output, name, self._settings, charter.seeds, member)
             except InUseError as error:
                 await space.close()
@@ -122,7 +122,7 @@ class Seat:
             await space.close()
 
     @property
-    def _beginning(self) -> Beginning | None:
+    def _beginning(self) -> FirstPlanner | None:
         charter = self._charter
         if not charter.blueprint:
             return None
@@ -164,13 +164,15 @@ def patient(settings: SpaceSettings) -> SpaceSettings:
     return dataclasses.replace(settings, open_s=settings.patience_s)
 
 
-def _planner(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False) -> Draft:
+def _planner(
+    old: Plan, team: TeamMembers, evidence: RoundEvidence, settings: TeamSettings, *, fresh: bool = False
+) -> Draft:
     """Loaded by a leader's first plan: numpy comes with it, and most members never lead."""
     from gcs.core.plan.rebalance import make_plan  # it brings numpy
 
     return make_plan(old, team, evidence, settings, fresh=fresh)
 
 
-def _note_end(dead: str, task: "asyncio.Task[State]") -> None:
+def _note_end(dead: str, task: "asyncio.Task[GathererState]") -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         events.warning("ghost-failed", gatherer=dead, error=error)

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from gcs.core.polite.politeness import Politeness
-from gcs.core.url.join import Rules
+from gcs.core.url.join import UrlRules
 from gcs.core.url.seed import seed_url
 from gcs.core.url.sources import is_below, is_local, is_source, source_url
 from gcs.errors import UsageError
@@ -18,7 +18,7 @@ _SHOWN = 100
 _PATHS = ("/", "./", "../", "~")
 
 
-def read_seeds(urls: tuple[str, ...], file: str | None, rules: Rules) -> list[str]:
+def read_seeds(urls: tuple[str, ...], file: str | None, rules: UrlRules) -> list[str]:
     """The canonical seeds, each once; a line that is none is an error that names it."""
     found: dict[str, None] = {}
     for place, text in [*(("command line", url) for url in urls), *_lines(file)]:

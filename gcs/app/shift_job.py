@@ -31,7 +31,7 @@ def work(name: str) -> dict[str, Any]:
     job = get_current_job()
     assert job is not None, "run by a worker of RQ"
     logging.set_up("info", False)
-    watch = Watch(name, job)
+    watch = ShiftWatch(name, job)
     order = watch.order
     if order is None or watch.is_over():
         events.info("not-worked", shift=name, why=watch.why)
@@ -40,7 +40,7 @@ def work(name: str) -> dict[str, Any]:
     return {"shift": name, "ended": watch.why or "nothing is left to do", **asdict(done)}
 
 
-class Watch:
+class ShiftWatch:
     """Looks now and then whether a shift is to end, and remembers why."""
 
     def __init__(self, name: str, job: Job) -> None:

@@ -13,7 +13,7 @@ from gcs.core.messages.tuples import Access
 from gcs.errors import UsageError
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.redis_space import open_space
-from gcs.roles.station import Address, Station, is_loopback
+from gcs.roles.station import ListenAddress, Station, is_loopback
 
 #: seconds of patience with a whiteboard that is away: an answer that comes later is of no use to a browser
 PATIENCE_S = 5.0
@@ -22,7 +22,7 @@ PATIENCE_S = 5.0
 @asynccontextmanager
 async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = ()) -> AsyncIterator[None]:
     """A station beside whatever is done meanwhile; says where it is."""
-    address, keys = Address.parse(listen), keys_of(os.environ)
+    address, keys = ListenAddress.parse(listen), keys_of(os.environ)
     token = ""
     if is_loopback(address.host):  # elsewhere, what is printed here is read by others: in the logs of a cluster
         token = new_token(secrets.token_bytes(SECRET_BYTES))

@@ -27,7 +27,7 @@ from gcs.sim.graph.graph_files import load
 from gcs.sim.graph.owners import sites_of
 from gcs.sim.graph.synthetic import synthetic
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies import Row, Study, Tick, Wish
+from gcs.sim.studies import Row, Study, StudyRequest, Tick
 
 _ADVICE = "choose another -o DIR or --cache DIR"
 
@@ -61,7 +61,7 @@ class Result:
         }
 
 
-def result(study: Study, graph: WebGraph, wish: Wish, tick: Tick, memory: Memory) -> Result:
+def result(study: Study, graph: WebGraph, wish: StudyRequest, tick: Tick, memory: Memory) -> Result:
     """Run a study, or those of its steps that are not remembered."""
     ks = study.steps.ks(graph, wish) if study.steps else ()
     steps = [replace(wish, ks=(k,)) for k in ks] or [wish]
@@ -80,8 +80,8 @@ def result(study: Study, graph: WebGraph, wish: Wish, tick: Tick, memory: Memory
     return Result(study, graph, [row for step in steps for row in done[step][1]], sum(done[step][0] for step in steps))
 
 
-def _remembered(study: Study, files: dict[Wish, Path]) -> dict[Wish, tuple[float, Sequence[Row]]]:
-    found: dict[Wish, tuple[float, Sequence[Row]]] = {}
+def _remembered(study: Study, files: dict[StudyRequest, Path]) -> dict[StudyRequest, tuple[float, Sequence[Row]]]:
+    found: dict[StudyRequest, tuple[float, Sequence[Row]]] = {}
     for step, file in files.items():
         with suppress(OSError, msgspec.MsgspecError):  # what is not there, or damaged, is made again
             seconds, rows = msgspec.json.decode(file.read_bytes(), type=tuple[float, list[dict[str, Any]]])
@@ -89,7 +89,7 @@ def _remembered(study: Study, files: dict[Wish, Path]) -> dict[Wish, tuple[float
     return found
 
 
-def _key(study: Study, graph: WebGraph, wish: Wish) -> str:
+def _key(study: Study, graph: WebGraph, wish: StudyRequest) -> str:
     code = _code(study.run.__module__)
     return xxhash.xxh3_128_hexdigest(msgspec.json.encode([study.name, graph.digest, wish, code]))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gcs.app.find_crawl import visit
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Control, HelperBeat, Leader, Member, PlanPosted
+from gcs.core.messages.tuples import Control, HelperBeat, LeaderLease, Member, PlanPosted
 from gcs.core.report.roster import Roster, roster
 from gcs.ports.space.port import BOARD, Space
 
@@ -30,7 +30,7 @@ async def look(space: Space) -> Roster:
     return roster(
         await space.scan(template(Member)),
         await space.read(template(PlanPosted)),
-        await space.read(template(Leader)),
+        await space.read(template(LeaderLease)),
         await space.read(template(Control)),
         waiting,
         await space.scan(template(HelperBeat)),

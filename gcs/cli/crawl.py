@@ -9,7 +9,7 @@ import click
 
 from gcs import events
 from gcs.app import assembly, crawl_dir, setting_options
-from gcs.app.crawl_dir import Memory
+from gcs.app.crawl_dir import SavedCrawl
 from gcs.app.local_crawl import run_crawl
 from gcs.app.read_seeds import read_seeds, with_sources
 from gcs.app.terminal import finish, save_report
@@ -80,7 +80,7 @@ def crawl(
     A seed is a URL, a folder (./docs), a database (db:./shop.sqlite) or a news group (nntp://HOST/GROUP/).
     """
     events.set_up(log_level, log_json)
-    memory = Memory.read(output)
+    memory = SavedCrawl.read(output)
     delay_is_told = flags.get("politeness__delay_s") is not None
     settings = setting_options.read(flags, before=memory.settings)
     seeds = list(dict.fromkeys([*memory.seeds, *read_seeds(urls, seeds_file, settings.urls)]))

@@ -27,7 +27,7 @@ DEFAULTS = {
 }
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class DemoVerdict(msgspec.Struct, frozen=True):
     """The crawl against the truth."""
 
     #: share of the reachable, allowed pages that were stored
@@ -79,7 +79,7 @@ def demo(hosts: int, pages: int, output: Path | None, as_json: bool, **flags: An
     return EXIT_CODES[report.state] if is_perfect(verdict) or report.state != "done" else 1
 
 
-def judge(directory: Path, web: Web, truth: Survey, log: RequestLog) -> Verdict:
+def judge(directory: Path, web: Web, truth: Survey, log: RequestLog) -> DemoVerdict:
     """Hold what was stored and requested against what is there."""
     stored = [record.url for record in read_records(directory) if record.is_page]
     pages = set(stored)
@@ -89,7 +89,7 @@ def judge(directory: Path, web: Web, truth: Survey, log: RequestLog) -> Verdict:
         seen = log.hosts.get(site.address)
         if seen and seen.min_gap_s is not None and seen.min_gap_s < web.delay_s(site):
             hurried += 1
-    return Verdict(
+    return DemoVerdict(
         coverage=len(pages & truth.pages) / len(truth.pages),
         missed=len(truth.pages - pages),
         unexpected=len(unexpected),
@@ -99,12 +99,12 @@ def judge(directory: Path, web: Web, truth: Survey, log: RequestLog) -> Verdict:
     )
 
 
-def is_perfect(verdict: Verdict) -> bool:
+def is_perfect(verdict: DemoVerdict) -> bool:
     """Whether the crawl did all that it should and nothing that it should not."""
     return verdict.coverage == 1.0 and not any(msgspec.structs.astuple(verdict)[1:])
 
 
-def explain(report: Report, verdict: Verdict) -> str:
+def explain(report: Report, verdict: DemoVerdict) -> str:
     """The verdict for a person."""
     return (
         f"coverage {verdict.coverage:.1%} of the reachable, allowed pages, overlap {report.overlap:.0%}; "

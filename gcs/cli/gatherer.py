@@ -14,14 +14,14 @@ import click
 
 from gcs import events as logging
 from gcs.app.local_crawl import run_loop
-from gcs.app.member_process import Post, Seat, patient
+from gcs.app.member_process import MemberProcess, MemberSpec, patient
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.tasks import end
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, GathererState
 
 events = Events("gatherer")
 
@@ -61,17 +61,17 @@ def gatherer(
 ) -> int:
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
     logging.set_up(log_level, log_json)
-    return run_loop(_attend(Post(url, crawl, name, output, place, server, coordination), stay))
+    return run_loop(_attend(MemberSpec(url, crawl, name, output, place, server, coordination), stay))
 
 
-async def _attend(post: Post, stay: bool) -> int:
+async def _attend(post: MemberSpec, stay: bool) -> int:
     """Work for a crawl, or for one after the other under this name until a signal says that it is enough."""
     signals = Signals()
     alive = asyncio.create_task(_show_life(post.output / "state" / "alive"))
     code = 0
     try:
         while charter := await _begins(post, signals, stay):
-            code = await _join(Seat(post, charter), signals)
+            code = await _join(MemberProcess(post, charter), signals)
             if not stay:
                 return code
     finally:
@@ -79,7 +79,7 @@ async def _attend(post: Post, stay: bool) -> int:
     return code
 
 
-async def _begins(post: Post, signals: "Signals", stay: bool) -> Charter | None:
+async def _begins(post: MemberSpec, signals: "Signals", stay: bool) -> Charter | None:
     """Wait until the crawl is there (who stays: and runs); None if a signal came first."""
     space = await post.space(patient(SpaceSettings()) if stay else SpaceSettings())
     give_up_at = time.monotonic() + (math.inf if stay else CHARTER_S)
@@ -108,7 +108,7 @@ async def _show_life(file: Path) -> NoReturn:
         await asyncio.sleep(ALIVE_S)
 
 
-async def _join(seat: Seat, signals: "Signals") -> int:
+async def _join(seat: MemberProcess, signals: "Signals") -> int:
     mine = await seat.take(seat.name)
     signals.go_to(mine)
     leader = asyncio.create_task(seat.lead(mine))
@@ -119,7 +119,7 @@ async def _join(seat: Seat, signals: "Signals") -> int:
         await end([leader])
         await seat.end_ghosts()
     events.info("ended", gatherer=seat.name, state=str(state))
-    return 0 if state in (State.DONE, State.LIMIT, State.STOPPED) else 1
+    return 0 if state in (GathererState.DONE, GathererState.LIMIT, GathererState.STOPPED) else 1
 
 
 class Signals:

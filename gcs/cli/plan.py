@@ -11,8 +11,8 @@ from gcs.app import crawl_dir
 from gcs.app.coordination import write_blueprint
 from gcs.app.crawl_dir import Foretold
 from gcs.core.ordering.superstep import predict, replay_of
-from gcs.core.plan.blueprint import MODELS, Forecast, Wish, draw, forecast
-from gcs.core.plan.session_graph import Crawled
+from gcs.core.plan.blueprint import MODELS, BlueprintRequest, Forecast, draw, forecast
+from gcs.core.plan.session_graph import SessionGraph
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
 from gcs.ports.records.crawl_graph import read_graph
@@ -74,13 +74,13 @@ def plan(
     if output:
         hot_pages = 0  # who is given a plan by --plan may never have heard of them, and must name them
     data = read_graph(directory)
-    wish = Wish(model, parts, tolerance, hot_pages, unlisted == "finder")
+    wish = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder")
     blueprint = draw(data, wish)
     number = crawl_dir.current(directory) + 1
     file = output or crawl_dir.plan_file(directory, number)
     write_blueprint(file, blueprint)
     compared = _quick(data) if named is None else named
-    others = [Wish(other, parts, tolerance, hot_pages) for other in compared if other != model]
+    others = [BlueprintRequest(other, parts, tolerance, hot_pages) for other in compared if other != model]
     choices = [forecast(data, blueprint), *(forecast(data, draw(data, other)) for other in others)]
     session = data.session
     step = predict(replay_of(session.sources, session.targets, blueprint.owners_of(data)))
@@ -105,7 +105,7 @@ def _named(names: str | None) -> list[str] | None:
     return found
 
 
-def _quick(data: Crawled) -> list[str]:
+def _quick(data: SessionGraph) -> list[str]:
     many = len(data.session.sources) > MANY_LINKS
     return [name for name in COMPARED if not (many and name == "metis-page")]
 

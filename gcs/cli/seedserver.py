@@ -21,7 +21,7 @@ from gcs.errors import SpaceError
 from gcs.ports.records.layout import check_names
 from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.redis_space import open_space
-from gcs.ports.url_registry import Registry
+from gcs.ports.url_registry import UrlRegistry
 from gcs.roles.seedserver import SeedServer
 from gcs.settings import Settings
 
@@ -58,7 +58,7 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path) 
             f"there is no crawl '{crawl}' at {shown(url)}: start it with gcs crawl --space, or look at the name"
         )
     settings = msgspec.json.decode(charter.settings, type=Settings)
-    registry = Registry(directory / "registry", load_order(settings.seed_server.order), settings.frontier.fsync)
+    registry = UrlRegistry(directory / "registry", load_order(settings.seed_server.order), settings.frontier.fsync)
     server = SeedServer(
         name,
         space,

@@ -11,7 +11,7 @@ import msgspec
 from gcs.app.helper_process import loan_options, read_loan
 from gcs.app.shift_job import work
 from gcs.errors import UsageError
-from gcs.ports.shift_book import Bell, Order, ShiftBook, connect
+from gcs.ports.shift_book import ShiftBell, ShiftBook, ShiftOrder, connect
 
 rq_option = click.option(
     "--rq", envvar="GCS_RQ", required=True, metavar="URL", help="The plain Redis of the RQ workers: redis://host."
@@ -35,7 +35,7 @@ def schedule(name: str, rq: str, queue: str, workers: int, **options: Any) -> No
     if hours is None:
         raise UsageError("when? give --shift HH:MM-HH:MM, or --days for whole days")
     now = datetime.now()
-    order = Order(name, loan, hours, queue, workers)
+    order = ShiftOrder(name, loan, hours, queue, workers)
     if ShiftBook(connect(rq), work).add(order, now):
         click.echo(f"{name}: {hours}; it is on: begins with the next free worker of '{queue}'")
     else:
@@ -73,10 +73,10 @@ def cancel(name: str, rq: str) -> None:
 @rq_option
 def cron(rq: str) -> None:
     """Ring for the shifts (RQ's cron, which follows the list): let it run on one machine that is always on."""
-    Bell(ShiftBook(connect(rq), work), lambda: datetime.now().astimezone()).ring()
+    ShiftBell(ShiftBook(connect(rq), work), lambda: datetime.now().astimezone()).ring()
 
 
-def _shown(order: Order) -> Order:
+def _shown(order: ShiftOrder) -> ShiftOrder:
     """Without what is secret: the token, and a password in the URL."""
     loan = order.loan
     url = re.sub(r"//[^/@]*@", "//…@", loan.space)

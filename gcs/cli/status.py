@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs.app.crawl_dir import Memory, count_unique, read_shares
+from gcs.app.crawl_dir import SavedCrawl, count_unique, read_shares
 from gcs.app.terminal import summary
 from gcs.core.report import report
 from gcs.core.report.report import Report
@@ -42,5 +42,5 @@ def read_status(directory: Path) -> Report:
     if not shares and not running:
         raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")
     state = "running" if running else "stopped" if any(share.queued for share in shares) else "done"
-    name = Memory.read(directory).settings.get("crawl.name", Settings().crawl.name)
+    name = SavedCrawl.read(directory).settings.get("crawl.name", Settings().crawl.name)
     return report.build(str(name), state, shares, None if running else count_unique(directory, shares))

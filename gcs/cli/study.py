@@ -26,9 +26,9 @@ from gcs.sim.engine.setup import Setup
 from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies import OWN, STUDIES, Study, Tick, Wish
+from gcs.sim.studies import OWN, STUDIES, Study, StudyRequest, Tick
 
-# -- Options of `gcs study run`, how a team works: spelled once, in `sim.engine.setup`, which gives names, types and help.
+# -- options of `gcs study run`: spelled once, in `sim.engine.setup`, which gives names, types and help
 
 
 #: names that can be said where the type says only that it is a word
@@ -143,7 +143,7 @@ def study(
 ) -> int:
     memory = cache or _cache()
     graph = _graph(place, upstream, memory / "graphs")
-    wish = Wish(
+    wish = StudyRequest(
         tuple(sorted({k for some in ks for k in some})), runs or 0, seed, _costs(costs), read_setup(setup, name)
     )
     chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, OWN.name: OWN}[name]]
@@ -220,7 +220,7 @@ def _cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcs"
 
 
-def _run(studies: Sequence[Study], graph: WebGraph, wish: Wish, memory: Memory) -> Iterator[Result]:
+def _run(studies: Sequence[Study], graph: WebGraph, wish: StudyRequest, memory: Memory) -> Iterator[Result]:
     for one in studies:
         try:
             with _bar(one.name) as tick:

@@ -1,6 +1,6 @@
 """A deterministic web for the demo, the tests and the benchmarks, as a value. `fakeweb.server` serves it."""
 
-from gcs.fakeweb.page_plan import Content, Element, Link, Manner, PagePlan, Spelling
+from gcs.fakeweb.page_plan import Content, Element, Manner, PagePlan, PlannedLink, Spelling
 from gcs.fakeweb.request_log import HostLog, RequestLog
 from gcs.fakeweb.sites import Site
 from gcs.fakeweb.spec import FakeWebSpec
@@ -12,9 +12,9 @@ __all__ = [
     "Element",
     "FakeWebSpec",
     "HostLog",
-    "Link",
     "Manner",
     "PagePlan",
+    "PlannedLink",
     "RequestLog",
     "Site",
     "Spelling",

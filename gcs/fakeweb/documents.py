@@ -7,14 +7,14 @@ a crawler must not take the mention for a link.
 from collections.abc import Callable
 
 from gcs.fakeweb.exhibits import Stage
-from gcs.fakeweb.page_plan import Content, Element, Link, Spelling
+from gcs.fakeweb.page_plan import Content, Element, PlannedLink, Spelling
 from gcs.fakeweb.sites import page_path
 
 
 def markup(stage: Stage) -> None:
     """Where links stand, and what forbids to follow them."""
 
-    def pair(name: str, *links: Link, **fields: object) -> None:
+    def pair(name: str, *links: PlannedLink, **fields: object) -> None:
         """An entry page, and the page that only it leads to (by the links given, or by a plain one)."""
         inner = f"/markup/{name}/inner.html"
         stage.page(inner)
@@ -22,7 +22,7 @@ def markup(stage: Stage) -> None:
 
     def inner(
         name: str, spelling: Spelling = Spelling.ROOT, element: Element = Element.A, nofollow: bool = False
-    ) -> Link:
+    ) -> PlannedLink:
         return stage.link(f"/markup/{name}/inner.html", spelling, element=element, nofollow=nofollow)
 
     pair("nofollow-link", inner("nofollow-link", nofollow=True))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from gcs.fakeweb.page_plan import Content, Element, Link, Manner, PagePlan, Spelling
+from gcs.fakeweb.page_plan import Content, Element, Manner, PagePlan, PlannedLink, Spelling
 from gcs.fakeweb.sites import Site
 from gcs.fakeweb.spec import FakeWebSpec, mix
 
@@ -34,12 +34,12 @@ def trap_plan(site: Site, path: str) -> PagePlan | None:
     """The plan of a path below PREFIX; None where there is none."""
     url = site.origin + path
     if match := _HOP.match(path):
-        onward = Link(f"{site.origin}/trap/hops/{int(match[1]) + 1}", Spelling.ROOT, Element.LOCATION)
+        onward = PlannedLink(f"{site.origin}/trap/hops/{int(match[1]) + 1}", Spelling.ROOT, Element.LOCATION)
         return PagePlan(url=url, status=302, links=(onward,), is_trap=True)
     targets = _onward(site, path)
     if targets is None:
         return None
-    links = tuple(Link(site.origin + target) for target in ("/", *targets))
+    links = tuple(PlannedLink(site.origin + target) for target in ("/", *targets))
     key = mix(site.index, *path.encode()[-64:])
     return PagePlan(url=url, links=links, title=path, text_key=key, size_bytes=500, is_trap=True)
 
@@ -73,12 +73,12 @@ class Stage:
         #: the next host, for what leads away; the host itself where there is one only
         self.other = other
         self.plans: dict[str, PagePlan] = {}
-        self.entries: list[Link] = []
+        self.entries: list[PlannedLink] = []
 
-    def link(self, path: str, spelling: Spelling = Spelling.ROOT, **fields: Any) -> Link:
-        return Link(self.site.origin + path, spelling, **fields)
+    def link(self, path: str, spelling: Spelling = Spelling.ROOT, **fields: Any) -> PlannedLink:
+        return PlannedLink(self.site.origin + path, spelling, **fields)
 
-    def page(self, path: str, *links: Link, entry: bool = False, **fields: Any) -> None:
+    def page(self, path: str, *links: PlannedLink, entry: bool = False, **fields: Any) -> None:
         """Puts up one URL. Its text, size and validators follow from its place unless told."""
         key = mix(self.spec.seed, self.site.index, *path.encode())
         fields.setdefault("title", path.strip("/").replace("/", ": ") or "Home")
@@ -90,7 +90,7 @@ class Stage:
         if entry:
             self.entries.append(self.link(path))
 
-    def redirect(self, path: str, status: int, to: Link, entry: bool = False) -> None:
+    def redirect(self, path: str, status: int, to: PlannedLink, entry: bool = False) -> None:
         self.page(path, to._replace(element=Element.LOCATION), status=status, entry=entry, etag="")
 
 
@@ -104,7 +104,7 @@ def robots(stage: Stage) -> None:
 
 def redirects(stage: Stage) -> None:
     """Every status, every spelling of Location, chains, loops, and a redirect to what robots.txt refuses."""
-    away = Link(stage.other.origin + LANDING)
+    away = PlannedLink(stage.other.origin + LANDING)
     for status, spelling in (
         (301, Spelling.ABSOLUTE),
         (302, Spelling.RELATIVE),
@@ -126,7 +126,7 @@ def redirects(stage: Stage) -> None:
     stage.redirect("/go/shut", 302, stage.link("/private/behind.html"), entry=True)
     stage.page("/private/behind.html")
     stage.page("/go/nowhere", status=302, entry=True, etag="")
-    stage.redirect("/go/mail", 302, Link("mailto:nobody@example.org"), entry=True)
+    stage.redirect("/go/mail", 302, PlannedLink("mailto:nobody@example.org"), entry=True)
 
 
 def errors(stage: Stage) -> None:

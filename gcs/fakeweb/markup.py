@@ -8,7 +8,7 @@ javascript: and mailto: hrefs) is there too.
 from html import escape
 from urllib.parse import unquote
 
-from gcs.fakeweb.page_plan import Content, Element, Link, PagePlan, Spelling
+from gcs.fakeweb.page_plan import Content, Element, PagePlan, PlannedLink, Spelling
 from gcs.fakeweb.words import JAPANESE
 
 # -- How an href writes its target: thirteen spellings of one URL.
@@ -128,14 +128,14 @@ def render_html(plan: PagePlan, paragraphs: list[str]) -> str:
     )
 
 
-def _anchor(link: Link, base: str) -> str:
+def _anchor(link: PlannedLink, base: str) -> str:
     name = link.target.rpartition("/")[2].partition(".")[0].replace("-", " ").partition("?")[0] or "home"
     if link.nofollow:
         return f'<a rel="noopener nofollow" href="{_href(link, base)}">{name}</a>'
     return f'<a href="{_href(link, base)}">{name}</a>'
 
 
-def _href(link: Link, base: str) -> str:
+def _href(link: PlannedLink, base: str) -> str:
     """The reference as it stands between double quotes."""
     href = spell(link.target, base, link.spelling)
     if link.spelling is Spelling.ENTITIES:

@@ -50,7 +50,7 @@ class Element(StrEnum):
 _BAIT = (Element.COMMENT, Element.SCRIPT)
 
 
-class Link(NamedTuple):
+class PlannedLink(NamedTuple):
     """One link of a page."""
 
     target: str
@@ -118,7 +118,7 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     manner: Manner = Manner.PLAIN
     content: Content = Content.HTML
     #: in document order; of a redirect, the one LOCATION
-    links: tuple[Link, ...] = ()
+    links: tuple[PlannedLink, ...] = ()
     title: str = ""
     #: decides the text; equal keys give equal text
     text_key: int = 0
@@ -143,7 +143,7 @@ class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
     is_trap: bool = False
 
     @property
-    def followed(self) -> tuple[Link, ...]:
+    def followed(self) -> tuple[PlannedLink, ...]:
         """The links that a polite crawler follows from here."""
         return () if self.nofollow else tuple(link for link in self.links if link.followed)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cached_property
 from random import Random
 
-from gcs.fakeweb.page_plan import Link, PagePlan, Spelling
+from gcs.fakeweb.page_plan import PagePlan, PlannedLink, Spelling
 from gcs.fakeweb.sites import HOST_FAN, Site, children, inner_pages, page_name, page_path, parent_of
 from gcs.fakeweb.spec import FakeWebSpec, falls_in, mix
 
@@ -26,7 +26,7 @@ _DAY_S = 86_400
 _SPELLINGS = tuple(Spelling)
 
 
-class Pages:
+class PageGraph:
     """The plans of the ordinary pages of all sites."""
 
     def __init__(self, spec: FakeWebSpec, sites: tuple[Site, ...]) -> None:
@@ -40,7 +40,7 @@ class Pages:
     def url(self, site: Site, number: int) -> str:
         return site.origin + page_path(site.index, number)
 
-    def plan(self, site: Site, number: int, entries: tuple[Link, ...] = ()) -> PagePlan | None:
+    def plan(self, site: Site, number: int, entries: tuple[PlannedLink, ...] = ()) -> PagePlan | None:
         """The plan of a page; `entries` are further links of a home page. None where there is no such page."""
         if not 0 <= number < self.count(site):
             return None
@@ -117,7 +117,7 @@ class Pages:
 
     # -- links ---------------------------------------------------------------------------------------
 
-    def _links(self, site: Site, number: int, entries: tuple[Link, ...]) -> tuple[Link, ...]:
+    def _links(self, site: Site, number: int, entries: tuple[PlannedLink, ...]) -> tuple[PlannedLink, ...]:
         spec, sites = self._spec, self._sites
         targets = [(site, 0)]
         if number:
@@ -140,10 +140,10 @@ class Pages:
                 other = self._elsewhere(site, chance)
                 targets.append((other, int(other.pages ** chance()) - 1))
         if not spec.spellings:
-            return (*(Link(to.origin + page_path(to.index, n)) for to, n in targets), *entries)
+            return (*(PlannedLink(to.origin + page_path(to.index, n)) for to, n in targets), *entries)
         return (
             *(
-                Link(to.origin + page_path(to.index, n), _SPELLINGS[int(len(_SPELLINGS) * chance() ** 2)])
+                PlannedLink(to.origin + page_path(to.index, n), _SPELLINGS[int(len(_SPELLINGS) * chance() ** 2)])
                 for to, n in targets
             ),
             *entries,

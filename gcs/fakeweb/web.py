@@ -10,8 +10,8 @@ from gcs.fakeweb.body import answer, render
 from gcs.fakeweb.documents import DOCUMENT_GROUPS
 from gcs.fakeweb.exhibits import ENTRIES, HTTP_GROUPS, LANDING, PREFIX, Stage, trap_plan
 from gcs.fakeweb.markup import spell
-from gcs.fakeweb.page_plan import Content, Link, PagePlan
-from gcs.fakeweb.pages import Pages
+from gcs.fakeweb.page_plan import Content, PagePlan, PlannedLink
+from gcs.fakeweb.pages import PageGraph
 from gcs.fakeweb.sites import Site, build_sites, page_number
 from gcs.fakeweb.spec import FakeWebSpec
 from gcs.fakeweb.words import Prose
@@ -24,7 +24,7 @@ class Web:
         self.spec = spec
         self.port = port
         self.sites = build_sites(spec, port)
-        self.pages = Pages(spec, self.sites)
+        self.pages = PageGraph(spec, self.sites)
         self._by_address = {site.address: site for site in self.sites}
         self._stages: dict[int, Stage] = {}
 
@@ -112,5 +112,5 @@ class Web:
             if group:
                 group(stage)
         if "traps" in site.groups:
-            stage.entries += [Link(site.origin + path) for path in ENTRIES]
+            stage.entries += [PlannedLink(site.origin + path) for path in ENTRIES]
         return stage

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 import xxhash
 
-from gcs.core.queues.contract import Counts, Ids, Keys, Queue
+from gcs.core.queues.contract import Ids, Keys, Queue, QueueCounts
 from gcs.core.queues.entries import ENTRY_BYTES, Entries
-from gcs.core.queues.queue_maker import Layout, make_paged_queue
+from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue
 from gcs.errors import DiskFullError, GcsError, StoreError, UsageError
 
 # -- Blocks of entries in a file: slot n lies at n times the size of a block. It knows nothing of what is in use.
@@ -152,7 +152,7 @@ class DiskSettings:
 class DiskQueue:
     """A queue in a folder. filled by: insert_many; emptied by: extract_top; durable by: save."""
 
-    def __init__(self, name: str, folder: Path, settings: DiskSettings, counts: Counts | None) -> None:
+    def __init__(self, name: str, folder: Path, settings: DiskSettings, counts: QueueCounts | None) -> None:
         self._name, self._block_keys = name, settings.block_keys
         self._lock = _lock(folder)
         self._manifest = folder / "queue"
@@ -200,7 +200,7 @@ class DiskQueue:
 
 
 def open_queue(
-    name: str, folder: Path, settings: DiskSettings | None = None, counts: Counts | None = None
+    name: str, folder: Path, settings: DiskSettings | None = None, counts: QueueCounts | None = None
 ) -> DiskQueue:
     """The queue in this folder, as it was saved; an empty one if there is none yet."""
     return DiskQueue(name, folder, settings or DiskSettings(), counts)
@@ -213,8 +213,8 @@ def open_scratch(name: str, folder: Path, settings: DiskSettings) -> Queue:
     return make_paged_queue(name, file, _layout(settings))[0]
 
 
-def _layout(settings: DiskSettings) -> Layout:
-    return Layout(settings.block_keys, settings.cache_bytes // (settings.block_keys * ENTRY_BYTES))
+def _layout(settings: DiskSettings) -> QueueLayout:
+    return QueueLayout(settings.block_keys, settings.cache_bytes // (settings.block_keys * ENTRY_BYTES))
 
 
 def _lock(folder: Path) -> int:

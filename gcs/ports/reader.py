@@ -10,11 +10,11 @@ import msgspec
 
 from gcs.core.page.recognise import is_shell
 from gcs.core.page.values import Document, Response
-from gcs.core.url.join import Joiner, Rules
-from gcs.ports.summarise import Depth, Options, Registry, TextPool, gist
+from gcs.core.url.join import Joiner, UrlRules
+from gcs.ports.summarise import Depth, Options, Summarisers, TextPool, gist
 
 
-class Reading(msgspec.Struct, frozen=True):
+class PageReading(msgspec.Struct, frozen=True):
     """What was read in a page."""
 
     document: Document
@@ -35,7 +35,13 @@ class Reader:
     """Reads responses for one gatherer or helper."""
 
     def __init__(
-        self, urls: Rules, registry: Registry, options: Options, depth: Depth, heed: bool, texts: TextPool | None = None
+        self,
+        urls: UrlRules,
+        registry: Summarisers,
+        options: Options,
+        depth: Depth,
+        heed: bool,
+        texts: TextPool | None = None,
     ) -> None:
         self._joiner = Joiner(urls)
         self._summarise = registry.summarise
@@ -45,7 +51,7 @@ class Reader:
         #: processes that extract the text, where that takes longer than the loop can wait
         self.texts = texts
 
-    def read(self, response: Response) -> Reading:
+    def read(self, response: Response) -> PageReading:
         """The content of a 2xx response."""
         url = response.request.url
         content_type = response.header("content-type") or ""
@@ -54,15 +60,15 @@ class Reader:
         noindex = self._heed and (noindex or document.noindex)
         shell = not document.source and is_shell(response.content, content_type, len(document.hrefs))
         if self._heed and (nofollow or document.nofollow):
-            return Reading(document, [], url, noindex, shell)
+            return PageReading(document, [], url, noindex, shell)
         base = url
         if document.base:
             base = self._first(url, document.base) or url
         if not document.canonical and not document.refresh:
-            return Reading(document, self._joiner.join(base, document.hrefs), url, noindex, shell)
+            return PageReading(document, self._joiner.join(base, document.hrefs), url, noindex, shell)
         final_url = (document.canonical and self._first(base, document.canonical)) or url
         hrefs = [*filter(None, (document.refresh, document.canonical)), *document.hrefs]
-        return Reading(document, self._joiner.join(base, hrefs), final_url, noindex, shell)
+        return PageReading(document, self._joiner.join(base, hrefs), final_url, noindex, shell)
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
@@ -79,7 +85,7 @@ class Reader:
         """One link as a canonical URL; None if it is none."""
         return next(iter(self._joiner.join(base, (href,))), None)
 
-    async def read_text(self, response: Response, reading: Reading) -> Reading:
+    async def read_text(self, response: Response, reading: PageReading) -> PageReading:
         """The same reading with the text that the pool finds."""
         assert self.texts
         content_type = response.header("content-type") or ""

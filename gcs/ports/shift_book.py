@@ -36,7 +36,7 @@ NO_TIMEOUT = -1
 Work = Callable[[str], object]
 
 
-class Order(msgspec.Struct, frozen=True):
+class ShiftOrder(msgspec.Struct, frozen=True):
     """A shift that is to be worked, night after night."""
 
     name: str
@@ -47,7 +47,7 @@ class Order(msgspec.Struct, frozen=True):
     workers: int = 1
 
 
-_decode = msgspec.json.Decoder(Order).decode
+_decode = msgspec.json.Decoder(ShiftOrder).decode
 
 
 def connect(url: str) -> "redis.Redis":
@@ -66,7 +66,7 @@ class ShiftBook:
     def __init__(self, connection: "redis.Redis", work: Work) -> None:
         self.connection, self.work = connection, work
 
-    def add(self, order: Order, now: datetime) -> bool:
+    def add(self, order: ShiftOrder, now: datetime) -> bool:
         """Write an order down, in the place of the one of its name, whose jobs end.
 
         If its shift is on, let it begin; says so.
@@ -80,23 +80,23 @@ class ShiftBook:
             self._queue(order).enqueue(self.work, **job_of(order))
         return is_on
 
-    def is_missed(self, order: Order, now: datetime) -> bool:
+    def is_missed(self, order: ShiftOrder, now: datetime) -> bool:
         """Whether its shift is on, and there were no jobs for it."""
         began_at = order.shift.began_at(now)
         rung = cast("bytes | None", self.connection.hget(RUNG, order.name))
         return began_at is not None and rung != _moment(began_at)
 
-    def has_rung(self, order: Order, now: datetime) -> None:
+    def has_rung(self, order: ShiftOrder, now: datetime) -> None:
         """There are jobs for the shift that is on."""
         if began_at := order.shift.began_at(now):
             self.connection.hset(RUNG, order.name, _moment(began_at))
 
-    def find(self, name: str) -> Order | None:
+    def find(self, name: str) -> ShiftOrder | None:
         """The order of this name."""
         packed = cast("bytes | None", self.connection.hget(BOOK, name))
         return None if packed is None else _decode(packed)
 
-    def orders(self) -> list[Order]:
+    def orders(self) -> list[ShiftOrder]:
         """All orders, by name."""
         book = cast("dict[bytes, bytes]", self.connection.hgetall(BOOK))
         return [_decode(book[name]) for name in sorted(book)]
@@ -113,17 +113,17 @@ class ShiftBook:
                 job.delete()
         return True
 
-    def _queue(self, order: Order) -> Queue:
+    def _queue(self, order: ShiftOrder) -> Queue:
         return Queue(order.queue, connection=self.connection)
 
 
-class Bell(CronScheduler):
+class ShiftBell(CronScheduler):
     """RQ's cron, which follows the book: orders come and go while it runs."""
 
     def __init__(self, book: ShiftBook, now: Callable[[], datetime]) -> None:
         super().__init__(connection=book.connection)
         self._book, self._now_here = book, now
-        self._known: dict[str, tuple[Order, str]] = {}
+        self._known: dict[str, tuple[ShiftOrder, str]] = {}
 
     def ring(self) -> None:
         """Until a signal comes."""
@@ -150,7 +150,7 @@ class Bell(CronScheduler):
         return rung
 
 
-def job_of(order: Order) -> dict[str, Any]:
+def job_of(order: ShiftOrder) -> dict[str, Any]:
     """How an order is enqueued."""
     return {
         "args": (order.name,),

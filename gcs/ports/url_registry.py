@@ -33,7 +33,7 @@ from gcs.ports.frontier.lmdb_file import lock, open_environment, store_error
 # -- A node of the URL-Registry: a URL, what it is worth, and whether it has been handed out or visited.
 
 
-class State(StrEnum):
+class UrlState(StrEnum):
     """Held by the server, in the hands of a client, or visited."""
 
     HELD = "h"
@@ -51,7 +51,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
     #: back-links, or whatever the order adds up
     worth: float = 0.0
     rank: int = 0
-    state: State = State.HELD
+    state: UrlState = UrlState.HELD
     #: who has it, while it is out
     client: str = ""
     #: what the last session knew of it; until it is visited in this one
@@ -85,7 +85,7 @@ class Count:
     visited: int = 0
 
 
-class Registry:
+class UrlRegistry:
     """All URLs that a seed-server knows. Give it a directory; `close` or a crash, and open it again."""
 
     def __init__(self, directory: Path, order: Ordering, fsync: bool = True) -> None:
@@ -123,9 +123,9 @@ class Registry:
                 continue
             node: Node = _decode(row)
             more = link.weight if self._order.weighs else 0
-            if not more and (copy is None or node.state is State.VISITED):
+            if not more and (copy is None or node.state is UrlState.VISITED):
                 continue
-            if node.state is State.HELD:
+            if node.state is UrlState.HELD:
                 self._txn.delete(_best_key(node, key), db=self._best)
             self._put(key, self._ranked(msgspec.structs.replace(node, worth=node.worth + more, copy=copy or node.copy)))
         return new
@@ -139,8 +139,8 @@ class Registry:
             after = keys[-1]
             for key in keys:
                 node = self._node(key)
-                if node.state is State.VISITED:
-                    self._put(key, self._ranked(msgspec.structs.replace(node, state=State.HELD)))
+                if node.state is UrlState.VISITED:
+                    self._put(key, self._ranked(msgspec.structs.replace(node, state=UrlState.HELD)))
                     again[node.domain] += 1
         for domain, count in again.items():
             self._count(domain, held=count, visited=-count)
@@ -163,7 +163,7 @@ class Registry:
             while ok and len(keys) < most and cursor.key().startswith(begin):
                 keys.append(cursor.key()[-_DOCID_BYTES:])
                 ok = cursor.delete()
-        nodes = [self._change(key, State.OUT, client) for key in keys]
+        nodes = [self._change(key, UrlState.OUT, client) for key in keys]
         if keys:
             self._count(domain, held=-len(keys), out=len(keys))
         return nodes
@@ -183,15 +183,15 @@ class Registry:
             key = docid(url)
             row = self._txn.get(key, db=self._nodes)
             node: Node | None = _decode(row) if row is not None else None
-            if node is None or node.state is State.VISITED:
+            if node is None or node.state is UrlState.VISITED:
                 continue
             changed += 1
-            held = node.state is State.HELD
+            held = node.state is UrlState.HELD
             if held:
                 self._txn.delete(_best_key(node, key), db=self._best)
             else:
                 self._txn.delete(_out_key(node, key), db=self._out)
-            self._put(key, msgspec.structs.replace(node, state=State.VISITED, client="", copy=None))
+            self._put(key, msgspec.structs.replace(node, state=UrlState.VISITED, client="", copy=None))
             self._count(node.domain, held=-held, out=held - 1, visited=1)
         return changed
 
@@ -212,7 +212,7 @@ class Registry:
         for node in nodes:
             key = docid(node.url)
             self._txn.delete(_out_key(node, key), db=self._out)
-            self._put(key, self._ranked(msgspec.structs.replace(node, state=State.HELD, client="")))
+            self._put(key, self._ranked(msgspec.structs.replace(node, state=UrlState.HELD, client="")))
             self._count(node.domain, held=1, out=-1)
         return len(nodes)
 
@@ -261,10 +261,10 @@ class Registry:
 
     def _put(self, key: bytes, node: Node) -> None:
         self._txn.put(key, _encode(node), db=self._nodes)
-        if node.state is State.HELD:
+        if node.state is UrlState.HELD:
             self._txn.put(_best_key(node, key), b"", db=self._best)
 
-    def _change(self, key: bytes, state: State, client: str) -> Node:
+    def _change(self, key: bytes, state: UrlState, client: str) -> Node:
         node = msgspec.structs.replace(self._node(key), state=state, client=client)
         self._txn.put(key, _encode(node), db=self._nodes)
         self._txn.put(_out_key(node, key), b"", db=self._out)

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from gcs.core.plan.plan import Plan
-from gcs.core.tree.tree import Tree
+from gcs.core.tree.tree import UrlTree
 from gcs.core.url.sortkey import sort_key
 from gcs.sim.graph.graph_files import load
 
@@ -73,7 +73,7 @@ def main() -> None:
     cuts = (b"", *ordered[every::every])[: options.superpages]
     plan = Plan(1, ("a",), cuts, (0,) * len(cuts))
     page_keys = [[sort_key(url) for url in links] for links in pages]
-    tree = Tree(cuts, random)
+    tree = UrlTree(cuts, random)
 
     def visit() -> None:
         for keys in page_keys:

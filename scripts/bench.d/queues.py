@@ -46,8 +46,8 @@ import numpy as np
 
 from gcs.core.malloc import keep_arena
 from gcs.core.queues.blocks import MemoryStorage
-from gcs.core.queues.contract import Counts
-from gcs.core.queues.queue_maker import Layout, make_paged_queue, make_queue
+from gcs.core.queues.contract import QueueCounts
+from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
 from gcs.ports.disk_queue import open_queue
 from gcs.ports.process import peak_rss_mb
 
@@ -163,7 +163,7 @@ def compared(name: str, keys: int, top: int, most: int) -> float:
             for (key, each), more in zip(out, chance.random(top).tolist()):
                 heapq.heappush(heap, (Counted(key + more), each))
         return round(Counted.compared / (rounds * top), 1)
-    counts = Counts()
+    counts = QueueCounts()
     queue = warmed(make_queue(name, counts, node_keys=top), keys, top, chance)
     counts.comparisons = 0
     pairs(queue, top, rounds, chance)
@@ -173,8 +173,8 @@ def compared(name: str, keys: int, top: int, most: int) -> float:
 def touched(name: str, keys: int, top: int, most: int, share: float) -> float:
     """Blocks of BLOCK_KEYS read and written, per so many pairs."""
     size = top if name == "tournament" else BLOCK_KEYS
-    counts, chance = Counts(), np.random.default_rng(1)
-    layout = Layout(size, max(int(keys * share / size), 4))
+    counts, chance = QueueCounts(), np.random.default_rng(1)
+    layout = QueueLayout(size, max(int(keys * share / size), 4))
     queue, blocks = make_paged_queue(name, MemoryStorage(), layout, counts)
     rounds = max(most, min(keys, AMORTISED)) // top
     warmed(queue, keys, top, chance)
@@ -316,7 +316,7 @@ def apart(work: Callable[..., Any], *args: Any) -> Any:
 
 def growing(name: str, keys: int, top: int) -> float:
     """Comparisons per key that goes out, when five come in for it, until so many wait."""
-    counts, chance = Counts(), np.random.default_rng(1)
+    counts, chance = QueueCounts(), np.random.default_rng(1)
     queue = make_queue(name, counts, node_keys=top)
     rounds = keys // (4 * top)
     for _ in range(rounds):

@@ -26,9 +26,9 @@ from pathlib import Path
 import numpy as np
 from lib.trees import Trees, lay_out
 
-from gcs.core.plan.blueprint import Wish, draw, hashed
+from gcs.core.plan.blueprint import BlueprintRequest, draw, hashed
 from gcs.core.plan.plan import ExchangeMode
-from gcs.core.plan.session_graph import Crawled
+from gcs.core.plan.session_graph import SessionGraph
 from gcs.core.url.sortkey import sort_key
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
@@ -139,7 +139,7 @@ def compare(web: Fake | Trees, k: int, home: Path, names: list[str]) -> dict:
         flags = ["-n", str(k), "--coordination", coordination, "--mode", mode]
         plan = None
         if model:
-            blueprint = hashed(model, k) if model.endswith("-hash") else draw(data, Wish(model, k))
+            blueprint = hashed(model, k) if model.endswith("-hash") else draw(data, BlueprintRequest(model, k))
             way = ExchangeMode.INDEPENDENT if coordination == "independent" else ExchangeMode(mode)
             plan = blueprint.plan(tuple(f"g{number}" for number in range(k)), way, 1)
             (home / "plan").write_bytes(blueprint.encode())
@@ -170,7 +170,7 @@ def compare(web: Fake | Trees, k: int, home: Path, names: list[str]) -> dict:
     }
 
 
-def reports_of(data: Crawled, directory: Path) -> tuple[np.ndarray, np.ndarray]:
+def reports_of(data: SessionGraph, directory: Path) -> tuple[np.ndarray, np.ndarray]:
     """Who has dealt with which URL of the graph, and in which report: there is one with every checkpoint."""
     number = {key: page for page, key in enumerate(data.keys)}
     owners, reports = np.zeros(data.session.pages, np.int64), np.full(data.session.pages, -1, np.int64)
@@ -185,7 +185,7 @@ def reports_of(data: Crawled, directory: Path) -> tuple[np.ndarray, np.ndarray]:
     return owners, reports
 
 
-def row_of(name: str, report: dict, stored: Counter[str], unique: int, data: Crawled, told: Scheme | None) -> dict:
+def row_of(name: str, report: dict, stored: Counter[str], unique: int, data: SessionGraph, told: Scheme | None) -> dict:
     """A line of the table. URLs that failed or led elsewhere count too: somebody asked for them."""
     downloads = sum(stored.values())
     live = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gcs.app.member_process import Post, Seat, tenacious
+from gcs.app.member_process import MemberProcess, MemberSpec, tenacious
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Link, UrlBlock
 from gcs.errors import SettingsError, UsageError
@@ -43,10 +43,10 @@ async def test_gatherer_waits_for_its_directory_and_for_nothing_else(
 ) -> None:
     caplog.set_level(logging.INFO, "gcs")
 
-    def seat(**flags: str) -> Seat:
+    def seat(**flags: str) -> MemberProcess:
         settings = load(None, {}, {key.replace("__", "."): value for key, value in flags.items()})
-        post = Post(url, "c", "g0", tmp_path, "", "", None)
-        return Seat(post, Charter(msgspec.json.encode(settings), ["http://127.0.0.1/"]))
+        post = MemberSpec(url, "c", "g0", tmp_path, "", "", None)
+        return MemberProcess(post, Charter(msgspec.json.encode(settings), ["http://127.0.0.1/"]))
 
     async with asyncio.timeout(60):  # it is patient with a ghost for longer than that
         with pytest.raises(SettingsError, match=r"put nowhere\.py into this directory"):
@@ -64,8 +64,8 @@ async def test_gatherer_waits_for_its_directory_and_for_nothing_else(
 
 async def test_gatherer_whose_name_is_a_path_elsewhere_writes_nothing_there(url: str, tmp_path: Path) -> None:
     for name in ("..", "../../elsewhere", str(tmp_path / "elsewhere"), "-n"):
-        post = Post(url, "c", name, tmp_path / "out", "", "", None)
-        seat = Seat(post, Charter(msgspec.json.encode(Settings()), [], 1))
+        post = MemberSpec(url, "c", name, tmp_path / "out", "", "", None)
+        seat = MemberProcess(post, Charter(msgspec.json.encode(Settings()), [], 1))
         with pytest.raises(UsageError, match="cannot be part of a file name"):
             await seat.take(name)
     assert {path.name for path in tmp_path.iterdir()} == {"space"}

@@ -5,12 +5,12 @@ import re
 import pytest
 
 from gcs.app.plots import draw
-from gcs.sim.studies import Chart, Line
+from gcs.sim.studies import Chart, ChartLine
 
 
 def picture(*ys, log_y=True):
-    chart = Chart("t", "x", "y", [Line("a", [1, 2, 4], ys), Line("nothing", [], [])], log_x=True, log_y=log_y)
-    return draw([chart, Chart("bare", "x", "y", [Line("nothing", [], [])])], "name", ["svg", "png"])
+    chart = Chart("t", "x", "y", [ChartLine("a", [1, 2, 4], ys), ChartLine("nothing", [], [])], log_x=True, log_y=log_y)
+    return draw([chart, Chart("bare", "x", "y", [ChartLine("nothing", [], [])])], "name", ["svg", "png"])
 
 
 @pytest.mark.parametrize("ys", [(1, 2, 3), (4, 9, 60), (0.01, 3, 9000), (0, 0.1, 200), (0, 0, 0), (5, 5, 5)])
@@ -24,7 +24,7 @@ def test_every_axis_has_marks_to_read(ys):
 
 
 def test_nothing_is_drawn_of_nothing():
-    assert draw([Chart("bare", "x", "y", [Line("nothing", [], [])])], "name", ["svg"]) == {}
+    assert draw([Chart("bare", "x", "y", [ChartLine("nothing", [], [])])], "name", ["svg"]) == {}
 
 
 def test_the_same_rows_make_the_same_picture():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gcs import __version__
-from gcs.app.crawl_dir import Memory
+from gcs.app.crawl_dir import SavedCrawl
 from gcs.app.read_seeds import read_seeds
 from gcs.core.url.join import DEFAULT
 from gcs.core.url.seed import is_own
@@ -88,7 +88,7 @@ def test_crawl_takes_patterns_one_by_one(gcs: Run, tmp_path: Path, web: FakeWebP
     """A flag for each: a pattern may hold a comma."""
     patterns = ("--include", r"/$", "--include", r"\.[a-z]{1,5}$", "--exclude", "[0-4]\\.html$")
     assert gcs("crawl", web.seeds[0], "-o", "out", *patterns, quick=True).code == 0
-    assert Memory.read(tmp_path / "out").settings["crawl.include"] == [r"/$", r"\.[a-z]{1,5}$"]
+    assert SavedCrawl.read(tmp_path / "out").settings["crawl.include"] == [r"/$", r"\.[a-z]{1,5}$"]
     stored = pages(tmp_path / "out")
     assert web.seeds[0] in stored
     assert len(stored) > 2
@@ -148,11 +148,11 @@ def test_seeds_come_from_files_too(gcs: Run, tmp_path: Path, web: FakeWebProcess
     )
     done = gcs("crawl", "--seeds", "seeds.txt", "-o", "out", quick=True)
     assert done.code == 0
-    assert Memory.read(tmp_path / "out").seeds == tuple(f"{home}/" for home in homes)
+    assert SavedCrawl.read(tmp_path / "out").seeds == tuple(f"{home}/" for home in homes)
     assert pages(tmp_path / "out") == sorted(survey(web.web, [f"{home}/" for home in homes]).pages)
     piped = gcs("crawl", "--seeds", "-", "-o", "piped", quick=True, stdin=f"{homes[0]}/\n")
     assert piped.code == 0
-    assert Memory.read(tmp_path / "piped").seeds == (f"{homes[0]}/",)
+    assert SavedCrawl.read(tmp_path / "piped").seeds == (f"{homes[0]}/",)
 
 
 # -- what a directory remembers -----------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_crawl_goes_on_as_it_was_told_before(gcs: Run, tmp_path: Path, web: Fake
     web.reset()
     assert gcs("crawl", "-o", "out", "--exclude", "/nowhere/").code == 0
     assert web.log.header_values("user-agent") == {f"gcs/{__version__} (+me@example.org)"}
-    held = Memory.read(tmp_path / "out").settings
+    held = SavedCrawl.read(tmp_path / "out").settings
     assert held["crawl.exclude"] == ["/nowhere/"]
     assert held["fetch.allow_private"] is True
     assert "crawl.max_pages" not in held
@@ -172,9 +172,9 @@ def test_crawl_goes_on_as_it_was_told_before(gcs: Run, tmp_path: Path, web: Fake
 
 def test_memory_is_what_was_written(tmp_path: Path) -> None:
     settings = load(None, {}, {"crawl.include": "a,b", "politeness.delay_s": "0.5", "fetch.proxy": "http://p:1"})
-    assert Memory.read(tmp_path) == Memory()
-    Memory().write(tmp_path, ["http://a.test/", "http://b.test/"], settings)
-    held = Memory.read(tmp_path)
+    assert SavedCrawl.read(tmp_path) == SavedCrawl()
+    SavedCrawl().write(tmp_path, ["http://a.test/", "http://b.test/"], settings)
+    held = SavedCrawl.read(tmp_path)
     assert held.seeds == ("http://a.test/", "http://b.test/")
     assert load(None, {}, {}, held.settings) == settings
     assert load(None, {}, {"fetch.proxy": ""}, held.settings).fetch.proxy is None

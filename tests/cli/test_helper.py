@@ -142,9 +142,9 @@ async def test_helper_on_a_shift_tries_again_where_the_crawl_is_out_of_reach(
 ) -> None:
     """Nobody looks after it at night; without a shift, somebody sees the message."""
     tries: list[float] = []
-    there = helper_process.Done("me", 3, 4, is_final=True)
+    there = helper_process.HelperOutcome("me", 3, 4, is_final=True)
 
-    async def work(_: Loan, is_to_stop: Callable[[], bool]) -> helper_process.Done:
+    async def work(_: Loan, is_to_stop: Callable[[], bool]) -> helper_process.HelperOutcome:
         tries.append(time.monotonic())
         if len(tries) < 3:
             raise SpaceError("gone") if len(tries) == 1 else AwayError("gone")

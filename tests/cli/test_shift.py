@@ -16,10 +16,10 @@ from rq import Queue
 from rq.job import Job
 
 from gcs.app import shift_job
-from gcs.core.helpers.loan import Limits, Loan, parse
+from gcs.core.helpers.loan import Loan, LoanLimits, parse
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
-from gcs.ports.shift_book import Bell, Order, ShiftBook
+from gcs.ports.shift_book import ShiftBell, ShiftBook, ShiftOrder
 from gcs.ports.space.embedded_server import EmbeddedServer
 
 Run = Callable[..., Any]
@@ -62,8 +62,8 @@ def worker(url: str, tmp_path: Path, environment: dict[str, str]) -> Iterator[Ru
         process.wait()
 
 
-def order(url: str, hours: str = ALWAYS, **more: Any) -> Order:
-    return Order("night", Loan(url, limits=Limits(connections=2), allow_private=True), parse(hours), **more)
+def order(url: str, hours: str = ALWAYS, **more: Any) -> ShiftOrder:
+    return ShiftOrder("night", Loan(url, limits=LoanLimits(connections=2), allow_private=True), parse(hours), **more)
 
 
 def the_job(book: ShiftBook, seconds: float = 30.0) -> Job:
@@ -157,14 +157,14 @@ def test_shift_is_over_when_the_clock_says_so(
 
     monkeypatch.setattr(shift_job, "datetime", Wall)
     book.add(order(url, hours), shown)
-    watch = shift_job.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+    watch = shift_job.ShiftWatch("night", _Job(book.connection))  # type: ignore[arg-type]
     shown = day + timedelta(hours=end, seconds=-1)
     assert not watch.is_over()
     shown = day + timedelta(hours=end)
     assert watch.is_over() and watch.why == "it has ended"
     shown = day + timedelta(days=1, hours=14)
     if hours == "11:00-13:00":
-        late = shift_job.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+        late = shift_job.ShiftWatch("night", _Job(book.connection))  # type: ignore[arg-type]
         assert late.is_over() and late.why == "it is not on"
 
 
@@ -177,7 +177,7 @@ def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
     connection = redis.Redis.from_url(server.start(), retry=None)
     began = datetime.now()
     ShiftBook(connection, shift_job.work).add(order("redis://127.0.0.1:9"), began)
-    watch = shift_job.Watch("night", _Job(connection))  # type: ignore[arg-type]
+    watch = shift_job.ShiftWatch("night", _Job(connection))  # type: ignore[arg-type]
     assert not watch.is_over()
     server.stop()
     assert not watch.is_over()
@@ -194,7 +194,7 @@ def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
 
 def test_bell_rings_for_the_orders_of_the_book(url: str, book: ShiftBook) -> None:
     now = [datetime(2026, 11, 16, 12, tzinfo=UTC)]
-    bell = Bell(book, lambda: now[0])
+    bell = ShiftBell(book, lambda: now[0])
     queue = Queue("gcs", connection=book.connection)
     assert bell.enqueue_jobs() == []
     book.add(order(url, "22:00-06:00", workers=2), datetime(2026, 11, 16, 12))
@@ -217,14 +217,14 @@ def test_bell_that_comes_late_rings_at_once_and_once(url: str, book: ShiftBook) 
     queue = Queue("gcs", connection=book.connection)
     book.add(order(url, "22:00-06:00", workers=2), datetime(2026, 11, 16, 21, 59, 50))
     late = datetime(2026, 11, 17, 1, 0, tzinfo=UTC)
-    assert len(Bell(book, lambda: late).enqueue_jobs()) == 2 == len(queue.jobs)
-    assert Bell(book, lambda: late).enqueue_jobs() == []  # started again
-    assert len(Bell(book, lambda: late + timedelta(days=1)).enqueue_jobs()) == 2
+    assert len(ShiftBell(book, lambda: late).enqueue_jobs()) == 2 == len(queue.jobs)
+    assert ShiftBell(book, lambda: late).enqueue_jobs() == []  # started again
+    assert len(ShiftBell(book, lambda: late + timedelta(days=1)).enqueue_jobs()) == 2
     before = datetime(2027, 3, 28, 1, 59, tzinfo=timezone(timedelta(hours=1)))
     after = datetime(2027, 3, 28, 3, 0, tzinfo=timezone(timedelta(hours=2)))
     book.add(order(url, "02:30-06:00"), datetime(2027, 3, 28, 1, 0))
     now = [before]
-    bell = Bell(book, lambda: now[0])
+    bell = ShiftBell(book, lambda: now[0])
     assert bell.enqueue_jobs() == []
     now[0] = after
     assert len(bell.enqueue_jobs()) == 1
@@ -234,12 +234,12 @@ def test_bell_that_comes_late_rings_at_once_and_once(url: str, book: ShiftBook) 
 def test_shift_that_is_on_and_changed_begins_anew(url: str, book: ShiftBook, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shift_job, "LOOK_S", 0.0)
     book.add(order(url, workers=2), datetime.now())
-    watch = shift_job.Watch("night", _Job(book.connection))  # type: ignore[arg-type]
+    watch = shift_job.ShiftWatch("night", _Job(book.connection))  # type: ignore[arg-type]
     assert not watch.is_over()
     assert book.add(order(url, workers=1), datetime.now())
     assert watch.is_over() and watch.why == "it was changed"
     assert len(Queue("gcs", connection=book.connection).jobs) == 1
-    assert Bell(book, lambda: datetime.now().astimezone()).enqueue_jobs() == []  # it has begun already
+    assert ShiftBell(book, lambda: datetime.now().astimezone()).enqueue_jobs() == []  # it has begun already
 
 
 def test_shift_commands_tell_what_there_is(call: Run, url: str, book: ShiftBook) -> None:
@@ -253,7 +253,8 @@ def test_shift_commands_tell_what_there_is(call: Run, url: str, book: ShiftBook)
     (listed,) = json.loads(call("shift", "list", *common, "--json").out)
     assert (listed["workers"], listed["loan"]["place"], listed["loan"]["limits"]["cpu"]) == (3, "watson", 0.5)
     book.add(
-        Order("secret", Loan("redis://me:hush@host", gateway="https://s", token="hush"), parse(hours)), datetime.now()
+        ShiftOrder("secret", Loan("redis://me:hush@host", gateway="https://s", token="hush"), parse(hours)),
+        datetime.now(),
     )
     assert "hush" not in call("shift", "list", *common, "--json").out
     assert book.cancel("secret")

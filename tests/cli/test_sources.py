@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.core.url.join import Rules
+from gcs.core.url.join import UrlRules
 from gcs.core.url.seed import seed_url
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
@@ -99,4 +99,4 @@ def test_a_crawl_does_not_crawl_itself(gcs: Run, docs: Path) -> None:
 
 def test_seeds_from_afar_are_of_the_web() -> None:
     for text in ("file:///etc/passwd", "file://localhost/etc/", "db:///srv/shop.db", "nntp://news.example.org/x/"):
-        assert seed_url(text, Rules()) is None
+        assert seed_url(text, UrlRules()) is None

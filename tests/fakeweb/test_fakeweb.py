@@ -21,7 +21,7 @@ from protego import Protego
 
 from gcs.core.url.join import canonical
 from gcs.errors import UsageError
-from gcs.fakeweb import Content, Element, FakeWebSpec, Link, PagePlan, RequestLog, Spelling, Survey, Web, survey
+from gcs.fakeweb import Content, Element, FakeWebSpec, PagePlan, PlannedLink, RequestLog, Spelling, Survey, Web, survey
 from gcs.fakeweb.exhibits import PREFIX
 from gcs.fakeweb.markup import spell
 from gcs.fakeweb.sites import children, host_pages, inner_pages, page_number, page_path, parent_of
@@ -403,7 +403,10 @@ def test_spell_resolves_back_to_its_target(target: str, base: str, spelling: Spe
 @pytest.mark.parametrize("spelling", Spelling)
 def test_html_says_a_link_in_every_spelling(spelling: Spelling) -> None:
     web = Web(FakeWebSpec.plain(hosts=1, pages=1), PORT)
-    links = (Link(web.homes[0] + "a/caf%C3%A9/show?id=3&view=full", spelling), Link(web.homes[0], spelling))
+    links = (
+        PlannedLink(web.homes[0] + "a/caf%C3%A9/show?id=3&view=full", spelling),
+        PlannedLink(web.homes[0], spelling),
+    )
     for content in (Content.HTML, Content.SOUP):
         plan = PagePlan(url=web.homes[0] + "a/b/c.html", links=links, content=content, charset="iso-8859-1")
         _, headers, body = read_answer(web.answer(plan))

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.queues import quickheap
-from gcs.core.queues.contract import Counts
+from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.ports import disk_queue
@@ -278,7 +278,7 @@ def test_quickheap_touches_fewer_blocks_than_the_tree(tmp_path):
     """Figure 9, with a cache of a tenth of the queue, and long enough for every chunk to be split."""
     touched = {}
     for name in ("quickheap", "tournament"):
-        counts = Counts()
+        counts = QueueCounts()
         queue = open_queue(name, tmp_path / name, DiskSettings(cache_bytes=4000 * 16, block_keys=100), counts)
         random = np.random.default_rng(1)
         queue.insert_many(random.random(40_000), np.arange(40_000, dtype=np.uint64))

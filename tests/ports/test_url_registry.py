@@ -15,7 +15,7 @@ from pytest import MonkeyPatch
 from gcs.core.messages.tuples import Link, Queued
 from gcs.core.ordering import ORDERS
 from gcs.ports import url_registry as registry_module
-from gcs.ports.url_registry import Count, Registry, State
+from gcs.ports.url_registry import Count, UrlRegistry, UrlState
 
 BACKLINK = ORDERS["backlink"]
 domains, clients, numbers = st.sampled_from(["com", "edu"]), st.sampled_from(["a", "b"]), st.integers(0, 9)
@@ -27,9 +27,9 @@ class RegistryMachine(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.directory = TemporaryDirectory()
-        self.registry = Registry(Path(self.directory.name), BACKLINK, fsync=False)
+        self.registry = UrlRegistry(Path(self.directory.name), BACKLINK, fsync=False)
         self.worth: dict[str, float] = {}
-        self.state: dict[str, tuple[State, str]] = {}
+        self.state: dict[str, tuple[UrlState, str]] = {}
         self.saved = ({}, {})
         self.registry.commit()
 
@@ -44,41 +44,41 @@ class RegistryMachine(RuleBasedStateMachine):
         new = self.registry.add([(Link(url, weight), domain)])
         assert new == (url not in self.worth)
         self.worth[url] = self.worth.get(url, 0) + weight
-        self.state.setdefault(url, (State.HELD, ""))
+        self.state.setdefault(url, (UrlState.HELD, ""))
 
     @rule(domain=domains, client=clients, most=st.integers(1, 4))
     def hand_out(self, domain: str, client: str, most: int) -> None:
-        held = [url for url, (state, _) in self.state.items() if state is State.HELD and f".{domain}/" in url]
+        held = [url for url, (state, _) in self.state.items() if state is UrlState.HELD and f".{domain}/" in url]
         nodes = self.registry.hand_out(domain, client, most)
         assert len(nodes) == min(most, len(held))
         worths = [node.worth for node in nodes]
         assert worths == sorted((self.worth[url] for url in held), reverse=True)[: len(nodes)], "the most linked first"
         for node in nodes:
-            assert self.state[node.url] == (State.HELD, "")
-            self.state[node.url] = (State.OUT, client)
+            assert self.state[node.url] == (UrlState.HELD, "")
+            self.state[node.url] = (UrlState.OUT, client)
 
     @rule(domain=domains, number=numbers)
     def visit(self, domain: str, number: int) -> None:
         url = f"http://x.{domain}/{number}"
-        fresh = url in self.state and self.state[url][0] is not State.VISITED
+        fresh = url in self.state and self.state[url][0] is not UrlState.VISITED
         assert self.registry.visited([url]) == fresh
         if fresh:
-            self.state[url] = (State.VISITED, "")
+            self.state[url] = (UrlState.VISITED, "")
 
     @rule(client=clients)
     def take_back(self, client: str) -> None:
-        out = [url for url, state in self.state.items() if state == (State.OUT, client)]
+        out = [url for url, state in self.state.items() if state == (UrlState.OUT, client)]
         assert {node.url for node in self.registry.in_hands_of(client)} == set(out)
         assert self.registry.take_back(client) == len(out)
-        self.state |= dict.fromkeys(out, (State.HELD, ""))
+        self.state |= dict.fromkeys(out, (UrlState.HELD, ""))
 
     @rule()
     def renew(self) -> None:
         """What was visited is to be visited again; what is in a client's hands stays there."""
         self.registry.renew(self.registry.session + 1)
         for url, (state, _) in self.state.items():
-            if state is State.VISITED:
-                self.state[url] = (State.HELD, "")
+            if state is UrlState.VISITED:
+                self.state[url] = (UrlState.HELD, "")
         self.saved = (dict(self.worth), dict(self.state))
 
     @rule()
@@ -89,7 +89,7 @@ class RegistryMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.registry.close()
-        self.registry = Registry(Path(self.directory.name), BACKLINK, fsync=False)
+        self.registry = UrlRegistry(Path(self.directory.name), BACKLINK, fsync=False)
         self.worth, self.state = (dict(part) for part in self.saved)
 
     @invariant()
@@ -101,7 +101,7 @@ class RegistryMachine(RuleBasedStateMachine):
             states = [state for url, (state, _) in self.state.items() if f".{domain}/" in url]
             if states:
                 count = counts[domain]
-                assert (count.held, count.out, count.visited) == tuple(map(states.count, State))
+                assert (count.held, count.out, count.visited) == tuple(map(states.count, UrlState))
         for url, worth in self.worth.items():
             node = self.registry.node(url)
             assert node is not None
@@ -116,7 +116,7 @@ def test_registry_keeps_what_is_known_of_a_url_until_it_is_visited(tmp_path: Pat
     monkeypatch.setattr(registry_module, "_SLICE", 2)
     urls = [f"http://x.com/{number}" for number in range(5)]
     copies = {url: Queued(url, etag=f'"{url}"', visits=1) for url in urls[:4]}
-    registry = Registry(tmp_path, BACKLINK, fsync=False)
+    registry = UrlRegistry(tmp_path, BACKLINK, fsync=False)
     registry.add([(Link(url, 1), "com") for url in urls[:3]])
     registry.hand_out("com", "a", 3)
     registry.visited(urls[:3])
@@ -146,7 +146,7 @@ def test_registry_survives_kill_9_with_what_was_committed(tmp_path: Path) -> Non
             break
     child.send_signal(signal.SIGKILL)
     child.communicate()
-    registry = Registry(tmp_path, BACKLINK)
+    registry = UrlRegistry(tmp_path, BACKLINK)
     assert registry.counts()["com"].held >= 10 * committed
     assert len(registry.hand_out("com", "a", 10_000)) == registry.counts()["com"].out
     registry.close()
@@ -157,8 +157,8 @@ import sys
 from pathlib import Path
 from gcs.core.ordering import ORDERS
 from gcs.core.messages.tuples import Link
-from gcs.ports.url_registry import Registry
-registry = Registry(Path(sys.argv[1]), ORDERS["backlink"])
+from gcs.ports.url_registry import UrlRegistry
+registry = UrlRegistry(Path(sys.argv[1]), ORDERS["backlink"])
 for turn in range(10_000):
     registry.add((Link(f"http://x.com/{turn}/{n}", n), "com") for n in range(10))
     registry.commit()

@@ -1,7 +1,7 @@
 """Access: who may look, who may act, who may help. Tokens and what they allow; pure.
 
 A token is a secret of 256 random bits that its holder sends as `Authorization: Bearer …`. What is kept of it is
-its SHA-256 (`core.messages.tuples.Access`, on the whiteboard): enough to know it again, not to make it. A secret that long
+its SHA-256 (`tuples.Access`, on the whiteboard): enough to know it again, not to make it. A secret that long
 cannot be guessed, so a plain hash will do.
 
 Invariant: the time that `holder` takes does not depend on how much of a token is right, nor on which one it is.

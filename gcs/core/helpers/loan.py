@@ -94,7 +94,7 @@ _BURST_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LoanLimits:
     """What the owner allows; 0 for no limit."""
 
     #: errands done at once
@@ -119,7 +119,7 @@ class Loan:
     space: str
     crawl: str = "crawl"
     place: str = ""
-    limits: Limits = field(default_factory=Limits)
+    limits: LoanLimits = field(default_factory=LoanLimits)
     #: the owner, too, allows private addresses; the crawl has to as well
     allow_private: bool = False
     #: URL of a station, and the token to show there
@@ -132,7 +132,7 @@ class Loan:
 class Allowance:
     """What is left of the limits."""
 
-    def __init__(self, limits: Limits, now: float, cpu_s: float) -> None:
+    def __init__(self, limits: LoanLimits, now: float, cpu_s: float) -> None:
         self._limits = limits
         self._next_at = now
         self._cpu_at, self._cpu_s, self._cpu_left_s = now, cpu_s, _BURST_S

@@ -23,7 +23,7 @@ LONG_CHARS, TOLD = 500, 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PageView:
     """What was seen at a URL. URLs are canonical."""
 
     #: "sha1:BASE32" of the body as sent, of the content, or of both
@@ -40,12 +40,12 @@ class Look:
     facts: frozenset[tuple[str, str]] = frozenset()
 
 
-def same_bytes(one: Look, other: Look) -> bool:
+def same_bytes(one: PageView, other: PageView) -> bool:
     """Whether both saw the same message."""
     return not one.digests.isdisjoint(other.digests)
 
 
-def misfit(claim: Look, looks: Sequence[Look], chance: Random) -> str:
+def misfit(claim: PageView, looks: Sequence[PageView], chance: Random) -> str:
     """What our looks do not bear out in a claim; "" if nothing. What differs among them is granted twice."""
     links_s, words_s = _unrest(looks, chance)
     there, everywhere = frozenset().union(*(look.links for look in looks)), _common(looks)
@@ -69,7 +69,7 @@ def misfit(claim: Look, looks: Sequence[Look], chance: Random) -> str:
     return ""
 
 
-def resembles(claim: Look, look: Look, chance: Random) -> bool:
+def resembles(claim: PageView, look: PageView, chance: Random) -> bool:
     """Whether the claim could be of another state of the page."""
     made_up, missing = claim.links - look.links, look.links - claim.links
     return (
@@ -79,12 +79,12 @@ def resembles(claim: Look, look: Look, chance: Random) -> bool:
     )
 
 
-def is_wild(looks: Sequence[Look], chance: Random) -> bool:
+def is_wild(looks: Sequence[PageView], chance: Random) -> bool:
     """Whether the page is another one at every look."""
     return max(_unrest(looks, chance)) > CHANGED
 
 
-def _unrest(looks: Sequence[Look], chance: Random) -> tuple[float, float]:
+def _unrest(looks: Sequence[PageView], chance: Random) -> tuple[float, float]:
     """The shares of links and of words that differ from look to look."""
     links = words = 0.0
     for one, other in pairwise(looks):
@@ -95,16 +95,16 @@ def _unrest(looks: Sequence[Look], chance: Random) -> tuple[float, float]:
     return links, words
 
 
-def _common(looks: Sequence[Look]) -> frozenset[str]:
+def _common(looks: Sequence[PageView]) -> frozenset[str]:
     first, *rest = (look.links for look in looks)
     return first.intersection(*rest)
 
 
-def _told(look: Look) -> str:
+def _told(look: PageView) -> str:
     return f"{look.title} {look.text}"
 
 
-def _page(looks: Sequence[Look]) -> str:
+def _page(looks: Sequence[PageView]) -> str:
     """All that our looks have seen, without white space, which does not count."""
     return "\n".join(_squeezed(f"{_told(look)} {look.words} {look.description}") for look in looks)
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Generic, TypeVar
 
-from gcs.core.helpers.page_compare import Look, is_wild, misfit, resembles, same_bytes
+from gcs.core.helpers.page_compare import PageView, is_wild, misfit, resembles, same_bytes
 from gcs.errors import SettingsError
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ class TrustSettings:
 
 
 @dataclass(slots=True)
-class Evidence:
+class TrustRecord:
     """What speaks for and against one helper."""
 
     true: int = 0
@@ -78,10 +78,10 @@ class _Held(Generic[T]):
     """One page of a lot."""
 
     url: str
-    claim: Look
+    claim: PageView
     item: T
     #: our first look, if it saw other bytes
-    first: Look | None = None
+    first: PageView | None = None
     size_bytes: int = 0
 
 
@@ -119,7 +119,7 @@ class Quarantine(Generic[T]):
 
     def __init__(self, settings: TrustSettings, chance: Random) -> None:
         self._settings, self._chance = settings, chance
-        self.evidence: dict[str, Evidence] = {}
+        self.evidence: dict[str, TrustRecord] = {}
         self._open: dict[str, _Lot[T]] = {}  # by helper
         self._drawn: dict[str, _Lot[T]] = {}  # by URL that is to be looked at
         self._closed: list[_Lot[T]] = []
@@ -138,7 +138,7 @@ class Quarantine(Generic[T]):
         """Whether our own look at this page is awaited."""
         return url in self._drawn
 
-    def hold(self, helper: str, url: str, claim: Look, item: T, now: float, size_bytes: int = 0) -> None:
+    def hold(self, helper: str, url: str, claim: PageView, item: T, now: float, size_bytes: int = 0) -> None:
         """A helper has brought this, for which there is room."""
         lot = self._open.get(helper) or self._open.setdefault(helper, _Lot(helper, now))
         lot.held[url] = _Held(url, claim, item, size_bytes=size_bytes)
@@ -159,7 +159,7 @@ class Quarantine(Generic[T]):
         times += [lot.deadline for lot in self._closed]
         return min(times, default=None)
 
-    def looked(self, url: str, own: Look | None) -> Verdict[T]:
+    def looked(self, url: str, own: PageView | None) -> Verdict[T]:
         """We have looked at a drawn page; None: there is no such page."""
         lot = self._drawn[url]
         held = lot.held[url]
@@ -167,7 +167,7 @@ class Quarantine(Generic[T]):
             held.first = own
             return Verdict(lot.helper, again=True)
         why, is_lie = self._judge(held, own) if own else ("there is no such page", True)
-        evidence = self.evidence.setdefault(lot.helper, Evidence())
+        evidence = self.evidence.setdefault(lot.helper, TrustRecord())
         self._take(lot, url)
         if not why:
             evidence.true += 1
@@ -208,7 +208,7 @@ class Quarantine(Generic[T]):
         return evidence is None or evidence.row < self._settings.probation
 
     def _is_unsure(self, helper: str) -> None:
-        evidence = self.evidence.setdefault(helper, Evidence())
+        evidence = self.evidence.setdefault(helper, TrustRecord())
         evidence.unsure += 1
         evidence.row = 0
 
@@ -245,7 +245,7 @@ class Quarantine(Generic[T]):
             del self._open[lot.helper]
         return Verdict(lot.helper, believed=items) if believe else Verdict(lot.helper, refused=items)
 
-    def _judge(self, held: _Held[T], own: Look) -> tuple[str, bool]:
+    def _judge(self, held: _Held[T], own: PageView) -> tuple[str, bool]:
         """What is wrong with the claim, "" if nothing; and whether that is a lie, or may be the page's doing."""
         claim, chance = held.claim, self._chance
         if same_bytes(claim, own):

@@ -11,7 +11,7 @@ Invariant: whenever `holds(now)` is true, the space still has the lease.
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from gcs.core.messages.tuples import Leader
+from gcs.core.messages.tuples import LeaderLease
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Tenure:
         return now >= self.since + self.lease_s / 3
 
 
-class Step(Enum):
+class ElectionStep(Enum):
     """What a candidate does next."""
 
     LEAD = auto()  # my lease is fresh
@@ -41,11 +41,11 @@ class Step(Enum):
     FOLLOW = auto()  # somebody else leads
 
 
-def decide(mine: Leader | None, tenure: Tenure | None, seen: Leader | None, now: float) -> Step:
+def decide(mine: LeaderLease | None, tenure: Tenure | None, seen: LeaderLease | None, now: float) -> ElectionStep:
     """The next step of a candidate that was granted `mine`, where the board shows `seen`.
 
     A Leader tuple with my name that I was not granted (an earlier run of me) is somebody else's: it expires.
     """
     if mine is not None and tenure is not None:
-        return Step.LEAD if not tenure.due(now) and tenure.holds(now) else Step.RENEW
-    return Step.STAND if seen is None else Step.FOLLOW
+        return ElectionStep.LEAD if not tenure.due(now) and tenure.holds(now) else ElectionStep.RENEW
+    return ElectionStep.STAND if seen is None else ElectionStep.FOLLOW

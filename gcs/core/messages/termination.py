@@ -25,27 +25,27 @@ FRESH_BEATS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TeamSnapshot:
     """A look at a team that was passive: gatherer → (run, blocks sent, blocks received), and → beat."""
 
     counters: dict[str, tuple[str, int, int]]
     beats: dict[str, int]
 
-    def is_same(self, later: "Look") -> bool:
+    def is_same(self, later: "TeamSnapshot") -> bool:
         """Whether nobody came or went, started again, sent or received anything between the two."""
         return self.counters == later.counters
 
-    def is_confirmed_by(self, later: "Look") -> bool:
+    def is_confirmed_by(self, later: "TeamSnapshot") -> bool:
         """Whether the later look proves that the crawl was over at the time of this one."""
         return self.is_same(later) and all(later.beats[name] >= beat + FRESH_BEATS for name, beat in self.beats.items())
 
 
-def look(members: Iterable[Member], epoch: int, seeds: int) -> Look | None:
+def look(members: Iterable[Member], epoch: int, seeds: int) -> TeamSnapshot | None:
     """A look at all members under the plan of this epoch; None if somebody has something to do."""
     team = list(members)
     if seeds or not team or not all(member.passive and member.settled_epoch >= epoch for member in team):
         return None
-    return Look(
+    return TeamSnapshot(
         {member.gatherer: (member.run, member.blocks_sent, member.blocks_received) for member in team},
         {member.gatherer: member.beat for member in team},
     )

@@ -5,7 +5,7 @@ its taker, and is gone when the taker acks it. A *posted* tuple hangs on the boa
 and is replaced by the next one with the same `key`; it may expire.
 
 Each type has a `name` (it stands in the Redis key), a `code` and a `version` (they open its encoding, see
-`core.messages.codec`). A field may be added at the end with a default without a new version; any other change needs one.
+`codec`). A field may be added at the end with a default without a new version; any other change needs one.
 Codes are never used twice.
 
 Invariant: tuples are immutable values. Nothing here knows how or where they are kept. (The parts of which blocks hold
@@ -325,7 +325,7 @@ class Member(Posted, frozen=True, array_like=True):
         return self.gatherer
 
 
-class Leader(Posted, frozen=True, array_like=True):
+class LeaderLease(Posted, frozen=True, array_like=True):
     """Who leads. The term is the fencing token: what a leader posts is refused unless this very tuple is there.
 
     written by: a gatherer that finds none (only if absent), and by the leader to renew it
@@ -359,7 +359,7 @@ class Announcement(Posted, frozen=True, array_like=True):
     reason: str = ""
 
 
-class Statistics(Posted, frozen=True, array_like=True):
+class StatisticsReply(Posted, frozen=True, array_like=True):
     """One gatherer's copy of the URL tree, its rates and queue sizes, for one round.
 
     written by: each gatherer, when a round is announced
@@ -505,7 +505,7 @@ class Finds(Consumed, frozen=True, array_like=True):
     copies: list[Queued] = []
 
 
-class Pace(Posted, frozen=True, array_like=True):
+class ClientPace(Posted, frozen=True, array_like=True):
     """How many connections a client of a seed-server may open: "hurry up" or "slow down".
 
     written by: its seed-server, when it changes
@@ -641,7 +641,7 @@ class CutOff(Posted, frozen=True, array_like=True):
         return self.helper
 
 
-class Glance(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class RecentPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A page that was stored lately, for people."""
 
     url: str
@@ -658,7 +658,7 @@ class Glance(msgspec.Struct, frozen=True, array_like=True, gc=False):
     helper: str = ""
 
 
-class Trouble(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class HostFailures(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The URLs of one host that ended without a page."""
 
     host: str
@@ -669,7 +669,7 @@ class Trouble(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: float
 
 
-class Patch(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SuperpagePatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One superpage of a gatherer: its beginning, what is known and queued there, and where that lies."""
 
     low: bytes
@@ -701,17 +701,17 @@ class Bulletin(Posted, frozen=True, array_like=True):
     #: URLs sent to each of the others, by this run
     sent: dict[str, int] = {}
     #: the newest last
-    recent: list[Glance] = []
+    recent: list[RecentPage] = []
     #: those with the most failures
-    troubles: list[Trouble] = []
-    patches: list[Patch] = []
+    troubles: list[HostFailures] = []
+    patches: list[SuperpagePatch] = []
 
     @property
     def key(self) -> str:
         return self.gatherer
 
 
-class Moved(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class MovedRanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What goes from one gatherer to another with a plan."""
 
     loser: str
@@ -740,7 +740,7 @@ class PlanNote(Posted, frozen=True, array_like=True):
     gatherers: list[str]
     #: share of the remaining work that changes hands
     moved: float = 0.0
-    moves: list[Moved] = []
+    moves: list[MovedRanges] = []
     #: ranges that nobody can hand over
     lost: int = 0
     #: 0 until all is handed over
@@ -759,9 +759,9 @@ TUPLES: tuple[type[Tuple], ...] = (
     SummaryTS,
     HelperBeat,
     Member,
-    Leader,
+    LeaderLease,
     Announcement,
-    Statistics,
+    StatisticsReply,
     PlanPosted,
     Control,
     RebalanceCall,
@@ -771,7 +771,7 @@ TUPLES: tuple[type[Tuple], ...] = (
     Charter,
     Account,
     Finds,
-    Pace,
+    ClientPace,
     Access,
     CutOff,
     Bulletin,

@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gcs.core.partition import greedy, hashing, metis, sticky
-from gcs.core.partition.problem import GONE, Owners, Partitioner, Problem
+from gcs.core.partition.problem import GONE, Owners, Partitioner, PartitionProblem
 from gcs.errors import UsageError
 
-__all__ = ["GONE", "PARTITIONERS", "Owners", "Partitioner", "Problem", "partition"]
+__all__ = ["GONE", "PARTITIONERS", "Owners", "PartitionProblem", "Partitioner", "partition"]
 
 PARTITIONERS: Mapping[str, Partitioner] = MappingProxyType(
     {
@@ -39,7 +39,7 @@ PARTITIONERS: Mapping[str, Partitioner] = MappingProxyType(
 )
 
 
-def partition(name: str, problem: Problem) -> Owners:
+def partition(name: str, problem: PartitionProblem) -> Owners:
     """The owner of each superpage, by the partitioner of that name."""
     if name not in PARTITIONERS:
         raise UsageError(f"no partitioner is called {name!r}; there are {', '.join(PARTITIONERS)}")

@@ -10,13 +10,13 @@ superpages that are not placed yet count nothing). It must not decide anything.
 import numpy as np
 
 from gcs.core.partition.partition_graph import Floats
-from gcs.core.partition.problem import GONE, Owners, Problem
+from gcs.core.partition.problem import GONE, Owners, PartitionProblem
 
 
 class Assignment:
     """Mutable, private to the partitioners. Superpages begin without owner."""
 
-    def __init__(self, problem: Problem, heed_links: bool) -> None:
+    def __init__(self, problem: PartitionProblem, heed_links: bool) -> None:
         m, k = problem.m, problem.k
         self.k = k
         self.owners: Owners = np.full(m, GONE, np.int64)

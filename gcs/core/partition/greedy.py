@@ -15,14 +15,14 @@ import numpy as np
 from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.improve import cut_links, lower_peak
 from gcs.core.partition.partition_graph import Floats
-from gcs.core.partition.problem import Owners, Problem
+from gcs.core.partition.problem import Owners, PartitionProblem
 from gcs.errors import UsageError
 
 #: times closer than this (relative) are the same
 _SAME = 1e-9
 
 
-def partition_i(problem: Problem) -> Owners:
+def partition_i(problem: PartitionProblem) -> Owners:
     """Balance the work; links are not looked at."""
     assignment = Assignment(problem, heed_links=False)
     place_all(assignment, np.arange(problem.m))
@@ -30,7 +30,7 @@ def partition_i(problem: Problem) -> Owners:
     return assignment.owners
 
 
-def partition_ii(problem: Problem) -> Owners:
+def partition_ii(problem: PartitionProblem) -> Owners:
     """Balance work and communication, with few crossing links, within the problem's tolerance."""
     assignment = Assignment(problem, heed_links=problem.links is not None)
     place_all(assignment, np.arange(problem.m))
@@ -65,10 +65,10 @@ def _least_harm(assignment: Assignment, superpage: int) -> int:
     return int(own.argmin())
 
 
-# -- Domain sets (WEB-SAILOR §3.1): each gatherer crawls a set of top-level domains, packed so that the sets weigh alike.
+# -- domain sets (WEB-SAILOR §3.1): sets of top-level domains, packed so that they weigh alike
 
 
-def partition(problem: Problem) -> Owners:
+def partition(problem: PartitionProblem) -> Owners:
     """One DSet for each gatherer; some are empty where there are fewer domains than gatherers."""
     if not problem.keys and problem.m:
         raise UsageError("domain sets need the sort keys of the superpages")
@@ -79,7 +79,7 @@ def partition(problem: Problem) -> Owners:
     np.add.at(times_s, domains, problem.times_s())
     # the rate at which a gatherer gets through a whole domain
     rates = np.divide(work[:, None], times_s, out=np.ones_like(times_s), where=times_s > 0)
-    return partition_i(Problem(work, problem.k, rates=rates.T, seed=problem.seed))[domains]
+    return partition_i(PartitionProblem(work, problem.k, rates=rates.T, seed=problem.seed))[domains]
 
 
 def domain(key: bytes) -> bytes:

@@ -13,24 +13,24 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from gcs.core.partition.problem import Owners, Problem
+from gcs.core.partition.problem import Owners, PartitionProblem
 from gcs.errors import UsageError
 
 #: places on the ring of a gatherer of mean rate: the spread of the shares is about 1 / √200 = 7 %
 PLACES = 200
 
 
-def url_hash(problem: Problem) -> Owners:
+def url_hash(problem: PartitionProblem) -> Owners:
     """Each superpage by its whole key."""
     return (_hashes(problem, lambda key: key) % np.uint64(problem.k)).astype(np.int64)
 
 
-def site_hash(problem: Problem) -> Owners:
+def site_hash(problem: PartitionProblem) -> Owners:
     """Each superpage by its host, so that a host has one owner."""
     return (_hashes(problem, host) % np.uint64(problem.k)).astype(np.int64)
 
 
-def consistent_hash(problem: Problem) -> Owners:
+def consistent_hash(problem: PartitionProblem) -> Owners:
     """Each superpage by its host on a ring, where a gatherer has places in proportion to its rate."""
     names = problem.names or [str(number) for number in range(problem.k)]
     counts = np.maximum(np.rint(problem.shares() * problem.k * PLACES).astype(int), 1)
@@ -46,7 +46,7 @@ def host(key: bytes) -> bytes:
     return key.partition(b"\x00/")[0]
 
 
-def _hashes(problem: Problem, part: Callable[[bytes], bytes]) -> NDArray[np.uint64]:
+def _hashes(problem: PartitionProblem, part: Callable[[bytes], bytes]) -> NDArray[np.uint64]:
     if not problem.keys and problem.m:
         raise UsageError("owners by hash need the sort keys of the superpages")
     return _digests([part(key) for key in problem.keys], problem.seed)

@@ -8,7 +8,7 @@ another thread gets it. So SIGTERM is blocked for the call, and the call is refu
 plans with METIS gives it a process of its own.
 
 Invariant: the same problem gives the same owners (METIS draws from the C library's generator, seeded on every call).
-It must not hide the impossible: `giants` names the units that no partition can balance (`core.partition.partition_graph.site_model` cuts
+It must not hide the impossible: `giants` names the units that no partition can balance (`partition_graph.site_model` cuts
 sites so that there are none).
 """
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from gcs.core.partition.greedy import partition_ii
 from gcs.core.partition.partition_graph import Floats, Numbers
-from gcs.core.partition.problem import GONE, Owners, Problem
+from gcs.core.partition.problem import GONE, Owners, PartitionProblem
 from gcs.errors import GcsError, UsageError
 
 #: METIS is asked for this part of the tolerance: asked for 5 %, it has given 5.003 %
@@ -38,7 +38,7 @@ _OK = 1
 _STATUS = {-2: "it refused the input", -3: "it ran out of memory", -4: "it failed inside, or was interrupted"}
 
 
-def partition(problem: Problem) -> Owners:
+def partition(problem: PartitionProblem) -> Owners:
     """Owners with the least cost of crossing links that METIS finds within the tolerance on every weight.
 
     A unit that outweighs a part (see `giants`) gets a part of its own, and the rest is balanced among the others. Where
@@ -54,7 +54,7 @@ def partition(problem: Problem) -> Owners:
     owners = np.full(problem.m, GONE, np.int64)
     owners[alone] = largest_first[: len(alone)]
     rest, parts = np.flatnonzero(owners == GONE), largest_first[len(alone) :]
-    smaller = Problem(
+    smaller = PartitionProblem(
         problem.weights[rest],
         len(parts),
         rates=problem.shares()[parts],
@@ -66,7 +66,7 @@ def partition(problem: Problem) -> Owners:
     return owners
 
 
-def giants(problem: Problem) -> list[int]:
+def giants(problem: PartitionProblem) -> list[int]:
     """The units that are heavier than a part, so that no partition into k can be balanced, heaviest first."""
     weights = _constraints(problem)
     weights = weights / weights.sum(axis=0)
@@ -82,7 +82,7 @@ def giants(problem: Problem) -> list[int]:
     return found
 
 
-def _constraints(problem: Problem) -> Floats:
+def _constraints(problem: PartitionProblem) -> Floats:
     """(m, c) the weights that can be balanced: columns that weigh nothing, or the same as another, are left out."""
     weights = problem.weights.reshape(problem.m, -1).astype(np.float64)
     same = [any((column == other).all() for other in weights.T[:at]) for at, column in enumerate(weights.T)]
@@ -90,7 +90,7 @@ def _constraints(problem: Problem) -> Floats:
     return weights if weights.shape[1] else np.ones((problem.m, 1))
 
 
-def _balanced(problem: Problem) -> Owners:
+def _balanced(problem: PartitionProblem) -> Owners:
     if problem.k == 1 or problem.m <= problem.k:
         return partition_ii(problem)
     assert problem.links is not None
@@ -108,13 +108,13 @@ def _balanced(problem: Problem) -> Owners:
     return best[2]
 
 
-def _imbalance(problem: Problem, weights: Floats, owners: Owners) -> float:
+def _imbalance(problem: PartitionProblem, weights: Floats, owners: Owners) -> float:
     """By how much the worst part is above its share, over all columns."""
     loads = np.stack([np.bincount(owners, column, problem.k) for column in weights.T])
     return float((loads / loads.sum(axis=1, keepdims=True) / problem.shares()).max()) - 1
 
 
-def _call(problem: Problem, weights: Floats, seed: int, recursive: bool) -> Owners:
+def _call(problem: PartitionProblem, weights: Floats, seed: int, recursive: bool) -> Owners:
     if threading.current_thread() is not threading.main_thread():
         raise GcsError("METIS takes over SIGTERM while it runs: call it on the main thread of a process")
     metis, links = _library(), problem.links

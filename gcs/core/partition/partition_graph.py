@@ -1,10 +1,10 @@
 """The graphs that are partitioned: pages (C2), sites (C3) or superpages as vertices, links as weighted edges.
 
-A `Session` is what the last crawl saw, page by page. A model coarsens it into *units* (pages, sites with the giant
-ones cut, or superpages), each with two weights (bytes, requests), and `Links` between units whose cost is what an
+A `SessionLinks` is what the last crawl saw, page by page. A model coarsens it into *units* (pages, sites with the giant
+ones cut, or superpages), each with two weights (bytes, requests), and `LinkArrays` between units whose cost is what an
 exchange of them would send. Cambazoglu's two models and Teng's coarsened graph differ only in the unit.
 
-Invariant: `Links` is symmetric, has no loops and no duplicates, rows ascend; its cost counts both directions.
+Invariant: `LinkArrays` is symmetric, has no loops and no duplicates, rows ascend; its cost counts both directions.
 It must not know about gatherers: who owns a unit is the business of `core.partition`.
 """
 
@@ -28,7 +28,7 @@ CHUNK_LINKS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkArrays:
     """Undirected links of m units: those of unit j are `targets[offsets[j] : offsets[j + 1]]` with their `costs`."""
 
     offsets: Ints
@@ -66,13 +66,13 @@ class Links:
         """The unit that each entry leaves, parallel to `targets`."""
         return np.repeat(np.arange(self.units), np.diff(self.offsets))
 
-    def among(self, units: Ints) -> "Links":
+    def among(self, units: Ints) -> "LinkArrays":
         """The links among some units, which are renumbered in the order given."""
         number = np.full(self.units, -1)
         number[units] = np.arange(len(units))
         sources, targets = number[self.sources()], number[self.targets]
         once = (sources >= 0) & (targets >= 0) & (sources < targets)
-        return Links.between(len(units), sources[once], targets[once], self.costs[once])
+        return LinkArrays.between(len(units), sources[once], targets[once], self.costs[once])
 
     def crossing(self, owners: Ints) -> int:
         """The cost of the links between units of different owners, each counted once."""
@@ -80,7 +80,7 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionLinks:
     """What one crawl saw: the input of the next session's plan. Pages stand in the order of their sort keys.
 
     That order is what makes a range of pages a range of keys, so that a cut site is a few superpages.
@@ -106,15 +106,15 @@ class Session:
         for start in range(0, len(self.sources), CHUNK_LINKS):
             yield self.sources[start : start + CHUNK_LINKS], self.targets[start : start + CHUNK_LINKS]
 
-    def without_replicated(self, pages: Ids) -> "Session":
+    def without_replicated(self, pages: Ids) -> "SessionLinks":
         """The session as if the URLs of these pages were known everywhere (G4): nobody names them to anybody."""
         known = np.zeros(self.pages, np.bool_)
         known[pages] = True
         return self.only(~known[self.targets])
 
-    def only(self, kept: NDArray[np.bool_]) -> "Session":
+    def only(self, kept: NDArray[np.bool_]) -> "SessionLinks":
         """The session with some of its links."""
-        return Session(self.sources[kept], self.targets[kept], self.url_bytes, self.page_bytes, self.sites)
+        return SessionLinks(self.sources[kept], self.targets[kept], self.url_bytes, self.page_bytes, self.sites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,16 @@ class Model:
     #: (m, 2): bytes and requests of each unit
     weights: Ints
     #: cost = total length of the URLs named between two units
-    links: Links
+    links: LinkArrays
     unit_of_page: Ints
 
 
-def page_model(session: Session) -> Model:
+def page_model(session: SessionLinks) -> Model:
     """Cambazoglu's page graph: a unit is a page; weights (bytes, 1)."""
     return superpage_model(session, np.arange(session.pages))
 
 
-def site_model(session: Session, k: int, share: float = GIANT_SHARE) -> Model:
+def site_model(session: SessionLinks, k: int, share: float = GIANT_SHARE) -> Model:
     """Cambazoglu's site graph for k parts: a unit is a site, or a range of a giant one; weights (bytes, pages).
 
     Links inside a unit cost nothing. A site heavier than `share` of a part is cut, or no partition could be balanced.
@@ -141,7 +141,7 @@ def site_model(session: Session, k: int, share: float = GIANT_SHARE) -> Model:
     return superpage_model(session, cut_giants(session, share / k))
 
 
-def superpage_model(session: Session, unit_of_page: Ints) -> Model:
+def superpage_model(session: SessionLinks, unit_of_page: Ints) -> Model:
     """The graph of any coarsening: unit u is the set of pages with unit_of_page == u (numbered from 0, none empty)."""
     units = int(unit_of_page.max(initial=-1)) + 1
     weights = np.empty((units, 2), np.int64)
@@ -153,10 +153,10 @@ def superpage_model(session: Session, unit_of_page: Ints) -> Model:
         across = sources != targets
         crossing.append((sources[across], targets[across], session.url_bytes[others[across]]))
     columns = [np.concatenate(column) for column in zip(*crossing)] or [np.empty(0, np.int64)] * 3
-    return Model(weights, Links.between(units, *columns), unit_of_page)
+    return Model(weights, LinkArrays.between(units, *columns), unit_of_page)
 
 
-def cut_giants(session: Session, limit: float) -> Ints:
+def cut_giants(session: SessionLinks, limit: float) -> Ints:
     """The unit of each page: its site, or a range of it where the site holds more than `limit` of all bytes or pages.
 
     A range is cut where the fewest bytes of links reach across, between half the limit and the limit.
@@ -177,7 +177,7 @@ def cut_giants(session: Session, limit: float) -> Ints:
     return np.cumsum(begins) - 1
 
 
-def _reach(session: Session) -> Floats:
+def _reach(session: SessionLinks) -> Floats:
     """For each page p, the bytes of links inside a site that reach across the border between p - 1 and p."""
     size = session.pages + 1
     across = np.zeros(size)

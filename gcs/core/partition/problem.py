@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.partition.partition_graph import Floats, Links, Numbers
+from gcs.core.partition.partition_graph import Floats, LinkArrays, Numbers
 from gcs.errors import UsageError
 
 Owners = NDArray[np.int64]
 
-#: in `Problem.current`: the owner has left, or there was none
+#: in `PartitionProblem.current`: the owner has left, or there was none
 GONE = -1
 #: forwarding a URL in a block costs about a thousandth of fetching and summarising a page
 URLS_PER_PAGE_TIME = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PartitionProblem:
     """What a partitioner is told. Only the fields that it needs have to be given."""
 
     #: (m,) or (m, c). The first column is the work (URLs); METIS balances all columns, the others the first
@@ -40,7 +40,7 @@ class Problem:
     #: URLs per second that a gatherer can send and receive: one for all or one each (k,)
     communication_rates: float | Floats = URLS_PER_PAGE_TIME
     #: super-hyperlinks S; needed by Partition II and METIS, heeded by the sticky form
-    links: Links | None = field(default=None, repr=False)
+    links: LinkArrays | None = field(default=None, repr=False)
     #: sort key at which each superpage begins; needed by the hash forms and DSets
     keys: Sequence[bytes] = field(default=(), repr=False)
     #: who owns each superpage now, in the numbering of today's k gatherers, or GONE; needed by the sticky form
@@ -105,4 +105,4 @@ class Problem:
 
 
 #: the one signature: (problem) → owner of each superpage, 0 ≤ owner < k, the same for the same problem
-Partitioner = Callable[[Problem], Owners]
+Partitioner = Callable[[PartitionProblem], Owners]

@@ -16,14 +16,14 @@ import numpy as np
 from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.greedy import partition_i, partition_ii, place_all
 from gcs.core.partition.partition_graph import Floats
-from gcs.core.partition.problem import GONE, Owners, Problem
+from gcs.core.partition.problem import GONE, Owners, PartitionProblem
 
 #: imbalance that the move of one second of work must remove, in seconds; from a full to an idle gatherer it removes 2
 CHARGE = 0.5
 _LEAST_GAIN = 1e-7
 
 
-def partition(problem: Problem) -> Owners:
+def partition(problem: PartitionProblem) -> Owners:
     """Owners near the current ones; where there are none yet, those of Partition I, or II if links are given."""
     if problem.current is None:
         return partition_i(problem) if problem.links is None else partition_ii(problem)

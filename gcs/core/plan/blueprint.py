@@ -27,14 +27,14 @@ import msgspec
 import numpy as np
 
 from gcs.core.messages.codec import pack, unpack
-from gcs.core.partition import GONE, Problem, partition
+from gcs.core.partition import GONE, PartitionProblem, partition
 from gcs.core.partition.greedy import domain
-from gcs.core.partition.partition_graph import GIANT_SHARE, Ints, Session, cut_giants, superpage_model
+from gcs.core.partition.partition_graph import GIANT_SHARE, Ints, SessionLinks, cut_giants, superpage_model
 from gcs.core.plan.hot_page_choice import named
-from gcs.core.plan.keyspace import EVERYTHING, Ground, even_cuts
+from gcs.core.plan.keyspace import EVERYTHING, Keyspace, even_cuts
 from gcs.core.plan.metrics import communication, imbalance, loads, posted
 from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
-from gcs.core.plan.session_graph import Crawled, superpages
+from gcs.core.plan.session_graph import SessionGraph, superpages
 from gcs.core.tree.tree import Cuts
 from gcs.core.url.sortkey import FIRST_KEY, host_of, sort_key, url_of
 from gcs.errors import UsageError
@@ -53,15 +53,15 @@ class Blueprint(msgspec.Struct, frozen=True):
     owners: tuple[int, ...]
     #: pages of the last session in each superpage
     weights: tuple[int, ...]
-    ground: Ground = Ground.TREE
+    ground: Keyspace = Keyspace.TREE
     #: pages of the last session that everybody is told of (G4)
     hot_pages: tuple[str, ...] = ()
     listed: Bloom = Bloom()
     lists_hosts: bool = False
 
-    def owners_of(self, data: Crawled) -> Ints:
+    def owners_of(self, data: SessionGraph) -> Ints:
         """The part of each page of a session."""
-        if self.ground is Ground.TREE:
+        if self.ground is Keyspace.TREE:
             begins = [*(bisect_left(data.keys, cut) for cut in self.cuts), len(data.keys)]
             return np.repeat(np.array(self.owners, np.int64), np.diff(begins))
         cuts, owners, place = self.cuts, self.owners, self.ground.place
@@ -75,7 +75,7 @@ class Blueprint(msgspec.Struct, frozen=True):
         else:  # more or fewer have come than it was made for
             names = list(range(len(gatherers)))
             owners = np.where(owners < len(gatherers), owners, GONE)
-            owners = partition("sticky", Problem(np.array(self.weights), len(gatherers), current=owners))
+            owners = partition("sticky", PartitionProblem(np.array(self.weights), len(gatherers), current=owners))
         return Plan(
             epoch=old.epoch + 1 if old else 1,
             gatherers=gatherers,
@@ -103,13 +103,13 @@ class Blueprint(msgspec.Struct, frozen=True):
 
 def hashed(model: str, parts: int) -> Blueprint:
     """A blueprint that needs no session: by hash."""
-    ground, pieces = Ground(model), parts * PIECES
+    ground, pieces = Keyspace(model), parts * PIECES
     owners = tuple(piece // PIECES for piece in range(pieces))
     return Blueprint(model, parts, even_cuts(pieces), owners, (1,) * pieces, ground)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class BlueprintRequest:
     """What kind of blueprint is wanted."""
 
     model: str
@@ -122,7 +122,7 @@ class Wish:
     seed: int = 0
 
 
-def draw(data: Crawled, wish: Wish) -> Blueprint:
+def draw(data: SessionGraph, wish: BlueprintRequest) -> Blueprint:
     """The blueprint that is wished for."""
     if wish.model not in MODELS:
         raise UsageError(f"no model is called {wish.model!r}; there are {', '.join(MODELS)}")
@@ -139,15 +139,17 @@ def draw(data: Crawled, wish: Wish) -> Blueprint:
     return msgspec.structs.replace(blueprint, hot_pages=tuple(url_of(data.keys[page]) for page in hot.tolist()))
 
 
-def _owners(data: Crawled, wish: Wish, units: Ints, hot: Ints) -> Ints:
+def _owners(data: SessionGraph, wish: BlueprintRequest, units: Ints, hot: Ints) -> Ints:
     """The part of each page, where units are given out whole and nobody names the hot pages."""
     partitioner, rest = _KINDS[wish.model].partitioner, data.session.without_replicated(hot)
     keys = [data.keys[page] for page in _begins(units).tolist()]
 
-    def divided(session: Session) -> Ints:
+    def divided(session: SessionLinks) -> Ints:
         model = superpage_model(session, units)
         weights = model.weights if partitioner == "metis" else model.weights[:, 1]
-        problem = Problem(weights, wish.parts, links=model.links, keys=keys, tolerance=wish.tolerance, seed=wish.seed)
+        problem = PartitionProblem(
+            weights, wish.parts, links=model.links, keys=keys, tolerance=wish.tolerance, seed=wish.seed
+        )
         return partition(partitioner, problem)[units]
 
     if not len(hot):
@@ -161,7 +163,7 @@ def _begins(units: Ints) -> Ints:
     return np.flatnonzero(np.diff(units, prepend=-1))
 
 
-def _on_tree(data: Crawled, wish: Wish, begins: Ints, owners: Ints) -> Blueprint:
+def _on_tree(data: SessionGraph, wish: BlueprintRequest, begins: Ints, owners: Ints) -> Blueprint:
     pages = begins.tolist()
     cuts = [FIRST_KEY, *(_between(data.keys[page - 1], data.keys[page]) for page in pages[1:])]
     blueprint = Blueprint(
@@ -184,17 +186,17 @@ def _on_tree(data: Crawled, wish: Wish, begins: Ints, owners: Ints) -> Blueprint
 class _Kind:
     """What a model gives out to k parts (`metis-page`: what hot pages are named by), and who shares it out."""
 
-    units: Callable[[Crawled, int], Ints]
+    units: Callable[[SessionGraph, int], Ints]
     #: none where a hash does
     partitioner: str = ""
 
 
-def _sites(data: Crawled, k: int) -> Ints:
+def _sites(data: SessionGraph, k: int) -> Ints:
     """Sites, those that are too large for one part in pieces."""
     return cut_giants(data.session, GIANT_SHARE / k)
 
 
-def _domains(data: Crawled, _k: int) -> Ints:
+def _domains(data: SessionGraph, _k: int) -> Ints:
     names = [domain(key) for key in data.keys]
     return np.cumsum([name != before for name, before in zip(names, [None, *names])]) - 1
 
@@ -255,7 +257,7 @@ class Forecast(msgspec.Struct, frozen=True):
     shared_hosts: int
 
 
-def forecast(data: Crawled, blueprint: Blueprint) -> Forecast:
+def forecast(data: SessionGraph, blueprint: Blueprint) -> Forecast:
     """What the next session will cost under this blueprint, if the web stays as it was."""
     session, k = data.session, blueprint.parts
     owners = blueprint.owners_of(data)
@@ -274,7 +276,7 @@ def forecast(data: Crawled, blueprint: Blueprint) -> Forecast:
     )
 
 
-def _pages(data: Crawled, known: set[bytes]) -> Ints:
+def _pages(data: SessionGraph, known: set[bytes]) -> Ints:
     return np.array([at for at, key in enumerate(data.keys) if key in known], np.int64)
 
 

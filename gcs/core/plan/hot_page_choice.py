@@ -20,34 +20,34 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.partition.partition_graph import Ids, Ints, Links, Session
+from gcs.core.partition.partition_graph import Ids, Ints, LinkArrays, SessionLinks
 
-Recogniser = Callable[[Session, Ints, int], Ints]
+Recogniser = Callable[[SessionLinks, Ints, int], Ints]
 
 
-def hot(session: Session, _units: Ints, most: int) -> Ints:
+def hot(session: SessionLinks, _units: Ints, most: int) -> Ints:
     """The pages with most links from other pages, most first."""
     return _best(most, _in_links(session))
 
 
-def named(session: Session, units: Ints, most: int) -> Ints:
+def named(session: SessionLinks, units: Ints, most: int) -> Ints:
     """The pages with links from most other units, most first; of equals those with more links."""
     return _best(most, _naming(session, units), _in_links(session))
 
 
-def core(session: Session, units: Ints, most: int) -> Ints:
+def core(session: SessionLinks, units: Ints, most: int) -> Ints:
     """The pages of the highest cores of the links between units; within a core those that most units name."""
     crossing = [(sources[cross], targets[cross]) for sources, targets, cross in _chunks(session, units)]
     sources, targets = (np.concatenate(ends) for ends in zip((units[:0], units[:0]), *crossing))
     naming = _naming(session, units)
-    numbers = core_numbers(Links.between(session.pages, sources, targets))
+    numbers = core_numbers(LinkArrays.between(session.pages, sources, targets))
     return _best(most, np.where(naming > 0, numbers, 0), naming)
 
 
 RECOGNISERS: Mapping[str, Recogniser] = MappingProxyType({"hot": hot, "named": named, "core": core})
 
 
-def core_numbers(links: Links) -> Ints:
+def core_numbers(links: LinkArrays) -> Ints:
     """For each unit the largest c such that it lies in a sub-graph where everybody has at least c neighbours."""
     degrees = np.diff(links.offsets)
     numbers = np.zeros(links.units, np.int64)
@@ -66,24 +66,24 @@ def core_numbers(links: Links) -> Ints:
     return numbers
 
 
-def _neighbours(links: Links, units: Ints) -> Ints:
+def _neighbours(links: LinkArrays, units: Ints) -> Ints:
     starts, counts = links.offsets[units], np.diff(links.offsets)[units]
     ends = np.cumsum(counts)
     return links.targets[np.repeat(starts - ends + counts, counts) + np.arange(int(ends[-1]))]
 
 
-def _chunks(session: Session, units: Ints) -> Iterator[tuple[Ids, Ids, NDArray[np.bool_]]]:
+def _chunks(session: SessionLinks, units: Ints) -> Iterator[tuple[Ids, Ids, NDArray[np.bool_]]]:
     """The links, some at a time, and which of them lead to another unit."""
     for sources, targets in session.chunks():
         yield sources, targets, units[sources] != units[targets]
 
 
-def _in_links(session: Session) -> Ints:
+def _in_links(session: SessionLinks) -> Ints:
     others = session.sources != session.targets
     return np.bincount(session.targets[others], minlength=session.pages)
 
 
-def _naming(session: Session, units: Ints) -> Ints:
+def _naming(session: SessionLinks, units: Ints) -> Ints:
     """How many other units link to each page."""
     count = int(units.max(initial=-1)) + 1
     pairs = np.empty(0, np.int64)

@@ -80,7 +80,7 @@ HASHED_BYTES = 400
 _SPACE = 1 << 32
 
 
-class Ground(StrEnum):
+class Keyspace(StrEnum):
     """How keys are laid out."""
 
     TREE = "tree"
@@ -89,9 +89,9 @@ class Ground(StrEnum):
 
     def place(self, key: bytes) -> bytes:
         """Where a key lies: what the cuts of a plan on this ground are compared with."""
-        if self is Ground.TREE:
+        if self is Keyspace.TREE:
             return key
-        name = host_of(key) if self is Ground.SITE_HASH else key[:HASHED_BYTES]
+        name = host_of(key) if self is Keyspace.SITE_HASH else key[:HASHED_BYTES]
         return b"%08x" % xxhash.xxh32_intdigest(name)
 
 

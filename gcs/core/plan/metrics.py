@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.partition.partition_graph import Floats, Ids, Ints, Numbers, Session
+from gcs.core.partition.partition_graph import Floats, Ids, Ints, Numbers, SessionLinks
 
 #: pairs of a sender and a page that are noted in one go
 _PAIRS = 1 << 28
@@ -59,7 +59,7 @@ def imbalance(loads: Numbers) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ExchangeVolume:
     """What the gatherers would tell one another in a session, by sender and receiver (k × k)."""
 
     urls: Ints
@@ -76,7 +76,7 @@ class Exchange:
         return int(self.url_bytes.sum())
 
 
-def exchange(session: Session, owner_of_page: Ints, k: int) -> Exchange:
+def exchange(session: SessionLinks, owner_of_page: Ints, k: int) -> ExchangeVolume:
     """Count the links of a session that cross between owners."""
     owners = owner_of_page.astype(np.int32)
     urls, volume = np.zeros(k * k, np.int64), np.zeros(k * k, np.int64)
@@ -86,10 +86,10 @@ def exchange(session: Session, owner_of_page: Ints, k: int) -> Exchange:
         pairs = here[crossing] * k + there[crossing]
         urls += np.bincount(pairs, minlength=k * k)
         volume += np.bincount(pairs, session.url_bytes[targets[crossing]], k * k).astype(np.int64)
-    return Exchange(urls.reshape(k, k), volume.reshape(k, k))
+    return ExchangeVolume(urls.reshape(k, k), volume.reshape(k, k))
 
 
-def posted(session: Session, owner_of_page: Ints, k: int) -> Exchange:
+def posted(session: SessionLinks, owner_of_page: Ints, k: int) -> ExchangeVolume:
     """What the gatherers post when each names a page to its owner once, however many links lead there (T15)."""
     owners, pages = owner_of_page.astype(np.int32), session.pages
     urls, volume = np.zeros((k, k), np.int64), np.zeros((k, k), np.int64)
@@ -104,7 +104,7 @@ def posted(session: Session, owner_of_page: Ints, k: int) -> Exchange:
             told = np.flatnonzero(row)
             urls[sender] = np.bincount(owners[told], minlength=k)
             volume[sender] = np.bincount(owners[told], session.url_bytes[told], k).astype(np.int64)
-    return Exchange(urls, volume)
+    return ExchangeVolume(urls, volume)
 
 
 def moved_weight(weights: Numbers, before: Ints, after: Ints) -> float:

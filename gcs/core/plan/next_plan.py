@@ -16,17 +16,17 @@ from typing import Protocol
 
 import msgspec
 
-from gcs.core.messages.tuples import Member, Moved, PlanNote
-from gcs.core.messages.tuples import Statistics as Reply
+from gcs.core.messages.tuples import Member, MovedRanges, PlanNote
+from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.plan import keyspace
 from gcs.core.plan.plan import ExchangeMode, Move, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.treemap import place_of
 from gcs.core.tree import tree as trees
 from gcs.core.tree import tree_copy
-from gcs.core.tree.statistics import Figures, Statistics, merge
-from gcs.core.tree.superpage_sketch import Leaf
-from gcs.core.tree.tree import Cuts, Tree, limits_for, node_of
+from gcs.core.tree.statistics import SuperpageFigures, SuperpageStatistics, merge
+from gcs.core.tree.superpage_sketch import SuperpageSketch
+from gcs.core.tree.tree import Cuts, UrlTree, limits_for, node_of
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, SUBTREE_END, sort_key, subtree
 from gcs.errors import CodecError
 
@@ -63,7 +63,7 @@ def note_of(plan: Plan, *, at: float, reason: str, moved: float) -> PlanNote:
         gatherers=list(plan.gatherers),
         moved=round(moved, 4),
         moves=[
-            Moved(loser, winner, len(places), list(dict.fromkeys(places))[:MOST_PLACES])
+            MovedRanges(loser, winner, len(places), list(dict.fromkeys(places))[:MOST_PLACES])
             for (loser, winner), places in largest
         ],
         lost=len(plan.lost),
@@ -74,18 +74,18 @@ def note_of(plan: Plan, *, at: float, reason: str, moved: float) -> PlanNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RoundEvidence:
     """What is known of the crawl under the plan in force."""
 
-    tree: Tree
-    statistics: Statistics
+    tree: UrlTree
+    statistics: SuperpageStatistics
     #: candidate hot pages, with how often they were met
     hot: Mapping[str, int]
 
 
-def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Member], random: Random) -> Evidence:
+def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Member], random: Random) -> RoundEvidence:
     """The evidence of these replies, and of the heartbeats of those who did not reply."""
-    copies, tables, hot = [Tree(plan.cuts, random)], [Statistics()], dict[str, int]()
+    copies, tables, hot = [UrlTree(plan.cuts, random)], [SuperpageStatistics()], dict[str, int]()
     silent = {plan.gatherers[owner] for owner in plan.owners}
     for reply in sorted(replies, key=lambda reply: reply.gatherer):
         for url, count in reply.hot:
@@ -93,7 +93,7 @@ def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Memb
         if reply.epoch != plan.epoch:
             continue
         try:
-            copy, table = tree_copy.decode(reply.tree, plan.cuts, random), Statistics.decode(reply.rates)
+            copy, table = tree_copy.decode(reply.tree, plan.cuts, random), SuperpageStatistics.decode(reply.rates)
         except CodecError:
             continue
         copies.append(copy)
@@ -103,24 +103,24 @@ def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Memb
         copy, table = _guess(plan, name, members[name].figures, random)
         copies.append(copy)
         tables.append(table)
-    return Evidence(trees.merge(copies), merge(tables), hot)
+    return RoundEvidence(trees.merge(copies), merge(tables), hot)
 
 
-def _guess(plan: Plan, name: str, figures: Mapping[str, float], random: Random) -> tuple[Tree, Statistics]:
+def _guess(plan: Plan, name: str, figures: Mapping[str, float], random: Random) -> tuple[UrlTree, SuperpageStatistics]:
     """A copy of the tree, and figures, as the owner might have sent them."""
-    tree, statistics = Tree(plan.cuts, random), Statistics()
+    tree, statistics = UrlTree(plan.cuts, random), SuperpageStatistics()
     mine = [at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == name]
     queued = round(figures.get("queued", 0.0) / len(mine))
     seen = max(round(figures.get("known", 0.0) / len(mine)), queued)
     for at in mine if seen else ():
         low, high = tree.range_of(at)
-        tree.put(at, Leaf(node_of(low, high), limits_for(0), random, [(low, float(seen))]))
-        statistics.superpages[at] = Figures(seen=seen, queued=queued)
+        tree.put(at, SuperpageSketch(node_of(low, high), limits_for(0), random, [(low, float(seen))]))
+        statistics.superpages[at] = SuperpageFigures(seen=seen, queued=queued)
     return tree, statistics
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class TeamMembers:
     """For whom a plan is made."""
 
     #: who gets superpages, in order
@@ -140,7 +140,7 @@ class Draft:
     locality: float = 1.0
 
 
-class Beginning(Protocol):
+class FirstPlanner(Protocol):
     """Makes the first plan of a session, for those who run, from a plan made ahead."""
 
     def __call__(self, running: tuple[str, ...], old: Plan | None) -> Plan: ...
@@ -150,7 +150,7 @@ class Planner(Protocol):
     """Makes the next plan: with as little to hand over as can be, or `fresh`, as if nobody owned anything."""
 
     def __call__(
-        self, old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False
+        self, old: Plan, team: TeamMembers, evidence: RoundEvidence, settings: TeamSettings, *, fresh: bool = False
     ) -> Draft: ...
 
 
@@ -212,7 +212,7 @@ def renewed(old: Plan, running: tuple[str, ...], session: int) -> Plan:
     return msgspec.structs.replace(plan, hot_pages=old.hot_pages, lost=keyspace.EVERYTHING, session=session)
 
 
-def hot_pages(old: Plan, evidence: Evidence, most: int) -> tuple[str, ...]:
+def hot_pages(old: Plan, evidence: RoundEvidence, most: int) -> tuple[str, ...]:
     """The most linked candidates; those of the old plan first, as long as they are candidates."""
     known, counts = set(old.hot_pages), evidence.hot
     ranked = sorted(counts, key=lambda url: (url not in known, -counts[url], url))

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gcs.core.partition.partition_graph import Floats, Links
-from gcs.core.partition.problem import GONE, URLS_PER_PAGE_TIME, Owners, Problem
+from gcs.core.partition.partition_graph import Floats, LinkArrays
+from gcs.core.partition.problem import GONE, URLS_PER_PAGE_TIME, Owners, PartitionProblem
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree.statistics import Statistics, project
+from gcs.core.tree.statistics import SuperpageStatistics, project
 from gcs.core.tree.superpages import NOBODY, Superpages, inherit
 
 #: what a URL that is seen weighs, of one that is queued; and what all that are seen may weigh, of all that are queued
@@ -32,7 +32,7 @@ _TOLERANCE, _ANY = 0.05, 1e9
 _MEASURED = 50
 
 
-def work_of(statistics: Statistics, superpages: int) -> Floats:
+def work_of(statistics: SuperpageStatistics, superpages: int) -> Floats:
     """What is left to do in each superpage."""
     queued, seen = np.zeros(superpages), np.zeros(superpages)
     for at, figures in statistics.superpages.items():
@@ -49,8 +49,8 @@ def heirs_of(old: Plan, pages: Superpages, running: Sequence[str]) -> Owners:
 
 
 def problem_of(
-    old: Plan, pages: Superpages, before: Statistics, running: Sequence[str], settings: TeamSettings
-) -> Problem:
+    old: Plan, pages: Superpages, before: SuperpageStatistics, running: Sequence[str], settings: TeamSettings
+) -> PartitionProblem:
     statistics = project(before, old.cuts, pages)
     work = work_of(statistics, len(pages.cuts))
     work += _UNKNOWN * work.mean() if work.any() else 1.0
@@ -63,11 +63,11 @@ def problem_of(
         fetched = sum(figures.pages for figures in statistics.superpages.values())
         # counted on what was fetched; what is left to do will cross as often
         costs = np.ceil(counts * work.sum() / max(fetched, 1)).astype(np.int64)
-        links = Links.between(len(pages.cuts), sources, targets, costs)
+        links = LinkArrays.between(len(pages.cuts), sources, targets, costs)
         if statistics.exchange:
             # who is slow to send and receive counts as that; but links are not free where sending costs next to nothing
             communication_rates = np.minimum(communication_rates, statistics.exchange_rates(running))
-    return Problem(
+    return PartitionProblem(
         weights=work,
         k=len(running),
         rates=rates,
@@ -79,7 +79,7 @@ def problem_of(
     )
 
 
-def spread(problem: Problem, current: Owners, visits: Floats) -> Owners:
+def spread(problem: PartitionProblem, current: Owners, visits: Floats) -> Owners:
     """What an owner has far too much of goes to those who have too little, in runs of neighbours.
 
     The sticky form would find that out move by move, and scatter what belongs together. What is nearly done
@@ -108,7 +108,7 @@ def spread(problem: Problem, current: Owners, visits: Floats) -> Owners:
     return owners
 
 
-def _is_done(statistics: Statistics) -> bool:
+def _is_done(statistics: SuperpageStatistics) -> bool:
     """Whether much was seen and nothing is left to do."""
     figures = statistics.superpages.values()
     return any(each.seen for each in figures) and not any(each.queued > 0 for each in figures)
@@ -122,7 +122,7 @@ def _origins(old: Plan, pages: Superpages) -> Owners:
     return np.array([before for _, before in most], np.int64)
 
 
-def locality(problem: Problem, current: Owners, owners: Owners, statistics: Statistics) -> float:
+def locality(problem: PartitionProblem, current: Owners, owners: Owners, statistics: SuperpageStatistics) -> float:
     """How many times longer all work together under the present owners than under others (Σ w_j / r_ij).
 
     Without help: helpers come and go, and that is no reason to share anew.

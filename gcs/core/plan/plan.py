@@ -16,7 +16,7 @@ import msgspec
 import xxhash
 
 from gcs.core.messages.codec import pack, unpack
-from gcs.core.plan.keyspace import Ground
+from gcs.core.plan.keyspace import Keyspace
 from gcs.core.tree.tree import Cuts, is_expansion
 from gcs.core.url.sortkey import LAST_KEY, host_of, sort_key
 
@@ -98,7 +98,7 @@ class Plan(msgspec.Struct, frozen=True):
     moves: tuple[Move, ...] = ()
     #: gatherers that this plan relieves of everything; they go when they have handed it over
     leavers: tuple[str, ...] = ()
-    ground: Ground = Ground.TREE
+    ground: Keyspace = Keyspace.TREE
     #: what the last session knew, where everything else belongs to whoever finds it (C5); empty: all goes by the cuts
     listed: Bloom = Bloom()
     #: whether it is hosts that are listed, not pages
@@ -127,7 +127,7 @@ class Plan(msgspec.Struct, frozen=True):
     def locate_many(self, keys: Iterable[bytes]) -> list[int]:
         """The superpages of many keys."""
         cuts = self.cuts
-        places = keys if self.ground is Ground.TREE else map(self.ground.place, keys)
+        places = keys if self.ground is Keyspace.TREE else map(self.ground.place, keys)
         return [bisect_right(cuts, place) - 1 for place in places]
 
     def locate_urls(self, urls: Iterable[str]) -> list[int]:
@@ -152,7 +152,7 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def shares_all_hosts(self) -> bool:
         """Whether any gatherer may ask any host."""
-        return self.ground is Ground.URL_HASH or self.mixes
+        return self.ground is Keyspace.URL_HASH or self.mixes
 
     def ranges(self) -> Iterator[tuple[bytes, bytes, str]]:
         """The key space as (low, high, owner), neighbours of one owner as one range."""
@@ -173,7 +173,7 @@ class Plan(msgspec.Struct, frozen=True):
         Where the plan `shares_all_hosts`, all hosts are shared by all, and not all of them stand here.
         """
         shared: dict[bytes, tuple[str, ...]] = {}
-        if self.ground is not Ground.TREE:
+        if self.ground is not Keyspace.TREE:
             return shared
         for host in {host_of(cut) for cut in self.cuts if b"\x00/" in cut}:
             first = bisect_right(self.cuts, host + _PAGES) - 1
@@ -185,7 +185,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def changing_hosts(self) -> set[bytes]:
         """Hosts that were or are shared, and whose owners change with this plan: something of them moves, not all."""
-        if self.ground is not Ground.TREE:
+        if self.ground is not Keyspace.TREE:
             return set()
         moved = (*((move.low, move.high) for move in self.moves), *self.lost)
         return {host_of(end) for ends in moved for end in ends if b"\x00/" in end}

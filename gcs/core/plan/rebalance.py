@@ -1,6 +1,6 @@
 """The paper's round (§5.2, §5.3): from what the gatherers have counted, the superpages and owners of the next plan.
 
-Superpage Creation counts visits, but what is shared is what is left to do (`core.plan.partition_input`). Where the queue is denser
+Superpage Creation counts visits, but what is shared is what is left to do (`partition_input`). Where the queue is denser
 than the visits (a giant host beside finished ones), what is too heavy a piece of the work is cut once more.
 
 Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
@@ -14,21 +14,23 @@ import msgspec
 import numpy as np
 
 from gcs.core.partition import greedy, sticky
-from gcs.core.plan.next_plan import Draft, Evidence, Team, hot_pages
+from gcs.core.plan.next_plan import Draft, RoundEvidence, TeamMembers, hot_pages
 from gcs.core.plan.partition_input import heirs_of, locality, problem_of, spread, work_of
 from gcs.core.plan.plan import Plan, diff
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree.statistics import project
-from gcs.core.tree.superpage_sketch import Leaf
+from gcs.core.tree.superpage_sketch import SuperpageSketch
 from gcs.core.tree.superpages import Superpages, create, expand, threshold, weigh
-from gcs.core.tree.tree import Tree
+from gcs.core.tree.tree import UrlTree
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 
 #: pieces heavier than so many times Δ are cut again
 _HEAVY = 2.0
 
 
-def make_plan(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings, *, fresh: bool = False) -> Draft:
+def make_plan(
+    old: Plan, team: TeamMembers, evidence: RoundEvidence, settings: TeamSettings, *, fresh: bool = False
+) -> Draft:
     """The next plan: with as little to hand over as can be, or `fresh`, as if nobody owned anything."""
     pages = _superpages(old, evidence, len(team.running), settings)
     current = heirs_of(old, pages, team.running)
@@ -54,7 +56,7 @@ def make_plan(old: Plan, team: Team, evidence: Evidence, settings: TeamSettings,
     return Draft(plan, moved, locality(problem, current, owners, evidence.statistics))
 
 
-def _superpages(old: Plan, evidence: Evidence, gatherers: int, settings: TeamSettings) -> Superpages:
+def _superpages(old: Plan, evidence: RoundEvidence, gatherers: int, settings: TeamSettings) -> Superpages:
     tree, statistics = evidence.tree, evidence.statistics
     if not tree.visits:
         return Superpages(old.cuts, (0.0,) * len(old.cuts), ())
@@ -76,9 +78,9 @@ def _superpages(old: Plan, evidence: Evidence, gatherers: int, settings: TeamSet
     return weigh(tree, tuple(sorted(cuts))) if heavy else pages
 
 
-def _finer(leaf: Leaf, place: tuple[bytes, bytes], limit: float) -> list[bytes]:
+def _finer(leaf: SuperpageSketch, place: tuple[bytes, bytes], limit: float) -> list[bytes]:
     """Superpage Creation inside one superpage, with a limit of its own."""
     low, high = place
-    alone = Tree(tuple(sorted({FIRST_KEY, low, high} - {LAST_KEY})), Random(0))
+    alone = UrlTree(tuple(sorted({FIRST_KEY, low, high} - {LAST_KEY})), Random(0))
     alone.put(alone.cuts.index(low), leaf)
     return [cut for cut in expand(alone, max(limit, 1.0)).cuts if low < cut < high]

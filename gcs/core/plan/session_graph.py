@@ -11,16 +11,16 @@ from random import Random
 import numpy as np
 
 from gcs.core.partition.hashing import host
-from gcs.core.partition.partition_graph import Ids, Ints, Session
+from gcs.core.partition.partition_graph import Ids, Ints, SessionLinks
 from gcs.core.tree.superpages import create, recut, threshold
-from gcs.core.tree.tree import WHOLE, Cuts, Tree
+from gcs.core.tree.tree import WHOLE, Cuts, UrlTree
 
 
 @dataclass(frozen=True, slots=True)
-class Crawled:
+class SessionGraph:
     """What was crawled, and the sort key of each page."""
 
-    session: Session
+    session: SessionLinks
     keys: Sequence[bytes]
 
     @property
@@ -38,7 +38,7 @@ class Visits:
     url_bytes: Ints
 
 
-def crawled(pages: Visits, sources: Ids, targets: Ids) -> Crawled:
+def crawled(pages: Visits, sources: Ids, targets: Ids) -> SessionGraph:
     """Put pages and the links between them in key order."""
     found = pages.keys
     order = np.array(sorted(range(len(found)), key=found.__getitem__), np.int64)
@@ -50,17 +50,17 @@ def crawled(pages: Visits, sources: Ids, targets: Ids) -> Crawled:
     begins = np.zeros(len(keys), np.int64)
     for at, name in enumerate(hosts):
         begins[at], before = name != before, name
-    session = Session(
+    session = SessionLinks(
         place[sources], place[targets], pages.url_bytes[order], pages.page_bytes[order], np.cumsum(begins) - 1
     )
-    return Crawled(session, keys)
+    return SessionGraph(session, keys)
 
 
 def superpages(keys: Sequence[bytes], k: int, delta: float = 20, seed: int = 1) -> Ints:
     """The superpage of each page after two rounds of Superpage Creation, the pages being found in random order."""
     chance = Random(seed)
     order = chance.sample(range(len(keys)), len(keys))
-    tree = Tree(WHOLE, Random(seed))
+    tree = UrlTree(WHOLE, Random(seed))
     made: Cuts = WHOLE
     for found in (order[: len(order) // 2], order[len(order) // 2 :]):
         for page in found:

@@ -7,7 +7,7 @@
     locality   the present owners need far more time than others would
     trigger    the user's expression holds
 
-What is not forced waits for its turn (`Pace`): each such rebalance doubles the wait for the next, up to 16 times the
+What is not forced waits (`RebalancePace`): each such rebalance doubles the wait for the next, up to 16 times the
 base; after a wait in which none was due it starts from the base again. An idle member that a rebalance could not help
 is no reason for another until there is twice or half as much to do.
 
@@ -65,7 +65,7 @@ class TeamState:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RebalancePace:
     """How long it is since the last plan, and how long to wait."""
 
     planned_at: float
@@ -77,7 +77,7 @@ class Pace:
     futile: float | None = None
 
     @classmethod
-    def begin(cls, now: float, settings: TeamSettings) -> "Pace":
+    def begin(cls, now: float, settings: TeamSettings) -> "RebalancePace":
         """A leader's first."""
         return cls(now, settings.rebalance_s, now, 2 * settings.rebalance_s)
 
@@ -89,16 +89,16 @@ class Pace:
         """Whether it is time to ask for statistics without any reason: for locality and hot pages."""
         return now - max(self.surveyed_at, self.planned_at) >= self.survey_s
 
-    def planned(self, now: float) -> "Pace":
+    def planned(self, now: float) -> "RebalancePace":
         """There is a plan, whoever made it and why."""
         return replace(self, planned_at=now)
 
-    def surveyed(self, now: float, settings: TeamSettings) -> "Pace":
+    def surveyed(self, now: float, settings: TeamSettings) -> "RebalancePace":
         """Statistics came; they change less and less."""
         longest = MOST_SURVEYS * settings.rebalance_s
         return replace(self, surveyed_at=now, survey_s=min(2 * self.survey_s, longest))
 
-    def decided(self, why: str, now: float, settings: TeamSettings, *, moved: float, left: float) -> "Pace":
+    def decided(self, why: str, now: float, settings: TeamSettings, *, moved: float, left: float) -> "RebalancePace":
         """A rebalance for this reason has come to a decision."""
         if is_forced(why):
             return replace(self, planned_at=now, futile=None)
@@ -113,7 +113,9 @@ def is_forced(why: str) -> bool:
     return why.partition(":")[0] in ("asked", "quit", "join")
 
 
-def reason(state: TeamState, settings: TeamSettings, pace: Pace, now: float, trigger: Expression | None = None) -> str:
+def reason(
+    state: TeamState, settings: TeamSettings, pace: RebalancePace, now: float, trigger: Expression | None = None
+) -> str:
     """Why there should be a rebalance now: the kind, a colon, and whom it is about; "" if there is no reason."""
     if not state.active:
         return ""
@@ -135,7 +137,7 @@ def reason(state: TeamState, settings: TeamSettings, pace: Pace, now: float, tri
     return ""
 
 
-def _idle(state: TeamState, settings: TeamSettings, pace: Pace) -> str:
+def _idle(state: TeamState, settings: TeamSettings, pace: RebalancePace) -> str:
     """Who has the least to do, if it is far less than the mean and there is enough to share; else ""."""
     left = state.left()
     total, count = sum(left.values()), len(left)

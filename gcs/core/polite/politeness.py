@@ -4,7 +4,7 @@ A host is owed one delay between the end of a request and the start of the next.
 the configured one, the crawl-delay of its robots.txt (up to a limit) and the adaptive one, which doubles
 when the host answers 429 or 503 and falls back slowly when it answers well. A host without a delay may be
 asked over several connections at once. Where a plan shares a host among several gatherers, each of them
-waits that many times the delay, in turns (`Turn`), so that the host sees one delay. While the owners of such a host
+waits that many times the delay, in turns (`HostTurn`), so that the host sees one delay. While the owners of such a host
 change, nobody asks it: under two plans, two could think that it is their turn.
 
 Invariant: the time between the starts of two requests to a host is never below its delay.
@@ -51,25 +51,25 @@ JITTER_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class HostTurn:
     """This gatherer's turn at a shared host: the index-th of count owners."""
 
     index: int = 0
     count: int = 1
 
 
-ALONE = Turn()
+ALONE = HostTurn()
 #: the owners of the host are changing: it is nobody's turn
-CLOSED = Turn(0, 0)
+CLOSED = HostTurn(0, 0)
 
 
-class Everywhere(Mapping[str, Turn]):
+class Everywhere(Mapping[str, HostTurn]):
     """The same turn at every host there is."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: HostTurn) -> None:
         self._turn = turn
 
-    def __getitem__(self, _host: str) -> Turn:
+    def __getitem__(self, _host: str) -> HostTurn:
         return self._turn
 
     def __iter__(self) -> Iterator[str]:
@@ -80,7 +80,7 @@ class Everywhere(Mapping[str, Turn]):
 
 
 @dataclass(slots=True)
-class Pace:
+class HostPace:
     """How one host is paced. Changed only by the functions below."""
 
     crawl_delay_s: float = 0.0
@@ -89,49 +89,49 @@ class Pace:
     next_at: float = 0.0
     in_flight: int = 0
     #: whose turn it is, where the plan shares the host
-    turn: Turn = ALONE
+    turn: HostTurn = ALONE
 
 
-def common_delay_of(pace: Pace, rules: Politeness) -> float:
+def common_delay_of(pace: HostPace, rules: Politeness) -> float:
     """The part of a host's delay that all its owners know."""
     return max(rules.delay_s, min(pace.crawl_delay_s, rules.max_crawl_delay_s))
 
 
-def delay_of(pace: Pace, rules: Politeness) -> float:
+def delay_of(pace: HostPace, rules: Politeness) -> float:
     """The delay that the host is owed now."""
     return max(common_delay_of(pace, rules), pace.adaptive_s)
 
 
-def is_closed(pace: Pace, rules: Politeness) -> bool:
+def is_closed(pace: HostPace, rules: Politeness) -> bool:
     """Whether nobody may ask the host until its owners have changed."""
     return pace.turn == CLOSED and delay_of(pace, rules) > 0
 
 
-def connections_of(pace: Pace, rules: Politeness) -> int:
+def connections_of(pace: HostPace, rules: Politeness) -> int:
     """How many requests to the host may be in flight at once."""
     return 1 if delay_of(pace, rules) > 0 else rules.host_connections
 
 
-def start_at(pace: Pace, rules: Politeness, now: float) -> float:
+def start_at(pace: HostPace, rules: Politeness, now: float) -> float:
     """The first moment from now on at which a request may start, as far as the delay goes."""
     earliest = max(now, pace.next_at)
     return earliest if pace.turn.count <= 1 else next_turn(earliest, common_delay_of(pace, rules), pace.turn)
 
 
-def started(pace: Pace, rules: Politeness, now: float) -> None:
+def started(pace: HostPace, rules: Politeness, now: float) -> None:
     """A request to the host starts."""
     pace.in_flight += 1
     pace.next_at = now + delay_of(pace, rules)
 
 
-def asked_for(pace: Pace, rules: Politeness, crawl_delay_s: float) -> None:
+def asked_for(pace: HostPace, rules: Politeness, crawl_delay_s: float) -> None:
     """The robots.txt asks for another delay than the one that the host was owed until now, since its last request."""
     before = delay_of(pace, rules)
     pace.crawl_delay_s = crawl_delay_s
     pace.next_at += delay_of(pace, rules) - before
 
 
-def answered(pace: Pace, rules: Politeness, now: float, status: int = 0, retry_after_s: float = 0.0) -> None:
+def answered(pace: HostPace, rules: Politeness, now: float, status: int = 0, retry_after_s: float = 0.0) -> None:
     """A request has ended, with an HTTP status or with 0 where there was none."""
     pace.in_flight -= 1
     if status in (429, 503):
@@ -142,7 +142,7 @@ def answered(pace: Pace, rules: Politeness, now: float, status: int = 0, retry_a
     pace.next_at = max(pace.next_at, now + pause)
 
 
-def next_turn(earliest: float, delay_s: float, turn: Turn) -> float:
+def next_turn(earliest: float, delay_s: float, turn: HostTurn) -> float:
     """The first moment at or after `earliest` at which this owner of a shared host may start.
 
     Time is cut into rounds of count slots, each a quarter longer than the delay; an owner starts only in the first

@@ -22,9 +22,9 @@ from typing import Generic, TypeVar
 from gcs.core.polite.politeness import (
     ALONE,
     CLOSED,
-    Pace,
+    HostPace,
+    HostTurn,
     Politeness,
-    Turn,
     answered,
     connections_of,
     delay_of,
@@ -36,7 +36,7 @@ from gcs.core.polite.politeness import (
 T = TypeVar("T")
 
 
-class Place(Enum):
+class QueuePlace(Enum):
     """Where a host stands."""
 
     NOWHERE = 0
@@ -52,11 +52,11 @@ class Host(Generic[T]):
     """A host with URLs in the window."""
 
     name: str
-    pace: Pace
+    pace: HostPace
     waiting: deque[T] = field(default_factory=deque)
     #: the frontier may hold more of it on disk
     more: bool = True
-    place: Place = Place.NOWHERE
+    place: QueuePlace = QueuePlace.NOWHERE
     #: address that its last answer came from
     ip: str = ""
     #: set while its robots.txt is being asked for: nothing else is released
@@ -79,13 +79,13 @@ class Window(Generic[T]):
         self._serial = 0
         self.waiting = 0
         #: our turn at the hosts that the plan shares
-        self._turns: Mapping[str, Turn] = {}
+        self._turns: Mapping[str, HostTurn] = {}
 
     def host(self, name: str) -> Host[T]:
         """The host of that name, known from now on."""
         host = self.hosts.get(name)
         if host is None:
-            pace = Pace(next_at=self._not_before + self.rules.delay_s if self._not_before else 0.0)
+            pace = HostPace(next_at=self._not_before + self.rules.delay_s if self._not_before else 0.0)
             pace.turn = self._turns.get(name, ALONE)
             host = self.hosts[name] = Host(name, pace)
         return host
@@ -95,7 +95,7 @@ class Window(Generic[T]):
         self._not_before = now
         self.forget_idle(now)
 
-    def share(self, turns: Mapping[str, Turn], now: float) -> None:
+    def share(self, turns: Mapping[str, HostTurn], now: float) -> None:
         """From now on these hosts are shared with other gatherers. To be called while nothing waits (`clear`).
 
         What was closed begins with a pause: another owner may have asked it just before.
@@ -114,8 +114,8 @@ class Window(Generic[T]):
             entries += host.waiting
             host.waiting.clear()
             host.more = True
-            if host.place is not Place.HELD or not host.pace.in_flight:
-                host.place = Place.NOWHERE
+            if host.place is not QueuePlace.HELD or not host.pace.in_flight:
+                host.place = QueuePlace.NOWHERE
         self._ready.clear()
         self._sleeping.clear()
         self._ip_blocked.clear()
@@ -127,8 +127,8 @@ class Window(Generic[T]):
         """The frontier has URLs of this host on disk: fetch some when there is room."""
         host = self.host(name)
         host.more = True
-        if host.place is Place.NOWHERE and not host.waiting:
-            self._put(host, Place.HUNGRY)
+        if host.place is QueuePlace.NOWHERE and not host.waiting:
+            self._put(host, QueuePlace.HUNGRY)
 
     def feed(self, host: Host[T], entries: Iterable[T], more: bool) -> None:
         """Entries of a hungry host come from the frontier; `more` says whether others stayed there."""
@@ -136,11 +136,11 @@ class Window(Generic[T]):
         host.waiting.extend(entries)
         self.waiting += len(host.waiting) - before
         host.more = more
-        if host.place is Place.HUNGRY:
+        if host.place is QueuePlace.HUNGRY:
             del self.hungry[host.name]
-            host.place = Place.NOWHERE
-        if host.waiting and host.place is Place.NOWHERE:
-            self._put(host, Place.READY)
+            host.place = QueuePlace.NOWHERE
+        if host.waiting and host.place is QueuePlace.NOWHERE:
+            self._put(host, QueuePlace.READY)
 
     def startable(self, now: float) -> int:
         """How many requests politeness would let start now, at least."""
@@ -160,11 +160,11 @@ class Window(Generic[T]):
         self._tick(now)
         while room > 0 and self._ready:
             host = self._ready.popleft()
-            if self._settle(host, now) is not Place.READY:
+            if self._settle(host, now) is not QueuePlace.READY:
                 self._unblock(host.ip, now)
                 continue
             self._ready.pop()
-            host.place = Place.NOWHERE
+            host.place = QueuePlace.NOWHERE
             in_flight = host.pace.in_flight
             self.waiting -= 1
             yield host, host.waiting.popleft()
@@ -188,7 +188,7 @@ class Window(Generic[T]):
             self._unblock(host.ip, now)
         if ip and not host.pace.in_flight:
             host.ip = ip
-        if host.place in (Place.NOWHERE, Place.HELD):
+        if host.place in (QueuePlace.NOWHERE, QueuePlace.HELD):
             self._settle(host, now)
 
     def next_at(self) -> float | None:
@@ -200,7 +200,10 @@ class Window(Generic[T]):
         idle = [
             name
             for name, host in self.hosts.items()
-            if host.place is Place.NOWHERE and not host.waiting and not host.pace.in_flight and host.pace.next_at <= now
+            if host.place is QueuePlace.NOWHERE
+            and not host.waiting
+            and not host.pace.in_flight
+            and host.pace.next_at <= now
         ]
         for name in idle:
             del self.hosts[name]
@@ -208,37 +211,37 @@ class Window(Generic[T]):
     def _tick(self, now: float) -> None:
         """Hosts whose delay is over are ready."""
         while self._sleeping and self._sleeping[0][0] <= now:
-            self._put(heapq.heappop(self._sleeping)[2], Place.READY)
+            self._put(heapq.heappop(self._sleeping)[2], QueuePlace.READY)
 
     def _unblock(self, ip: str, now: float) -> None:
         """A connection to this address was not used, or is not any more: it is the next one's that can use it."""
         blocked = self._ip_blocked.get(ip)
         while blocked and self._ip_in_flight.get(ip, 0) < self.rules.ip_connections:
-            if self._settle(blocked.popleft(), now) is Place.READY:
+            if self._settle(blocked.popleft(), now) is QueuePlace.READY:
                 break
         if not blocked:
             self._ip_blocked.pop(ip, None)
 
-    def _settle(self, host: Host[T], now: float) -> Place:
+    def _settle(self, host: Host[T], now: float) -> QueuePlace:
         """Put a host where it belongs."""
         pace = host.pace
         if host.held or pace.in_flight >= connections_of(pace, self.rules) or is_closed(pace, self.rules):
-            return self._put(host, Place.HELD)
+            return self._put(host, QueuePlace.HELD)
         if not host.waiting:
-            return self._put(host, Place.HUNGRY if host.more else Place.NOWHERE)
+            return self._put(host, QueuePlace.HUNGRY if host.more else QueuePlace.NOWHERE)
         if (at := start_at(pace, self.rules, now)) > now:
             self._serial += 1
             heapq.heappush(self._sleeping, (at, self._serial, host))
-            return self._put(host, Place.SLEEPING)
+            return self._put(host, QueuePlace.SLEEPING)
         if self._ip_in_flight.get(host.ip, 0) >= self.rules.ip_connections:
             self._ip_blocked.setdefault(host.ip, deque()).append(host)
-            return self._put(host, Place.BLOCKED)
-        return self._put(host, Place.READY)
+            return self._put(host, QueuePlace.BLOCKED)
+        return self._put(host, QueuePlace.READY)
 
-    def _put(self, host: Host[T], place: Place) -> Place:
+    def _put(self, host: Host[T], place: QueuePlace) -> QueuePlace:
         host.place = place
-        if place is Place.READY:
+        if place is QueuePlace.READY:
             self._ready.append(host)
-        elif place is Place.HUNGRY:
+        elif place is QueuePlace.HUNGRY:
             self.hungry[host.name] = host
         return place

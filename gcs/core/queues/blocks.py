@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from gcs.core.queues.contract import Counts
+from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.entries import Entries
 
 _NOTHING: Mapping[int, int] = MappingProxyType({})
@@ -53,11 +53,11 @@ class Blocks:
         self,
         storage: Storage,
         room: int,
-        counts: Counts | None = None,
+        counts: QueueCounts | None = None,
         slots: Mapping[int, int] = _NOTHING,
     ) -> None:
         self._storage, self._room = storage, max(room, 4)
-        self._counts = counts or Counts()
+        self._counts = counts or QueueCounts()
         self._cache: OrderedDict[int, Entries] = OrderedDict()
         self._dirty: set[int] = set()
         self.slots = dict(slots)
@@ -136,7 +136,7 @@ class RankedBlocks(Blocks):
     """Blocks of which those with higher numbers will be needed sooner; those being filled do not leave the cache."""
 
     def __init__(
-        self, storage: Storage, room: int, counts: Counts | None = None, slots: Mapping[int, int] = _NOTHING
+        self, storage: Storage, room: int, counts: QueueCounts | None = None, slots: Mapping[int, int] = _NOTHING
     ) -> None:
         super().__init__(storage, room, counts, slots)
         self._lowest: list[int] = []

@@ -14,7 +14,7 @@ Ids: TypeAlias = "NDArray[np.uint64]"
 
 
 @dataclass(slots=True)
-class Counts:
+class QueueCounts:
     """What queues did, for whoever wants to know: comparisons of keys, blocks read from storage and written to it."""
 
     comparisons: int = 0

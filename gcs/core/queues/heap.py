@@ -6,7 +6,7 @@ would read one for almost every level of almost every key.
 
 import numpy as np
 
-from gcs.core.queues.contract import Counts, Ids, Keys
+from gcs.core.queues.contract import Ids, Keys, QueueCounts
 from gcs.core.queues.entries import pack, unpack
 from gcs.core.queues.kernels import Cells, cells, compiled
 
@@ -14,8 +14,8 @@ from gcs.core.queues.kernels import Cells, cells, compiled
 class BinaryHeap:
     """A heap in an array that doubles when it is full."""
 
-    def __init__(self, counts: Counts | None = None) -> None:
-        self._counts = counts or Counts()
+    def __init__(self, counts: QueueCounts | None = None) -> None:
+        self._counts = counts or QueueCounts()
         self._heap = np.empty(1024, np.complex128)
         self._size = 0
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gcs.core.queues.kernels as kernels
-from gcs.core.queues.contract import Counts
+from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.entries import Entries
 from gcs.core.queues.kernels import cells, compiled
 
@@ -78,7 +78,7 @@ class Vectors:
 class Loops:
     """The primitives as loops that count."""
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: QueueCounts) -> None:
         self._counts = counts
 
     def sort(self, entries: Entries) -> Entries:
@@ -123,6 +123,6 @@ def grouped(entries: Entries, chunks: NDArray[np.uint16], count: int) -> list[En
     return [entries[start:end] for start, end in zip([0, *ends], ends)]
 
 
-def primitives(counts: Counts | None) -> Primitives:
+def primitives(counts: QueueCounts | None) -> Primitives:
     """The fast form, or the one that counts."""
     return Vectors() if counts is None else Loops(counts)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gcs.core.queues.blocks import Blocks, RankedBlocks, Storage
-from gcs.core.queues.contract import Counts, Queue
+from gcs.core.queues.contract import Queue, QueueCounts
 from gcs.core.queues.heap import BinaryHeap
 from gcs.core.queues.kernels import can_compile
 from gcs.core.queues.paged import PagedChunks
@@ -20,7 +20,7 @@ NODE_KEYS = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class QueueLayout:
     """How a queue lies on blocks."""
 
     #: entries in a block, which is a node of the tournament tree; 16 bytes each
@@ -29,7 +29,7 @@ class Layout:
     cache_blocks: int = 1024
 
 
-def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KEYS) -> Queue:
+def make_queue(name: str, counts: QueueCounts | None = None, node_keys: int = NODE_KEYS) -> Queue:
     """An empty queue in memory. `counts`, if given, counts what it does, which is slow without numba."""
     if name == "quickheap":
         return QuickHeap(RingChunks(), counts)
@@ -41,7 +41,11 @@ def make_queue(name: str, counts: Counts | None = None, node_keys: int = NODE_KE
 
 
 def make_paged_queue(
-    name: str, storage: Storage, layout: Layout, counts: Counts | None = None, slots: Mapping[int, int] | None = None
+    name: str,
+    storage: Storage,
+    layout: QueueLayout,
+    counts: QueueCounts | None = None,
+    slots: Mapping[int, int] | None = None,
 ) -> tuple[Queue, Blocks]:
     """A queue on blocks, and these; with the slots of blocks that hold something, if it is to be restored."""
     slots, keys = slots or {}, layout.block_keys
@@ -54,7 +58,7 @@ def make_paged_queue(
     return make_queue(name, counts), blocks  # a heap lies on no blocks
 
 
-def make_tree(node_keys: int = NODE_KEYS, counts: Counts | None = None) -> RowTree | TournamentTree:
+def make_tree(node_keys: int = NODE_KEYS, counts: QueueCounts | None = None) -> RowTree | TournamentTree:
     """A tournament tree in memory: compiled where numba is installed, unless it has to count."""
     if counts is None and can_compile():
         return RowTree(node_keys)

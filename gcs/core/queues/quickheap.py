@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 import numpy as np
 
-from gcs.core.queues.contract import Counts, Ids, Keys
+from gcs.core.queues.contract import Ids, Keys, QueueCounts
 from gcs.core.queues.entries import Entries, pack, unpack
 from gcs.core.queues.primitives import Primitives, grouped, primitives
 
@@ -73,7 +73,7 @@ class QuickHeap:
     """A quickheap. The first chunk is split when it outgrows `most_first` entries, so that it fits in memory."""
 
     def __init__(
-        self, chunks: Chunks, counts: Counts | None = None, most_first: int | None = None, seed: int = 0
+        self, chunks: Chunks, counts: QueueCounts | None = None, most_first: int | None = None, seed: int = 0
     ) -> None:
         self._chunks, self._most_first = chunks, most_first
         self._do = primitives(counts)

@@ -20,7 +20,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from gcs.core.queues.contract import Counts, Ids, Keys
+from gcs.core.queues.contract import Ids, Keys, QueueCounts
 from gcs.core.queues.entries import Entries, pack, unpack
 from gcs.core.queues.primitives import Primitives, primitives
 
@@ -37,7 +37,7 @@ class Nodes(Protocol):
     def __delitem__(self, item: int) -> None: ...
 
 
-def match(winner: Entries, loser: Entries, do: Primitives, counts: Counts) -> tuple[Entries, Entries]:
+def match(winner: Entries, loser: Entries, do: Primitives, counts: QueueCounts) -> tuple[Entries, Entries]:
     """The best entries of both for the winner, the others for the loser; their sizes stay."""
     if not len(winner) or not len(loser):
         return winner, loser
@@ -51,8 +51,8 @@ def match(winner: Entries, loser: Entries, do: Primitives, counts: Counts) -> tu
 class Matches:
     """The nodes of a tree, by item."""
 
-    def __init__(self, nodes: Nodes, counts: Counts | None = None) -> None:
-        self._nodes, self._do, self._counts = nodes, primitives(counts), counts or Counts()
+    def __init__(self, nodes: Nodes, counts: QueueCounts | None = None) -> None:
+        self._nodes, self._do, self._counts = nodes, primitives(counts), counts or QueueCounts()
 
     def state(self) -> dict[int, bytes]:
         """The nodes, if they are in memory alone."""
@@ -113,10 +113,10 @@ class _State(msgspec.Struct, frozen=True, array_like=True):
 class TournamentTree:
     """A tournament tree whose nodes hold `node_keys` entries each."""
 
-    def __init__(self, matches: Matches, node_keys: int, counts: Counts | None = None) -> None:
+    def __init__(self, matches: Matches, node_keys: int, counts: QueueCounts | None = None) -> None:
         self._matches, self._node_keys = matches, node_keys
         self._do = primitives(counts)
-        self._counts = counts or Counts()
+        self._counts = counts or QueueCounts()
         #: place → item; place 0 is not used
         self._places: list[int] = [-1]
         #: item → its leaf's place

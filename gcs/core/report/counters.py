@@ -33,8 +33,8 @@ class Traffic:
 
 
 @dataclass(slots=True)
-class Tally:
-    """Counters since the session began, resumed runs included."""
+class Counters:
+    """Tally since the session began, resumed runs included."""
 
     pages: int = 0
     #: pages of these that were stored a second time
@@ -67,8 +67,8 @@ class Tally:
         """Begin again at nothing."""
         traffic = self.traffic
         traffic.clear()
-        for counter in fields(Tally):
-            setattr(self, counter.name, getattr(Tally(), counter.name))
+        for counter in fields(Counters):
+            setattr(self, counter.name, getattr(Counters(), counter.name))
         self.traffic = traffic
 
     def note(self, change: Change) -> None:
@@ -81,9 +81,9 @@ class Tally:
         self.failed += 1
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
-    def __add__(self, other: Self) -> "Tally":
+    def __add__(self, other: Self) -> "Counters":
         total = replace(self, failures=dict(self.failures), helped=dict(self.helped))
-        for counter in fields(Tally):
+        for counter in fields(Counters):
             if counter.name in ("failures", "helped"):
                 counts = getattr(total, counter.name)
                 for key, count in getattr(other, counter.name).items():
@@ -99,6 +99,6 @@ class Tally:
         return msgspec.msgpack.encode(self)
 
     @staticmethod
-    def decode(data: bytes | None) -> "Tally":
+    def decode(data: bytes | None) -> "Counters":
         """From bytes; None is a crawl that begins."""
-        return msgspec.msgpack.decode(data, type=Tally) if data else Tally()
+        return msgspec.msgpack.decode(data, type=Counters) if data else Counters()

@@ -33,7 +33,7 @@ from xxhash import xxh3_64_intdigest
 _LONGEST_S = 10 * 365 * 86_400.0
 
 
-class Outlook(msgspec.Struct, frozen=True):
+class Eta(msgspec.Struct, frozen=True):
     """The explored fraction with its bounds, and the seconds to the end with theirs."""
 
     fraction: float = 0.0
@@ -45,21 +45,19 @@ class Outlook(msgspec.Struct, frozen=True):
     latest_s: float | None = None
 
 
-def outlook(
-    parts: Iterable[tuple[int, tuple[float, float, float]]], done: int, queued: int, urls_per_s: float
-) -> Outlook:
+def eta(parts: Iterable[tuple[int, tuple[float, float, float]]], done: int, queued: int, urls_per_s: float) -> Eta:
     """`parts`: URLs known to each gatherer, and its fraction, low and high. `done` URLs are dealt with."""
     weights = [(max(known, 1), estimate) for known, estimate in parts]
     total = sum(known for known, _ in weights)
     if done and not queued:
-        return Outlook(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+        return Eta(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
     if not total or not done:
-        return Outlook()
+        return Eta()
     fraction, low, high = (sum(known * each[at] for known, each in weights) / total for at in range(3))
     high = min(max(high, 0.0), 1.0)
     fraction = min(max(fraction, 0.0), high)
     low = min(max(low, 0.0), fraction)
-    return Outlook(
+    return Eta(
         round(fraction, 4),
         round(low, 4),
         round(high, 4),
@@ -84,7 +82,7 @@ _SAMPLE = 4096
 _STEP = 1.05
 
 
-class Evidence(msgspec.Struct):
+class ExploredEvidence(msgspec.Struct):
     """What one gatherer has seen; a value that can be stored."""
 
     fetched: int = 0
@@ -108,8 +106,8 @@ class Estimate(msgspec.Struct, frozen=True):
 class Explored:
     """Counts the evidence. filled by: page and known, for each page; read by: estimate and fraction."""
 
-    def __init__(self, evidence: Evidence | None = None, sample: int = _SAMPLE) -> None:
-        self.evidence = evidence or Evidence()
+    def __init__(self, evidence: ExploredEvidence | None = None, sample: int = _SAMPLE) -> None:
+        self.evidence = evidence or ExploredEvidence()
         self._sample = sample
 
     def known(self, urls: int) -> None:
@@ -138,7 +136,7 @@ class Explored:
         return estimate(self.evidence).fraction
 
 
-def estimate(evidence: Evidence) -> Estimate:
+def estimate(evidence: ExploredEvidence) -> Estimate:
     """The explored fraction and its bounds."""
     fetched, known = evidence.fetched, evidence.known
     if not fetched:
@@ -171,7 +169,7 @@ def _solve(waiting: float, finds: float, decline: float) -> float:
     return 1 / (1 + root)
 
 
-def _known_at(evidence: Evidence, fetched: float) -> float:
+def _known_at(evidence: ExploredEvidence, fetched: float) -> float:
     """How many URLs were known when so many were fetched, between the entries of the history."""
     line = [*evidence.history, (float(evidence.fetched), float(evidence.known))]
     at = bisect_right(line, (fetched, math.inf))

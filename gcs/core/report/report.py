@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gcs.core.report.counters import Tally
+from gcs.core.report.counters import Counters
 
 
 class GathererReport(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class Share(msgspec.Struct, frozen=True):
     """What one gatherer contributes to the report."""
 
     id: str
-    tally: Tally
+    tally: Counters
     known_urls: int
     queued: int
     unique: int
@@ -112,7 +112,7 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
     shares = current(shares)
     session = shares[0].session if shares else 1
     epoch = max((share.epoch for share in shares), default=0)
-    tally = sum((share.tally for share in shares), Tally())
+    tally = sum((share.tally for share in shares), Counters())
     traffic = tally.traffic
     own = sum(share.unique for share in shares)
     # records may be there that no share counts yet: of who was killed, until it is started again

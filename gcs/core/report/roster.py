@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from gcs.core.messages.tuples import Control, HelperBeat, Leader, Member, PlanPosted
+from gcs.core.messages.tuples import Control, HelperBeat, LeaderLease, Member, PlanPosted
 from gcs.core.plan.plan import Plan
 
 
@@ -49,7 +49,7 @@ class Roster(msgspec.Struct, frozen=True):
     help: list[Help] = []
 
 
-def rows(members: Iterable[Member], leader: Leader | None, waiting: Mapping[str, int]) -> list[Row]:
+def rows(members: Iterable[Member], leader: LeaderLease | None, waiting: Mapping[str, int]) -> list[Row]:
     """The members in the order of their names; `waiting` are the blocks in each inbox."""
     return [_row(member, leader, waiting) for member in sorted(members, key=lambda member: natural(member.gatherer))]
 
@@ -62,7 +62,7 @@ def natural(name: str) -> list[str | int]:
 def roster(
     members: Iterable[Member],
     posted: PlanPosted | None,
-    leader: Leader | None,
+    leader: LeaderLease | None,
     control: Control | None,
     waiting: Mapping[str, int],
     beats: Iterable[HelperBeat] = (),
@@ -87,7 +87,7 @@ def _help(beats: list[HelperBeat]) -> list[Help]:
     return found
 
 
-def _row(member: Member, leader: Leader | None, waiting: Mapping[str, int]) -> Row:
+def _row(member: Member, leader: LeaderLease | None, waiting: Mapping[str, int]) -> Row:
     figures = member.figures
     return Row(
         gatherer=member.gatherer,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 
-class Sample(msgspec.Struct, frozen=True):
+class SeriesPoint(msgspec.Struct, frozen=True):
     """The figures at one time. Rates are means over the span that ends there, the others are as of its end."""
 
     #: seconds since the epoch
@@ -27,7 +27,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Counts:
+class SeriesCounts:
     """What is counted up: rates are made of their differences."""
 
     at: float
@@ -43,12 +43,12 @@ class Series:
             raise ValueError("a series needs room for four points")
         self._capacity = capacity
         self.step_s = step_s
-        self._closed: list[Sample] = []
+        self._closed: list[SeriesPoint] = []
         #: counts at the end of the last closed point, and the newest ones
-        self._since: Counts | None = None
-        self._last: Sample | None = None
+        self._since: SeriesCounts | None = None
+        self._last: SeriesPoint | None = None
 
-    def add(self, now: Sample, counts: Counts) -> Sample:
+    def add(self, now: SeriesPoint, counts: SeriesCounts) -> SeriesPoint:
         """The figures as they are now; returns the point with its rates."""
         since = self._since
         if since is None or counts.pages < since.pages:  # a crawl that counts from nothing again
@@ -63,7 +63,7 @@ class Series:
                 self._halve()
         return self._last
 
-    def points(self) -> list[Sample]:
+    def points(self) -> list[SeriesPoint]:
         """All, the oldest first."""
         last = self._last
         open_end = [last] if last is not None and (not self._closed or self._closed[-1].at < last.at) else []

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from gcs.core.messages.tuples import Patch
+from gcs.core.messages.tuples import SuperpagePatch
 from gcs.core.url.sortkey import SEPARATOR, SUBTREE_END
 
 #: what a tile of small ones is called
@@ -46,7 +46,7 @@ class Tile(msgspec.Struct, frozen=True):
     children: list["Tile"] = []
 
 
-def points_of(owner: str, patches: Iterable[Patch]) -> list[Point]:
+def points_of(owner: str, patches: Iterable[SuperpagePatch]) -> list[Point]:
     """The points of one gatherer; a superpage without a sample stands at its beginning."""
     points: list[Point] = []
     for patch in patches:

@@ -73,7 +73,7 @@ class HotTokens:
         return off
 
 
-class Sample:
+class KeySample:
     """A uniform sample of a stream of visits: those with the smallest of independent random priorities.
 
     A visit whose priority is above `rate` is passed over, so between two that are taken there are a geometric
@@ -120,13 +120,13 @@ class Sample:
             at += 1 + self._skip
         self._skip = at - len(items)
 
-    def join(self, others: Sequence["Sample"]) -> "Sample":
+    def join(self, others: Sequence["KeySample"]) -> "KeySample":
         """A uniform sample of all the populations together (disjoint ones): all that is fair to keep.
 
         It may pass the capacity, but not by much more than `_JOINED` times.
         """
         samples = (self, *others)
-        joined = Sample(min([sample.capacity for sample in samples]), self._random)
+        joined = KeySample(min([sample.capacity for sample in samples]), self._random)
         joined.population = sum([sample.population for sample in samples])
         rate = min([sample.rate for sample in samples])
         expected = sum([len(sample) * rate / sample.rate for sample in samples])
@@ -143,7 +143,7 @@ class Sample:
     @classmethod
     def of(
         cls, drawn: Iterable[tuple[float, bytes]], capacity: int, rate: float, population: int, random: Random
-    ) -> "Sample":
+    ) -> "KeySample":
         """The sample that had these drawn."""
         sample = cls(capacity, random)
         sample.rate, sample.population = rate, population

@@ -38,7 +38,7 @@ _EQUAL, _DIFFERENT = 1.2, 1.4
 _ERRORS = 2.0
 
 
-class Figures(msgspec.Struct, array_like=True):
+class SuperpageFigures(msgspec.Struct, array_like=True):
     """Of one superpage."""
 
     seen: int = 0
@@ -47,21 +47,21 @@ class Figures(msgspec.Struct, array_like=True):
     bytes: int = 0
 
 
-class Work(msgspec.Struct, array_like=True):
+class MeasuredWork(msgspec.Struct, array_like=True):
     """An amount of work and the busy seconds it took: pages fetched, or URLs exchanged."""
 
     amount: int = 0
     seconds: float = 0.0
 
 
-class Statistics(msgspec.Struct):
-    """Counters of one gatherer, or of a team."""
+class SuperpageStatistics(msgspec.Struct):
+    """Tally of one gatherer, or of a team."""
 
-    superpages: dict[int, Figures] = {}
+    superpages: dict[int, SuperpageFigures] = {}
     #: R: gatherer → superpage → pages
-    rates: dict[str, dict[int, Work]] = {}
+    rates: dict[str, dict[int, MeasuredWork]] = {}
     #: c: gatherer → URLs sent and received
-    exchange: dict[str, Work] = {}
+    exchange: dict[str, MeasuredWork] = {}
     #: S: superpage → superpage → links
     links: dict[int, dict[int, int]] = {}
     #: gatherer → pages that helpers fetched for it, beside those that it fetched itself
@@ -69,11 +69,11 @@ class Statistics(msgspec.Struct):
     #: keys of URLs that are queued, a fair sample of them, in order
     waiting: list[bytes] = []
 
-    def figures(self, superpage: int) -> Figures:
+    def figures(self, superpage: int) -> SuperpageFigures:
         """Of one superpage, to be changed."""
         known = self.superpages.get(superpage)  # not setdefault: this is asked for with every URL
         if known is None:
-            known = self.superpages[superpage] = Figures()
+            known = self.superpages[superpage] = SuperpageFigures()
         return known
 
     def found(self, superpage: int, urls: int = 1) -> None:
@@ -90,7 +90,7 @@ class Statistics(msgspec.Struct):
             row = self.rates[gatherer] = {}
         work = row.get(superpage)
         if work is None:
-            work = row[superpage] = Work()
+            work = row[superpage] = MeasuredWork()
         work.amount += 1
         work.seconds += seconds
 
@@ -116,7 +116,7 @@ class Statistics(msgspec.Struct):
         return pack(_VERSION, self)
 
     @classmethod
-    def decode(cls, data: bytes) -> "Statistics":
+    def decode(cls, data: bytes) -> "SuperpageStatistics":
         """The statistics in these bytes."""
         return unpack(cls, _VERSION, data)
 
@@ -146,7 +146,7 @@ class Statistics(msgspec.Struct):
         """c: URLs per second that each gatherer exchanges; the team's mean where it is not known."""
         import numpy as np
 
-        works = [self.exchange.get(gatherer, Work()) for gatherer in gatherers]
+        works = [self.exchange.get(gatherer, MeasuredWork()) for gatherer in gatherers]
         mean = _mean(sum(work.amount for work in works), math.fsum(work.seconds for work in works))
         return np.array([(work.amount + _PRIOR) / (work.seconds + _PRIOR / mean) for work in works])
 
@@ -160,7 +160,7 @@ class Statistics(msgspec.Struct):
         return factors
 
     def link_table(self) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]":
-        """S as three parallel arrays: from superpage, to superpage, links (what `core.partition.partition_graph.Links.between` takes)."""
+        """S as three parallel arrays: from superpage, to superpage, links (for `LinkArrays.between`)."""
         import numpy as np
 
         entries = [(source, target, links) for source, row in self.links.items() for target, links in row.items()]
@@ -168,18 +168,18 @@ class Statistics(msgspec.Struct):
         return table[:, 0], table[:, 1], table[:, 2]
 
 
-def merge(parts: Iterable[Statistics]) -> Statistics:
+def merge(parts: Iterable[SuperpageStatistics]) -> SuperpageStatistics:
     """The statistics of all together."""
-    team = Statistics()
+    team = SuperpageStatistics()
     for part in parts:
         for at, figures in part.superpages.items():
-            _add_figures(team.superpages.setdefault(at, Figures()), figures)
+            _add_figures(team.superpages.setdefault(at, SuperpageFigures()), figures)
         for gatherer, row in part.rates.items():
             known = team.rates.setdefault(gatherer, {})
             for at, work in row.items():
-                _add_work(known.setdefault(at, Work()), work)
+                _add_work(known.setdefault(at, MeasuredWork()), work)
         for gatherer, work in part.exchange.items():
-            _add_work(team.exchange.setdefault(gatherer, Work()), work)
+            _add_work(team.exchange.setdefault(gatherer, MeasuredWork()), work)
         for gatherer, pages in part.helped.items():
             team.helped[gatherer] = team.helped.get(gatherer, 0) + pages
         for source, targets in part.links.items():
@@ -191,7 +191,7 @@ def merge(parts: Iterable[Statistics]) -> Statistics:
     return team
 
 
-def project(old: Statistics, cuts: Cuts, new: Superpages) -> Statistics:
+def project(old: SuperpageStatistics, cuts: Cuts, new: Superpages) -> SuperpageStatistics:
     """The statistics under a new expansion (`cuts`: the old one's), divided as the visits were, queues as they lie."""
     parts: dict[int, list[tuple[int, float]]] = {}
     for before, after, visits in new.shares:
@@ -211,18 +211,18 @@ def project(old: Statistics, cuts: Cuts, new: Superpages) -> Statistics:
             counts[after] = counts.get(after, 0.0) + share / visits
         return list(counts.items())
 
-    moved = Statistics(exchange=old.exchange, helped=old.helped, waiting=old.waiting)
+    moved = SuperpageStatistics(exchange=old.exchange, helped=old.helped, waiting=old.waiting)
     for before, figures in old.superpages.items():
         for after, (seen, pages, size) in _divide(heirs(before), figures.seen, figures.pages, figures.bytes):
-            _add_figures(moved.superpages.setdefault(after, Figures()), Figures(seen, 0, pages, size))
+            _add_figures(moved.superpages.setdefault(after, SuperpageFigures()), SuperpageFigures(seen, 0, pages, size))
         for after, (queued,) in _divide(queues(before) if old.waiting else heirs(before), figures.queued):
-            moved.superpages.setdefault(after, Figures()).queued += queued
+            moved.superpages.setdefault(after, SuperpageFigures()).queued += queued
     for gatherer, row in old.rates.items():
         rates = moved.rates.setdefault(gatherer, {})
         for before, work in row.items():
             for (after, share), (_, (amount,)) in zip(heirs(before), _divide(heirs(before), work.amount)):
                 seconds = work.seconds * share / math.fsum(share for _, share in heirs(before))
-                _add_work(rates.setdefault(after, Work()), Work(amount, seconds))
+                _add_work(rates.setdefault(after, MeasuredWork()), MeasuredWork(amount, seconds))
     for source, targets in old.links.items():
         for target, links in targets.items():
             pairs = [((s, t), x * y) for s, x in heirs(source) for t, y in heirs(target)]
@@ -242,14 +242,14 @@ def _divide(shares: Sequence[tuple[K, float]], *amounts: int) -> list[tuple[K, l
     return [(to, [b - a for a, b in zip(low, high)]) for (to, _), (low, high) in zip(shares, pairwise(marks))]
 
 
-def _add_figures(total: Figures, more: Figures) -> None:
+def _add_figures(total: SuperpageFigures, more: SuperpageFigures) -> None:
     total.seen += more.seen
     total.queued += more.queued
     total.pages += more.pages
     total.bytes += more.bytes
 
 
-def _add_work(total: Work, more: Work) -> None:
+def _add_work(total: MeasuredWork, more: MeasuredWork) -> None:
     total.amount += more.amount
     total.seconds += more.seconds
 

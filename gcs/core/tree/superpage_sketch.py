@@ -18,7 +18,7 @@ from random import Random
 
 import msgspec
 
-from gcs.core.tree.sketch import HotTokens, Sample
+from gcs.core.tree.sketch import HotTokens, KeySample
 from gcs.core.url.sortkey import SEPARATOR, SUBTREE_END
 
 #: (key, visits) in key order: a distribution over the key space
@@ -30,7 +30,7 @@ _SETTLE = 32
 _MOST = 7 / 8
 
 
-class Limits(msgspec.Struct, frozen=True):
+class SketchLimits(msgspec.Struct, frozen=True):
     """How much a leaf may remember. The paper's figures are 50–200 hot tokens and 50–200 samples."""
 
     hot: int = 100
@@ -38,7 +38,7 @@ class Limits(msgspec.Struct, frozen=True):
     keys: int = 100
 
 
-class Leaf:
+class SuperpageSketch:
     """The statistics of one superpage in one gatherer's copy of the URL tree.
 
     Visits wait in `pending` (filled by the tree, emptied by `fold`), since many at once are cheaper than each alone.
@@ -46,7 +46,7 @@ class Leaf:
 
     __slots__ = ("_stem", "cool", "hot", "keys", "pending", "prior", "settled", "visits")
 
-    def __init__(self, node: bytes, limits: Limits, random: Random, prior: Points = ()) -> None:
+    def __init__(self, node: bytes, limits: SketchLimits, random: Random, prior: Points = ()) -> None:
         self._stem = _inner(node)
         #: whether the stem was looked for
         self.settled = False
@@ -57,9 +57,9 @@ class Leaf:
         #: tokens visited most; what leaves the table becomes cool
         self.hot = HotTokens(limits.hot)
         #: sample of the visits that the table does not account for
-        self.cool = Sample(limits.cool, random)
+        self.cool = KeySample(limits.cool, random)
         #: sample of all visits; it tells what lies below a token
-        self.keys = Sample(limits.keys, random)
+        self.keys = KeySample(limits.keys, random)
         self._find_stem()
 
     @property
@@ -67,7 +67,7 @@ class Leaf:
         """The node whose children are the tokens."""
         return self._stem[:-1]
 
-    def fold(self, limits: Limits) -> None:
+    def fold(self, limits: SketchLimits) -> None:
         """Count the visits that are pending."""
         keys, self.pending = self.pending, []
         if not keys:
@@ -123,9 +123,9 @@ class Leaf:
             self.keys.population / max(len(self.keys), 1),
         )
 
-    def join(self, others: Sequence["Leaf"]) -> "Leaf":
+    def join(self, others: Sequence["SuperpageSketch"]) -> "SuperpageSketch":
         """The leaf of all these visits together: the same superpage in the copies of several gatherers."""
-        joined: Leaf = Leaf.__new__(Leaf)
+        joined: SuperpageSketch = SuperpageSketch.__new__(SuperpageSketch)
         joined.pending = []
         joined.prior = [point for leaf in (self, *others) for point in leaf.prior]
         joined.visits = self.visits + sum(leaf.visits for leaf in others)

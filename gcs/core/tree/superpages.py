@@ -22,8 +22,8 @@ from random import Random
 
 import msgspec
 
-from gcs.core.tree.superpage_sketch import Leaf, Points, thin
-from gcs.core.tree.tree import Cuts, Tree, limits_for, node_of, range_of
+from gcs.core.tree.superpage_sketch import Points, SuperpageSketch, thin
+from gcs.core.tree.tree import Cuts, UrlTree, limits_for, node_of, range_of
 from gcs.core.url.sortkey import SEPARATOR, SUBTREE_END
 
 #: sampled items on which a cut must rest
@@ -53,7 +53,7 @@ def threshold(visits: int, gatherers: int, delta: float = 20) -> float:
     return max(visits / (gatherers * delta), 1.0)
 
 
-def create(tree: Tree, limit: float, owners: Sequence[int] | None = None) -> Superpages:
+def create(tree: UrlTree, limit: float, owners: Sequence[int] | None = None) -> Superpages:
     """The new superpages: Superpage Creation(Δ) at every node of the merged tree, then fusion of the light ones.
 
     With the present owners of the tree's superpages, neighbours of different owners are fused only where there
@@ -66,7 +66,7 @@ def create(tree: Tree, limit: float, owners: Sequence[int] | None = None) -> Sup
     return fewer if len(fewer.cuts) <= 2 * tree.visits / limit else fuse(fewer, limit)
 
 
-def expand(tree: Tree, limit: float) -> Superpages:
+def expand(tree: UrlTree, limit: float) -> Superpages:
     """Superpage Creation(Δ) at every node: each node and interval as the paper makes it, and the gaps that are left."""
     spreads = _spreads(tree)
     found = set(tree.cuts)
@@ -76,7 +76,7 @@ def expand(tree: Tree, limit: float) -> Superpages:
     return _overlay(tuple(sorted(found)), spreads)
 
 
-def weigh(tree: Tree, cuts: Cuts) -> Superpages:
+def weigh(tree: UrlTree, cuts: Cuts) -> Superpages:
     """What the superpages of another expansion weigh in this tree."""
     return _overlay(cuts, _spreads(tree))
 
@@ -118,12 +118,12 @@ def inherit(pages: Superpages, owners: Sequence[int]) -> list[int]:
     return [owner for _, owner in heirs]
 
 
-def recut(tree: Tree, cuts: Cuts, random: Random) -> Tree:
+def recut(tree: UrlTree, cuts: Cuts, random: Random) -> UrlTree:
     """The copy under a new expansion, with all that is known carried over; the visits stay the same.
 
     A superpage that stays the same keeps its statistics, and those of the old tree with it: use the new one only.
     """
-    new = Tree(cuts, random)
+    new = UrlTree(cuts, random)
     priors: dict[int, list[tuple[bytes, float]]] = {}
     for at, leaf in tree.leaves():
         low, high = tree.range_of(at)
@@ -140,7 +140,7 @@ def recut(tree: Tree, cuts: Cuts, random: Random) -> Tree:
     total = tree.visits
     for to, points in priors.items():
         limits = limits_for(math.fsum(visits for _, visits in points) / total)
-        new.put(to, Leaf(node_of(*range_of(cuts, to)), limits, random, thin(points, limits.keys)))
+        new.put(to, SuperpageSketch(node_of(*range_of(cuts, to)), limits, random, thin(points, limits.keys)))
     return new
 
 
@@ -161,7 +161,7 @@ class _Spread:
         return self._sums[end] - self._sums[start]
 
 
-def _cuts_of(leaf: Leaf, node: bytes, spread: _Spread, limit: float) -> set[bytes]:
+def _cuts_of(leaf: SuperpageSketch, node: bytes, spread: _Spread, limit: float) -> set[bytes]:
     cuts: set[bytes] = set()
     for token, count in leaf.hot.counts.items():
         if count >= limit:
@@ -217,5 +217,5 @@ def _overlay(cuts: Cuts, spreads: dict[int, _Spread]) -> Superpages:
     return Superpages(cuts, tuple(weights), tuple(shares))
 
 
-def _spreads(tree: Tree) -> dict[int, _Spread]:
+def _spreads(tree: UrlTree) -> dict[int, _Spread]:
     return {at: _Spread(leaf.points(tree.cuts[at])) for at, leaf in tree.leaves()}

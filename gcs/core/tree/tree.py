@@ -18,7 +18,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import pairwise
 from random import Random
 
-from gcs.core.tree.superpage_sketch import Leaf, Limits
+from gcs.core.tree.superpage_sketch import SketchLimits, SuperpageSketch
 from gcs.core.url.join import canonical
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, SEPARATOR, SUBTREE_END, sort_key, subtree
 from gcs.errors import UsageError
@@ -32,19 +32,19 @@ _BUDGET = 10_000
 _BATCH = 64
 
 
-def limits_for(share: float) -> Limits:
+def limits_for(share: float) -> SketchLimits:
     """What a leaf with this share of a copy's visits may remember: the paper's 50–200 hot tokens, 50 samples or more.
 
     The heavy ones are those that will be cut, and the first expansion of a large crawl must not be a guess.
     """
     sample = max(int(_BUDGET * share), 50)
-    return Limits(hot=min(sample, 200), cool=sample, keys=sample)
+    return SketchLimits(hot=min(sample, 200), cool=sample, keys=sample)
 
 
-class Tree:
+class UrlTree:
     """One gatherer's copy. filled by: visit, for each URL that is new to the gatherer that owns it."""
 
-    def __init__(self, cuts: Cuts, random: Random, limits: Limits | None = None) -> None:
+    def __init__(self, cuts: Cuts, random: Random, limits: SketchLimits | None = None) -> None:
         if not is_expansion(cuts):
             raise ValueError("cuts must ascend from the first key")
         self.cuts = cuts
@@ -52,7 +52,7 @@ class Tree:
         #: what each leaf may remember; unless given, it depends on its share of the visits
         self._limits = limits
         self._visits = 0
-        self._leaves: list[Leaf | None] = [None] * len(cuts)
+        self._leaves: list[SuperpageSketch | None] = [None] * len(cuts)
 
     @property
     def visits(self) -> int:
@@ -76,7 +76,7 @@ class Tree:
         """The range [low, high) of a superpage."""
         return range_of(self.cuts, superpage)
 
-    def leaves(self) -> Iterator[tuple[int, Leaf]]:
+    def leaves(self) -> Iterator[tuple[int, SuperpageSketch]]:
         """The superpages that were visited, with their statistics."""
         for at, leaf in enumerate(self._leaves):
             if leaf is not None:
@@ -98,30 +98,32 @@ class Tree:
                 self._leaves[at] = None
                 self._visits -= leaf.visits
 
-    def put(self, superpage: int, leaf: Leaf) -> None:
+    def put(self, superpage: int, leaf: SuperpageSketch) -> None:
         """Let a superpage that was not visited have these statistics (a decoded copy, a new expansion)."""
         self._leaves[superpage] = leaf
         self._visits += leaf.visits
 
-    def _fresh(self, at: int) -> Leaf:
-        leaf = self._leaves[at] = Leaf(node_of(*self.range_of(at)), self._limits or limits_for(0), self._random)
+    def _fresh(self, at: int) -> SuperpageSketch:
+        leaf = self._leaves[at] = SuperpageSketch(
+            node_of(*self.range_of(at)), self._limits or limits_for(0), self._random
+        )
         return leaf
 
-    def _fold(self, leaf: Leaf) -> None:
+    def _fold(self, leaf: SuperpageSketch) -> None:
         self._visits += len(leaf.pending)
         leaf.fold(self._limits or limits_for((leaf.visits + len(leaf.pending)) / self._visits))
 
 
-def merge(trees: Sequence[Tree]) -> Tree:
+def merge(trees: Sequence[UrlTree]) -> UrlTree:
     """The copies of several gatherers as one. It remembers all that they do, so it may pass the limits of a copy."""
     first = trees[0]
     if any(tree.cuts != first.cuts for tree in trees):
         raise ValueError("only copies of one expansion can be merged")
-    known: dict[int, list[Leaf]] = {}
+    known: dict[int, list[SuperpageSketch]] = {}
     for tree in trees:
         for at, leaf in tree.leaves():
             known.setdefault(at, []).append(leaf)
-    merged = Tree(first.cuts, first._random, first._limits)
+    merged = UrlTree(first.cuts, first._random, first._limits)
     for at, leaves in known.items():
         merged.put(at, leaves[0].join(leaves[1:]))
     return merged

@@ -14,9 +14,9 @@ from random import Random
 import msgspec
 
 from gcs.core.messages.codec import pack, unpack
-from gcs.core.tree.sketch import HotTokens, Sample
-from gcs.core.tree.superpage_sketch import Leaf, Limits
-from gcs.core.tree.tree import Cuts, Tree
+from gcs.core.tree.sketch import HotTokens, KeySample
+from gcs.core.tree.superpage_sketch import SketchLimits, SuperpageSketch
+from gcs.core.tree.tree import Cuts, UrlTree
 from gcs.errors import CodecError
 
 _VERSION = 1
@@ -50,16 +50,16 @@ class _TreeCopy(msgspec.Struct, array_like=True, frozen=True):
     leaves: list[tuple[int, _LeafCopy]]
 
 
-def encode(tree: Tree) -> bytes:
+def encode(tree: UrlTree) -> bytes:
     """The bytes of a copy."""
     leaves = [(at, _leaf_copy(tree.cuts[at], leaf)) for at, leaf in tree.leaves()]
     return pack(_VERSION, _TreeCopy(len(tree.cuts), leaves))
 
 
-def decode(data: bytes, cuts: Cuts, random: Random) -> Tree:
+def decode(data: bytes, cuts: Cuts, random: Random) -> UrlTree:
     """The copy in these bytes, which was made under the expansion with these cuts."""
     copy = unpack(_TreeCopy, _VERSION, data)
-    tree = Tree(cuts, random)
+    tree = UrlTree(cuts, random)
     for at, leaf in copy.leaves:
         if copy.superpages != len(cuts) or at >= len(cuts) or cuts[at] != leaf.low:
             raise CodecError("the copy of the URL tree was made under another plan")
@@ -67,7 +67,7 @@ def decode(data: bytes, cuts: Cuts, random: Random) -> Tree:
     return tree
 
 
-def _leaf_copy(low: bytes, leaf: Leaf) -> _LeafCopy:
+def _leaf_copy(low: bytes, leaf: SuperpageSketch) -> _LeafCopy:
     return _LeafCopy(
         low=low,
         visits=leaf.visits,
@@ -82,8 +82,8 @@ def _leaf_copy(low: bytes, leaf: Leaf) -> _LeafCopy:
     )
 
 
-def _leaf(copy: _LeafCopy, random: Random) -> Leaf:
-    leaf = Leaf(copy.stem, Limits(copy.hot_capacity, copy.cool.capacity, copy.keys.capacity), random)
+def _leaf(copy: _LeafCopy, random: Random) -> SuperpageSketch:
+    leaf = SuperpageSketch(copy.stem, SketchLimits(copy.hot_capacity, copy.cool.capacity, copy.keys.capacity), random)
     leaf.settled, leaf.visits, leaf.prior = copy.settled, copy.visits, copy.prior
     leaf.hot = HotTokens(copy.hot_capacity)
     leaf.hot.counts, leaf.hot.error = copy.hot, copy.hot_error
@@ -91,7 +91,7 @@ def _leaf(copy: _LeafCopy, random: Random) -> Leaf:
     return leaf
 
 
-def _sample_copy(sample: Sample) -> _SampleCopy:
+def _sample_copy(sample: KeySample) -> _SampleCopy:
     drawn: Sequence[tuple[bytes, float]] = sorted((item, priority) for priority, item in sample.drawn())
     steps = [min(math.floor(priority / sample.rate * _STEPS), _STEPS - 1) for _, priority in drawn]
     return _SampleCopy(
@@ -103,9 +103,9 @@ def _sample_copy(sample: Sample) -> _SampleCopy:
     )
 
 
-def _sample(copy: _SampleCopy, random: Random) -> Sample:
+def _sample(copy: _SampleCopy, random: Random) -> KeySample:
     if len(copy.priorities) != 2 * len(copy.items):
         raise CodecError("the copy of the URL tree is damaged: a sample without its priorities")
     steps = (int.from_bytes(copy.priorities[at : at + 2], "big") for at in range(0, len(copy.priorities), 2))
     drawn = [((step + 0.5) / _STEPS * copy.rate, item) for step, item in zip(steps, copy.items)]
-    return Sample.of(drawn, copy.capacity, copy.rate, copy.population, random)
+    return KeySample.of(drawn, copy.capacity, copy.rate, copy.population, random)

@@ -2,10 +2,10 @@
 
 Parsing is the WHATWG standard's, done by ada. On top of it the canonical form is a valid RFC 3986 URI with no
 fragment, no user info, no trailing dot of the host, its percent-escapes in the one normal form of RFC 3986
-6.2.2, and without the parameters that only name a visit (`Rules`).
+6.2.2, and without the parameters that only name a visit (`UrlRules`).
 
 Invariants: canonical(canonical(u)) == canonical(u); a canonical URL holds only ASCII above the space and
-always has a path. Nothing here judges whether a URL is wanted (`core.url.scope`, `core.url.admission`, `core.page.robots`).
+always has a path. Nothing here judges whether a URL is wanted (`scope`, `admission`, `page.robots`).
 """
 
 import re
@@ -52,7 +52,7 @@ _WEB = ("http://", "https://")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class UrlRules:
     """Which differences between two URLs do not make two pages. The names of parameters ignore case."""
 
     #: leave out the parameters of advertisers and statistics (utm_source, gclid, fbclid…)
@@ -65,20 +65,20 @@ class Rules:
     sort_query: bool = False
 
 
-DEFAULT = Rules()
+DEFAULT = UrlRules()
 
 
-def canonical(url: str, rules: Rules = DEFAULT) -> str | None:
+def canonical(url: str, rules: UrlRules = DEFAULT) -> str | None:
     """The canonical form of an absolute URL; None where it cannot be crawled by HTTP (or is no URL)."""
     return canonizer(rules).absolute(url) or None
 
 
-class Canonizer:
+class Canonicaliser:
     """`canonical` under fixed rules, with "" for None."""
 
     __slots__ = ("_drops", "_sort", "_strip_path")
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: UrlRules) -> None:
         names = [re.escape(name.lower()) for name in rules.drop_params]
         names += [_TRACKING] if rules.strip_tracking else []
         names += [_SESSION] if rules.strip_session_ids else []
@@ -147,9 +147,9 @@ class Canonizer:
 
 
 @lru_cache(maxsize=32)
-def canonizer(rules: Rules) -> Canonizer:
+def canonizer(rules: UrlRules) -> Canonicaliser:
     """The canonizer of these rules."""
-    return Canonizer(rules)
+    return Canonicaliser(rules)
 
 
 def normal_escapes(tail: str) -> str:

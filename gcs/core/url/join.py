@@ -10,11 +10,11 @@ spared wherever it provably changes nothing, and answers are remembered. It must
 import re
 from collections.abc import Iterable
 
-from gcs.core.url.canonical import DEFAULT, Canonizer, Rules, canonical, canonizer
+from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonical, canonizer
 from gcs.core.url.sortkey import split_port
 from gcs.core.url.sources import source_url
 
-__all__ = ["DEFAULT", "Joiner", "Rules", "canonical", "host", "origin"]
+__all__ = ["DEFAULT", "Joiner", "UrlRules", "canonical", "host", "origin"]
 
 #: characters that no step changes, wherever in a path they stand
 _CLEAN = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*").fullmatch
@@ -45,7 +45,7 @@ class Joiner:
     bytes each), all are forgotten.
     """
 
-    def __init__(self, rules: Rules = DEFAULT, memo_entries: int = 1 << 16) -> None:
+    def __init__(self, rules: UrlRules = DEFAULT, memo_entries: int = 1 << 16) -> None:
         self._canonizer = canonizer(rules)
         self._memo_entries = memo_entries
         self._held = 0
@@ -101,7 +101,7 @@ class _Memo(dict[str, str]):
 
     __slots__ = ("_canonizer", "_origins", "_scheme", "_site", "folder", "near", "page")
 
-    def __init__(self, site: str, origins: set[str], canonizer: Canonizer) -> None:
+    def __init__(self, site: str, origins: set[str], canonizer: Canonicaliser) -> None:
         self._site = site
         self._scheme = site[: site.index("/")]
         self._origins = origins  # canonical ones, known to all memos of the joiner

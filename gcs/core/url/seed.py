@@ -6,7 +6,7 @@ A seed without a scheme is taken for https, or for http where it is a machine of
 import ipaddress
 import re
 
-from gcs.core.url.join import Rules, canonical, host
+from gcs.core.url.join import UrlRules, canonical, host
 
 #: a scheme at the beginning; "localhost:8080" is none
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d+(?:[/?#]|$))")
@@ -14,7 +14,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d+(?:[/?#]|$))")
 _OWN_NAMES = (".localhost", ".test", ".internal")
 
 
-def seed_url(text: str, rules: Rules) -> str | None:
+def seed_url(text: str, rules: UrlRules) -> str | None:
     """The canonical URL of a seed; None if it is no http or https URL."""
     return canonical(_with_scheme(text.strip()), rules)
 

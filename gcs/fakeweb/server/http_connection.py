@@ -23,10 +23,10 @@ _ENDLESS_PIECE = chunk(b"<p>and so on and so on and so on</p>\n" * 1_000)
 _DRIPS = 5
 
 
-class Connection(asyncio.Protocol):
+class FakeWebConnection(asyncio.Protocol):
     """Answers the requests of one client connection."""
 
-    def __init__(self, service: Service, connections: "set[Connection]") -> None:
+    def __init__(self, service: Service, connections: "set[FakeWebConnection]") -> None:
         self._service = service
         self._connections = connections
         self._loop = asyncio.get_running_loop()

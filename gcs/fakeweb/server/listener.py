@@ -19,7 +19,7 @@ import msgspec
 from gcs.errors import UsageError
 from gcs.fakeweb import FakeWebSpec, RequestLog, Web
 from gcs.fakeweb.body import head
-from gcs.fakeweb.server.http_connection import Connection
+from gcs.fakeweb.server.http_connection import FakeWebConnection
 from gcs.fakeweb.server.service import Service
 
 _BACKLOG = 512
@@ -35,7 +35,7 @@ class FakeWeb:
         self._spec = spec
         self._wanted_port = port
         self._servers: list[asyncio.Server] = []
-        self._connections: set[Connection] = set()
+        self._connections: set[FakeWebConnection] = set()
 
     async def __aenter__(self) -> "FakeWeb":
         loop = asyncio.get_running_loop()
@@ -57,8 +57,8 @@ class FakeWeb:
         self.control_port: int = control.sockets[0].getsockname()[1]
         return self
 
-    def _connect(self) -> Connection:
-        return Connection(self._service, self._connections)
+    def _connect(self) -> FakeWebConnection:
+        return FakeWebConnection(self._service, self._connections)
 
     async def __aexit__(self, *error: object) -> None:
         del error

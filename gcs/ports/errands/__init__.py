@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
-from gcs.core.url.join import Rules
+from gcs.core.url.join import UrlRules
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.summarise.options import SummarySettings
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class HelperTerms:
     """How the crawl fetches and reads: its helpers do just so. Made by `gcs.settings.terms`."""
 
     crawl: str = "crawl"
     fetch: FetchSettings = field(default_factory=FetchSettings)
-    urls: Rules = field(default_factory=Rules)
+    urls: UrlRules = field(default_factory=UrlRules)
     summary: SummarySettings = field(default_factory=SummarySettings)
     #: heed rel=nofollow, meta robots and X-Robots-Tag
     nofollow: bool = True
@@ -31,14 +31,14 @@ class Terms:
     lease_s: float = 15.0
 
 
-class Desk(Protocol):
+class ErrandPort(Protocol):
     """One helper's place at a crawl. Verbs raise GcsError when the crawl cannot be reached, or wants no help."""
 
     #: the name under which the crawl knows the helper
     helper: str
     place: str
     means: Means
-    terms: Terms
+    terms: HelperTerms
 
     async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
         """Up to `limit` errands; waits for the first one so long."""

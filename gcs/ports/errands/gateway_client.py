@@ -20,7 +20,7 @@ from gcs.core.helpers.claims import FIELDS, LINE, LINKS, NAME, REASON, TEXT, URL
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
-from gcs.ports.errands.gateway_messages import MACHINE, Beat, Errands, Greeting, Ids, Standing, Wanted, Welcome
+from gcs.ports.errands.gateway_messages import MACHINE, Beat, Errands, Greeting, HelperStanding, Ids, Wanted, Welcome
 from gcs.ports.fetch import one_line
 
 #: seconds for which a gateway that is away is waited for, and between two tries
@@ -60,10 +60,10 @@ class LateError(Exception):
     """What was asked for is not ours any more, or never was."""
 
 
-class GatewayDesk:
+class GatewayErrands:
     """See `gcs.ports.errands.Desk`. Made by `open_gateway`."""
 
-    def __init__(self, line: "Line", welcome: Welcome, means: Means) -> None:
+    def __init__(self, line: "GatewayConnection", welcome: Welcome, means: Means) -> None:
         self.helper, self.place, self.means, self.terms = welcome.helper, welcome.place, means, welcome.terms
         self._line = line
 
@@ -89,7 +89,7 @@ class GatewayDesk:
 
     async def beat(self, beat: HelperBeat) -> bool:
         """I am here."""
-        standing = await self._line.ask("beat", Beat(beat.connections, beat.pages_per_s), Standing)
+        standing = await self._line.ask("beat", Beat(beat.connections, beat.pages_per_s), HelperStanding)
         return not standing.is_over
 
     async def close(self) -> None:
@@ -101,7 +101,7 @@ class GatewayDesk:
             await self._line.close()
 
 
-class Line:
+class GatewayConnection:
     """The HTTP side."""
 
     def __init__(self, url: str, token: str, machine: str = "") -> None:
@@ -158,17 +158,17 @@ class Line:
                 return answer.status, await answer.read()
 
 
-async def open_gateway(url: str, token: str, means: Means, machine: str = "") -> GatewayDesk:
+async def open_gateway(url: str, token: str, means: Means, machine: str = "") -> GatewayErrands:
     """A desk at the gateway of this station; `machine` tells us from others that share our token."""
     if not _is_address(url):
         raise UsageError(f"--gateway {url}: give the address of a station, such as https://crawl.example.org")
-    line = Line(url, token, machine)
+    line = GatewayConnection(url, token, machine)
     try:
         welcome = await line.ask("hello", Greeting(means, f"gcs/{__version__}"), Welcome)
     except BaseException:
         await line.close()
         raise
-    return GatewayDesk(line, welcome, means)
+    return GatewayErrands(line, welcome, means)
 
 
 def _is_address(url: str) -> bool:

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from gcs.core.helpers.claims import Errand
 from gcs.core.messages.tuples import Means
-from gcs.ports.errands import Terms
+from gcs.ports.errands import HelperTerms
 
 #: the header in which a helper says which machine it is, of those that share its token
 MACHINE = "X-GCS-Machine"
@@ -28,7 +28,7 @@ class Welcome(msgspec.Struct, frozen=True):
     helper: str
     place: str
     trusted: bool
-    terms: Terms
+    terms: HelperTerms
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,14 +57,14 @@ class Beat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pages_per_s: Annotated[float, Meta(ge=0, le=1e6)] = 0.0
 
 
-class Standing(msgspec.Struct, frozen=True):
+class HelperStanding(msgspec.Struct, frozen=True):
     """How things are: the errands that the helper holds, and whether the crawl is over."""
 
     held: list[str]
     is_over: bool = False
 
 
-def public_terms(terms: Terms, trusted: bool) -> Terms:
+def public_terms(terms: HelperTerms, trusted: bool) -> HelperTerms:
     """The terms for a helper; what a stranger must not know (headers may hold passwords) is left out."""
     if trusted:
         return terms

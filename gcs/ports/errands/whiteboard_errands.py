@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
-from gcs.ports.errands import Terms
+from gcs.ports.errands import HelperTerms
 from gcs.ports.space.port import Space, Taken
 
 #: seconds before a full inbox is tried again
@@ -19,10 +19,10 @@ FULL_S = 0.1
 BEAT_TTL_S = 5.0
 
 
-class BoardDesk:
+class WhiteboardErrands:
     """See `gcs.ports.errands.Desk`. Closes the space with itself."""
 
-    def __init__(self, space: Space, terms: Terms, place: str = "", means: Means = Means.PLAIN) -> None:
+    def __init__(self, space: Space, terms: HelperTerms, place: str = "", means: Means = Means.PLAIN) -> None:
         self.helper, self.place, self.means, self.terms = space.name, place, means, terms
         self._space = space
         self._pool = pool(place, means)

@@ -12,8 +12,8 @@ import pycurl
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
-from gcs.ports.fetch.curl_loop import Driver
-from gcs.ports.fetch.curl_transfer import Transfer, options
+from gcs.ports.fetch.curl_loop import CurlDriver
+from gcs.ports.fetch.curl_transfer import CurlTransfer, options
 from gcs.ports.fetch.decode import ContentError, decode
 from gcs.ports.fetch.guard import forbidden_host
 from gcs.ports.fetch.head import RequestHead, ResponseHead, conditions, reject
@@ -106,11 +106,11 @@ class CurlFetcher:
             self._fields.append(b"Proxy-Connection:")  # without a value: not what libcurl would add, but nothing
         self._guarded = settings.proxy is None and not settings.allow_private
         self._judge_hosts = settings.proxy is not None and not settings.allow_private
-        self._idle: list[Transfer] = []
-        self._busy: dict[pycurl.Curl, Transfer] = {}
+        self._idle: list[CurlTransfer] = []
+        self._busy: dict[pycurl.Curl, CurlTransfer] = {}
         self._rejected: set[asyncio.Handle] = set()  # answers on their way to requests that were never sent
         self._patience_s = min(settings.first_byte_timeout_s, settings.slow_s)
-        self._driver: Driver | None = None
+        self._driver: CurlDriver | None = None
 
     @property
     def in_flight(self) -> int:
@@ -126,7 +126,7 @@ class CurlFetcher:
             )
         self._options = options(self._settings, self._fields)
         self._loop = asyncio.get_running_loop()
-        self._driver = Driver(self._finished, self._settings.kept_connections)
+        self._driver = CurlDriver(self._finished, self._settings.kept_connections)
         self._sweep_every_s = max(0.01, min(1.0, self._patience_s / 4))
         self._next_sweep = self._loop.call_later(self._sweep_every_s, self._sweep)
 
@@ -138,7 +138,7 @@ class CurlFetcher:
             return self._answer_later(request, FailureKind.PROTOCOL, wrong)
         if self._judge_hosts and (refused := forbidden_host(url.split("/", 3)[2])):
             return self._answer_later(request, FailureKind.FORBIDDEN_ADDRESS, refused)
-        transfer = self._idle.pop() if self._idle else Transfer(self._options, self._guarded)
+        transfer = self._idle.pop() if self._idle else CurlTransfer(self._options, self._guarded)
         curl = transfer.curl
         curl.setopt(pycurl.URL, url)
         if request.etag is not None or request.last_modified is not None:
@@ -186,7 +186,7 @@ class CurlFetcher:
             result = self._failure(transfer, *fault(curl, code, message, self._settings))
         self._deliver(transfer, result)
 
-    def _result(self, transfer: Transfer) -> Result:
+    def _result(self, transfer: CurlTransfer) -> Result:
         curl = transfer.curl
         body = b"".join(transfer.chunks)
         try:
@@ -210,10 +210,10 @@ class CurlFetcher:
             curl.getinfo(pycurl.TOTAL_TIME),
         )
 
-    def _failure(self, transfer: Transfer, kind: FailureKind, message: str) -> Failure:
+    def _failure(self, transfer: CurlTransfer, kind: FailureKind, message: str) -> Failure:
         return Failure(transfer.request, kind, message, transfer.started_at, self._loop.time() - transfer.begun_s)
 
-    def _deliver(self, transfer: Transfer, result: Result) -> None:
+    def _deliver(self, transfer: CurlTransfer, result: Result) -> None:
         """Makes the handle idle, then calls the sink, which may start the next request on it."""
         assert self._driver is not None
         curl, request = transfer.curl, transfer.request

@@ -29,7 +29,7 @@ READABLE, WRITABLE, BROKEN = 1, 2, 4
 Events = list[tuple[int, int]]
 
 
-class Watch(Protocol):
+class SocketWatch(Protocol):
     """Watches the sockets of one libcurl multi handle."""
 
     def changed(self, what: int, fd: int, multi: object, data: object) -> None:
@@ -88,7 +88,7 @@ if sys.platform == "linux":
             self._epoll.close()
 
 
-class LoopWatch:
+class LoopSocketWatch:
     """Every socket is a reader or a writer of the event loop."""
 
     def __init__(self, loop: AbstractEventLoop, ready: Callable[[Events], None]) -> None:
@@ -118,9 +118,9 @@ class LoopWatch:
         self._closed = True
 
 
-def watch(loop: AbstractEventLoop, ready: Callable[[Events], None]) -> Watch:
+def watch(loop: AbstractEventLoop, ready: Callable[[Events], None]) -> SocketWatch:
     """The cheapest watch that this system has."""
-    return EpollWatch(loop, ready) if sys.platform == "linux" else LoopWatch(loop, ready)
+    return EpollWatch(loop, ready) if sys.platform == "linux" else LoopSocketWatch(loop, ready)
 
 
 #: a handle that is done, and libcurl's error (0 for none) with its message
@@ -131,7 +131,7 @@ Finished = Callable[[pycurl.Curl, int, str], None]
 _CLOSE_S = 1.0
 
 
-class Driver:
+class CurlDriver:
     """Owns the multi handle. Must be made inside a running event loop."""
 
     def __init__(self, finished: Finished, kept_connections: int) -> None:
@@ -144,7 +144,7 @@ class Driver:
         self._alarm_s = 0.0  # … at this time: uvloop's handle does not always know
         self._kick: asyncio.Handle | None = None  # set while libcurl wants to be called at once
         self._multi = pycurl.CurlMulti()
-        self._watch: Watch = watch(self._loop, self._act)
+        self._watch: SocketWatch = watch(self._loop, self._act)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch.changed)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._schedule)
         self._multi.setopt(pycurl.M_MAXCONNECTS, kept_connections)

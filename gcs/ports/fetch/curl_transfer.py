@@ -32,7 +32,7 @@ class _LentSocket(socket.socket):
         self.close()
 
 
-class Transfer:
+class CurlTransfer:
     """idle → begin → busy → (answered) → clear → idle."""
 
     __slots__ = ("begun_s", "chunks", "curl", "lines", "refused", "request", "sent", "slow_mark", "started_at")

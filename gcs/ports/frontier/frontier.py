@@ -17,13 +17,13 @@ from gcs.core.ordering import BFS, GIFT, Ledger, Ordering
 from gcs.core.queues.contract import Queue
 from gcs.core.url.sortkey import url_of
 from gcs.ports.frontier.entry import ORDER, Entry, Mark, decode, encode, host_part, is_whole, key_of, short, worth_of
-from gcs.ports.frontier.host_queues import Shelves
-from gcs.ports.frontier.lmdb_file import Resident, lock, open_environment, store_error
+from gcs.ports.frontier.host_queues import HostQueues
+from gcs.ports.frontier.lmdb_file import MmapTrim, lock, open_environment, store_error
 from gcs.ports.frontier.marks import Marks
-from gcs.ports.frontier.ordered_pool import Pool
-from gcs.ports.frontier.range_moves import Moving
-from gcs.ports.frontier.team_tables import Exchange
-from gcs.ports.frontier.waiting_urls import Waiting
+from gcs.ports.frontier.ordered_pool import OrderedPool
+from gcs.ports.frontier.range_moves import RangeMoves
+from gcs.ports.frontier.team_tables import TeamTables
+from gcs.ports.frontier.waiting_urls import WaitingUrls
 
 # -- The settings of a frontier.
 
@@ -74,22 +74,22 @@ class Frontier:
             self._urls, queue, taken, later, self._hosts, self._notes, rows = (
                 self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes", b"pool")
             )
-            self.exchange = Exchange(self._env, lambda: self._txn)
+            self.exchange = TeamTables(self._env, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
             raise store_error(directory, error) from error
-        self._resident = Resident(self._env, directory / "data.mdb")
+        self._resident = MmapTrim(self._env, directory / "data.mdb")
         self._changed = 0
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self.ledger = Ledger.decode(self.note("ledger"))
-        shelves = Shelves(queue, taken, later, lambda: self._txn)
-        pool = Pool(rows, lambda: self._txn, make_queue, self._resident.release)
-        self._waiting = Waiting(self._urls, shelves, pool, order, lambda: self._txn)
+        shelves = HostQueues(queue, taken, later, lambda: self._txn)
+        pool = OrderedPool(rows, lambda: self._txn, make_queue, self._resident.release)
+        self._waiting = WaitingUrls(self._urls, shelves, pool, order, lambda: self._txn)
         self._marks = Marks(self._urls, self._hosts, lambda: self._txn)
         self.mark, self.known, self.scan = self._marks.mark, self._marks.known, self._marks.scan
         self.waits = self._marks.waits
         self.hosts, self.take, self.wake = shelves.hosts, shelves.take, shelves.wake
-        self.moving = Moving(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
+        self.moving = RangeMoves(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
         shelves.restore()
         self._arrange()
 

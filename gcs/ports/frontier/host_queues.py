@@ -17,7 +17,7 @@ from gcs.ports.frontier.entry import ORDER, Entry, decode, split
 DUE = Struct(">QQ")
 
 
-class Shelves:
+class HostQueues:
     """The waiting URLs of a frontier, by host."""
 
     def __init__(self, queue: Any, taken: Any, later: Any, txn: Callable[[], Any]) -> None:

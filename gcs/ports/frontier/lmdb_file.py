@@ -22,7 +22,7 @@ _PAGE_BYTES = 4096
 RELEASE_EVERY, RELEASE_BYTES = 100, 12 << 20
 
 
-class Resident:
+class MmapTrim:
     """The memory map of an LMDB environment in this process."""
 
     def __init__(self, environment: Any, file: Path) -> None:

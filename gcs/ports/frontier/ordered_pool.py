@@ -24,7 +24,7 @@ STALE_RATIO, STALE_LEAST = 3, 100_000
 PAIRS_PER_INSERT = 50_000
 
 
-class Pool:
+class OrderedPool:
     """The waiting URLs of a frontier, by rank."""
 
     def __init__(

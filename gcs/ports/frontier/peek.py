@@ -12,7 +12,7 @@ from gcs.ports.frontier.lmdb_file import MAX_TABLES
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class FrontierPeek:
     """A frontier as of its last commit."""
 
     known: int
@@ -21,7 +21,7 @@ class Glance:
     notes: dict[str, bytes]
 
 
-def glance(directory: Path) -> Glance:
+def peek(directory: Path) -> FrontierPeek:
     """How the frontier in this directory stands."""
     try:
         # without a lock where none can be written: then nobody else writes either
@@ -40,7 +40,7 @@ def glance(directory: Path) -> Glance:
             if value is not None:
                 notes["share"] = value
     known = sizes.pop(b"urls")
-    return Glance(known, sum(sizes.values()), _is_locked(directory), notes)
+    return FrontierPeek(known, sum(sizes.values()), _is_locked(directory), notes)
 
 
 def _is_locked(directory: Path) -> bool:

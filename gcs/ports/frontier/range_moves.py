@@ -12,7 +12,7 @@ from typing import Any
 
 from gcs.core.ordering import Ledger
 from gcs.ports.frontier.entry import Entry, Mark, decode, host_part
-from gcs.ports.frontier.waiting_urls import Waiting
+from gcs.ports.frontier.waiting_urls import WaitingUrls
 
 QUEUED = Mark.QUEUED.value
 
@@ -28,10 +28,10 @@ class Piece:
     next: bytes | None
 
 
-class Moving:
+class RangeMoves:
     """The ends of a frontier between which ranges move."""
 
-    def __init__(self, urls: Any, hosts: Any, waiting: Waiting, ledger: Ledger, txn: Callable[[], Any]) -> None:
+    def __init__(self, urls: Any, hosts: Any, waiting: WaitingUrls, ledger: Ledger, txn: Callable[[], Any]) -> None:
         self._urls, self._hosts, self._waiting, self._ledger, self._txn = urls, hosts, waiting, ledger, txn
 
     def take_out(

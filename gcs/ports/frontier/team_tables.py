@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from gcs.core.ordering import GIFT
-from gcs.core.plan.keyspace import Ground
+from gcs.core.plan.keyspace import Keyspace
 from gcs.core.url.sortkey import FIRST_KEY
 from gcs.ports.frontier.entry import Entry, decode, encode, key_of, short
 
@@ -26,7 +26,7 @@ from gcs.ports.frontier.entry import Entry, decode, encode, key_of, short
 SERIALS_KEPT = 10_000
 
 
-class Exchange:
+class TeamTables:
     """The exchange tables of a frontier."""
 
     def __init__(self, environment: Any, txn: Callable[[], Any]) -> None:
@@ -44,7 +44,7 @@ class Exchange:
         """Whether a foreign URL was posted."""
         return self._txn().get(short(key), db=self._sent) is not None
 
-    def forget_posts(self, low: bytes, high: bytes, ground: Ground) -> None:
+    def forget_posts(self, low: bytes, high: bytes, ground: Keyspace) -> None:
         """The range is ours now: what was posted of it no longer matters."""
         for _ in self._pop(self._sent, low, high, ground):
             pass
@@ -70,7 +70,7 @@ class Exchange:
         """How many entries are held."""
         return int(self._txn().stat(self._held)["entries"])
 
-    def release(self, low: bytes, high: bytes, most: int, ground: Ground) -> list[Entry]:
+    def release(self, low: bytes, high: bytes, most: int, ground: Keyspace) -> list[Entry]:
         """Give out up to `most` held entries of a range that is complete."""
         return [decode(packed) for packed in islice(self._pop(self._held, low, high, ground), max(most, 0))]
 
@@ -115,9 +115,9 @@ class Exchange:
         """How many blocks are kept."""
         return int(self._txn().stat(self._outbox)["entries"])
 
-    def _pop(self, table: Any, low: bytes, high: bytes, ground: Ground) -> Iterator[bytes]:
+    def _pop(self, table: Any, low: bytes, high: bytes, ground: Keyspace) -> Iterator[bytes]:
         """Take out what a table holds of a range, one by one."""
-        on_tree = ground is Ground.TREE
+        on_tree = ground is Keyspace.TREE
         with self._txn().cursor(table) as cursor:
             ok = cursor.set_range(low if on_tree else FIRST_KEY)
             while ok and cursor.key() and (not on_tree or cursor.key() < high):

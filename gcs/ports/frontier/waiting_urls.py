@@ -13,16 +13,18 @@ from gcs.core.ordering import BEHIND, Found, Ordering
 from gcs.core.ordering.orders import rank as rank_by_worth
 from gcs.core.url.join import host as host_of
 from gcs.ports.frontier.entry import ORDER, Entry, Mark, decode, encode, host_part, key_of, with_worth, worth_of
-from gcs.ports.frontier.host_queues import Shelves
-from gcs.ports.frontier.ordered_pool import Pool
+from gcs.ports.frontier.host_queues import HostQueues
+from gcs.ports.frontier.ordered_pool import OrderedPool
 
 QUEUED = Mark.QUEUED.value
 
 
-class Waiting:
+class WaitingUrls:
     """The URLs of a frontier that wait."""
 
-    def __init__(self, urls: Any, shelves: Shelves, pool: Pool, order: Ordering, txn: Callable[[], Any]) -> None:
+    def __init__(
+        self, urls: Any, shelves: HostQueues, pool: OrderedPool, order: Ordering, txn: Callable[[], Any]
+    ) -> None:
         self._urls, self._shelves, self._rows, self._order, self._txn = urls, shelves, pool, order, txn
         #: where new ones wait; None where each host has its own shelf
         self.pool = pool if pool.is_used else None

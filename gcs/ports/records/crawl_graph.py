@@ -16,7 +16,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from gcs.core.page.values import tells
-from gcs.core.plan.session_graph import Crawled, Visits, crawled
+from gcs.core.plan.session_graph import SessionGraph, Visits, crawled
 from gcs.core.url.sortkey import sort_key
 from gcs.errors import StoreError, UsageError
 from gcs.ports.records.reading import rows
@@ -28,7 +28,7 @@ _BATCH_LINKS = 1 << 20
 Hashes = NDArray[np.uint64]
 
 
-def read_graph(place: str | Path) -> Crawled:
+def read_graph(place: str | Path) -> SessionGraph:
     """The graph of the crawl at this place. A URL that failed is there too: it was asked for, and holds nothing."""
     hashes, telling = _telling(place)
     if not telling.any():

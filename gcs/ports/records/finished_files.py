@@ -19,7 +19,7 @@ from typing import Any
 from gcs.errors import StoreError, UsageError
 from gcs.events import Events
 from gcs.ports.records.append_file import store_error
-from gcs.ports.records.layout import SUMMARIES, WARC, Layout
+from gcs.ports.records.layout import SUMMARIES, WARC, StoreLayout
 from gcs.ports.records.parquet import convert
 
 # -- A place for finished files outside the crawl directory: s3://bucket/folder or any other fsspec URL.
@@ -95,7 +95,7 @@ class Remote:
 class Finisher:
     """Jobs for closed files. Filled by the store, emptied by its thread."""
 
-    def __init__(self, layout: Layout, remote: Remote | None, *, summaries: bool, keep_logs: bool) -> None:
+    def __init__(self, layout: StoreLayout, remote: Remote | None, *, summaries: bool, keep_logs: bool) -> None:
         self._layout, self._remote = layout, remote
         self._summaries, self._keep_logs = summaries, keep_logs
         self._jobs: list[Callable[[], None]] = []

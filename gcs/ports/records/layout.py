@@ -53,7 +53,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class StoreLayout:
     """The paths of one gatherer in one crawl directory."""
 
     directory: Path

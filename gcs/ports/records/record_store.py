@@ -23,7 +23,7 @@ from gcs.errors import StoreError
 from gcs.ports.records import warc
 from gcs.ports.records.append_file import store_error
 from gcs.ports.records.finished_files import Finisher, Remote
-from gcs.ports.records.layout import SUMMARIES, Layout, StoreSettings, check_names, parse_parquet_name
+from gcs.ports.records.layout import SUMMARIES, StoreLayout, StoreSettings, check_names, parse_parquet_name
 from gcs.ports.records.parquet import read_pages
 from gcs.ports.records.record_log import VERSION, Fetched, LogFile, Opened, Position, file_name, log_numbers, pages
 from gcs.ports.records.recovery import recover
@@ -37,7 +37,7 @@ _MAX_PENDING_BYTES = 4 << 20
 class Store:
     """The open record store of one gatherer. Made by `Store.open`."""
 
-    def __init__(self, layout: Layout, settings: StoreSettings, warcs: WarcFiles, remote: Remote | None) -> None:
+    def __init__(self, layout: StoreLayout, settings: StoreSettings, warcs: WarcFiles, remote: Remote | None) -> None:
         self._layout, self._settings = layout, settings
         self._warcs, self._remote = warcs, remote
         self._finisher = Finisher(layout, remote, summaries=settings.summaries, keep_logs=settings.keep_logs)
@@ -67,7 +67,7 @@ class Store:
         remote = Remote(settings.url) if settings.url else None
         if remote:
             remote.filesystem()  # first: a bad URL leaves no trace
-        layout = Layout(directory, gatherer, settings.url)
+        layout = StoreLayout(directory, gatherer, settings.url)
         layout.make()
         if digests is None and settings.warc_digests:
             digests = RecentDigests(settings.warc_digests)

@@ -29,7 +29,7 @@ _SOFTWARE = {
 }
 
 
-class Place(NamedTuple):
+class WarcPosition(NamedTuple):
     """Where the response (or revisit) record of an exchange lies."""
 
     file: str
@@ -37,11 +37,11 @@ class Place(NamedTuple):
     size_bytes: int
 
 
-class Exchange(NamedTuple):
+class HttpExchange(NamedTuple):
     """The records of one exchange, made but not yet appended, and where they will lie."""
 
     data: bytes
-    place: Place
+    place: WarcPosition
 
 
 class WarcFiles:
@@ -73,7 +73,7 @@ class WarcFiles:
         if file_name and end < self._limit_bytes and path.is_file() and path.stat().st_size == end:
             self._file = AppendFile(path)
 
-    def prepare(self, response: Response, digest: str, known: Original | None = None) -> Exchange:
+    def prepare(self, response: Response, digest: str, known: Original | None = None) -> HttpExchange:
         """Make the records of an exchange. `known` and `digest` name the copy that it confirms, if one is known."""
         file = self._file or self._open()
         response_id = warc.record_id()
@@ -90,9 +90,9 @@ class WarcFiles:
             answer = warc.response(response, response_id, digest, self._level)
             if self._digests and response.body:
                 self._digests.put(digest, Original(url, response.started_at))
-        return Exchange(asked + answer, Place(file.path.name, file.end + len(asked), len(answer)))
+        return HttpExchange(asked + answer, WarcPosition(file.path.name, file.end + len(asked), len(answer)))
 
-    def append(self, exchange: Exchange) -> None:
+    def append(self, exchange: HttpExchange) -> None:
         """Take in what `prepare` made, before anything else is prepared."""
         assert self._file is not None
         self._file.append(exchange.data)

@@ -16,7 +16,7 @@ _READ_BYTES = 1 << 15
 _HEAD_BYTES = 1 << 16
 
 
-class Member(NamedTuple):
+class WarcMember(NamedTuple):
     """One gzip member: one WARC record."""
 
     offset: int
@@ -25,7 +25,7 @@ class Member(NamedTuple):
     head: bytes
 
 
-def members(file: BinaryIO, offset: int = 0) -> Iterator[Member]:
+def members(file: BinaryIO, offset: int = 0) -> Iterator[WarcMember]:
     """The whole members of a file from an offset where one begins; CodecError at damage."""
     file.seek(offset)
     data = file.read(_READ_BYTES)
@@ -43,28 +43,28 @@ def members(file: BinaryIO, offset: int = 0) -> Iterator[Member]:
             head += out[: _HEAD_BYTES - len(head)]
             offset += len(data) - len(inflater.unused_data)
             data = inflater.unused_data
-        yield Member(start, offset - start, head)
+        yield WarcMember(start, offset - start, head)
         data = data or file.read(_READ_BYTES)
 
 
-class Head(NamedTuple):
+class WarcHead(NamedTuple):
     """The first line of a block of headers, and the headers by lower-case name (the first of each)."""
 
     line: str
     fields: dict[str, str]
 
 
-def heads(record: bytes) -> tuple[Head, Head]:
+def heads(record: bytes) -> tuple[WarcHead, WarcHead]:
     """The WARC head and the HTTP head of a record (the latter empty where the block is no HTTP message)."""
     warc, _, block = record.partition(b"\r\n\r\n")
     http = block.partition(b"\r\n\r\n")[0] if block.startswith(b"HTTP/") else b""
     return _head(warc, "utf-8"), _head(http, "latin-1")
 
 
-def _head(data: bytes, encoding: str) -> Head:
+def _head(data: bytes, encoding: str) -> WarcHead:
     line, *rest = data.decode(encoding, "replace").split("\r\n")
     fields: dict[str, str] = {}
     for text in rest:
         name, _, value = text.partition(":")
         fields.setdefault(name.strip().lower(), value.strip())
-    return Head(line, fields)
+    return WarcHead(line, fields)

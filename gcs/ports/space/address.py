@@ -54,7 +54,7 @@ SENTINEL_PORT, REDIS_PORT = 26379, 6379
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class SpaceAddress:
     """A whiteboard's address."""
 
     kind: Kind = "single"
@@ -91,7 +91,7 @@ class Address:
         return arguments
 
 
-def parse(url: str) -> Address:
+def parse(url: str) -> SpaceAddress:
     """The address in a URL; UsageError says what is wrong with it."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:
@@ -104,7 +104,7 @@ def parse(url: str) -> Address:
     if parts.scheme == "unix":
         if parts.netloc or not parts.path:
             raise UsageError(f"--space {url!r}: a socket is given as unix:///path/to/socket")
-        return Address(socket=unquote(parts.path))
+        return SpaceAddress(socket=unquote(parts.path))
     login, _, hosts = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
     path = [unquote(part) for part in parts.path.split("/") if part]
@@ -115,7 +115,7 @@ def parse(url: str) -> Address:
         master = path.pop(0)
     if len(path) > 1 or (path and (kind == "cluster" or not path[0].isdigit())):
         raise UsageError(f"--space {shown(url)!r}: {'/'.join(path)!r} is not a database number")
-    return Address(
+    return SpaceAddress(
         kind=kind,
         hosts=tuple(_host(text, SENTINEL_PORT if kind == "sentinel" else REDIS_PORT, url) for text in hosts.split(",")),
         tls=tls,

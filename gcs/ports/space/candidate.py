@@ -8,11 +8,11 @@ Invariant: `step` returns a Leader only while its tenure holds by this process's
 
 from collections.abc import Callable
 
-from gcs.core.messages.election import Step, Tenure, decide
+from gcs.core.messages.election import ElectionStep, Tenure, decide
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Leader
+from gcs.core.messages.tuples import LeaderLease
 from gcs.events import Events
-from gcs.ports.space.port import Absent, Holds, Space
+from gcs.ports.space.port import IfAbsent, IfHolds, Space
 
 events = Events("election")
 
@@ -25,27 +25,27 @@ class Candidate:
         self._gatherer = gatherer
         self._lease_s = lease_s
         self._clock = clock
-        self._mine: Leader | None = None
+        self._mine: LeaderLease | None = None
         self._tenure: Tenure | None = None
         #: the last leader seen, whoever it is
-        self.seen: Leader | None = None
+        self.seen: LeaderLease | None = None
         self._highest_term = 0
 
-    async def step(self) -> Leader | None:
+    async def step(self) -> LeaderLease | None:
         """Renew, stand or follow. Returns my own Leader tuple if I lead, else None."""
         now = self._clock()
         if self._mine is None:
-            self._see(await self._space.read(template(Leader)))
+            self._see(await self._space.read(template(LeaderLease)))
         match decide(self._mine, self._tenure, self.seen, now):
-            case Step.RENEW:
+            case ElectionStep.RENEW:
                 await self._renew()
-            case Step.STAND:
+            case ElectionStep.STAND:
                 await self._stand()
-            case Step.LEAD | Step.FOLLOW:
+            case ElectionStep.LEAD | ElectionStep.FOLLOW:
                 pass
         return self.leading()
 
-    def leading(self) -> Leader | None:
+    def leading(self) -> LeaderLease | None:
         """My Leader tuple if I may act on it at this moment."""
         return self._mine if self._tenure is not None and self._tenure.holds(self._clock()) else None
 
@@ -53,12 +53,12 @@ class Candidate:
         """Let somebody else lead at once."""
         if self._mine is not None:
             mine, self._mine, self._tenure = self._mine, None, None
-            await self._space.take(template(Leader, gatherer=mine.gatherer, term=mine.term))
+            await self._space.take(template(LeaderLease, gatherer=mine.gatherer, term=mine.term))
 
     async def _renew(self) -> None:
         assert self._mine is not None
         sent_at = self._clock()
-        receipt = await self._space.out(self._mine, ttl_s=self._lease_s, given=Holds(self._mine))
+        receipt = await self._space.out(self._mine, ttl_s=self._lease_s, given=IfHolds(self._mine))
         if receipt.refused:
             events.info("lost", gatherer=self._gatherer, term=self._mine.term)
             self._mine = self._tenure = None
@@ -66,15 +66,15 @@ class Candidate:
             self._tenure = Tenure(sent_at, self._lease_s)
 
     async def _stand(self) -> None:
-        leader = Leader(self._gatherer, await self._space.ticket("term", self._highest_term))
+        leader = LeaderLease(self._gatherer, await self._space.ticket("term", self._highest_term))
         sent_at = self._clock()
-        receipt = await self._space.out(leader, ttl_s=self._lease_s, given=Absent())
+        receipt = await self._space.out(leader, ttl_s=self._lease_s, given=IfAbsent())
         if not receipt.refused:
             self._mine, self._tenure = leader, Tenure(sent_at, self._lease_s)
             self._see(leader)
             events.info("won", gatherer=self._gatherer, term=leader.term)
 
-    def _see(self, leader: Leader | None) -> None:
+    def _see(self, leader: LeaderLease | None) -> None:
         self.seen = leader
         if leader is not None:
             self._highest_term = max(self._highest_term, leader.term)

@@ -10,10 +10,10 @@ import msgspec
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState, RebalanceCall, Seeds
-from gcs.core.url.join import Rules
+from gcs.core.url.join import UrlRules
 from gcs.core.url.seed import seed_url
 from gcs.errors import SpaceError, UsageError
-from gcs.ports.space.port import Absent, Holds, Space
+from gcs.ports.space.port import IfAbsent, IfHolds, Space
 
 #: times that a charter is written anew because somebody else has just changed it
 TRIES = 10
@@ -24,7 +24,7 @@ SHOWN = 100
 class _Rules(msgspec.Struct):
     """The part of the settings that says how URLs are spelled."""
 
-    urls: Rules = Rules()
+    urls: UrlRules = UrlRules()
 
 
 class TooLateError(UsageError):
@@ -37,7 +37,7 @@ async def order(space: Space, state: CrawlState, by: str) -> None:
     for _ in range(TRIES):
         await _charter(space)
         control = await _control(space)
-        if control.state is state or not (await space.out(wanted, given=Holds(control))).refused:
+        if control.state is state or not (await space.out(wanted, given=IfHolds(control))).refused:
             return
     raise SpaceError("the state of this crawl is being changed by others all the time: try again")
 
@@ -57,7 +57,7 @@ async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
         rules = msgspec.json.decode(charter.settings, type=_Rules).urls
         seeds = list(dict.fromkeys(_seed(text, rules) for text in texts))
         everything = list(dict.fromkeys([*charter.seeds, *seeds]))
-        receipt = await space.out(msgspec.structs.replace(charter, seeds=everything), given=Holds(charter))
+        receipt = await space.out(msgspec.structs.replace(charter, seeds=everything), given=IfHolds(charter))
         if not receipt.refused:
             await space.out(Seeds(seeds), to="seeds")
             await _control(space)  # it may have ended just before
@@ -73,12 +73,12 @@ async def put_back(space: Space, charter: Charter, control: Control | None) -> b
     if await space.count(template(Charter)):
         return False
     await space.out(Seeds(charter.seeds), to="seeds")
-    await space.out(control or Control(CrawlState.RUNNING), given=Absent())
-    await space.out(charter, given=Absent())  # last: who is cut short begins again
+    await space.out(control or Control(CrawlState.RUNNING), given=IfAbsent())
+    await space.out(charter, given=IfAbsent())  # last: who is cut short begins again
     return True
 
 
-def _seed(text: str, rules: Rules) -> str:
+def _seed(text: str, rules: UrlRules) -> str:
     url = seed_url(text, rules)
     if url is None:
         raise UsageError(f"{text[:SHOWN]!r} is not an http or https URL")

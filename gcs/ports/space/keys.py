@@ -29,7 +29,7 @@ GROUP = b"gcs"
 _NAME = re.compile(r"[A-Za-z0-9._/@+-]{1,128}")
 
 
-class PileKeys(NamedTuple):
+class InboxKeys(NamedTuple):
     """The keys of one type in one place, in the order in which every script takes them."""
 
     stream: str
@@ -53,10 +53,10 @@ class Keys:
             tag = self._tags[place] = "{gcs:" + inner + "}"
         return tag
 
-    def pile(self, place: str, kind: type[Tuple]) -> PileKeys:
+    def pile(self, place: str, kind: type[Tuple]) -> InboxKeys:
         """The keys of a type in a place."""
         stream = f"{self.tag(place)}:{kind.name}"
-        return PileKeys(stream, stream + ":book", stream + ":until")
+        return InboxKeys(stream, stream + ":book", stream + ":until")
 
     def dead(self, place: str) -> str:
         """The dead letters of an inbox."""

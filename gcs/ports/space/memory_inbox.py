@@ -12,7 +12,7 @@ from gcs.ports.space.port import DeadLetter, Flow, Numbered, Receipt
 
 
 @dataclass(slots=True)
-class Entry:
+class InboxEntry:
     """One tuple and who holds it."""
 
     id: int
@@ -29,11 +29,11 @@ class Entry:
 
 
 @dataclass(slots=True)
-class PileInMemory:
+class MemoryInbox:
     """Filled by `put` and `post`; emptied by `finish` and expiry."""
 
     kind: str
-    entries: dict[int, Entry] = field(default_factory=dict)
+    entries: dict[int, InboxEntry] = field(default_factory=dict)
     size_bytes: int = 0
     sent: dict[str, int] = field(default_factory=dict)
     committed: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class PileInMemory:
                 if self.entries and self.size_bytes + len(payload) > limit:
                     full = True
                     break
-                self._add(Entry(0, payload, sender, number if numbered else 0, expires_at=expires_at))
+                self._add(InboxEntry(0, payload, sender, number if numbered else 0, expires_at=expires_at))
                 if numbered:
                     sent = self.sent[sender] = number
             elif number > sent + 1:
@@ -68,9 +68,9 @@ class PileInMemory:
         old = self.posted(key)
         if old is not None:
             self.finish(old.id)
-        self._add(Entry(0, payload, key=key, expires_at=expires_at))
+        self._add(InboxEntry(0, payload, key=key, expires_at=expires_at))
 
-    def posted(self, key: str) -> Entry | None:
+    def posted(self, key: str) -> InboxEntry | None:
         """The posted tuple with this key."""
         return next((entry for entry in self.entries.values() if entry.key == key), None)
 
@@ -84,17 +84,17 @@ class PileInMemory:
         """Ids of what this name holds."""
         return [entry.id for entry in self.entries.values() if entry.holder == taker]
 
-    def lapsed(self, now: float, lease_s: float) -> Iterator[Entry]:
+    def lapsed(self, now: float, lease_s: float) -> Iterator[InboxEntry]:
         """What is held too long, or was released."""
         for entry in list(self.entries.values()):
             if entry.delivered and (not entry.holder or now - entry.held_since >= lease_s):
                 yield entry
 
-    def fresh(self) -> Iterator[Entry]:
+    def fresh(self) -> Iterator[InboxEntry]:
         """What was never delivered."""
         return (entry for entry in list(self.entries.values()) if not entry.delivered)
 
-    def hold(self, entry: Entry, taker: str, now: float) -> None:
+    def hold(self, entry: InboxEntry, taker: str, now: float) -> None:
         """Deliver it to a taker."""
         entry.delivered, entry.holder, entry.held_since = True, taker, now
         entry.deliveries += 1
@@ -110,7 +110,7 @@ class PileInMemory:
             self._commit_up_to(entry.sender, self.committed.get(entry.sender, 0))
         return True
 
-    def bury(self, entry: Entry, reason: str, into: Callable[[DeadLetter], None]) -> None:
+    def bury(self, entry: InboxEntry, reason: str, into: Callable[[DeadLetter], None]) -> None:
         """Move a tuple to the dead letters."""
         letter = (entry.sender, entry.number, entry.deliveries, entry.holder)
         if self.finish(entry.id):
@@ -120,7 +120,7 @@ class PileInMemory:
         """What each sender has put and what of it is committed."""
         return {sender: Flow(sent, self.committed.get(sender, 0)) for sender, sent in self.sent.items()}
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: InboxEntry) -> None:
         self.last_id += 1
         entry.id = self.last_id
         self.entries[entry.id] = entry

@@ -19,14 +19,14 @@ from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import Clock, LoopClock
 from gcs.ports.space.keys import checked
-from gcs.ports.space.memory_inbox import Entry, PileInMemory
+from gcs.ports.space.memory_inbox import InboxEntry, MemoryInbox
 from gcs.ports.space.port import (
     BOARD,
-    Absent,
     DeadLetter,
     Flow,
     Handle,
-    Holds,
+    IfAbsent,
+    IfHolds,
     Numbered,
     Pile,
     Receipt,
@@ -46,19 +46,19 @@ class MemoryBoard:
     def __init__(self, clock: Clock | None = None, settings: SpaceSettings | None = None) -> None:
         self.clock = clock or LoopClock()
         self.settings = settings or SpaceSettings()
-        self.piles: dict[tuple[str, type[Tuple]], PileInMemory] = {}
+        self.piles: dict[tuple[str, type[Tuple]], MemoryInbox] = {}
         self.dead: dict[str, list[DeadLetter]] = {}
         self.tickets: dict[str, int] = {}
         #: set when something changes, and replaced by a new one
         self.change = asyncio.Event()
         self.clock.on_tick(self.changed)
 
-    def pile(self, place: str, kind: type[Tuple]) -> PileInMemory:
+    def pile(self, place: str, kind: type[Tuple]) -> MemoryInbox:
         """The pile, without what has expired."""
         check_place(kind, place)
         if place:
             checked(place, "inbox")
-        pile = self.piles.setdefault((place, kind), PileInMemory(kind.name))
+        pile = self.piles.setdefault((place, kind), MemoryInbox(kind.name))
         pile.purge(self.clock.now())
         return pile
 
@@ -89,7 +89,7 @@ class MemorySpace:
         self._replay: dict[tuple[str, type[Tuple]], list[int]] = {}
 
     async def out(
-        self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: Absent | Holds | None = None
+        self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: IfAbsent | IfHolds | None = None
     ) -> Receipt:
         if isinstance(item, Consumed):
             if given is not None:
@@ -97,9 +97,9 @@ class MemorySpace:
             return await self.out_many(type(item), [item], to=to, ttl_s=ttl_s)
         assert isinstance(item, Posted)
         pile = self._board.pile(to, type(item))
-        if isinstance(given, Absent) and pile.posted(item.key):
+        if isinstance(given, IfAbsent) and pile.posted(item.key):
             return Receipt(0, refused=True)
-        if isinstance(given, Holds):
+        if isinstance(given, IfHolds):
             fence = self._board.pile(BOARD, type(given.item)).posted(given.item.key)
             if fence is None or fence.payload != encode(given.item):
                 return Receipt(0, refused=True)
@@ -174,7 +174,9 @@ class MemorySpace:
                 entry.holder = ""
         return taken
 
-    def _candidates(self, room: dict[type[Tuple], int], at: str, lease_s: float) -> Iterator[tuple[type[Tuple], Entry]]:
+    def _candidates(
+        self, room: dict[type[Tuple], int], at: str, lease_s: float
+    ) -> Iterator[tuple[type[Tuple], InboxEntry]]:
         """In the order in which they are given out, while there is room: my own of an earlier run, lapsed, new ones."""
         for kind in room:
             pile = self._board.pile(at, kind)
@@ -184,13 +186,13 @@ class MemorySpace:
                 if entry is not None and entry.holder == self.name:
                     yield kind, entry
         now = self._board.clock.now()
-        for choose in (lambda pile: pile.lapsed(now, lease_s), PileInMemory.fresh):
+        for choose in (lambda pile: pile.lapsed(now, lease_s), MemoryInbox.fresh):
             for kind in room:
                 for entry in choose(self._board.pile(at, kind)):
                     if room[kind]:
                         yield kind, entry
 
-    def _bury(self, pile: PileInMemory, entry: Entry, reason: str, at: str) -> None:
+    def _bury(self, pile: MemoryInbox, entry: InboxEntry, reason: str, at: str) -> None:
         pile.bury(entry, reason, self._board.dead.setdefault(at, []).append)
         events.warning("dead-letters", inbox=at, type=pile.kind, reason=reason)
 
@@ -215,7 +217,7 @@ class MemorySpace:
                 entry.holder, entry.deliveries = "", each.deliveries - 1
         self._board.changed()
 
-    def _entry(self, taken: Taken[Any]) -> Entry:
+    def _entry(self, taken: Taken[Any]) -> InboxEntry:
         return self._board.pile(taken.handle.place, taken.handle.kind).entries[int(taken.handle.id)]
 
     def _mine(self, taken: Taken[Any]) -> bool:
@@ -247,7 +249,7 @@ class MemorySpace:
                 yield item
             await self._board.clock.wait(change, None)
 
-    def _fitting(self, wanted: Template[T], at: str, after: int = 0) -> Iterator[tuple[Entry, T]]:
+    def _fitting(self, wanted: Template[T], at: str, after: int = 0) -> Iterator[tuple[InboxEntry, T]]:
         for entry in list(self._board.pile(at, wanted.kind).entries.values()):
             if entry.id > after:
                 try:

@@ -43,12 +43,12 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class IfAbsent:
     """Condition of an `out` to the board: no tuple of this type and key is there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
+class IfHolds:
     """Condition of an `out` to the board: exactly this tuple is there (a fence, or a renewal)."""
 
     item: Posted
@@ -146,7 +146,7 @@ class Space(Protocol):
         *,
         to: str = BOARD,
         ttl_s: float | None = None,
-        given: Absent | Holds | None = None,
+        given: IfAbsent | IfHolds | None = None,
     ) -> Receipt:
         """Put a tuple: a consumed one into the inbox `to`, a posted one on the board, if the condition holds."""
         ...

@@ -16,7 +16,7 @@ from typing import Any
 
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.space.address import Address
+from gcs.ports.space.address import SpaceAddress
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
 #: longest wait for the answer to a command; blocking reads ask for less (`BLOCK_S`)
@@ -49,10 +49,10 @@ class NoGroupError(SpaceError):
     """A stream has gone (the server forgot it, or somebody deleted it): the next script makes it again."""
 
 
-class Connection:
+class RedisConnection:
     """A client with patience. Made by `connect`."""
 
-    def __init__(self, client: Any, others: Sequence[Any], address: Address, patience_s: float) -> None:
+    def __init__(self, client: Any, others: Sequence[Any], address: SpaceAddress, patience_s: float) -> None:
         self._client = client
         #: clients of the sentinels, which tell where the master is
         self._others = others
@@ -148,9 +148,9 @@ class Connection:
         return None
 
 
-async def connect(address: Address, patience_s: float) -> Connection:
+async def connect(address: SpaceAddress, patience_s: float) -> RedisConnection:
     """A connection to a server that answers, is new enough, and does not evict."""
-    connection = Connection(*_clients(address), address, patience_s)
+    connection = RedisConnection(*_clients(address), address, patience_s)
     try:
         await _check(connection, address)
     except BaseException:
@@ -159,7 +159,7 @@ async def connect(address: Address, patience_s: float) -> Connection:
     return connection
 
 
-def _clients(address: Address) -> tuple[Any, Sequence[Any]]:
+def _clients(address: SpaceAddress) -> tuple[Any, Sequence[Any]]:
     """The client of the server, and those of its sentinels if it has any."""
     import redis.asyncio as redis
     from redis.asyncio.retry import Retry
@@ -186,7 +186,7 @@ def _clients(address: Address) -> tuple[Any, Sequence[Any]]:
     return redis.Redis(host=host, port=port, db=address.db, **common), ()
 
 
-async def _check(connection: Connection, address: Address) -> None:
+async def _check(connection: RedisConnection, address: SpaceAddress) -> None:
     information = await connection.command("INFO")
     if address.kind == "cluster":  # one node's answer, or a dictionary of them by node
         information = next(iter(information.values())) if "redis_version" not in information else information

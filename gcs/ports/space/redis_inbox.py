@@ -24,9 +24,9 @@ from gcs.core.messages.tuples import Tuple
 from gcs.errors import CodecError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
-from gcs.ports.space.keys import GROUP, Keys, PileKeys, checked
+from gcs.ports.space.keys import GROUP, InboxKeys, Keys, checked
 from gcs.ports.space.port import Flow, Handle, Numbered, Receipt, Taken
-from gcs.ports.space.redis_connection import Connection, NoGroupError, OutOfMemoryError, Script
+from gcs.ports.space.redis_connection import NoGroupError, OutOfMemoryError, RedisConnection, Script
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ class _Order:
 class Inboxes:
     """The consumed half of a space."""
 
-    def __init__(self, connection: Connection, keys: Keys, name: str, settings: SpaceSettings) -> None:
+    def __init__(self, connection: RedisConnection, keys: Keys, name: str, settings: SpaceSettings) -> None:
         self._connection = connection
         self._keys = keys
         self._name = name
@@ -200,7 +200,7 @@ class Inboxes:
             ]
         return rows
 
-    async def _alive(self, pile: PileKeys, ids: set[bytes]) -> set[bytes]:
+    async def _alive(self, pile: InboxKeys, ids: set[bytes]) -> set[bytes]:
         """Those of the tuples just delivered to me that have not expired."""
         words = [word for entry_id in ids for word in (entry_id, 1)]
         reply = await self._connection.run(HOLD, pile, [self._name, 0, *words])

@@ -19,11 +19,11 @@ from gcs.ports.space.address import SpaceSettings, parse
 from gcs.ports.space.keys import Keys, checked, crawl_of
 from gcs.ports.space.port import (
     BOARD,
-    Absent,
     DeadLetter,
     Flow,
     Handle,
-    Holds,
+    IfAbsent,
+    IfHolds,
     Numbered,
     Pile,
     Receipt,
@@ -31,7 +31,7 @@ from gcs.ports.space.port import (
     Taken,
     check_place,
 )
-from gcs.ports.space.redis_connection import Connection, Script, connect
+from gcs.ports.space.redis_connection import RedisConnection, Script, connect
 from gcs.ports.space.redis_inbox import BLOCK_S, Inboxes, milliseconds
 
 T = TypeVar("T", bound=Tuple)
@@ -48,7 +48,7 @@ POST, LOOK, REMOVE, TICKET = (Script(name) for name in ("post", "look", "remove"
 class RedisSpace:
     """`Space` on a Redis or Valkey server. Open one with `opening.open_space`."""
 
-    def __init__(self, connection: Connection, crawl: str, name: str, settings: SpaceSettings) -> None:
+    def __init__(self, connection: RedisConnection, crawl: str, name: str, settings: SpaceSettings) -> None:
         self.name = checked(name, "participant")
         self._connection = connection
         self._keys = Keys(crawl)
@@ -59,7 +59,7 @@ class RedisSpace:
     # -- putting ---------------------------------------------------------------------------------------
 
     async def out(
-        self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: Absent | Holds | None = None
+        self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: IfAbsent | IfHolds | None = None
     ) -> Receipt:
         if isinstance(item, Consumed):
             if given is not None:
@@ -67,8 +67,8 @@ class RedisSpace:
             return await self.out_many(type(item), [item], to=to, ttl_s=ttl_s)
         assert isinstance(item, Posted)
         check_place(type(item), to)
-        fence = given.item if isinstance(given, Holds) else item
-        condition = {Holds: "holds", Absent: "absent"}.get(type(given), "")
+        fence = given.item if isinstance(given, IfHolds) else item
+        condition = {IfHolds: "holds", IfAbsent: "absent"}.get(type(given), "")
         keys = self._keys.pile(BOARD, type(item)) + self._keys.pile(BOARD, type(fence))
         words = (item.key, encode(item), milliseconds(ttl_s), condition, fence.key, encode(fence))
         done = await self._connection.run(POST, keys, words)

@@ -2,23 +2,23 @@
 
 from gcs.ports.summarise.gist import gist
 from gcs.ports.summarise.options import DEFAULT, Depth, Options, SummarySettings
-from gcs.ports.summarise.summarisers import Registry, Source, Summariser
+from gcs.ports.summarise.summarisers import Source, Summariser, Summarisers
 from gcs.ports.summarise.text_pool import TextPool
-from gcs.ports.summarise.text_worker import Extract
+from gcs.ports.summarise.text_worker import TextExtract
 
 __all__ = [
     "DEFAULT",
     "Depth",
-    "Extract",
     "Options",
-    "Registry",
     "Source",
     "Summariser",
+    "Summarisers",
     "SummarySettings",
+    "TextExtract",
     "TextPool",
     "gist",
     "summarise",
 ]
 
-#: the built-in summarisers; `Registry.with_plugins().summarise` is the same with those of installed packages
-summarise = Registry().summarise
+#: the built-in summarisers; `Summarisers.with_plugins().summarise` is the same with those of installed packages
+summarise = Summarisers().summarise

@@ -28,7 +28,7 @@ from gcs.ports.summarise.options import Options
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ArchiveLimits:
     """What an archive may grow to."""
 
     #: documents taken out
@@ -42,7 +42,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A file in an archive."""
 
     #: its path as the archive has it; "" for what a bare gzip holds
@@ -73,14 +73,14 @@ class _TooMuchError(Exception):
 _DAMAGE = (_TooMuchError, OSError, EOFError, ValueError, RuntimeError, LookupError, OverflowError, struct.error)
 
 
-def members(content: bytes, limits: Limits = Limits()) -> Iterator[Member]:
+def members(content: bytes, limits: ArchiveLimits = ArchiveLimits()) -> Iterator[ArchiveMember]:
     """The files in an archive, in its order; nothing where it is none."""
     budget = _Budget(min(limits.total_bytes, max(limits.ratio * len(content), _CHUNK_BYTES)))
     if content.startswith(b"PK"):
         return _zip_members(content, limits, budget)
     if content.startswith(b"\x1f\x8b") and gunzip(content, 512)[257:262] != b"ustar":
         inside = gunzip(content, min(limits.member_bytes, budget.left))
-        return iter([Member("", inside, "")] if inside else [])
+        return iter([ArchiveMember("", inside, "")] if inside else [])
     return _tar_members(content, limits, budget)
 
 
@@ -115,7 +115,7 @@ class _Budget:
             raise _TooMuchError
 
 
-def _zip_members(content: bytes, limits: Limits, budget: _Budget) -> Iterator[Member]:
+def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iterator[ArchiveMember]:
     import zipfile
 
     if (
@@ -141,7 +141,7 @@ def _zip_members(content: bytes, limits: Limits, budget: _Budget) -> Iterator[Me
         return
 
 
-def _tar_members(content: bytes, limits: Limits, budget: _Budget) -> Iterator[Member]:
+def _tar_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iterator[ArchiveMember]:
     import tarfile
 
     found = 0
@@ -175,8 +175,8 @@ def _unpacked(content: bytes, max_bytes: int) -> bytes:
     return content
 
 
-def _member(name: str, data: bytes) -> Member:
-    return Member(name, data, _types().guess_type(name)[0] or "")
+def _member(name: str, data: bytes) -> ArchiveMember:
+    return ArchiveMember(name, data, _types().guess_type(name)[0] or "")
 
 
 @cache
@@ -188,10 +188,10 @@ def _types() -> "mimetypes.MimeTypes":
 
 
 #: smaller than the expander's own: this is read while other pages wait
-LIMITS = Limits(members=500, member_bytes=4 << 20, total_bytes=16 << 20)
+LIMITS = ArchiveLimits(members=500, member_bytes=4 << 20, total_bytes=16 << 20)
 
 
-def summarise_archive(content: bytes, options: Options, read: Callable[[Member], Document]) -> Document:
+def summarise_archive(content: bytes, options: Options, read: Callable[[ArchiveMember], Document]) -> Document:
     """The Document of an archive; `read` makes that of a member."""
     texts: list[str] = []
     hrefs: list[str] = []

@@ -10,7 +10,7 @@ from itertools import islice
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from gcs.core.page.values import Document
-from gcs.ports.summarise.html_elements import QUERY, QUERY_WITH_IMAGES, Reading
+from gcs.ports.summarise.html_elements import QUERY, QUERY_WITH_IMAGES, HtmlElements
 from gcs.ports.summarise.options import DEFAULT, Options
 
 # -- Nesting: cut a page before the point where parsing it would take more than a moment.
@@ -127,7 +127,7 @@ _BASE, _TITLE, _FRAMES = _tag_id("base"), _tag_id("title"), (_tag_id("iframe"), 
 def summarise_links(markup: bytes, options: Options = DEFAULT) -> Document:
     """The Document of a page (in UTF-8: lexbor reads bytes, a str would be encoded again), without text."""
     root = LexborHTMLParser(markup, options=_WITHOUT_EVENTS).root
-    reading = Reading()
+    reading = HtmlElements()
     if root is None:
         return reading.document(options, language="")
     hrefs = reading.hrefs

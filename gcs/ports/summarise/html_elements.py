@@ -34,7 +34,7 @@ _SPACE = " \t\n\f\r"
 Attribute = Callable[[str], str | None]
 
 
-class Reading:
+class HtmlElements:
     """What is known of a page so far."""
 
     __slots__ = ("_directives", "_found", "hrefs")

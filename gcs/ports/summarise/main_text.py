@@ -11,7 +11,7 @@ from typing import Any
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise.html import summarise_links
-from gcs.ports.summarise.html_elements import QUERY, QUERY_WITH_IMAGES, Reading
+from gcs.ports.summarise.html_elements import QUERY, QUERY_WITH_IMAGES, HtmlElements
 from gcs.ports.summarise.options import Options
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ def summarise_fast(markup: bytes, options: Options) -> Document:
     if len(markup) > options.max_text_bytes:
         return _with_text(summarise_links(markup, options), fast_text(markup, options))
     tree = HTMLTree.parse(markup.decode("utf-8", "replace"))
-    reading = Reading()
+    reading = HtmlElements()
     declared = _read(tree.document, reading, options)
     text = _text_of(tree, markup)
     language = reading.language(declared) or language_of(text)
@@ -81,7 +81,7 @@ def _with_text(document: Document, text: str) -> Document:
     return replace(document, text=text, language=language, simhash=simhash(text))
 
 
-def _read(document: Any, reading: Reading, options: Options) -> str | None:
+def _read(document: Any, reading: HtmlElements, options: Options) -> str | None:
     """Fill the reading from resiliparse's tree; the twin of `html.summarise_links`. Returns the root's lang."""
     hrefs = reading.hrefs
     for node in document.query_selector_all(QUERY_WITH_IMAGES if options.images else QUERY):

@@ -14,7 +14,7 @@ import msgspec
 from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.values import Document
 from gcs.errors import UsageError
-from gcs.ports.summarise.archive import Member, gunzip, summarise_archive
+from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
 from gcs.ports.summarise.charset import as_utf8
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.html import bounded, summarise_links
@@ -105,7 +105,7 @@ BUILT_IN = (
 )
 
 
-class Registry:
+class Summarisers:
     """The summarisers of one process."""
 
     def __init__(self, added: Iterable[Summariser] = ()) -> None:
@@ -114,7 +114,7 @@ class Registry:
             self.add(summariser)
 
     @classmethod
-    def with_plugins(cls) -> "Registry":
+    def with_plugins(cls) -> "Summarisers":
         """The built-in summarisers and those of installed packages."""
         from importlib.metadata import entry_points  # 30 ms
 
@@ -170,7 +170,7 @@ class Registry:
             return summarise_archive(archive, source.options, lambda member: self._inside(member, source))
         return Document(hrefs=[])
 
-    def _inside(self, member: Member, archive: Source) -> Document:
+    def _inside(self, member: ArchiveMember, archive: Source) -> Document:
         """What a file in an archive says; one that is an archive itself says nothing."""
         if recognise(member.content_type, member.content) in (*_ARCHIVES, Format.GZIP):
             return Document(hrefs=[])

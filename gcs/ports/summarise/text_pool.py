@@ -17,14 +17,14 @@ import msgspec
 
 from gcs.errors import GcsError
 from gcs.ports.summarise.options import DEFAULT, Options
-from gcs.ports.summarise.text_worker import HEADER_BYTES, Extract, Job
+from gcs.ports.summarise.text_worker import HEADER_BYTES, TextExtract, TextJob
 
 #: pages inside the pool for each worker: one in work, the others so that it need not wait
 _SLOTS_PER_WORKER = 4
 _COMMAND = "from gcs.ports.summarise.text_worker import main; main()"
 
 
-_CLOSED = Extract(note="the text pool is closed")
+_CLOSED = TextExtract(note="the text pool is closed")
 log = logging.getLogger(__name__)
 
 
@@ -80,7 +80,7 @@ class TextPool:
         self.timeout_s = timeout_s
         self._options = options
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(Extract).decode
+        self._decode = msgspec.msgpack.Decoder(TextExtract).decode
         self._inside = 0
         self._turn = asyncio.Semaphore(self.workers)
         self._idle: list[_Worker] = []  # filled when a worker has answered; emptied by submit and close
@@ -92,14 +92,14 @@ class TextPool:
         """Pages that may be submitted now; those beyond would only pile up."""
         return max(0, self.slots - self._inside)
 
-    async def submit(self, content: bytes, content_type: str, url: str) -> Extract:
+    async def submit(self, content: bytes, content_type: str, url: str) -> TextExtract:
         """The text of a page; an Extract with a note where there is none."""
         self._inside += 1
         try:
             async with self._turn:
                 if self._closed:
                     return _CLOSED
-                return await self._work(Job(content, content_type, url, self._options))
+                return await self._work(TextJob(content, content_type, url, self._options))
         finally:
             self._inside -= 1
 
@@ -110,7 +110,7 @@ class TextPool:
             worker.kill()
         self._idle.clear()
 
-    async def _work(self, job: Job) -> Extract:
+    async def _work(self, job: TextJob) -> TextExtract:
         try:
             worker = self._idle.pop() if self._idle else _Worker()
         except OSError as error:
@@ -139,6 +139,6 @@ class TextPool:
         return answer
 
 
-def _lost(url: str, note: str) -> Extract:
+def _lost(url: str, note: str) -> TextExtract:
     log.warning("text.lost", extra={"url": url, "note": note})
-    return Extract(note=note)
+    return TextExtract(note=note)

@@ -18,7 +18,7 @@ import msgspec
 
 from gcs.core.malloc import keep_arena
 from gcs.ports.summarise.options import Options
-from gcs.ports.summarise.summarisers import Registry, Source
+from gcs.ports.summarise.summarisers import Source, Summarisers
 
 HEADER_BYTES = 4
 #: address space of a worker: a page that needs more gets no text
@@ -28,7 +28,7 @@ _PR_SET_PDEATHSIG = 1
 _CACHED_PAGES = 2_000
 
 
-class Job(msgspec.Struct, frozen=True, array_like=True):
+class TextJob(msgspec.Struct, frozen=True, array_like=True):
     """A document to take the text from. Written by the pool, taken by a worker."""
 
     content: bytes
@@ -37,7 +37,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     options: Options
 
 
-class Extract(msgspec.Struct, frozen=True, array_like=True):
+class TextExtract(msgspec.Struct, frozen=True, array_like=True):
     """The text of a page. Written by a worker, or by the pool in the place of one that failed."""
 
     text: str = ""
@@ -50,17 +50,17 @@ class Extract(msgspec.Struct, frozen=True, array_like=True):
 
 def serve(connection: socket.socket) -> None:
     """Answer jobs until the other end closes."""
-    read = Registry.with_plugins().read
-    decode, encode = msgspec.msgpack.Decoder(Job).decode, msgspec.msgpack.Encoder().encode
+    read = Summarisers.with_plugins().read
+    decode, encode = msgspec.msgpack.Decoder(TextJob).decode, msgspec.msgpack.Encoder().encode
     pages = 0
     with connection.makefile("rb") as stream:
         while header := stream.read(HEADER_BYTES):
             job = decode(stream.read(int.from_bytes(header, "big")))
             try:
                 document = read(Source(job.content, job.content_type, job.url, "full", job.options))
-                answer = Extract(document.text, document.language, document.simhash)
+                answer = TextExtract(document.text, document.language, document.simhash)
             except Exception as error:  # of a plug-in or a third-party parser: the page is lost, the worker is not
-                answer = Extract(note=f"{type(error).__name__}: {error}"[:200])
+                answer = TextExtract(note=f"{type(error).__name__}: {error}"[:200])
             frame = encode(answer)
             connection.sendall(len(frame).to_bytes(HEADER_BYTES, "big") + frame)
             pages += 1

@@ -12,7 +12,7 @@ Team         the others: plans, foreign links, hand-over (Observer, Mail, Standi
 """
 
 from gcs.ports.reader import Reader
-from gcs.roles.gatherer.dependencies import Parts, State
+from gcs.roles.gatherer.dependencies import Dependencies, GathererState
 from gcs.roles.gatherer.gatherer import Gatherer
 
-__all__ = ["Gatherer", "Parts", "Reader", "State"]
+__all__ = ["Dependencies", "Gatherer", "GathererState", "Reader"]

@@ -11,11 +11,11 @@ from gcs.ports.frontier import Frontier
 from gcs.ports.reader import Reader
 from gcs.ports.records.record_store import Store
 from gcs.roles.gatherer.helpers.lending import Lending
-from gcs.roles.gatherer.membership import Company
-from gcs.roles.gatherer.record.recrawl import Renewal
+from gcs.roles.gatherer.membership import Membership
+from gcs.roles.gatherer.record.recrawl import Recrawl
 
 
-class State(StrEnum):
+class GathererState(StrEnum):
     """How a crawl stands or ended, as the report says it."""
 
     RUNNING = "running"
@@ -26,7 +26,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Dependencies:
     """The concrete parts that a gatherer works with. Made by the CLI, closed by the gatherer."""
 
     frontier: Frontier
@@ -34,8 +34,8 @@ class Parts:
     admission: Admission
     reader: Reader
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
-    renewal: Renewal
+    renewal: Recrawl
     #: membership in a team, or a place at a seed-server; None for a gatherer alone
-    team: Company | None = None
+    team: Membership | None = None
     #: the helpers' side of it
     lending: Lending | None = None

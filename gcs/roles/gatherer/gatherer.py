@@ -18,18 +18,18 @@ from gcs.core.polite.window import Window
 from gcs.core.report.report import Share
 from gcs.events import Events
 from gcs.ports.frontier import Entry
-from gcs.roles.gatherer.dependencies import Parts, State
+from gcs.roles.gatherer.dependencies import Dependencies, GathererState
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, RobotsVisit
-from gcs.roles.gatherer.fetch.fetch_router import Hands
-from gcs.roles.gatherer.fetch.responses import Answers
-from gcs.roles.gatherer.fetch.robots_cache import RobotsDesk
-from gcs.roles.gatherer.helpers.spot_check import Held, Scrutiny
-from gcs.roles.gatherer.membership import Company, Home
+from gcs.roles.gatherer.fetch.fetch_router import FetchRouter
+from gcs.roles.gatherer.fetch.responses import Responses
+from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
+from gcs.roles.gatherer.helpers.spot_check import HeldPage, SpotCheck
+from gcs.roles.gatherer.membership import GathererPort, Membership
 from gcs.roles.gatherer.record.checkpoints import Checkpoints
 from gcs.roles.gatherer.record.intake import Intake
 from gcs.roles.gatherer.record.meter import Meter
 from gcs.roles.gatherer.record.recorder import Recorder
-from gcs.roles.gatherer.scheduler import Pulse
+from gcs.roles.gatherer.scheduler import Scheduler
 from gcs.settings import Settings
 
 events = Events("gatherer")
@@ -38,21 +38,23 @@ events = Events("gatherer")
 class Gatherer:
     """Crawls until nothing is left, a limit is reached, or `stop` is called."""
 
-    def __init__(self, name: str, settings: Settings, parts: Parts, clock: Callable[[], float] = time.time) -> None:
-        self.name, self.state, self.team = name, State.RUNNING, parts.team
+    def __init__(
+        self, name: str, settings: Settings, parts: Dependencies, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.name, self.state, self.team = name, GathererState.RUNNING, parts.team
         self._settings, self._clock = settings, clock
         self._frontier, self._store = parts.frontier, parts.store
         self._admission, self._reader, self._texts = parts.admission, parts.reader, parts.reader.texts
-        self._pulse = Pulse(self.step)
+        self._pulse = Scheduler(self.step)
         self._meter = Meter(name, self._frontier, clock())
         self.tally = self._meter.tally
         self._resumes = self._frontier.known() > 0
         rules = settings.politeness
         self._recorder = Recorder(name, rules, settings.crawl.max_redirects, parts, self.tally)
-        self._answers = Answers(parts.reader, self._recorder, parts.store, self._pulse.wake)
+        self._answers = Responses(parts.reader, self._recorder, parts.store, self._pulse.wake)
         self._lending = parts.lending
-        self._fetcher = Hands(parts.make_fetcher(self._answers.arrive), self._lending)
-        desk = RobotsDesk(rules, settings.fetch.robots_token, self._frontier.note, self._frontier.set_note)
+        self._fetcher = FetchRouter(parts.make_fetcher(self._answers.arrive), self._lending)
+        desk = RobotsCache(rules, settings.fetch.robots_token, self._frontier.note, self._frontier.set_note)
         window: Window[Entry] = Window(rules, clock() if self._resumes else 0.0)
         self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
         self._dispatcher.draw_urls = settings.fetch.connections
@@ -62,7 +64,7 @@ class Gatherer:
         self._checkpoints = Checkpoints(parts, self._recorder, self._intake, self._meter, every_s)
         self._checkpoints.share = self.share
         if self._lending:
-            scrutiny = self._scrutiny = Scrutiny(settings.trust, Random(), self._lending.cut_off)
+            scrutiny = self._scrutiny = SpotCheck(settings.trust, Random(), self._lending.cut_off)
             scrutiny.record, scrutiny.fetch = self._believe, self._fetch_ourselves
             self._answers.scrutiny, self._lending.on_cut_off = scrutiny, scrutiny.forget
         self._recorder.on_done = self._dispatcher.open.discard
@@ -75,12 +77,12 @@ class Gatherer:
         self._renewal = parts.renewal
         self._recorder.session = self._renewal.session
         self._paused = False
-        self._ending: State | None = None
+        self._ending: GathererState | None = None
         self._leaving: asyncio.Task[None] | None = None
 
     # -- life ------------------------------------------------------------------------------------------
 
-    async def run(self, seeds: list[str], session: int = 1) -> State:
+    async def run(self, seeds: list[str], session: int = 1) -> GathererState:
         """Crawl. Raises what ends it against its will, after everything stored is safe."""
         try:
             await self.startup(seeds, session)
@@ -94,7 +96,7 @@ class Gatherer:
 
         In a team it is the plan that says which session it is.
         """
-        self._finished: asyncio.Future[State] = asyncio.get_running_loop().create_future()
+        self._finished: asyncio.Future[GathererState] = asyncio.get_running_loop().create_future()
         if self.team:
             await self.team.startup(self._home())
             self._leaving = asyncio.create_task(self.team.relieved())
@@ -114,8 +116,8 @@ class Gatherer:
         self._pulse.start()  # not before: a turn needs everything that was opened here
         self._pulse.wake()
 
-    def _home(self) -> Home:
-        return Home(
+    def _home(self) -> GathererPort:
+        return GathererPort(
             dispatcher=self._dispatcher,
             admission=self._admission,
             traffic=self.tally.traffic,
@@ -154,7 +156,7 @@ class Gatherer:
         self.team.leaving = True
         self._pulse.wake()
 
-    def stop(self, state: State = State.STOPPED) -> None:
+    def stop(self, state: GathererState = GathererState.STOPPED) -> None:
         """Start nothing more; end when what is in flight has been stored."""
         self._ending = self._ending or state
         self._pulse.wake()
@@ -185,7 +187,7 @@ class Gatherer:
         try:
             self._turn(self._clock())
         except Exception as error:  # whatever it is, it ends the crawl here and is raised by `run`
-            self.state = State.FAILED
+            self.state = GathererState.FAILED
             self._finished.set_exception(error)
 
     def _turn(self, now: float) -> None:
@@ -212,7 +214,7 @@ class Gatherer:
         for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
             self._recorder.give_up(entry, why, now)
         if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
-            self._finished.set_result(self._ending or State.DONE)
+            self._finished.set_result(self._ending or GathererState.DONE)
         elif self._answers.waiting or self._dispatcher.is_drawing or not (self.team or self._renewal.is_done):
             self._pulse.wake()
         else:
@@ -225,7 +227,7 @@ class Gatherer:
         """Queue the seeds, behind what is known of them."""
         self._intake.seeds(self._admission.admit(self._seeds, 0))
 
-    def _meet(self, team: Company, now: float) -> None:
+    def _meet(self, team: Membership, now: float) -> None:
         """Take in what the others sent, and obey the control tuple."""
         if entries := team.begin(now):
             self._intake.insert(entries)
@@ -235,9 +237,9 @@ class Gatherer:
         if control is not None:
             self._paused = control.state == "paused"
             if control.state == "stopping":
-                self._ending = self._ending or State(control.reason or State.STOPPED)
+                self._ending = self._ending or GathererState(control.reason or GathererState.STOPPED)
             elif control.state == "done":
-                self._ending = self._ending or State.DONE
+                self._ending = self._ending or GathererState.DONE
 
     def _left(self, task: "asyncio.Task[None]") -> None:
         """Nobody counts on us any more; or we could not find out."""
@@ -246,7 +248,7 @@ class Gatherer:
         if error := task.exception():
             self._finished.set_exception(error)
         else:
-            self.stop(State.STOPPED)
+            self.stop(GathererState.STOPPED)
 
     def _recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A URL is dealt with: evidence for the explored fraction, and statistics for the team."""
@@ -254,7 +256,7 @@ class Gatherer:
         if self.team:
             self.team.recorded(record, elapsed_s)
 
-    def _believe(self, held: Held) -> None:
+    def _believe(self, held: HeldPage) -> None:
         self._recorder.page(held.entry, held.response, held.reading)
 
     def _fetch_ourselves(self, entry: Entry) -> None:
@@ -280,7 +282,7 @@ class Gatherer:
         over_time = crawl.max_seconds and self._meter.running_s(now) >= crawl.max_seconds
         over_pages = crawl.max_pages and self.tally.pages >= crawl.max_pages
         if (over_time or over_pages) and self._ending is None:
-            self._ending = State.LIMIT
+            self._ending = GathererState.LIMIT
 
     @property
     def _may_start(self) -> bool:

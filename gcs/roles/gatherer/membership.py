@@ -15,20 +15,20 @@ from gcs.core.report.report import Share
 from gcs.core.url.admission import Admission
 from gcs.ports.frontier import Entry
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher
-from gcs.roles.gatherer.record.recrawl import Renewal
+from gcs.roles.gatherer.record.recrawl import Recrawl
 
 # -- Home: the gatherer, as its team's side sees it.
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class GathererPort:
     """What the team's side asks of the gatherer that it belongs to."""
 
     dispatcher: Dispatcher
     admission: Admission
     #: counted by the team's side, reported by the gatherer
     traffic: Traffic
-    renewal: Renewal
+    renewal: Recrawl
     #: ask for a turn
     wake: Callable[[], None]
     #: whether nothing is queued, in flight or being read
@@ -49,7 +49,7 @@ class Notices(Protocol):
     control: Control | None
 
 
-class Company(Protocol):
+class Membership(Protocol):
     """See `team.Team` and `client.Client`."""
 
     #: we want to hand over what we have, and go
@@ -61,7 +61,7 @@ class Company(Protocol):
     def observer(self) -> Notices:
         """What we know of the board."""
 
-    async def startup(self, home: Home) -> None:
+    async def startup(self, home: GathererPort) -> None:
         """Go on as the last commit left it."""
 
     async def shutdown(self, share: Share | None) -> None:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 
-class Pulse:
+class Scheduler:
     """Calls a turn when something has happened, or when the time has come."""
 
     def __init__(self, turn: Callable[[], None]) -> None:

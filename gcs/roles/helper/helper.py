@@ -12,11 +12,11 @@ import math
 import time
 from collections.abc import Callable
 
-from gcs.core.helpers.loan import Allowance, Limits
+from gcs.core.helpers.loan import Allowance, LoanLimits
 from gcs.core.messages.tuples import HelperBeat, SummaryTS, UrlTS
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.events import Events
-from gcs.ports.errands import Desk
+from gcs.ports.errands import ErrandPort
 from gcs.ports.fetch import Fetcher
 from gcs.ports.process import family_cpu_s
 from gcs.ports.reader import Reader
@@ -97,9 +97,9 @@ class Helper:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ErrandPort,
         reader: Reader,
-        limits: Limits,
+        limits: LoanLimits,
         make_fetcher: Callable[[Callable[[Result], None]], Fetcher],
         clock: Callable[[], float] = lease_time,
     ) -> None:

@@ -1,6 +1,6 @@
 """What the leader sees of the whiteboard, as one value; and its postings, refused as soon as it leads no more.
 
-Invariant: seeds are counted before the heartbeats are read (`core.messages.termination` rests on it), and every posting is
+Invariant: seeds are counted before the heartbeats are read (`termination` rests on it), and every posting is
 fenced by the Leader tuple of this term.
 """
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import msgspec
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Control, CrawlState, Leader, Member, PlanNote, PlanPosted, Posted, Seeds
+from gcs.core.messages.tuples import Control, CrawlState, LeaderLease, Member, PlanNote, PlanPosted, Posted, Seeds
 from gcs.core.plan.next_plan import note_of
 from gcs.core.plan.plan import Plan
 from gcs.errors import GcsError
-from gcs.ports.space.port import Holds, Space
+from gcs.ports.space.port import IfHolds, Space
 
 #: the inboxes of seeds, and of calls to the leader
 SEEDS, LEADER = "seeds", "leader"
@@ -30,7 +30,7 @@ class DeposedError(GcsError):
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class BoardView:
     """The board at one step."""
 
     now: float
@@ -53,7 +53,7 @@ class View:
         return self.plan.epoch if self.plan else 0
 
 
-class Known:
+class NewestPlan:
     """The newest plan that this process has seen: a whiteboard that has forgotten its last second gets it back."""
 
     def __init__(self, by_gatherer: Callable[[], PlanPosted | None]) -> None:
@@ -75,24 +75,24 @@ def _age(posted: PlanPosted) -> tuple[int, bool]:
     return posted.epoch, posted.committed
 
 
-class Board:
+class FencedBoard:
     """The whiteboard in the hands of the leader of one term."""
 
-    def __init__(self, space: Space, leader: Leader, known: Known, clock: Callable[[], float]) -> None:
+    def __init__(self, space: Space, leader: LeaderLease, known: NewestPlan, clock: Callable[[], float]) -> None:
         self.space = space
         self.leader = leader
         self.known = known
         self._clock = clock
         self._plan: tuple[bytes, Plan] | None = None
 
-    async def view(self) -> View:
+    async def view(self) -> BoardView:
         """What is there now."""
         control = await self.space.read(template(Control))
         posted = await self.space.read(template(PlanPosted))
         self.known.see(posted)
         seeds = await self.space.count(template(Seeds), at=SEEDS)
         known = {member.gatherer: member for member in await self.space.scan(template(Member))}
-        return View(
+        return BoardView(
             now=self._clock(),
             state=control.state if control else CrawlState.RUNNING,
             seeds=seeds,
@@ -104,11 +104,11 @@ class Board:
 
     async def post(self, item: Posted) -> None:
         """Put a tuple on the board, as long as I lead."""
-        receipt = await self.space.out(item, given=Holds(self.leader))
+        receipt = await self.space.out(item, given=IfHolds(self.leader))
         if receipt.refused:
             raise DeposedError(f"{self.leader.gatherer} leads no more: its {item.name} was refused")
 
-    async def publish(self, plan: Plan, view: View, reason: str, moved: float = 0.0) -> Plan:
+    async def publish(self, plan: Plan, view: BoardView, reason: str, moved: float = 0.0) -> Plan:
         """Let everyone route by this plan, under an epoch above all that anyone has seen; `moved` of the work moves."""
         highest = max([view.epoch, *(member.epoch for member in view.members.values())])
         plan = msgspec.structs.replace(plan, epoch=await self.space.ticket("epoch", highest))

@@ -12,17 +12,17 @@ from random import Random
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, PlanPosted
 from gcs.core.plan.expression import Expression
-from gcs.core.plan.next_plan import Beginning, Planner
+from gcs.core.plan.next_plan import FirstPlanner, Planner
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.plan.triggers import NAMES
 from gcs.core.tree.tree import WHOLE, Cuts
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.candidate import Candidate
-from gcs.ports.space.port import Holds, Space
-from gcs.roles.leader.fenced_board import Board, DeposedError, Known
+from gcs.ports.space.port import IfHolds, Space
+from gcs.roles.leader.fenced_board import DeposedError, FencedBoard, NewestPlan
 from gcs.roles.leader.liveness import Ghost
-from gcs.roles.leader.term import Office, Orders
+from gcs.roles.leader.term import LeaderConfig, Term
 
 #: steps after which a candidate that does not lead compares the plan on the board with the one that it knows
 FOLLOW_STEPS = 10
@@ -48,7 +48,7 @@ class Leader:
         expected: int = 1,
         initial: Cuts = WHOLE,
         session: int = 1,
-        beginning: Beginning | None = None,
+        beginning: FirstPlanner | None = None,
         known: Callable[[], PlanPosted | None] = lambda: None,
         crawl: Callable[[], tuple[Charter, Control | None] | None] = lambda: None,
     ) -> None:
@@ -60,10 +60,12 @@ class Leader:
         self._space = space
         self._settings = settings
         self._clock = clock
-        self._orders = Orders(settings, ghost, planner, random, trigger, expected, initial, session, beginning, crawl)
+        self._orders = LeaderConfig(
+            settings, ghost, planner, random, trigger, expected, initial, session, beginning, crawl
+        )
         self._candidate = Candidate(space, name, settings.lease_s, clock)
-        self._known = Known(known)
-        self._office: tuple[Board, Office] | None = None
+        self._known = NewestPlan(known)
+        self._office: tuple[FencedBoard, Term] | None = None
         self._steps = 0
 
     @property
@@ -94,8 +96,8 @@ class Leader:
             await self._follow()
             return
         if self._office is None or self._office[0].leader != mine:
-            board = Board(self._space, mine, self._known, self._clock)
-            self._office = board, Office(board, self._orders)
+            board = FencedBoard(self._space, mine, self._known, self._clock)
+            self._office = board, Term(board, self._orders)
             events.info("elected", gatherer=mine.gatherer, term=mine.term)
         try:
             await self._office[1].step()
@@ -116,5 +118,5 @@ class Leader:
             return
         newer = self._known.newer_than(await self._space.read(template(PlanPosted)))
         if newer is not None:
-            await self._space.out(newer, given=Holds(leader))
+            await self._space.out(newer, given=IfHolds(leader))
             events.warning("restored", epoch=newer.epoch)

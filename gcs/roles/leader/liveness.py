@@ -14,7 +14,7 @@ from gcs.core.plan.next_plan import recovered
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import GcsError
 from gcs.events import Events
-from gcs.roles.leader.fenced_board import BLANK, Board, View
+from gcs.roles.leader.fenced_board import BLANK, BoardView, FencedBoard
 
 #: asks for a gatherer to be run as a ghost by this process; False if its directory cannot be reached or is in use
 Ghost = Callable[[str], Awaitable[bool]]
@@ -25,10 +25,10 @@ RETRY_BEATS = 4
 events = Events("leader")
 
 
-class Absent:
+class Liveness:
     """The missing of one term."""
 
-    def __init__(self, board: Board, settings: TeamSettings, ghost: Ghost) -> None:
+    def __init__(self, board: FencedBoard, settings: TeamSettings, ghost: Ghost) -> None:
         self._board = board
         self._settings = settings
         self._ghost = ghost
@@ -38,7 +38,7 @@ class Absent:
         #: those of them for whom I have raised a ghost
         self._raised: set[str] = set()
 
-    async def step(self, view: View) -> bool:
+    async def step(self, view: BoardView) -> bool:
         """Do what can be done; says whether somebody is missing."""
         missing = _missing(view)
         self._since = {name: self._since.get(name, view.now) for name in missing}
@@ -69,26 +69,26 @@ class Absent:
             events.info("missing", gatherer=name)
         self._retry[name] = now + (self._settings.lease_s if raised else RETRY_BEATS * self._settings.beat_s)
 
-    async def _give_up(self, dead: list[str], heirs: list[str], view: View) -> None:
+    async def _give_up(self, dead: list[str], heirs: list[str], view: BoardView) -> None:
         assert view.plan is not None and view.posted is not None
         plan = recovered(view.plan, heirs, dead, committed=view.posted.committed)
         plan = await self._board.publish(plan, view, f"lost {', '.join(sorted(dead))}")
         events.warning("lost", epoch=plan.epoch, gatherers=",".join(dead), ranges=len(plan.lost))
 
 
-def _missing(view: View) -> list[str]:
+def _missing(view: BoardView) -> list[str]:
     """Who owes the plan something and is not there. A leaver may go, when it has said that it owes nothing any more."""
     assert view.plan is not None
     leavers = [name for name in _leavers(view) if name not in view.gone]
     return [name for name in (*view.plan.gatherers, *leavers) if name not in view.members]
 
 
-def _blank(view: View) -> list[str]:
+def _blank(view: BoardView) -> list[str]:
     """Who is in the plan, and is there, but has forgotten what it had."""
     assert view.plan is not None
     return [name for name in view.plan.gatherers if name in view.members and view.members[name].state == BLANK]
 
 
-def _leavers(view: View) -> tuple[str, ...]:
+def _leavers(view: BoardView) -> tuple[str, ...]:
     assert view.plan is not None and view.posted is not None
     return () if view.posted.committed else view.plan.leavers

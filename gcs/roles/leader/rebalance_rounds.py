@@ -14,15 +14,15 @@ from random import Random
 from typing import Any
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Announcement, CrawlState, RebalanceCall, Statistics
+from gcs.core.messages.tuples import Announcement, CrawlState, RebalanceCall, StatisticsReply
 from gcs.core.plan.expression import Expression
-from gcs.core.plan.next_plan import Draft, Planner, Team, evidence_of, hot_pages, refreshed
+from gcs.core.plan.next_plan import Draft, Planner, TeamMembers, evidence_of, hot_pages, refreshed
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.plan.triggers import LEAST_MOVE, Pace, TeamState, is_forced, reason
+from gcs.core.plan.triggers import LEAST_MOVE, RebalancePace, TeamState, is_forced, reason
 from gcs.events import Events
 from gcs.ports.space.port import Taken
-from gcs.roles.leader.fenced_board import LEADER, LEAVING, Board, View
+from gcs.roles.leader.fenced_board import LEADER, LEAVING, BoardView, FencedBoard
 
 #: beats that all replies may take, and that each member adds to them
 REPLY_BEATS, REPLY_BEATS_EACH = 6, 1
@@ -41,15 +41,15 @@ class _Round:
     until: float
 
 
-class Rounds:
+class RebalanceRounds:
     """The rounds of one term. Steps only while the plan on the board is committed and nobody is missing."""
 
     def __init__(
-        self, board: Board, settings: TeamSettings, planner: Planner, trigger: Expression | None, random: Random
+        self, board: FencedBoard, settings: TeamSettings, planner: Planner, trigger: Expression | None, random: Random
     ) -> None:
         self._board, self._settings, self._planner = board, settings, planner
         self._trigger, self._random = trigger, random
-        self._pace: Pace | None = None
+        self._pace: RebalancePace | None = None
         self._epoch = 0
         self._open: _Round | None = None
         #: filled by considering; emptied when their round is decided
@@ -59,10 +59,10 @@ class Rounds:
         """What was asked for is no longer true; ask again when there is a reason then."""
         self._open = None
 
-    async def step(self, view: View) -> None:
+    async def step(self, view: BoardView) -> None:
         """Ask, collect or decide."""
         if self._pace is None:
-            self._pace = Pace.begin(view.now, self._settings)
+            self._pace = RebalancePace.begin(view.now, self._settings)
         if view.epoch != self._epoch:
             self._epoch, self._pace = view.epoch, self._pace.planned(view.now)
         if self._open is None:
@@ -73,7 +73,7 @@ class Rounds:
             opened, self._open = self._open, None
             await self._decide(view, opened.why, replies, self._pace)
 
-    async def _consider(self, view: View, pace: Pace) -> None:
+    async def _consider(self, view: BoardView, pace: RebalancePace) -> None:
         self._calls += await self._board.space.take_many([template(RebalanceCall)], at=LEADER, limit=MOST_CALLS)
         state = self._state(view)
         why = reason(state, self._settings, pace, view.now, self._trigger)
@@ -88,15 +88,15 @@ class Rounds:
         self._open = _Round(number, why, view.now + beats * self._settings.beat_s)
         events.info("announced", round=number, reason=why)
 
-    async def _replies(self, view: View, opened: _Round) -> list[Statistics] | None:
+    async def _replies(self, view: BoardView, opened: _Round) -> list[StatisticsReply] | None:
         """The replies, when all are there or the time is up."""
         assert view.plan is not None
-        replies = await self._board.space.scan(template(Statistics, round=opened.number))
+        replies = await self._board.space.scan(template(StatisticsReply, round=opened.number))
         owners = {view.plan.gatherers[owner] for owner in view.plan.owners}
         silent = {*view.active, *owners} - {reply.gatherer for reply in replies if reply.epoch == view.epoch}
         return None if silent and view.now < opened.until else replies
 
-    async def _decide(self, view: View, why: str, replies: list[Statistics], pace: Pace) -> None:
+    async def _decide(self, view: BoardView, why: str, replies: list[StatisticsReply], pace: RebalancePace) -> None:
         assert view.plan is not None
         state = self._state(view)
         left = sum(state.left().values())
@@ -125,16 +125,16 @@ class Rounds:
         calls, self._calls = self._calls, []
         await self._board.space.ack(calls)
 
-    def _draft(self, view: View, survey: bool, replies: list[Statistics]) -> tuple[Draft, tuple[str, ...]]:
+    def _draft(self, view: BoardView, survey: bool, replies: list[StatisticsReply]) -> tuple[Draft, tuple[str, ...]]:
         assert view.plan is not None
         evidence = evidence_of(view.plan, replies, view.members, self._random)
-        team = Team(view.active, self._state(view).leaving)
+        team = TeamMembers(view.active, self._state(view).leaving)
         hot = hot_pages(view.plan, evidence, self._settings.hot_pages)
         if survey and view.plan.static:
             return Draft(view.plan, 0.0), hot
         return self._planner(view.plan, team, evidence, self._settings, fresh=survey), hot
 
-    def _state(self, view: View) -> TeamState:
+    def _state(self, view: BoardView) -> TeamState:
         assert view.plan is not None
         members, parties = view.members, view.plan.gatherers
         return TeamState(

@@ -22,15 +22,15 @@ from gcs.core.messages import termination
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState, Seeds
 from gcs.core.plan.expression import Expression
-from gcs.core.plan.next_plan import Beginning, Planner, first_plan, renewed
+from gcs.core.plan.next_plan import FirstPlanner, Planner, first_plan, renewed
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree.tree import Cuts
 from gcs.events import Events
 from gcs.ports.space.crawl_control import put_back
-from gcs.roles.leader.fenced_board import BLANK, SEEDS, Board, View
-from gcs.roles.leader.liveness import Absent, Ghost
-from gcs.roles.leader.rebalance_rounds import Rounds
+from gcs.roles.leader.fenced_board import BLANK, SEEDS, BoardView, FencedBoard
+from gcs.roles.leader.liveness import Ghost, Liveness
+from gcs.roles.leader.rebalance_rounds import RebalanceRounds
 
 #: seconds that the first plan waits for the members that are expected
 FIRST_WAIT_S = 3.0
@@ -39,7 +39,7 @@ events = Events("leader")
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class LeaderConfig:
     """What any leader of the crawl is told."""
 
     settings: TeamSettings
@@ -54,20 +54,20 @@ class Orders:
     initial: Cuts
     #: the session to crawl, and the plan made ahead for it, if there is one
     session: int = 1
-    beginning: Beginning | None = None
+    beginning: FirstPlanner | None = None
     #: the crawl as this process's gatherer knows it, if it has one
     crawl: Callable[[], tuple[Charter, Control | None] | None] = lambda: None
 
 
-class Office:
+class Term:
     """Held by the elected leader, until it is not."""
 
-    def __init__(self, board: Board, orders: Orders) -> None:
+    def __init__(self, board: FencedBoard, orders: LeaderConfig) -> None:
         self._board = board
         self._orders = orders
-        self._absent = Absent(board, orders.settings, orders.ghost)
-        self._rounds = Rounds(board, orders.settings, orders.planner, orders.trigger, orders.random)
-        self._look: termination.Look | None = None
+        self._absent = Liveness(board, orders.settings, orders.ghost)
+        self._rounds = RebalanceRounds(board, orders.settings, orders.planner, orders.trigger, orders.random)
+        self._look: termination.TeamSnapshot | None = None
         self._waits_since: float | None = None
 
     async def step(self) -> None:
@@ -86,7 +86,7 @@ class Office:
         elif not await self._is_over(view):
             await self._rounds.step(view)
 
-    async def _has_plan(self, view: View) -> bool:
+    async def _has_plan(self, view: BoardView) -> bool:
         newer = self._board.known.newer_than(view.posted)
         if newer is not None:
             await self._board.restore(newer)
@@ -98,7 +98,7 @@ class Office:
             await self._begin(view)
         return view.plan is not None
 
-    async def _begin(self, view: View) -> None:
+    async def _begin(self, view: BoardView) -> None:
         """Publish the first plan when the expected members are there, or have not come for a while."""
         active = view.active
         if not active:
@@ -111,13 +111,13 @@ class Office:
         self._waits_since = None
         events.info("planned", epoch=plan.epoch, superpages=len(plan.cuts), moved=0, reason=f"session {plan.session}")
 
-    def _is_to_begin(self, view: View) -> bool:
+    def _is_to_begin(self, view: BoardView) -> bool:
         """Whether the plan on the board is that of an earlier session, and nothing of it is under way any more."""
         assert view.plan is not None and view.posted is not None
         blank = any(member.state == BLANK for member in view.members.values())
         return view.plan.session < self._orders.session and view.posted.committed and not blank
 
-    def _first(self, view: View) -> Plan:
+    def _first(self, view: BoardView) -> Plan:
         """The first plan of the session. Who was in the one before and has not come leaves: its ghost shares out."""
         orders, old, active = self._orders, view.plan, view.active
         known = {name: view.members[name].figures.get("known", 0.0) for name in active}
@@ -134,7 +134,7 @@ class Office:
         absent = tuple(name for name in old.gatherers if name not in active) if old else ()
         return msgspec.structs.replace(plan, leavers=absent)
 
-    async def _is_committed(self, view: View) -> bool:
+    async def _is_committed(self, view: BoardView) -> bool:
         """Whether everything is handed over; if that is news, say so."""
         plan, posted = view.plan, view.posted
         assert plan is not None and posted is not None
@@ -146,7 +146,7 @@ class Office:
             events.info("committed", epoch=plan.epoch)
         return False
 
-    async def _is_over(self, view: View) -> bool:
+    async def _is_over(self, view: BoardView) -> bool:
         """Whether the crawl has come to its end; if so, say it."""
         if view.state is CrawlState.PAUSED:
             self._look = None
@@ -162,7 +162,7 @@ class Office:
         return True
 
 
-def _is_settled(view: View, name: str) -> bool:
+def _is_settled(view: BoardView, name: str) -> bool:
     """Whether a party of the plan has done its part. One that leaves must have nothing left to send, either."""
     assert view.plan is not None
     member = view.members.get(name)

@@ -24,7 +24,7 @@ class _Book(msgspec.Struct, array_like=True):
     servers: set[str] = set()
 
 
-class Household:
+class Clients:
     """Members and domains of one seed-server."""
 
     def __init__(self, rules: SeedServerSettings, packed: bytes | None) -> None:

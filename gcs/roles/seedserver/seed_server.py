@@ -24,21 +24,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gcs.core.messages.template import template
-from gcs.core.messages.termination import Look, look
-from gcs.core.messages.tuples import Control, CrawlState, Finds, Link, Member, Pace, Queued, Seeds, UrlBlock
+from gcs.core.messages.termination import TeamSnapshot, look
+from gcs.core.messages.tuples import ClientPace, Control, CrawlState, Finds, Link, Member, Queued, Seeds, UrlBlock
 from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of, room, say
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
 from gcs.events import Events
 from gcs.ports.space.port import Space, Taken
-from gcs.ports.url_registry import Node, Registry
-from gcs.roles.seedserver.clients import Household
+from gcs.ports.url_registry import Node, UrlRegistry
+from gcs.roles.seedserver.clients import Clients
 
 # -- A parcel: what a seed-server has for one other, client or server. Links, and what the last session knew of some.
 
 
 @dataclass(slots=True)
-class Parcel:
+class OutgoingLinks:
     """Filled while a turn takes in and hands out; emptied when it is sent, at its end."""
 
     links: list[Link] = field(default_factory=list)
@@ -73,7 +73,7 @@ class SeedServer:
         self,
         name: str,
         space: Space,
-        registry: Registry,
+        registry: UrlRegistry,
         rules: SeedServerSettings,
         team: TeamSettings,
         *,
@@ -87,7 +87,7 @@ class SeedServer:
         self.name, self._space, self.registry, self._session = name, space, registry, session
         self._rules, self._team, self._clock, self._parent = rules, team, clock, parent
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
-        self._house = Household(rules, registry.note(NOTE))
+        self._house = Clients(rules, registry.note(NOTE))
         self._wall = wall
         self._started_free_at = wall() + pause_s
         self._free_at: dict[str, float] = {}  # domain → when all its hosts may be asked, by whomever
@@ -97,7 +97,7 @@ class SeedServer:
         self._missing_since: dict[str, float] = {}
         self._sent = self._received = self._beats = 0
         self._beat_at = 0.0
-        self._look: Look | None = None
+        self._look: TeamSnapshot | None = None
         self.state = CrawlState.RUNNING
         #: told of every word to a client: its name, the word, its connections, the seeds held for it
         self.on_word: Callable[[str, Word, int, int], None] = lambda *_: None
@@ -169,9 +169,9 @@ class SeedServer:
         self._received += len(taken)
         await self._space.ack(taken)
 
-    def _take_in(self, taken: Iterable[Taken[Any]]) -> dict[str, Parcel]:
+    def _take_in(self, taken: Iterable[Taken[Any]]) -> dict[str, OutgoingLinks]:
         """The effect on the registry; returns links for other servers."""
-        onward: dict[str, Parcel] = defaultdict(Parcel)
+        onward: dict[str, OutgoingLinks] = defaultdict(OutgoingLinks)
         counts = self.registry.counts()
         for each in taken:
             item, is_ours, known = each.item, False, dict[str, Queued]()
@@ -220,7 +220,7 @@ class SeedServer:
         events.info("session", server=self.name, session=self._session, clients=len(there))
         return True
 
-    def _hand_out(self, onward: dict[str, Parcel]) -> None:
+    def _hand_out(self, onward: dict[str, OutgoingLinks]) -> None:
         """Give every client the best seeds of its domains, as many as it may have."""
         counts = self.registry.counts()
         for domain in counts:
@@ -305,7 +305,7 @@ class SeedServer:
             word, then = say(now, mine, self._rules)
             self._connections[client] = then
             if word is not Word.STEADY:
-                await self._space.out(Pace(client, then, str(word)))
+                await self._space.out(ClientPace(client, then, str(word)))
                 events.info("pace", client=client, word=str(word), connections=then, held=mine)
             self.on_word(client, word, then, mine)
 

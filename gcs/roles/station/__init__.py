@@ -5,6 +5,6 @@ page ─► doorman (host, origin, token) ─► control ─► whiteboard
 """
 
 from gcs.roles.station.http.auth import is_loopback
-from gcs.roles.station.station import Address, Station
+from gcs.roles.station.station import ListenAddress, Station
 
-__all__ = ["Address", "Station", "is_loopback"]
+__all__ = ["ListenAddress", "Station", "is_loopback"]

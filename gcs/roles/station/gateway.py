@@ -32,14 +32,14 @@ from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOf
 from gcs.core.url.join import Joiner
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.errands import Terms
+from gcs.ports.errands import HelperTerms
 from gcs.ports.errands.gateway_messages import (
     MACHINE,
     Beat,
     Errands,
     Greeting,
+    HelperStanding,
     Ids,
-    Standing,
     Wanted,
     Welcome,
     public_terms,
@@ -47,7 +47,7 @@ from gcs.ports.errands.gateway_messages import (
 from gcs.ports.space.port import Space
 from gcs.roles.station.http.auth import KEY, needs
 from gcs.roles.station.http.problems import problem
-from gcs.roles.station.leases import MOST, Credit, Helper, Lease
+from gcs.roles.station.leases import MOST, Credit, GatewayHelper, Lease
 from gcs.settings import Settings, terms
 
 #: longest wait for errands, and the part of a lease that it may take
@@ -68,7 +68,7 @@ OF_OLD = 4.0
 events = Events("gateway")
 
 Answer = msgspec.Struct | web.Response
-Handle = Callable[[Helper, bytes], Awaitable[Answer]]
+Handle = Callable[[GatewayHelper, bytes], Awaitable[Answer]]
 
 
 class RefusedError(Exception):
@@ -85,11 +85,11 @@ class Gateway:
     def __init__(self, space: Space, clock: Callable[[], float] = time.monotonic) -> None:
         self._space, self._clock = space, clock
         self._opened_at = clock()
-        self._helpers: dict[str, Helper] = {}  # by machine
+        self._helpers: dict[str, GatewayHelper] = {}  # by machine
         self._credits: dict[str, Credit] = {}  # by token
         self._cut_off: dict[str, str] = {}  # helper → why; read from the board
         self._charter: Charter | None = None
-        self._terms, self._trust, self._joiner = Terms(), TrustSettings(), Joiner()
+        self._terms, self._trust, self._joiner = HelperTerms(), TrustSettings(), Joiner()
 
     def routes(self) -> list[web.RouteDef]:
         """For the station's application."""
@@ -176,7 +176,7 @@ class Gateway:
                 raise RefusedError(413, f"more than {limit} bytes", strike=True)
         return bytes(body)
 
-    async def _refuse(self, helper: Helper, verb: str, refusal: RefusedError) -> web.Response:
+    async def _refuse(self, helper: GatewayHelper, verb: str, refusal: RefusedError) -> web.Response:
         events.warning("refused", helper=helper.name, verb=verb, status=refusal.status, reason=str(refusal))
         if refusal.strike:
             credit = helper.credit
@@ -193,7 +193,7 @@ class Gateway:
         await self._space.remove(template(Access, id=token_id(holder)))
         await self._let_go_all(holder)
 
-    def _check(self, helper: Helper) -> None:
+    def _check(self, helper: GatewayHelper) -> None:
         if reason := self._cut_off.get(helper.credit.holder):
             raise RefusedError(403, f"cut off: {reason}")
 
@@ -208,7 +208,7 @@ class Gateway:
             await self._space.release([lease.taken for lease in leases])
             await self._space.take(template(HelperBeat, helper=name))
 
-    def _helper(self, key: Access, machine: str) -> Helper | None:
+    def _helper(self, key: Access, machine: str) -> GatewayHelper | None:
         """Who speaks; None if there are too many of them."""
         holder, name = helper_name(key), machine_name(key, machine)
         found = self._helpers.get(name)
@@ -216,16 +216,16 @@ class Gateway:
             credit = self._credits.setdefault(holder, Credit(holder))
             if sum(helper.credit is credit for helper in self._helpers.values()) >= MOST:
                 return None
-            found = self._helpers[name] = Helper(name, credit, key.place, key.trusted, time.time())
+            found = self._helpers[name] = GatewayHelper(name, credit, key.place, key.trusted, time.time())
         found.heard_at = self._clock()
         return found
 
-    def _silent_s(self, helper: Helper) -> float:
+    def _silent_s(self, helper: GatewayHelper) -> float:
         return self._clock() - helper.heard_at
 
     # -- verbs -----------------------------------------------------------------------------------------
 
-    async def _hello(self, helper: Helper, body: bytes) -> Answer:
+    async def _hello(self, helper: GatewayHelper, body: bytes) -> Answer:
         greeting = msgspec.json.decode(body, type=Greeting)
         if greeting.means is Means.BROWSER and not helper.trusted:
             raise RefusedError(403, "what a browser renders cannot be checked: this token must be a --trusted one")
@@ -236,7 +236,7 @@ class Gateway:
         events.info("hello", helper=helper.name, place=helper.place, means=helper.means, agent=greeting.agent)
         return Welcome(helper.name, helper.place, helper.trusted, public_terms(self._terms, helper.trusted))
 
-    async def _take(self, helper: Helper, body: bytes) -> Answer:
+    async def _take(self, helper: GatewayHelper, body: bytes) -> Answer:
         wanted = msgspec.json.decode(body, type=Wanted)
         credit, lease_s = helper.credit, self._terms.lease_s
         room = credit.room(wanted.limit)
@@ -259,7 +259,7 @@ class Gateway:
         helper.lease({each.item.id: Lease(each, began + lease_s) for each in taken})
         return Errands([Errand.of(each.item) for each in taken])
 
-    async def _put(self, helper: Helper, body: bytes) -> Answer:
+    async def _put(self, helper: GatewayHelper, body: bytes) -> Answer:
         claim = msgspec.json.decode(body, type=Claim)
         lease = self._lease(helper, claim.id)
         try:
@@ -290,7 +290,7 @@ class Gateway:
             helper.gave_up(claim.id)
         return Ids([claim.id])
 
-    async def _extend(self, helper: Helper, body: bytes) -> Answer:
+    async def _extend(self, helper: GatewayHelper, body: bytes) -> Answer:
         asked = msgspec.json.decode(body, type=Ids)
         leases = [helper.held[errand] for errand in asked.ids if errand in helper.held]
         began = self._clock()
@@ -303,13 +303,13 @@ class Gateway:
                 helper.let_go(errand)
         return Ids(sorted(still))
 
-    async def _return(self, helper: Helper, body: bytes) -> Answer:
+    async def _return(self, helper: GatewayHelper, body: bytes) -> Answer:
         asked = msgspec.json.decode(body, type=Ids)
         leases = [lease for errand in asked.ids if (lease := helper.let_go(errand))]
         await self._space.release([lease.taken for lease in leases])
         return Ids([lease.taken.item.id for lease in leases])
 
-    async def _beat(self, helper: Helper, body: bytes) -> Answer:
+    async def _beat(self, helper: GatewayHelper, body: bytes) -> Answer:
         beat = msgspec.json.decode(body, type=Beat)
         helper.connections = beat.connections
         fellows = [each for each in self._helpers.values() if each.credit is helper.credit]
@@ -317,9 +317,9 @@ class Gateway:
         able = min(beat.connections, math.ceil(int(helper.credit.quota) * beat.connections / max(wished, 1)))
         figures = (helper.pages, helper.bytes, beat.pages_per_s, helper.since)
         await self._space.out(HelperBeat(helper.name, helper.place, helper.means, able, *figures), ttl_s=BEAT_TTL_S)
-        return Standing(list(helper.held), await self._is_over())
+        return HelperStanding(list(helper.held), await self._is_over())
 
-    async def _bye(self, helper: Helper, body: bytes) -> Answer:
+    async def _bye(self, helper: GatewayHelper, body: bytes) -> Answer:
         msgspec.json.decode(body, type=Ids)
         await self._let_go(helper.name)
         events.info("bye", helper=helper.name, pages=helper.pages)
@@ -327,7 +327,7 @@ class Gateway:
 
     # -- what they need --------------------------------------------------------------------------------
 
-    def _lease(self, helper: Helper, errand: str) -> Lease:
+    def _lease(self, helper: GatewayHelper, errand: str) -> Lease:
         lease = helper.held.get(errand)
         if lease and self._clock() < lease.until:
             return lease

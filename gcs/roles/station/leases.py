@@ -49,7 +49,7 @@ class Credit:
 
 
 @dataclass(slots=True)
-class Helper:
+class GatewayHelper:
     """A machine behind the gateway, as far as we know it."""
 
     name: str

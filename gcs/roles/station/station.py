@@ -15,9 +15,9 @@ from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.app import make_app
-from gcs.roles.station.http.auth import Doorman
-from gcs.roles.station.http.idle_connections import Porter
-from gcs.roles.station.view.poller import Lookout
+from gcs.roles.station.http.auth import Authenticator
+from gcs.roles.station.http.idle_connections import IdleConnections
+from gcs.roles.station.view.poller import Poller
 
 #: seconds that requests under way get at the end, and that helpers have to hear of it
 END_S, FAREWELL_S = 2.0, 8.0
@@ -31,14 +31,14 @@ events = Events("station")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """Where to listen."""
 
     host: str = "127.0.0.1"
     port: int = 8642
 
     @classmethod
-    def parse(cls, text: str) -> "Address":
+    def parse(cls, text: str) -> "ListenAddress":
         """From HOST:PORT, [IPV6]:PORT or :PORT; port 0 takes any that is free."""
         host, colon, port = text.rpartition(":")
         if not colon or not port.isdecimal() or int(port) > 65535:
@@ -56,14 +56,20 @@ class Station:
     """One station, at one whiteboard."""
 
     def __init__(
-        self, space: Space, crawl: str, address: Address, *, keys: Iterable[Access] = (), names: Sequence[str] = ()
+        self,
+        space: Space,
+        crawl: str,
+        address: ListenAddress,
+        *,
+        keys: Iterable[Access] = (),
+        names: Sequence[str] = (),
     ) -> None:
         self._wanted, self._space = address, space
-        self._doorman = Doorman(address.host, keys=keys, names=names, posted=self._keys)
-        self._lookout = Lookout(space, crawl)
+        self._doorman = Authenticator(address.host, keys=keys, names=names, posted=self._keys)
+        self._lookout = Poller(space, crawl)
         self._lookout.listen(self._see)
         self._gateway = Gateway(space)
-        self._porter = Porter()
+        self._porter = IdleConnections()
         app = make_app(self._doorman, self._lookout, space, self._gateway.routes())
         app.middlewares.insert(0, self._porter.attend)
         self._runner = web.AppRunner(
@@ -87,7 +93,7 @@ class Station:
             raise UsageError(
                 f"--listen {self._wanted.host}:{self._wanted.port}: {error.strerror or error}; choose another address"
             ) from None
-        self.address = Address(self._wanted.host, self._runner.addresses[0][1])
+        self.address = ListenAddress(self._wanted.host, self._runner.addresses[0][1])
         runs = (self._lookout.run(), self._gateway.run(), self._porter.run(self._connections))
         self._tasks = [asyncio.create_task(run) for run in runs]
         events.info("listening", url=self.address.url)

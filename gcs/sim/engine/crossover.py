@@ -107,7 +107,7 @@ def _take(queue: deque[NDArray[np.int32]], count: int) -> NDArray[np.int32]:
     return np.concatenate(parts)
 
 
-class Clock:
+class SimClock:
     """Adds up gatherers into a team, and tells how it stands at some moments that are fixed before."""
 
     def __init__(self, pages: int, times: Sequence[float]) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gcs.core.ordering import ORDERS, Found, Ordering
 from gcs.core.ordering.pagerank import pagerank
 from gcs.core.queues.queue_maker import make_queue
-from gcs.sim.engine.sim_queue import Turns
+from gcs.sim.engine.sim_queue import TurnsWaiting
 from gcs.sim.engine.supersteps import ranks
 from gcs.sim.graph.owners import sites_of
 from gcs.sim.graph.web_graph import WebGraph
@@ -33,7 +33,7 @@ SEEDS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class QualityRow:
+class OrderQualityRow:
     """One order after one share of the pages."""
 
     order: str
@@ -63,7 +63,7 @@ def crawl(
     rank = np.full(graph.pages, -1, np.int64)
     found = 0
     sites = sites_of(graph)
-    waiting = Turns(lambda each: int(sites[page_of[each]])) if in_turns else make_queue(queue)
+    waiting = TurnsWaiting(lambda each: int(sites[page_of[each]])) if in_turns else make_queue(queue)
 
     def insert(pages: Ints) -> None:
         """Pages that wait, and whose rank may have changed."""
@@ -118,7 +118,7 @@ def quality(
     shares: Sequence[float] = SHARES,
     superstep: int = SUPERSTEP_PAGES,
     in_turns: bool = False,
-) -> Iterator[QualityRow]:
+) -> Iterator[OrderQualityRow]:
     """Every order at every share of what can be reached from the seeds."""
     reached = np.zeros(graph.pages, np.bool_)
     reached[list(graph.breadth_first(seeds))] = True
@@ -133,12 +133,12 @@ def quality(
             pagerank_hits, backlink_hits = (len(np.intersect1d(pages, ranking[: len(pages)])) for ranking in best)
             count = max(len(pages), 1)
             mass = float(importance[pages].sum())
-            yield QualityRow(order.name, share, len(pages), pagerank_hits / count, backlink_hits / count, mass)
+            yield OrderQualityRow(order.name, share, len(pages), pagerank_hits / count, backlink_hits / count, mass)
 
 
 def averaged(
     graph: WebGraph, orders: Sequence[Ordering] = tuple(ORDERS.values()), draws: int = 4, in_turns: bool = False
-) -> list[QualityRow]:
+) -> list[OrderQualityRow]:
     """The quality of every order from `SEEDS` random seeds, averaged over several draws of them."""
     tables = []
     for draw in range(draws):
@@ -148,7 +148,7 @@ def averaged(
     for rows in zip(*tables):
         figures = [(row.by_pagerank, row.by_backlinks, row.pagerank_mass) for row in rows]
         pages = round(np.mean([row.pages for row in rows]))
-        means.append(QualityRow(rows[0].order, rows[0].share, pages, *map(float, np.mean(figures, axis=0))))
+        means.append(OrderQualityRow(rows[0].order, rows[0].share, pages, *map(float, np.mean(figures, axis=0))))
     return means
 
 

@@ -3,7 +3,7 @@
 Two questions, each a function that returns rows: what Partition II saves against Partition I on Teng's superpages, and
 what the sticky form hands over when a gatherer joins or leaves.
 
-Invariant: the partitions are those of `core.partition`, the figures those of `core.plan.metrics`; nothing is decided here.
+Invariant: the partitions are those of `core.partition`, the figures those of `plan.metrics`; nothing is decided here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.partition import GONE, Problem, partition
-from gcs.core.partition.partition_graph import Links
+from gcs.core.partition import GONE, PartitionProblem, partition
+from gcs.core.partition.partition_graph import LinkArrays
 from gcs.core.plan.metrics import imbalance, least_moved, loads, moved_weight
-from gcs.core.plan.session_graph import Crawled, Visits, superpages
+from gcs.core.plan.session_graph import SessionGraph, Visits, superpages
 from gcs.core.plan.session_graph import crawled as in_key_order
 from gcs.sim.graph.owners import page_key, sites_of
 from gcs.sim.graph.web_graph import WebGraph
@@ -23,7 +23,7 @@ from gcs.sim.graph.web_graph import WebGraph
 URL_BYTES = 40
 
 
-def crawled(graph: WebGraph) -> Crawled:
+def crawled(graph: WebGraph) -> SessionGraph:
     """Put the pages of a graph in key order. A page of unknown size counts one byte, so that both weights agree.
 
     Where there are no URLs, a page is named by the numbers of its site and its own.
@@ -53,7 +53,7 @@ class CrossingRow:
 
 
 def crossing(
-    data: Crawled,
+    data: SessionGraph,
     ks: Sequence[int],
     partitioners: Sequence[str] = ("partition-i", "partition-ii", "metis", "site-hash"),
     tolerance: float = 0.05,
@@ -63,9 +63,9 @@ def crossing(
         units = superpages(data.keys, k)
         session, count = data.session, int(units.max(initial=-1)) + 1
         work = np.bincount(units, minlength=count)
-        links = Links.between(count, units[session.sources], units[session.targets])
+        links = LinkArrays.between(count, units[session.sources], units[session.targets])
         first = np.flatnonzero(np.diff(units, prepend=-1)).tolist()
-        problem = Problem(work, k, links=links, keys=[data.keys[page] for page in first], tolerance=tolerance)
+        problem = PartitionProblem(work, k, links=links, keys=[data.keys[page] for page in first], tolerance=tolerance)
         for name in partitioners:
             owners = partition(name, problem)
             cut = links.crossing(owners)
@@ -86,18 +86,18 @@ class StickyRow:
     imbalance: float
 
 
-def sticky(data: Crawled, k: int = 16, tolerance: float = 0.05, heed_links: bool = True) -> Iterator[StickyRow]:
+def sticky(data: SessionGraph, k: int = 16, tolerance: float = 0.05, heed_links: bool = True) -> Iterator[StickyRow]:
     """What the sticky form hands over when a gatherer joins a balanced team of k, and when each one of it leaves."""
     units = superpages(data.keys, k)
     work = np.bincount(units)
     links = None
     if heed_links:
-        links = Links.between(len(work), units[data.session.sources], units[data.session.targets])
-    before = partition("sticky", Problem(work, k, links=links, tolerance=tolerance))
+        links = LinkArrays.between(len(work), units[data.session.sources], units[data.session.targets])
+    before = partition("sticky", PartitionProblem(work, k, links=links, tolerance=tolerance))
     left = [np.where(before == gone, GONE, before - (before > gone)) for gone in range(k)]
     events = [("join", k + 1, before), *((f"leave {gone}", k - 1, current) for gone, current in enumerate(left))]
     for event, size, current in events:
-        after = partition("sticky", Problem(work, size, links=links, current=current, tolerance=tolerance))
+        after = partition("sticky", PartitionProblem(work, size, links=links, current=current, tolerance=tolerance))
         moved, least = moved_weight(work, current, after), least_moved(work, current, size, tolerance)
         yield StickyRow(
             size,

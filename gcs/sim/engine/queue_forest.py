@@ -23,7 +23,7 @@ from gcs.core.queues.queue_maker import NODE_KEYS, make_tree
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Tree(Queue, Protocol):
+class PeekableQueue(Queue, Protocol):
     """A queue that tells its best before they go."""
 
     def best(self, count: int) -> Entries:
@@ -36,7 +36,7 @@ class Tree(Queue, Protocol):
 class Forest:
     """Trees that share the ids among them."""
 
-    def __init__(self, trees: Sequence[Tree]) -> None:
+    def __init__(self, trees: Sequence[PeekableQueue]) -> None:
         self.trees = trees
         self._pool = ThreadPoolExecutor(len(trees), "tree")
 
@@ -49,7 +49,7 @@ class Forest:
         check(keys, ids)  # before any tree has some of them
         owner = (ids * _GOLDEN >> np.uint64(32)) % np.uint64(len(self.trees))
 
-        def add(tree: Tree, number: int) -> None:
+        def add(tree: PeekableQueue, number: int) -> None:
             mine = np.flatnonzero(owner == np.uint64(number))
             tree.insert_many(keys.take(mine), ids.take(mine))
 

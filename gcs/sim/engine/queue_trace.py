@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from gcs.core.queues.contract import Ids, Keys, Queue
 from gcs.core.queues.queue_maker import make_queue
-from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.web_graph import Ids as PageIds
 from gcs.sim.graph.web_graph import WebGraph
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class InsertStep:
     """Pairs that went in."""
 
     keys: Keys = field(repr=False)
@@ -25,7 +25,7 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
-class Extract:
+class ExtractStep:
     """How many were asked for."""
 
     count: int
@@ -35,7 +35,7 @@ class Extract:
 class Trace:
     """The calls of one crawl in their order."""
 
-    calls: tuple[Insert | Extract, ...] = field(repr=False)
+    calls: tuple[InsertStep | ExtractStep, ...] = field(repr=False)
     #: pairs that went in, pairs that came out, and the most that waited at once
     inserted: int
     extracted: int
@@ -47,7 +47,7 @@ class _Listener:
 
     def __init__(self) -> None:
         self._queue = make_queue("quickheap")
-        self.calls: list[Insert | Extract] = []
+        self.calls: list[InsertStep | ExtractStep] = []
         self.inserted = self.extracted = self.longest = 0
 
     def __len__(self) -> int:
@@ -56,14 +56,14 @@ class _Listener:
     def insert_many(self, keys: Keys, ids: Ids) -> None:
         """Take the pairs in."""
         self._queue.insert_many(keys, ids)
-        self.calls.append(Insert(keys, ids))
+        self.calls.append(InsertStep(keys, ids))
         self.inserted += len(keys)
         self.longest = max(self.longest, len(self._queue))
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
         """Give out the best pairs."""
         found = self._queue.extract_top(count)
-        self.calls.append(Extract(count))
+        self.calls.append(ExtractStep(count))
         self.extracted += len(found[0])
         return found
 
@@ -80,7 +80,7 @@ def trace(graph: WebGraph, seeds: PageIds, pages_each: int, most: int, order: st
     """Crawl so many pages with one gatherer."""
     listener = _Listener()
     owners: NDArray[np.int16] = np.zeros(graph.pages, np.int16)
-    rules = Rules(owners, 1, order=order, pages_each=pages_each, make_queue=lambda: listener)
+    rules = SuperstepRules(owners, 1, order=order, pages_each=pages_each, make_queue=lambda: listener)
     for _ in Crawl(graph, rules, seeds).steps(most):
         pass
     return Trace(tuple(listener.calls), listener.inserted, listener.extracted, listener.longest)
@@ -89,7 +89,7 @@ def trace(graph: WebGraph, seeds: PageIds, pages_each: int, most: int, order: st
 def replay(trace: Trace, queue: Queue) -> None:
     """Ask a queue the same."""
     for call in trace.calls:
-        if isinstance(call, Insert):
+        if isinstance(call, InsertStep):
             queue.insert_many(call.keys, call.ids)
         else:
             queue.extract_top(call.count)

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.partition.partition_graph import Ints, Session
+from gcs.core.partition.partition_graph import Ints, SessionLinks
 from gcs.core.plan.metrics import communication, coverage, imbalance, overlap, posted
 from gcs.core.plan.plan import ExchangeMode, Plan
-from gcs.core.plan.session_graph import Crawled
+from gcs.core.plan.session_graph import SessionGraph
 from gcs.core.url.sortkey import sort_key
 
 Mask = NDArray[np.bool_]
@@ -40,7 +40,7 @@ class Scheme:
     imbalance: float
 
 
-def foretell_server(data: Crawled, owners: Ints, reports: Ints) -> Scheme:
+def foretell_server(data: SessionGraph, owners: Ints, reports: Ints) -> Scheme:
     """What clients of a seed-server tell it (S1), who have these pages and tell them in these reports (-1: not at all).
 
     How many pages a report holds is a matter of time, so it has to be given.
@@ -53,13 +53,13 @@ def foretell_server(data: Crawled, owners: Ints, reports: Ints) -> Scheme:
     return Scheme(1.0, 0.0, len(named), volume, share, imbalance(np.bincount(owners[told])))
 
 
-def _numbers(data: Crawled, seeds: Iterable[str]) -> Ints:
+def _numbers(data: SessionGraph, seeds: Iterable[str]) -> Ints:
     """The pages of the graph that are seeds."""
     number = {key: page for page, key in enumerate(data.keys)}
     return np.array([number[key] for url in seeds if (key := sort_key(url)) in number], np.int64)
 
 
-def foretell(data: Crawled, plan: Plan, seeds: Iterable[str]) -> Scheme:
+def foretell(data: SessionGraph, plan: Plan, seeds: Iterable[str]) -> Scheme:
     """The crawl of these seeds under this plan; coverage is counted against what one alone would reach."""
     k, session = len(plan.gatherers), data.session
     owners = np.array([plan.owners[at] for at in plan.locate_many(data.keys)], np.int64)
@@ -70,7 +70,7 @@ def foretell(data: Crawled, plan: Plan, seeds: Iterable[str]) -> Scheme:
         fetched = [everything & (owners == part) for part in range(k)]
         known = everything[session.sources]
         told = posted(
-            Session(
+            SessionLinks(
                 session.sources[known], session.targets[known], session.url_bytes, session.page_bytes, session.sites
             ),
             owners,
@@ -97,7 +97,7 @@ def foretell(data: Crawled, plan: Plan, seeds: Iterable[str]) -> Scheme:
 class _Rows:
     """The links of a session by source."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: SessionLinks) -> None:
         order = np.argsort(session.sources, kind="stable")
         self._targets = session.targets[order]
         self._offsets = np.zeros(session.pages + 1, np.int64)

@@ -1,4 +1,4 @@
-"""What a user may put a team together from. It must not know the engine (`sim.engine.sim_team`), since every study carries it."""
+"""What a user may put a team together from. It must not know the engine (`sim_team`), since every study carries it."""
 
 from dataclasses import dataclass
 from typing import Literal

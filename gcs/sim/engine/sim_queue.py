@@ -1,7 +1,7 @@
 """The URLs that wait at the gatherers of a simulated team, and which of them go next.
 
-Two ways to the same answer: `Scan` looks at all that waits whenever it is asked (a few numpy calls, good for the long
-supersteps of a study), `Queued` keeps a queue of `core.queues` for each gatherer, as the live crawl does.
+Two ways to the same answer: `ScanWaiting` looks at all that waits when asked (a few numpy calls, good for the long
+supersteps of a study), `QueueWaiting` keeps a queue of `core.queues` for each gatherer, as the live crawl does.
 
 Invariant: both give out the pages of lowest rank, ties in the order of discovery; a page that waits waits once.
 filled by: put; emptied by: take.
@@ -21,7 +21,7 @@ from gcs.sim.graph.owners import Owners
 # -- A waiting room in which sites take turns, each in its own order, as live ones do (`frontier.queue = hosts`).
 
 
-class Turns:
+class TurnsWaiting:
     """The queues of all sites."""
 
     def __init__(self, site_of: Callable[[int], int]) -> None:
@@ -77,7 +77,7 @@ class Ranks(Protocol):
     waits: NDArray[np.bool_]
 
 
-class Waiting(Protocol):
+class SimWaiting(Protocol):
     """What waits at k gatherers."""
 
     def put(self, fresh: Pages, changed: Pages) -> None:
@@ -87,7 +87,7 @@ class Waiting(Protocol):
         """The best pages of one gatherer, best first."""
 
 
-class Scan:
+class ScanWaiting:
     """All that waits, looked through at every take."""
 
     def __init__(self, known: Ranks, k: int) -> None:
@@ -118,7 +118,7 @@ class Scan:
         return best
 
 
-class Queued:
+class QueueWaiting:
     """A queue for each gatherer. A page whose rank has changed is put in again; its old pair is dropped."""
 
     def __init__(self, known: Ranks, queues: list[Queue]) -> None:

@@ -17,7 +17,7 @@ from gcs.errors import UsageError
 from gcs.sim.engine.reach import fetched, most_linked, reach
 from gcs.sim.engine.setup import Setup
 from gcs.sim.engine.sim_queue import Pages
-from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 
@@ -26,7 +26,7 @@ SUPERSTEPS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TeamTurn:
     """What a team did in one superstep."""
 
     pages: Pages = field(repr=False)
@@ -39,7 +39,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class SimTeam:
     """A team before its crawl."""
 
     graph: WebGraph = field(repr=False)
@@ -56,25 +56,25 @@ class Team:
         """Whether its gatherers go abroad and tell nobody."""
         return self.setup.mode in ("cross-over", "independent")
 
-    def turns(self) -> Iterator[Turn]:
+    def turns(self) -> Iterator[TeamTurn]:
         """Its crawl, a superstep at a time."""
         most = int(self.setup.part * self.reachable) or self.k * self.graph.pages
         rules = self._rules()
         if not self.is_silent:
             for step in Crawl(self.graph, rules, self.seeds).steps(most):
-                yield Turn(step.pages, self.owners[step.pages], step.told_pages, step.late)
+                yield TeamTurn(step.pages, self.owners[step.pages], step.told_pages, step.late)
             return
         members = [list(self._alone(rules, me, most)) for me in range(self.k)]
         for parts in zip_longest(*members, fillvalue=self.replicated[:0]):
             fetchers = np.repeat(np.arange(self.k, dtype=np.int16), [len(part) for part in parts])[:most]
-            yield Turn(np.concatenate(parts)[:most], fetchers, self.replicated[:0])
+            yield TeamTurn(np.concatenate(parts)[:most], fetchers, self.replicated[:0])
             most -= len(fetchers)
             if not most:
                 return
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> SuperstepRules:
         setup, queue = self.setup, self.setup.queue
-        return Rules(
+        return SuperstepRules(
             self.owners,
             self.k,
             "firewall" if setup.mode == "firewall" else "exchange",
@@ -86,7 +86,7 @@ class Team:
             make_queue=None if queue == "scan" else lambda: make_queue(queue),
         )
 
-    def _alone(self, rules: Rules, me: int, most: int) -> Iterator[Pages]:
+    def _alone(self, rules: SuperstepRules, me: int, most: int) -> Iterator[Pages]:
         """What one gatherer fetches, superstep after superstep."""
         mine = self.owners == me
         speed = rules.pages_each * (self.k * float(mine.mean()) if self.setup.speeds == "size" else 1.0)
@@ -97,11 +97,11 @@ class Team:
             yield step.pages
 
 
-def make_team(graph: WebGraph, setup: Setup, k: int, seed: int) -> Team:
+def make_team(graph: WebGraph, setup: Setup, k: int, seed: int) -> SimTeam:
     """A team of k; the same for the same seed."""
     if setup.replicated and setup.mode != "exchange":
         raise UsageError(f"replicated URLs are spared from being told: nothing is told in {setup.mode} mode")
     seeds = np.random.default_rng(seed).choice(graph.pages, min(setup.seeds, graph.pages), replace=False)
     replicated = most_linked(graph)[: setup.replicated].astype(np.int32)
     reachable = fetched(reach(graph, np.concatenate([seeds, replicated])))
-    return Team(graph, setup, k, page_owners(graph, setup.partitioner, k, seed), seeds, replicated, reachable)
+    return SimTeam(graph, setup, k, page_owners(graph, setup.partitioner, k, seed), seeds, replicated, reachable)

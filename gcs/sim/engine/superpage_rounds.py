@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gcs.core.partition.greedy import partition_i
-from gcs.core.partition.problem import Partitioner, Problem
+from gcs.core.partition.problem import Partitioner, PartitionProblem
 from gcs.core.plan.plan import Plan
 from gcs.core.tree.superpages import create, inherit, recut, threshold
-from gcs.core.tree.tree import WHOLE, Cuts, Tree, merge
+from gcs.core.tree.tree import WHOLE, Cuts, UrlTree, merge
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class RoundTeam:
     """Who crawls, and how superpages are made."""
 
     #: pages per second of each gatherer
@@ -61,12 +61,12 @@ class Round:
         return len(self.plan.cuts)
 
 
-def rounds(keys: Sequence[bytes], team: Team, ends: Sequence[int]) -> Iterator[Round]:
+def rounds(keys: Sequence[bytes], team: RoundTeam, ends: Sequence[int]) -> Iterator[Round]:
     """Let the URLs with these sort keys be found one after the other; rebalance whenever `ends` of them are."""
     names = tuple(f"g{i}" for i in range(team.size))
     plan = Plan(0, names, team.cuts, tuple(i % team.size for i in range(len(team.cuts))))
     chance = Random(team.seed)
-    trees = [Tree(plan.cuts, Random(chance.random())) for _ in names]
+    trees = [UrlTree(plan.cuts, Random(chance.random())) for _ in names]
     start = 0
     for end in ends:
         for key in keys[start:end]:
@@ -74,7 +74,7 @@ def rounds(keys: Sequence[bytes], team: Team, ends: Sequence[int]) -> Iterator[R
         start = end
         merged = merge(trees)
         pages = create(merged, threshold(merged.visits, team.size, team.delta), plan.owners)
-        problem = Problem(
+        problem = PartitionProblem(
             weights=np.array(pages.weights),
             k=team.size,
             rates=np.array(team.speeds),
@@ -101,7 +101,7 @@ def imbalance(weights: NDArray[np.number], speeds: Sequence[float], owners: Sequ
     return float(times.max() / times.mean() - 1)
 
 
-def _hand_over(keys: Sequence[bytes], trees: Sequence[Tree], old: Plan, new: Plan) -> int:
+def _hand_over(keys: Sequence[bytes], trees: Sequence[UrlTree], old: Plan, new: Plan) -> int:
     for me, tree in enumerate(trees):
         tree.keep({at for at, owner in enumerate(new.owners) if owner == me})
     moved = 0

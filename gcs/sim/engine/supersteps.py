@@ -20,7 +20,7 @@ from gcs.core.ordering.orders import MOST
 from gcs.core.queues.contract import Queue
 from gcs.errors import UsageError
 from gcs.sim.engine.reach import FirstOf
-from gcs.sim.engine.sim_queue import Pages, Queued, Ranks, Scan, Waiting
+from gcs.sim.engine.sim_queue import Pages, QueueWaiting, Ranks, ScanWaiting, SimWaiting
 from gcs.sim.graph.owners import Owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 
@@ -43,7 +43,7 @@ _LATER = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SuperstepRules:
     """How a team works."""
 
     owners: Owners = field(repr=False)
@@ -64,9 +64,13 @@ class Rules:
     #: makes the queue of a gatherer, as those of core.queues; without, waiting pages are scanned
     make_queue: Callable[[], Queue] | None = None
 
-    def room(self, known: Ranks) -> Waiting:
+    def room(self, known: Ranks) -> SimWaiting:
         """An empty waiting room."""
-        return Queued(known, [self.make_queue() for _ in range(self.k)]) if self.make_queue else Scan(known, self.k)
+        return (
+            QueueWaiting(known, [self.make_queue() for _ in range(self.k)])
+            if self.make_queue
+            else ScanWaiting(known, self.k)
+        )
 
     def quota(self, superstep: int) -> Ids:
         """(k,) the pages that each may fetch in a superstep, counted from 1; halves are saved up for the next one."""
@@ -76,7 +80,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SuperstepResult:
     """What happened in one superstep, all gatherers together."""
 
     pages: Pages = field(repr=False)
@@ -96,7 +100,7 @@ class Step:
 class Crawl:
     """A crawl in progress: what is known of each page by its owner, and what is on its way."""
 
-    def __init__(self, graph: WebGraph, rules: Rules, seeds: Ids) -> None:
+    def __init__(self, graph: WebGraph, rules: SuperstepRules, seeds: Ids) -> None:
         if rules.order not in ORDERS:
             raise UsageError(f"no order is called {rules.order!r}; there are {', '.join(ORDERS)}")
         self._graph, self._rules = graph, rules
@@ -120,7 +124,7 @@ class Crawl:
         self.worth[start] = self._order.seed
         self._meet(start, np.zeros(len(start), np.int64))
 
-    def steps(self, most: int | None = None) -> Iterator[Step]:
+    def steps(self, most: int | None = None) -> Iterator[SuperstepResult]:
         """Superstep after superstep, until nothing waits or is on its way, or so many pages are fetched."""
         left = self._graph.pages if most is None else most
         number = 0
@@ -136,7 +140,7 @@ class Crawl:
             left -= len(pages)
             late_home = self.fetch(pages)
             due = number % self._rules.exchange_every == 0 or not len(pages)
-            yield Step(pages, *(self.exchange() if due else (_NO_PAGES, 0, 0)), late_home)
+            yield SuperstepResult(pages, *(self.exchange() if due else (_NO_PAGES, 0, 0)), late_home)
 
     @property
     def is_over(self) -> bool:

@@ -1,6 +1,6 @@
 """Web graphs on disk: a list of links, a folder of text files, or the form in which GCS remembers one.
 
-A list of links is a file (`sim.graph.edges`). A folder holds it as `edges.txt` ("src dst" per line, from 0) and, where there
+A list of links is a file (`edges`). A folder holds it as `edges.txt` ("src dst" per line, from 0) and, where there
 are URLs, `urls.txt` (line k is the URL of page k) and `pages.tsv` (columns site_id and bytes of page k), each of them
 as it is or as .gz.
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.partition import Problem, partition
+from gcs.core.partition import PartitionProblem, partition
 from gcs.core.partition.hashing import host
-from gcs.core.partition.partition_graph import Links
+from gcs.core.partition.partition_graph import LinkArrays
 from gcs.core.url.canonical import canonical
 from gcs.core.url.sortkey import sort_key
 from gcs.errors import UsageError
@@ -35,15 +35,15 @@ def page_owners(graph: WebGraph, partitioner: str, k: int, seed: int = 0) -> Own
         return np.zeros(graph.pages, np.int16)
     if partitioner == "url-hash":
         keys = [url.encode() for url in graph.urls] if graph.urls else _numbered(graph.pages)
-        problem = Problem(np.ones(graph.pages, np.int64), k, keys=keys, seed=seed)
+        problem = PartitionProblem(np.ones(graph.pages, np.int64), k, keys=keys, seed=seed)
         return partition(partitioner, problem).astype(np.int16)
     sites = sites_of(graph)
     names = site_keys(graph)
     links = None
     if partitioner in _LINKED:
-        links = Links.between(len(names), sites[graph.sources()], sites[graph.targets])
+        links = LinkArrays.between(len(names), sites[graph.sources()], sites[graph.targets])
     weights = np.bincount(sites, minlength=len(names))
-    owners = partition(partitioner, Problem(weights, k, links=links, keys=names, seed=seed))
+    owners = partition(partitioner, PartitionProblem(weights, k, links=links, keys=names, seed=seed))
     return owners.astype(np.int16)[sites]
 
 

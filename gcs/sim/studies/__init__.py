@@ -22,9 +22,9 @@ from gcs.sim.studies import (
     teng_superpages,
     web_sailor,
 )
-from gcs.sim.studies.study import Chart, Finding, Line, Row, Study, Tick, Wish
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Row, Study, StudyRequest, Tick
 
-__all__ = ["OWN", "STUDIES", "Chart", "Finding", "Line", "Row", "Study", "Tick", "Wish"]
+__all__ = ["OWN", "STUDIES", "Chart", "ChartLine", "Finding", "Row", "Study", "StudyRequest", "Tick"]
 
 _MODULES = (
     cho_coverage,

@@ -10,9 +10,9 @@ import numpy as np
 
 from gcs.core.plan.metrics import communication, coverage, imbalance, overlap, quality
 from gcs.sim.engine.partitions import URL_BYTES
-from gcs.sim.engine.sim_team import Team, make_team
+from gcs.sim.engine.sim_team import SimTeam, make_team
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, lines
 
 KS = (4, 16, 64)
 #: the first look is at this part of what can be reached, and each of the others when so many times as much is fetched
@@ -43,7 +43,7 @@ class TeamRow:
     late: float
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[TeamRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[TeamRow]:
     """One crawl for each number of gatherers."""
     ks = wish.ks or KS
     rows = []
@@ -53,7 +53,7 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[TeamRow]:
     return rows
 
 
-def looks(team: Team) -> Iterator[TeamRow]:
+def looks(team: SimTeam) -> Iterator[TeamRow]:
     """The team now and then, and at the end."""
     graph, k = team.graph, team.k
     importance = graph.in_degrees()

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.partition import Owners, Problem, partition
-from gcs.core.partition.partition_graph import Links, Model, page_model, site_model, superpage_model
+from gcs.core.partition import Owners, PartitionProblem, partition
+from gcs.core.partition.partition_graph import LinkArrays, Model, page_model, site_model, superpage_model
 from gcs.core.plan.metrics import imbalance, loads
-from gcs.core.plan.session_graph import Crawled
+from gcs.core.plan.session_graph import SessionGraph
 from gcs.sim.engine.partitions import crawled
 from gcs.sim.engine.spread import spread
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Steps, Study, Tick, Wish, checked, lines
+from gcs.sim.studies.study import Chart, Finding, Steps, Study, StudyRequest, Tick, checked, lines
 
 KS = (8, 16, 24, 32, 40, 48, 56, 64)
 RUNS = 8
@@ -51,17 +51,17 @@ class ModelRow:
     bytes_hashed: float | None = None
 
 
-def ks(graph: WebGraph, wish: Wish) -> Sequence[int]:
+def ks(graph: WebGraph, wish: StudyRequest) -> Sequence[int]:
     """The wish's, or those of the paper that the graph has pages for."""
     return wish.ks or [k for k in KS if graph.pages >= PAGES_EACH * k or k == KS[0]]
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[ModelRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ModelRow]:
     """Every model at every K."""
     return [row for rows in steps(graph, wish, tick) for row in rows]
 
 
-def steps(graph: WebGraph, wish: Wish, tick: Tick) -> Iterator[list[ModelRow]]:
+def steps(graph: WebGraph, wish: StudyRequest, tick: Tick) -> Iterator[list[ModelRow]]:
     """Every model at one K after the other, so many times with another seed, on all cores."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
@@ -101,7 +101,7 @@ def _figures(means: NDArray[np.float64]) -> Figures:
 class _Task:
     """A model of the session, and what a partition of it costs."""
 
-    def __init__(self, data: Crawled, model: Model) -> None:
+    def __init__(self, data: SessionGraph, model: Model) -> None:
         self._weights, self._links = model.weights, model.links
         first = np.flatnonzero(np.diff(model.unit_of_page, prepend=-1)).tolist()
         self._keys = [data.keys[page] for page in first]
@@ -114,7 +114,7 @@ class _Task:
 
     def figures(self, partitioner: str, k: int, seed: int) -> Figures:
         """Storage imbalance, request imbalance, volume."""
-        problem = Problem(self._weights, k, links=self._links, keys=self._keys, tolerance=TOLERANCE, seed=seed)
+        problem = PartitionProblem(self._weights, k, links=self._links, keys=self._keys, tolerance=TOLERANCE, seed=seed)
         owners = partition(partitioner, problem)
         storage, requests = (imbalance(loads(weights, owners, k)) for weights in self._weights.T)
         return storage, requests, self._volume(owners)
@@ -125,7 +125,7 @@ class _Task:
         return float(costs[small[low] != small[high]].sum())
 
 
-def _once(links: Links) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+def _once(links: LinkArrays) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
     """The two ends and the cost of each link, once: a link stands in both rows."""
     sources = np.repeat(np.arange(links.units, dtype=np.int32), np.diff(links.offsets))
     once = sources < links.targets

@@ -7,7 +7,7 @@ from gcs.core.plan.metrics import communication
 from gcs.sim.engine.reach import told
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines, rises
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines, rises
 
 KS = (2, 4, 8, 16, 32, 64)
 PARTITIONERS = ("site-hash", "url-hash")
@@ -25,7 +25,7 @@ class CommunicationRow:
     urls_per_page_once: float | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[CommunicationRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[CommunicationRow]:
     """Crossing links of the whole graph."""
     rows = []
     cases = [(n, name) for name in PARTITIONERS for n in wish.ks or KS]
@@ -51,8 +51,10 @@ def charts(rows: Sequence[CommunicationRow]) -> list[Chart]:
     by_site = [row for row in rows if row.partitioner == "site-hash"]
     drawn = [
         *lines(rows, "partitioner", "n", "urls_per_page"),
-        Line("site-hash, each URL once", [row.n for row in by_site], [row.urls_per_page_once or 0 for row in by_site]),
-        Line("Cho, site-hash", [row.n for row in paper], [row.urls_per_page for row in paper], from_paper=True),
+        ChartLine(
+            "site-hash, each URL once", [row.n for row in by_site], [row.urls_per_page_once or 0 for row in by_site]
+        ),
+        ChartLine("Cho, site-hash", [row.n for row in paper], [row.urls_per_page for row in paper], from_paper=True),
     ]
     return [Chart("Exchange mode", "gatherers n", "URLs told per page", drawn, log_x=True, log_y=True)]
 

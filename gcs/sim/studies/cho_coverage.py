@@ -14,7 +14,7 @@ from gcs.core.plan.metrics import coverage
 from gcs.sim.engine.reach import fetched, reach
 from gcs.sim.graph.owners import leaving_share, page_owners, random_seeds, sites_of
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, falls
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, falls
 
 SEEDS_EACH = 5
 KS = (1, 2, 4, 8, 16, 32, 64)
@@ -41,7 +41,7 @@ class CoverageRow:
     links_leaving: float = 0.1
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[CoverageRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[CoverageRow]:
     """Firewall crawls of the whole graph, of half of its sites, and with the paper's seeds."""
     ks, runs = wish.ks or KS, wish.runs or RUNS
     half = _half(graph, wish.seed)
@@ -87,10 +87,10 @@ def charts(rows: Sequence[CoverageRow]) -> list[Chart]:
     """Figure 4."""
     ns = [row.n for row in rows]
     drawn = [
-        Line("same seeds", ns, [row.coverage for row in rows]),
-        Line("half of the sites", ns, [row.coverage_half or 0 for row in rows]),
-        Line("5 seeds each, of all pages", ns, [row.coverage_5_each or 0 for row in rows]),
-        Line("Cho, 5 seeds each", [row.n for row in PAPER], [row.coverage for row in PAPER], from_paper=True),
+        ChartLine("same seeds", ns, [row.coverage for row in rows]),
+        ChartLine("half of the sites", ns, [row.coverage_half or 0 for row in rows]),
+        ChartLine("5 seeds each, of all pages", ns, [row.coverage_5_each or 0 for row in rows]),
+        ChartLine("Cho, 5 seeds each", [row.n for row in PAPER], [row.coverage for row in PAPER], from_paper=True),
     ]
     return [Chart("Firewall mode", "gatherers n", "coverage I / U", drawn, log_x=True)]
 

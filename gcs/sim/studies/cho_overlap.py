@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcs.core.plan.metrics import coverage
-from gcs.sim.engine.crossover import Clock, alone
+from gcs.sim.engine.crossover import SimClock, alone
 from gcs.sim.engine.reach import FirstOf, fetched, reach
 from gcs.sim.graph.owners import page_owners, random_seeds
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, lines
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, lines
 
 SEEDS_EACH = 5
 KS = (2, 4, 8, 16, 32, 64)
@@ -41,7 +41,7 @@ class OverlapRow:
     overlap_equal: float | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[OverlapRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[OverlapRow]:
     """Cross-over crawls to the end."""
     ks = wish.ks or KS
     block = max(int(graph.pages * TRIP), 1)
@@ -80,12 +80,12 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[OverlapRow]:
     return rows
 
 
-def _clocks(pages: int) -> tuple[Clock, Clock]:
+def _clocks(pages: int) -> tuple[SimClock, SimClock]:
     """One for speeds by size, where all have run dry at 1.0, and one for a page per unit of time."""
     before = [(step + 1) / BEFORE for step in range(BEFORE)]
     growth = max(pages, 2) ** (1 / AFTER)
     after = [growth ** (step + 1) for step in range(AFTER)]
-    return Clock(pages, [*before, *after]), Clock(pages, after)
+    return SimClock(pages, [*before, *after]), SimClock(pages, after)
 
 
 #: at the end of the curves; that of n = 16 is 0 up to its firewall coverage
@@ -94,7 +94,7 @@ PAPER = (OverlapRow(16, 0.5, 0.0), OverlapRow(4, 1.0, 2.5))
 
 def charts(rows: Sequence[OverlapRow]) -> list[Chart]:
     """Figure 6, and the same at equal speeds."""
-    paper = [Line("Cho, 16", [0.5], [0.0], from_paper=True), Line("Cho, 4", [1.0], [2.5], from_paper=True)]
+    paper = [ChartLine("Cho, 16", [0.5], [0.0], from_paper=True), ChartLine("Cho, 4", [1.0], [2.5], from_paper=True)]
     even = lines(rows, "n", "coverage", "overlap", "{} gatherers")
     equal = lines(rows, "n", "coverage_equal", "overlap_equal", "{} gatherers")
     return [

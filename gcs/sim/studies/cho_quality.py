@@ -13,10 +13,10 @@ import numpy as np
 from gcs.core.plan.metrics import communication, quality
 from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.engine.spread import spread
-from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
 SEEDS = 320
 KS = (2, 8, 32, 64)
@@ -32,7 +32,7 @@ SAME = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class QualityRow:
+class BatchQualityRow:
     """One team, one share of the web, one number of exchanges, averaged over the runs."""
 
     n: int
@@ -48,7 +48,7 @@ class QualityRow:
     quality_single: float | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[QualityRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[BatchQualityRow]:
     """Crawls by back-links of the part of the graph that can be reached, several times from other seeds."""
     ks, runs = wish.ks or KS, wish.runs or RUNS
     cases = [(n, share, x) for share in SHARES for n in ks for x in (*EXCHANGES, SUPERSTEPS)]
@@ -57,7 +57,7 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[QualityRow]:
     for number, figures in enumerate(spread(lambda run: _once(graph, cases, wish.seed + run), range(runs)), 1):
         tick(number / runs, f"run {number} of {runs}")
         found.append(figures)
-    return [QualityRow(*case, *figures) for case, figures in zip(cases, np.mean(found, axis=0).tolist())]
+    return [BatchQualityRow(*case, *figures) for case, figures in zip(cases, np.mean(found, axis=0).tolist())]
 
 
 def _once(graph: WebGraph, cases: Sequence[tuple[int, float, int]], seed: int) -> list[tuple[float, float, float]]:
@@ -85,7 +85,7 @@ def _crawl(
 ) -> tuple[float, float]:
     """Quality of a crawl, and what it tells per page."""
     owners = page_owners(web, "site-hash", n, seed)
-    rules = Rules(
+    rules = SuperstepRules(
         owners,
         n,
         "exchange" if exchanges else "firewall",
@@ -100,23 +100,23 @@ def _crawl(
 
 
 #: the ends of Figure 9 (a): what two and 64 gatherers reach without a word
-PAPER = (QualityRow(2, 0.012, 0, 0.12), QualityRow(64, 0.012, 0, 0.025))
+PAPER = (BatchQualityRow(2, 0.012, 0, 0.12), BatchQualityRow(64, 0.012, 0, 0.025))
 
 
-def charts(rows: Sequence[QualityRow]) -> list[Chart]:
+def charts(rows: Sequence[BatchQualityRow]) -> list[Chart]:
     """Figures 9, 10 and 11: quality, beside that of one crawler; and what the last of them tells."""
     drawn = []
     for share in dict.fromkeys(row.share for row in rows):
         here = [row for row in rows if row.share == share]
         ends = sorted({row.exchanges for row in here})[:: len({row.exchanges for row in here}) - 1]
-        single = Line("one crawler", ends, [here[0].quality_single or 0] * len(ends), from_paper=True)
+        single = ChartLine("one crawler", ends, [here[0].quality_single or 0] * len(ends), from_paper=True)
         quality_lines = [*lines(here, "n", "exchanges", "quality", "{} gatherers"), single]
         drawn.append(Chart(f"{share:.1%} of the web fetched", "exchanges x", "quality", quality_lines, log_x=True))
     told = lines(here, "n", "exchanges", "urls_per_page", "{} gatherers")
     return [*drawn, Chart(f"{share:.1%} of the web fetched", "exchanges x", "pairs told per page", told, log_x=True)]
 
 
-def findings(rows: Sequence[QualityRow]) -> list[Finding]:
+def findings(rows: Sequence[BatchQualityRow]) -> list[Finding]:
     """What the paper says of Figures 9 to 11."""
     often, always = max(EXCHANGES), max(row.exchanges for row in rows)
     at = {(row.share, row.n, row.exchanges): row for row in rows}
@@ -194,7 +194,7 @@ STUDY = Study(
     "The pages with the most back-links known to their owner go first; the gatherers tell one another [URL, count] "
     "pairs x times in a crawl. Quality is the part of the truly most linked pages that was fetched, averaged over four "
     "draws of seeds.",
-    QualityRow,
+    BatchQualityRow,
     run,
     charts,
     findings,

@@ -9,7 +9,7 @@ from gcs.core.plan.metrics import communication
 from gcs.sim.engine.reach import most_linked, told
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
 KS = (2, 4, 8, 16, 32, 64)
 REPLICATED = (0, 100, 1_000, 10_000, 50_000, 100_000, 200_000)
@@ -28,7 +28,7 @@ class ReplicationRow:
     urls_per_page_once: float | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[ReplicationRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ReplicationRow]:
     """What is told of the most linked pages, taken away."""
     ks = wish.ks or KS
     best = most_linked(graph)
@@ -60,7 +60,7 @@ def charts(rows: Sequence[ReplicationRow]) -> list[Chart]:
     paper = [row for row in PAPER if row.replicated]
     drawn = [
         *lines(shown, "n", "replicated", "urls_per_page", "{} gatherers"),
-        Line("Cho, 64", [row.replicated for row in paper], [row.urls_per_page for row in paper], from_paper=True),
+        ChartLine("Cho, 64", [row.replicated for row in paper], [row.urls_per_page for row in paper], from_paper=True),
     ]
     return [Chart("Exchange mode with replication", "replicated URLs", "URLs told per page", drawn, log_x=True)]
 

@@ -9,7 +9,7 @@ from gcs.core.plan.metrics import coverage
 from gcs.sim.engine.reach import fetched, reach
 from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines, rises
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines, rises
 
 KS = (2, 8, 32, 64)
 FEWEST, MOST = 64, 16_384
@@ -27,7 +27,7 @@ class SeedsRow:
     pages: int | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[SeedsRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SeedsRow]:
     """Firewall crawls from ever more seeds: the fewer are always among the more."""
     ks = wish.ks or KS
     sizes = [FEWEST << step for step in range((MOST // FEWEST).bit_length())]
@@ -64,7 +64,7 @@ PAPER = (SeedsRow(64, 64, 0.004), SeedsRow(64, 1024, 0.1))
 def charts(rows: Sequence[SeedsRow]) -> list[Chart]:
     """Figure 5."""
     drawn = lines(rows, "n", "seeds", "coverage", "{} gatherers")
-    paper = Line("Cho, 64", [row.seeds for row in PAPER], [row.coverage for row in PAPER], from_paper=True)
+    paper = ChartLine("Cho, 64", [row.seeds for row in PAPER], [row.coverage for row in PAPER], from_paper=True)
     return [Chart("Firewall mode", "seeds of the team", "coverage I / U", [*drawn, paper], log_x=True)]
 
 

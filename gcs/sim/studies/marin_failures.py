@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.owners import page_owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, checked, lines
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, lines
 
 KS = (4, 8, 16, 32)
 #: pages per superstep of the whole team, or else this part of the graph
@@ -37,7 +37,7 @@ class FailuresRow:
     pages: float
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[FailuresRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[FailuresRow]:
     """Crawls of everything that can be reached from the home pages."""
     ks = wish.ks or KS
     seeds = home_pages(graph)
@@ -45,7 +45,7 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[FailuresRow]:
     rows = []
     for place, n in enumerate(ks):
         owners = page_owners(graph, "site-hash", n, wish.seed)
-        rules = Rules(owners, n, order="opic", pages_each=max(size // n, 1))
+        rules = SuperstepRules(owners, n, order="opic", pages_each=max(size // n, 1))
         figures: list[tuple[int, int, int, int]] = []
         done = 0
         for step in Crawl(graph, rules, seeds).steps():

@@ -13,7 +13,7 @@ from gcs.core.ordering.pagerank import pagerank
 from gcs.core.ordering.superstep import BOUND, Replay, Superstep, predict
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Study, Tick, Wish, checked, lines, rises
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, lines, rises
 
 KS = (4,)
 TOLERANCES = (100, 300, 1_000, 2_000, 3_000, 5_000, 7_000, 10_000)
@@ -35,7 +35,7 @@ class PredictionRow:
     chosen: bool = False
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[PredictionRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[PredictionRow]:
     """Replays under each tolerance, and the one that is chosen."""
     ks = wish.ks or KS
     tick(0, "PageRank")

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from gcs.core.queues.blocks import MemoryStorage
-from gcs.core.queues.contract import Counts
-from gcs.core.queues.queue_maker import Layout, make_paged_queue, make_queue
+from gcs.core.queues.contract import QueueCounts
+from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
 from gcs.sim.engine.queue_trace import Trace, replay, trace
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, falls, lines
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, falls, lines
 
 #: R: pages per superstep
 TOPS = (100, 1_000, 4_000, 16_000)
@@ -55,7 +55,7 @@ class QueuesRow:
     speedup: float | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[QueuesRow]:  # noqa: ARG001
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[QueuesRow]:  # noqa: ARG001
     """Traces of crawls with every R, replayed."""
     seeds = home_pages(graph)
     tops = [top for top in TOPS if top <= max(graph.pages // 4, TOPS[0])]
@@ -71,15 +71,15 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[QueuesRow]:  # noqa: AR
 
 
 def _compared(calls: Trace, name: str, top: int) -> QueuesRow:
-    counts = Counts()
+    counts = QueueCounts()
     replay(calls, make_queue(name, counts, node_keys=top))
     return QueuesRow(8, name, top, comparisons=counts.comparisons / max(calls.inserted, 1))
 
 
 def _touched(calls: Trace, name: str, top: int, room: float) -> QueuesRow:
-    counts = Counts()
+    counts = QueueCounts()
     cache = max(int(calls.longest * room / BLOCK_KEYS), 1)
-    queue, _ = make_paged_queue(name, MemoryStorage(), Layout(BLOCK_KEYS, cache), counts)
+    queue, _ = make_paged_queue(name, MemoryStorage(), QueueLayout(BLOCK_KEYS, cache), counts)
     replay(calls, queue)
     touched = counts.block_reads + counts.block_writes
     return QueuesRow(9, name, top, room=room, blocks=1000 * touched / max(calls.inserted, 1))
@@ -89,7 +89,7 @@ def _shared(trees: int) -> QueuesRow:
     """T trees, as in the paper: filled at random, then extract-top(R/T) and insert-many(R/T) again and again."""
     chance = np.random.default_rng(1)
     top = TREES_TOP // trees
-    counts = [Counts() for _ in range(trees)]
+    counts = [QueueCounts() for _ in range(trees)]
     queues = [make_queue("tournament", each, node_keys=top) for each in counts]
     for queue in queues:
         queue.insert_many(chance.random(TREES_KEYS // trees), np.arange(TREES_KEYS // trees, dtype=np.uint64))
@@ -109,7 +109,7 @@ def _shared(trees: int) -> QueuesRow:
     )
 
 
-def _work(counts: list[Counts], call: Callable[..., Any], *words: object) -> tuple[Any, list[int]]:
+def _work(counts: list[QueueCounts], call: Callable[..., Any], *words: object) -> tuple[Any, list[int]]:
     """The answer of a call, and the comparisons that it took each tree."""
     before = [each.comparisons for each in counts]
     answer = call(*words)
@@ -133,12 +133,12 @@ def charts(rows: Sequence[QueuesRow]) -> list[Chart]:
     """Figures 8, 9 and 10."""
     eight, nine, ten = ([row for row in rows if row.figure == figure] for figure in (8, 9, 10))
     blocks = [
-        Line(f"{name}, {room:.0%} in memory", [row.top for row in part], [row.blocks or 0 for row in part])
+        ChartLine(f"{name}, {room:.0%} in memory", [row.top for row in part], [row.blocks or 0 for row in part])
         for name in QUEUES[1:]
         for room in ROOM
         for part in [[row for row in nine if row.queue == name and row.room == room]]
     ]
-    ideal = [Line("ideal", [row.trees for row in ten], [row.trees for row in ten], from_paper=True)]
+    ideal = [ChartLine("ideal", [row.trees for row in ten], [row.trees for row in ten], from_paper=True)]
     return [
         Chart("Figure 8", "R", "comparisons per key", lines(eight, "queue", "top", "comparisons"), log_x=True),
         Chart("Figure 9", "R", "blocks per 1,000 keys", blocks, log_x=True, log_y=True),

@@ -1,7 +1,7 @@
 """How far a team can grow: pages per second, the load of the whiteboard, and when a Redis Cluster is due.
 
 How many URLs are told per page is counted on the graph (each gatherer tells a URL once, the 1,000 most linked ones are
-known to all, as in the live crawl); what everything costs was measured (`sim.engine.capacity.Costs`). The model is checked
+known to all, as in the live crawl); what everything costs was measured (`capacity.Costs`). The model is checked
 against live teams of up to 16 gatherers, of which those above 8, and all of a later release, were not used to make it.
 """
 
@@ -14,7 +14,7 @@ from gcs.sim.engine.capacity import Costs, capacity
 from gcs.sim.engine.reach import most_linked, told
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked
 
 KS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 PAGES = (10**6, 10**7, 10**8, 10**9, 10**10)
@@ -66,7 +66,7 @@ class ScaleRow:
     live_model: float | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[ScaleRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ScaleRow]:
     """The model over teams and webs of all sizes."""
     costs = wish.costs
     told_at = exchange_by_size(graph, wish.seed, tick)
@@ -124,13 +124,13 @@ def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
     ns = [row.n for row in teams]
     live = [row for row in teams if row.live_load is not None]
     load = [
-        Line("model on this graph", ns, [row.whiteboard_load for row in teams]),
-        Line("one server, 70 %", [ns[0], ns[-1]], [0.7, 0.7]),
-        Line("live teams on another web", [row.n for row in live], [row.live_load or 0 for row in live]),
-        Line("model of these", [row.n for row in live], [row.live_model or 0 for row in live], from_paper=True),
+        ChartLine("model on this graph", ns, [row.whiteboard_load for row in teams]),
+        ChartLine("one server, 70 %", [ns[0], ns[-1]], [0.7, 0.7]),
+        ChartLine("live teams on another web", [row.n for row in live], [row.live_load or 0 for row in live]),
+        ChartLine("model of these", [row.n for row in live], [row.live_model or 0 for row in live], from_paper=True),
     ]
     time = [
-        Line(f"{pages / 10**9:g} billion pages", [row.n for row in part], [row.hours for row in part])
+        ChartLine(f"{pages / 10**9:g} billion pages", [row.n for row in part], [row.hours for row in part])
         for pages in PAGES[2:]
         for part in [[row for row in rows if row.pages == pages]]
     ]

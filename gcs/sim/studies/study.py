@@ -21,7 +21,7 @@ Tick = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class StudyRequest:
     """What the user may choose. What is empty or 0 is left to the study."""
 
     #: numbers of gatherers
@@ -36,7 +36,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """A line of a chart; black and dashed where it is the paper's, or a yardstick."""
 
     label: str
@@ -52,7 +52,7 @@ class Chart:
     title: str
     x: str
     y: str
-    lines: Sequence[Line]
+    lines: Sequence[ChartLine]
     log_x: bool = False
     log_y: bool = False
 
@@ -81,9 +81,9 @@ class Steps:
     """
 
     #: the numbers that it looks at
-    ks: Callable[[WebGraph, Wish], Sequence[int]]
+    ks: Callable[[WebGraph, StudyRequest], Sequence[int]]
     #: the rows of one number after the other
-    run: Callable[[WebGraph, Wish, Tick], Iterator[Sequence[Row]]]
+    run: Callable[[WebGraph, StudyRequest, Tick], Iterator[Sequence[Row]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Study:
     about: str
     #: the dataclass of its rows
     row: type
-    run: Callable[[WebGraph, Wish, Tick], Sequence[Row]]
+    run: Callable[[WebGraph, StudyRequest, Tick], Sequence[Row]]
     charts: Callable[[Sequence[Row]], Sequence[Chart]]
     findings: Callable[[Sequence[Row]], Sequence[Finding]]
     #: what the paper gives in figures, in rows with the same names
@@ -106,11 +106,11 @@ class Study:
     keys: tuple[str, ...] = ()
 
 
-def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> list[Line]:
+def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> list[ChartLine]:
     """A line for each value of one field, in the order in which the values come up."""
     values = dict.fromkeys(getattr(row, by) for row in rows)
     return [
-        Line(
+        ChartLine(
             label.format(value),
             [getattr(row, x) for row in rows if getattr(row, by) == value],
             [getattr(row, y) for row in rows if getattr(row, by) == value],

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gcs.core.partition import Problem, partition
+from gcs.core.partition import PartitionProblem, partition
 from gcs.core.partition.partition_graph import Floats
 from gcs.sim.engine.sim_queue import Pages
 from gcs.sim.engine.spread import spread
-from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
 KS = (8,)
 HELPERS = (0, 1, 2, 4, 8, 16)
@@ -62,7 +62,7 @@ class HelpersRow:
     supersteps_uncounted: int | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[HelpersRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HelpersRow]:
     """Crawls of all that can be reached, with more and more helpers."""
     cases = [(k, stay, helpers) for k in wish.ks or KS for stay in STAYS for helpers in HELPERS]
     rows: list[HelpersRow] = []
@@ -103,7 +103,7 @@ def _balanced(graph: WebGraph, k: int, rates: Floats) -> Owners:
     """Sites shared out by Partition I, in proportion to the rates."""
     sites = sites_of(graph)
     weights = np.bincount(sites)
-    return partition("partition-i", Problem(weights, k, rates=rates)).astype(np.int16)[sites]
+    return partition("partition-i", PartitionProblem(weights, k, rates=rates)).astype(np.int16)[sites]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _crawl(graph: WebGraph, owners: Owners, helpers: Ids, stay: int, seed: int) 
     chance = np.random.default_rng(seed)
     own = max(graph.pages / (SUPERSTEPS * k), LEAST)
     seeds = chance.choice(graph.pages, min(SEEDS_EACH * k, graph.pages), replace=False)
-    crawl = Crawl(graph, Rules(owners, k), seeds)
+    crawl = Crawl(graph, SuperstepRules(owners, k), seeds)
     times = np.zeros(graph.pages, np.int64)
     back: dict[int, list[Pages]] = {}
     steps = given = lost = 0
@@ -170,8 +170,8 @@ def charts(rows: Sequence[HelpersRow]) -> list[Chart]:
     told = [row for row in rows if row.supersteps_counted]
     xs = [row.helpers for row in told]
     uneven = [
-        Line("help counted in the rates", xs, [row.supersteps_counted or 0 for row in told]),
-        Line("help not counted", xs, [row.supersteps_uncounted or 0 for row in told]),
+        ChartLine("help counted in the rates", xs, [row.supersteps_counted or 0 for row in told]),
+        ChartLine("help not counted", xs, [row.supersteps_uncounted or 0 for row in told]),
     ]
     return [
         Chart("Helpers", "helpers for each gatherer", "speed beside a team without", speed),

@@ -14,7 +14,7 @@ from gcs.core.plan.metrics import communication
 from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
 KS = (8, 64)
 SIZES = (0, 100, 1_000, 10_000, 100_000)
@@ -41,7 +41,7 @@ class HotPagesRow:
     posts_known_before: float
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[HotPagesRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HotPagesRow]:
     """One crawl, looked at with tables of all sizes."""
     ks = wish.ks or KS
     chance = np.random.default_rng(wish.seed)
@@ -102,9 +102,11 @@ def charts(rows: Sequence[HotPagesRow]) -> list[Chart]:
     ahead = [row for row in rows if row.k == rows[-1].k]
     posts = [
         *lines(rows, "k", "table", "posts_per_page", "{} gatherers"),
-        Line(f"{rows[-1].k}, known before", [row.table for row in ahead], [row.posts_known_before for row in ahead]),
+        ChartLine(
+            f"{rows[-1].k}, known before", [row.table for row in ahead], [row.posts_known_before for row in ahead]
+        ),
     ]
-    queue = [Line("all gatherers", [row.table for row in ahead], [row.queue_peak for row in ahead])]
+    queue = [ChartLine("all gatherers", [row.table for row in ahead], [row.queue_peak for row in ahead])]
     return [
         Chart("Hot pages", "hot pages in the table", "URLs posted per page", posts, log_x=True),
         Chart("Queue", "hot pages in the table", "entries per page, at most", queue, log_x=True),

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.partition import Problem, partition
-from gcs.core.partition.partition_graph import GIANT_SHARE, Ints, Links, Session, cut_giants, superpage_model
+from gcs.core.partition import PartitionProblem, partition
+from gcs.core.partition.partition_graph import GIANT_SHARE, Ints, LinkArrays, SessionLinks, cut_giants, superpage_model
 from gcs.core.plan.hot_page_choice import RECOGNISERS
 from gcs.core.plan.metrics import communication, exchange, imbalance, loads, posted
-from gcs.core.plan.session_graph import Crawled
+from gcs.core.plan.session_graph import SessionGraph
 from gcs.sim.engine.partitions import crawled
 from gcs.sim.engine.spread import spread
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Steps, Study, Tick, Wish, checked
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Steps, Study, StudyRequest, Tick, checked
 
 KS = (8, 64)
 SIZES = (100, 1_000, 10_000)
@@ -51,17 +51,17 @@ class SpecialRow:
     imbalance: float
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[SpecialRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SpecialRow]:
     """Every class under every treatment, at every K."""
     return [row for rows in steps(graph, wish, tick) for row in rows]
 
 
-def ks(_graph: WebGraph, wish: Wish) -> Sequence[int]:
+def ks(_graph: WebGraph, wish: StudyRequest) -> Sequence[int]:
     """The wish's, or ours."""
     return wish.ks or KS
 
 
-def steps(graph: WebGraph, wish: Wish, tick: Tick) -> Iterator[list[SpecialRow]]:
+def steps(graph: WebGraph, wish: StudyRequest, tick: Tick) -> Iterator[list[SpecialRow]]:
     """Every class under every treatment, at one K after the other."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
@@ -80,7 +80,7 @@ def steps(graph: WebGraph, wish: Wish, tick: Tick) -> Iterator[list[SpecialRow]]
 class _Task:
     """A session that is shared out among k."""
 
-    def __init__(self, data: Crawled, k: int, seed: int) -> None:
+    def __init__(self, data: SessionGraph, k: int, seed: int) -> None:
         self._session, self._k, self._seed = data.session, k, seed
         self.units = cut_giants(data.session, GIANT_SHARE / k)
         #: who owns each page where nobody is special
@@ -110,12 +110,12 @@ class _Task:
             imbalance(loads(np.ones(pages), owners, k)),
         )
 
-    def _named(self, told: Ints) -> Session:
+    def _named(self, told: Ints) -> SessionLinks:
         """The links that matter where units are given out whole, and everybody was told of some pages."""
         session = self._session
         return session.only(self.units[session.sources] != self.units[session.targets]).without_replicated(told)
 
-    def _shared_out(self, session: Session) -> Ints:
+    def _shared_out(self, session: SessionLinks) -> Ints:
         """The owner of each page, as METIS shares out the units by the links of this session."""
         model = superpage_model(session, self.units)
         return self._partition(model.weights, model.links)[self.units]
@@ -128,13 +128,13 @@ class _Task:
         leaves, leads = is_special[session.sources], is_special[session.targets]
         owners = self._shared_out(session.only(~(leaves | leads)))
         number, inside = np.cumsum(is_special) - 1, session.only(leaves & leads)
-        links = Links.between(len(special), number[inside.sources], number[inside.targets])
+        links = LinkArrays.between(len(special), number[inside.sources], number[inside.targets])
         weights = np.stack([session.page_bytes[is_special], np.ones(len(special), np.int64)], axis=1)
         owners[is_special] = self._partition(weights, links)
         return owners
 
-    def _partition(self, weights: Ints, links: Links) -> Ints:
-        return partition("metis", Problem(weights, self._k, links=links, tolerance=TOLERANCE, seed=self._seed))
+    def _partition(self, weights: Ints, links: LinkArrays) -> Ints:
+        return partition("metis", PartitionProblem(weights, self._k, links=links, tolerance=TOLERANCE, seed=self._seed))
 
 
 def charts(rows: Sequence[SpecialRow]) -> list[Chart]:
@@ -149,9 +149,9 @@ def charts(rows: Sequence[SpecialRow]) -> list[Chart]:
     return [Chart(f"Special pages, {k} gatherers", "special pages", "URLs named per page", drawn, log_x=True)]
 
 
-def _line(rows: Sequence[SpecialRow], k: int, recogniser: str, treatment: str, label: str) -> Line:
+def _line(rows: Sequence[SpecialRow], k: int, recogniser: str, treatment: str, label: str) -> ChartLine:
     found = [row for row in rows if (row.k, row.recogniser, row.treatment) == (k, recogniser, treatment)]
-    return Line(label, [row.special for row in found], [row.posts_per_page for row in found])
+    return ChartLine(label, [row.special for row in found], [row.posts_per_page for row in found])
 
 
 def findings(rows: Sequence[SpecialRow]) -> list[Finding]:

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.partition import Problem, partition
+from gcs.core.partition import PartitionProblem, partition
 from gcs.core.plan.metrics import imbalance as unevenness
 from gcs.core.plan.metrics import loads
 from gcs.core.plan.plan import Plan
-from gcs.core.plan.session_graph import Crawled
+from gcs.core.plan.session_graph import SessionGraph
 from gcs.sim.engine.partitions import crawled, crossing
 from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.engine.spread import spread
-from gcs.sim.engine.superpage_rounds import Team, count, imbalance, rounds
+from gcs.sim.engine.superpage_rounds import RoundTeam, count, imbalance, rounds
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked, lines
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
 KS = (8, 16, 32, 64)
 DELTAS = (5.0, 10.0, 20.0, 40.0)
@@ -55,7 +55,7 @@ class SuperpagesRow:
     crossing_ii: float | None = None
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[SuperpagesRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SuperpagesRow]:
     """Rounds for every k and δ."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
@@ -72,12 +72,12 @@ def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[SuperpagesRow]:
 
 
 def _rounds(
-    data: Crawled, keys: Sequence[bytes], ends: Sequence[int], k: int, delta: float, seed: int
+    data: SessionGraph, keys: Sequence[bytes], ends: Sequence[int], k: int, delta: float, seed: int
 ) -> list[SuperpagesRow]:
     """The rounds of one team."""
     plan: Plan | None = None
     rows = []
-    for number, done in enumerate(rounds(keys, Team([1.0] * k, delta=delta, seed=seed), ends), 1):
+    for number, done in enumerate(rounds(keys, RoundTeam([1.0] * k, delta=delta, seed=seed), ends), 1):
         before = _drifted(keys[: done.found], plan, k)
         plan = done.plan
         hashed = _hashed(keys[: done.found], k, seed)
@@ -89,7 +89,7 @@ def _rounds(
     return rows
 
 
-def found_order(data: Crawled, seed: int) -> Ids:
+def found_order(data: SessionGraph, seed: int) -> Ids:
     """The pages as a breadth-first crawl from random seeds finds them; what it does not find comes last."""
     session = data.session
     counts = np.bincount(session.sources, minlength=session.pages)
@@ -111,11 +111,11 @@ def _drifted(keys: Sequence[bytes], plan: Plan | None, k: int) -> float:
 
 
 def _hashed(keys: Sequence[bytes], k: int, seed: int) -> float:
-    owners = partition("site-hash", Problem(np.ones(len(keys)), k, keys=keys, seed=seed))
+    owners = partition("site-hash", PartitionProblem(np.ones(len(keys)), k, keys=keys, seed=seed))
     return unevenness(loads(np.ones(len(keys)), owners, k))
 
 
-def _crossing(data: Crawled, k: int) -> tuple[float, float]:
+def _crossing(data: SessionGraph, k: int) -> tuple[float, float]:
     first, second = crossing(data, [k], ("partition-i", "partition-ii"))
     return first.crossing_share, second.crossing_share
 
@@ -126,14 +126,14 @@ def charts(rows: Sequence[SuperpagesRow]) -> list[Chart]:
     usual = [row for row in rows if row.delta == USUAL]
     hashed = [row for row in last if row.delta == USUAL]
     per_k = [
-        Line(f"{k} gatherers", [row.delta for row in part], [row.superpages / row.k for row in part])
+        ChartLine(f"{k} gatherers", [row.delta for row in part], [row.superpages / row.k for row in part])
         for k in dict.fromkeys(row.k for row in last)
         for part in [[row for row in last if row.k == k]]
     ]
     drift = lines([row for row in usual if row.round > 1], "k", "round", "imbalance_before", "{} gatherers")
     by_k = [
         *lines([row for row in last if row.delta == USUAL], "delta", "k", "imbalance", "superpages, δ = {:g}"),
-        Line("site-hash", [row.k for row in hashed], [row.imbalance_site_hash for row in hashed]),
+        ChartLine("site-hash", [row.k for row in hashed], [row.imbalance_site_hash for row in hashed]),
     ]
     return [
         Chart("Superpages", "δ", "superpages per gatherer", per_k, log_x=True),

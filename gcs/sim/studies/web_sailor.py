@@ -15,10 +15,10 @@ from gcs.core.plan.metrics import quality
 from gcs.core.plan.seed_domains import SeedServerSettings, domain_of, fair_moves, say
 from gcs.core.url.canonical import canonical
 from gcs.sim.engine.reach import NEVER, reach
-from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, Finding, Line, Study, Tick, Wish, checked
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked
 
 CLIENTS = 3
 #: connections of the first client and of the others, as in the paper
@@ -54,7 +54,7 @@ class SailorRow:
     quality_single: float
 
 
-def run(graph: WebGraph, wish: Wish, tick: Tick) -> list[SailorRow]:
+def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SailorRow]:
     """Both runs."""
     clients = max(wish.ks[0] if wish.ks else CLIENTS, 2)
     seeds = np.random.default_rng(wish.seed).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
@@ -102,8 +102,8 @@ class _Fleet:
         #: pages that a connection fetches in a step
         self._speed = max(int(SHARE * web.pages / (STEPS * sum(self._connections))), 1)
         self._owner_of = _by_connections(domains, self._connections[:-1])
-        self._crawl = Crawl(web, Rules(self._owners(), clients, order="backlink"), seeds)
-        self._alone = Crawl(web, Rules(np.zeros(web.pages, np.int16), 1, order="backlink"), seeds)
+        self._crawl = Crawl(web, SuperstepRules(self._owners(), clients, order="backlink"), seeds)
+        self._alone = Crawl(web, SuperstepRules(np.zeros(web.pages, np.int16), 1, order="backlink"), seeds)
         self._fetched: list[list[int]] = [[] for _ in range(clients)]
         self._offered: list[list[int]] = [[] for _ in range(clients)]
         self._join = STEPS // 3
@@ -182,15 +182,17 @@ def charts(rows: Sequence[SailorRow]) -> list[Chart]:
     def total(part: list[SailorRow]) -> list[float]:
         return [float(sum(row.pages for row in part if row.step == step)) for step in steps]
 
-    def of(part: list[SailorRow], field: str) -> list[Line]:
+    def of(part: list[SailorRow], field: str) -> list[ChartLine]:
         return [
-            Line(f"client {client}", steps, [getattr(row, field) for row in part if row.client == client])
+            ChartLine(f"client {client}", steps, [getattr(row, field) for row in part if row.client == client])
             for client in clients
         ]
 
     return [
-        Chart("Figure 6", "steps", "pages", [*of(fixed, "pages"), Line("total", steps, total(fixed))]),
-        Chart("With load balancing", "steps", "pages", [*of(steered, "pages"), Line("total", steps, total(steered))]),
+        Chart("Figure 6", "steps", "pages", [*of(fixed, "pages"), ChartLine("total", steps, total(fixed))]),
+        Chart(
+            "With load balancing", "steps", "pages", [*of(steered, "pages"), ChartLine("total", steps, total(steered))]
+        ),
         Chart("Connections", "steps", "connections", of(steered, "connections")),
     ]
 

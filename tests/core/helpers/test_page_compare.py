@@ -6,11 +6,11 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.helpers.page_compare import Look, is_wild, misfit, resembles, same_bytes
+from gcs.core.helpers.page_compare import PageView, is_wild, misfit, resembles, same_bytes
 
 WORDS = [f"word{number}" for number in range(400)]
 TEXT = " ".join(WORDS)
-PAGE = Look(
+PAGE = PageView(
     digests=frozenset({"sha1:A", "sha1:B"}),
     links=frozenset(f"http://a.test/{number}" for number in range(40)),
     title="A page",
@@ -19,7 +19,7 @@ PAGE = Look(
 )
 
 
-def wrong(claim: Look, *looks: Look) -> str:
+def wrong(claim: PageView, *looks: PageView) -> str:
     return misfit(claim, looks or (PAGE,), Random(1))
 
 
@@ -30,7 +30,7 @@ def links(share: float, made_up: int = 0) -> frozenset[str]:
 
 @given(st.frozensets(st.text(max_size=5)), st.text(max_size=400), st.text(max_size=400), st.integers())
 def test_look_bears_itself_out(urls: frozenset[str], title: str, text: str, seed: int) -> None:
-    look = Look(frozenset({"sha1:A"}), urls, title, text)
+    look = PageView(frozenset({"sha1:A"}), urls, title, text)
     assert misfit(look, [look], Random(seed)) == ""
     assert same_bytes(look, look) and resembles(look, look, Random(seed)) and not is_wild([look, look], Random(seed))
 
@@ -73,7 +73,7 @@ def test_page_that_is_another_one_every_time_is_wild() -> None:
 
 
 def test_page_without_links_or_words_takes_none() -> None:
-    empty = Look(frozenset({"sha1:A"}), frozenset())
+    empty = PageView(frozenset({"sha1:A"}), frozenset())
     assert wrong(replace(empty, links=frozenset({"http://evil.test/"})), empty)
     assert wrong(replace(empty, title="x"), empty)
     assert not wrong(empty, empty)

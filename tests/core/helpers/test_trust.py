@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.helpers.page_compare import Look
+from gcs.core.helpers.page_compare import PageView
 from gcs.core.helpers.trust import Quarantine, TrustSettings, Verdict
 from gcs.errors import SettingsError
 
 #: what we find: a page, none, or (a word) another answer
-Sight = Look | str | None
+Sight = PageView | str | None
 SETTINGS = TrustSettings(share=0.1, probation=3, lot_pages=20, lot_s=3.0, check_s=60.0, lies=2)
 
 
-def page(url: str) -> Look:
-    return Look(frozenset({f"sha1:{url}"}), frozenset({f"{url}/1", f"{url}/2"}), url)
+def page(url: str) -> PageView:
+    return PageView(frozenset({f"sha1:{url}"}), frozenset({f"{url}/1", f"{url}/2"}), url)
 
 
-def lie(url: str) -> Look:
-    return Look(frozenset({f"sha1:{url}"}), frozenset({"http://evil.test/"}), url)
+def lie(url: str) -> PageView:
+    return PageView(frozenset({f"sha1:{url}"}), frozenset({"http://evil.test/"}), url)
 
 
 def test_quarantine_has_room_for_so_much_and_again_when_it_is_judged():
@@ -51,7 +51,7 @@ class Trial:
         self.caught = 0
         self.cut_off = False
 
-    def bring(self, pages: int, tell: Callable[[str], Look] = page, see: Callable[[str], Sight] = page) -> None:
+    def bring(self, pages: int, tell: Callable[[str], PageView] = page, see: Callable[[str], Sight] = page) -> None:
         for _ in range(pages):
             if self.cut_off:
                 return
@@ -135,7 +135,7 @@ def test_lies_that_are_believed_stay_under_the_bound(share: float, lying: float)
         trial.bring(3)
         lies: set[str] = set()
 
-        def tell(url: str, chance: Random = chance, lies: set[str] = lies) -> Look:
+        def tell(url: str, chance: Random = chance, lies: set[str] = lies) -> PageView:
             if chance.random() < lying:
                 lies.add(url)
                 return lie(url)
@@ -156,13 +156,13 @@ def test_lies_that_leave_us_unsure_are_a_small_share_of_what_is_believed(lying: 
         trial, chance = Trial(seed=seed), Random(seed)
         lies: set[str] = set()
 
-        def tell(url: str, chance: Random = chance, lies: set[str] = lies) -> Look:
+        def tell(url: str, chance: Random = chance, lies: set[str] = lies) -> PageView:
             if chance.random() >= lying:
                 return page(url)
             lies.add(url)
-            return Look(frozenset({"sha1:x"}), page(url).links | {"http://evil.test/"}, url)
+            return PageView(frozenset({"sha1:x"}), page(url).links | {"http://evil.test/"}, url)
 
-        def see(url: str, lies: set[str] = lies) -> Look | str:
+        def see(url: str, lies: set[str] = lies) -> PageView | str:
             return "moved" if moved and url in lies else page(url)
 
         trial.bring(3000, tell=tell, see=see)
@@ -182,8 +182,8 @@ def test_page_that_changes_from_look_to_look_accuses_nobody() -> None:
     """But its lot is not believed."""
     looks = iter(range(1000))
 
-    def see(url: str) -> Look:
-        return Look(frozenset({f"sha1:{next(looks)}"}), frozenset({f"{url}/{next(looks)}"}), str(next(looks)))
+    def see(url: str) -> PageView:
+        return PageView(frozenset({f"sha1:{next(looks)}"}), frozenset({f"{url}/{next(looks)}"}), str(next(looks)))
 
     trial = Trial()
     trial.bring(30, tell=page, see=see)
@@ -226,10 +226,10 @@ def test_share_must_be_one(share: float) -> None:
         TrustSettings(share=share)
 
 
-STATES = [Look(frozenset({f"sha1:{n}"}), frozenset(f"l{i}" for i in range(40)) - {f"l{n}"}, "t") for n in range(4)]
+STATES = [PageView(frozenset({f"sha1:{n}"}), frozenset(f"l{i}" for i in range(40)) - {f"l{n}"}, "t") for n in range(4)]
 
 
-def verdict(claim: Look, *looks: Look) -> tuple[int, int, int]:
+def verdict(claim: PageView, *looks: PageView) -> tuple[int, int, int]:
     """Of one drawn page: true, false, unsure."""
     trial = Trial(TrustSettings(probation=1))
     seen = iter(looks)
@@ -244,13 +244,13 @@ def test_page_that_changed_is_judged_by_how_much_it_changes() -> None:
     assert verdict(one, one) == (1, 0, 0)
     assert verdict(one, two, one) == (1, 0, 0)  # it has two states
     assert verdict(one, two, three) == (1, 0, 0)  # no two looks are the same, and no more so than ours
-    evil = Look(frozenset({"sha1:x"}), one.links | {f"evil{n}" for n in range(8)}, "t")
+    evil = PageView(frozenset({"sha1:x"}), one.links | {f"evil{n}" for n in range(8)}, "t")
     assert verdict(evil, two, three) == (0, 0, 1)  # too much of a change, but a change it may be
     assert verdict(evil, two, two) == (0, 0, 1)
-    assert verdict(Look(frozenset({"sha1:x"}), two.links, "t"), two, two) == (
+    assert verdict(PageView(frozenset({"sha1:x"}), two.links, "t"), two, two) == (
         0,
         0,
         1,
     )  # other bytes than all others see
-    assert verdict(Look(one.digests, evil.links, "t"), one) == (0, 1, 0)  # of these bytes we know
-    assert verdict(Look(frozenset({"sha1:x"}), frozenset({"evil"}), "t"), two, three) == (0, 1, 0)
+    assert verdict(PageView(one.digests, evil.links, "t"), one) == (0, 1, 0)  # of these bytes we know
+    assert verdict(PageView(frozenset({"sha1:x"}), frozenset({"evil"}), "t"), two, three) == (0, 1, 0)

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.messages.election import Step, Tenure, decide
-from gcs.core.messages.tuples import Leader
+from gcs.core.messages.election import ElectionStep, Tenure, decide
+from gcs.core.messages.tuples import LeaderLease
 
-MINE, OTHER = Leader("g1", 3), Leader("g2", 4)
+MINE, OTHER = LeaderLease("g1", 3), LeaderLease("g2", 4)
 
 
 def test_tenure_ends_for_its_holder_before_it_ends_in_the_space():
@@ -34,12 +34,12 @@ def test_tenure_never_outlives_the_lease(since, lease_s, delay_s, later_s):
 
 def test_decide_takes_each_step():
     fresh = Tenure(since=0.0, lease_s=9.0)
-    assert decide(None, None, None, 5.0) is Step.STAND
-    assert decide(None, None, OTHER, 5.0) is Step.FOLLOW
-    assert decide(MINE, fresh, MINE, 1.0) is Step.LEAD
-    assert decide(MINE, fresh, MINE, 4.0) is Step.RENEW
-    assert decide(MINE, fresh, MINE, 99.0) is Step.RENEW
+    assert decide(None, None, None, 5.0) is ElectionStep.STAND
+    assert decide(None, None, OTHER, 5.0) is ElectionStep.FOLLOW
+    assert decide(MINE, fresh, MINE, 1.0) is ElectionStep.LEAD
+    assert decide(MINE, fresh, MINE, 4.0) is ElectionStep.RENEW
+    assert decide(MINE, fresh, MINE, 99.0) is ElectionStep.RENEW
 
 
 def test_decide_waits_for_the_lease_of_an_earlier_run_of_its_own():
-    assert decide(None, None, MINE, 5.0) is Step.FOLLOW
+    assert decide(None, None, MINE, 5.0) is ElectionStep.FOLLOW

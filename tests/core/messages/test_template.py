@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.messages.template import ANY, OneOf, template
-from gcs.core.messages.tuples import Leader, Seeds, Statistics
+from gcs.core.messages.tuples import LeaderLease, Seeds, StatisticsReply
 from gcs.errors import UsageError
 
-LEADER = Leader("g1", 7)
+LEADER = LeaderLease("g1", 7)
 
 
 @pytest.mark.parametrize(
@@ -28,29 +28,29 @@ LEADER = Leader("g1", 7)
     ],
 )
 def test_template_truth_table_of_fields(patterns, matches):
-    assert template(Leader, **patterns).matches(LEADER) is matches
+    assert template(LeaderLease, **patterns).matches(LEADER) is matches
 
 
 def test_template_truth_table_of_types():
-    class Deputy(Leader):
+    class Deputy(LeaderLease):
         pass
 
-    assert template(Leader).matches(LEADER)
+    assert template(LeaderLease).matches(LEADER)
     assert not template(Seeds).matches(LEADER)
-    assert not template(Leader).matches(Deputy("g1", 7))
+    assert not template(LeaderLease).matches(Deputy("g1", 7))
 
 
 def test_template_with_an_unknown_field_names_the_known_ones():
     with pytest.raises(UsageError, match="no field 'trem'; it has gatherer, term"):
-        template(Leader, trem=7)
+        template(LeaderLease, trem=7)
 
 
 def test_template_leaves_any_out_so_that_it_counts_as_plain():
-    assert template(Leader, gatherer=ANY, term=ANY) == template(Leader)
+    assert template(LeaderLease, gatherer=ANY, term=ANY) == template(LeaderLease)
 
 
 @given(st.text(), st.integers(), st.lists(st.integers()))
 def test_template_one_of_is_any_of_the_equalities(gatherer, number, wanted):
-    item = Statistics(gatherer, number, 0)
-    equal = [template(Statistics, round=want).matches(item) for want in wanted]
-    assert template(Statistics, round=OneOf(*wanted)).matches(item) is any(equal)
+    item = StatisticsReply(gatherer, number, 0)
+    equal = [template(StatisticsReply, round=want).matches(item) for want in wanted]
+    assert template(StatisticsReply, round=OneOf(*wanted)).matches(item) is any(equal)

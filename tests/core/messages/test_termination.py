@@ -86,7 +86,7 @@ class World:
         self.processes = [Process(f"g{n}") for n in range(self.random.randint(1, 4))]
         self.board: dict[str, Member] = {}
         self.budget, self.seeds, self.late = self.random.randint(0, 12), self.random.randint(0, 2), 2
-        self.first: termination.Look | None = None
+        self.first: termination.TeamSnapshot | None = None
         self.over = False
 
     def act(self) -> None:

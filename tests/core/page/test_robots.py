@@ -229,7 +229,7 @@ def test_robots_are_equal_by_value() -> None:
 
 def test_robots_without_rules_load_no_matcher() -> None:
     code = (
-        "import sys; from gcs.core.page.robots import Robots; robots = Robots.parse(b'User-agent: *\\nAllow: /', 'gcs');"
-        "assert robots.allows('http://h/x'); sys.exit('protego' in sys.modules)"
+        "import sys; from gcs.core.page.robots import Robots; rules = Robots.parse(b'User-agent: *\\nAllow: /', 'gcs');"
+        "assert rules.allows('http://h/x'); sys.exit('protego' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gcs.core.partition import Problem
-from gcs.core.partition.partition_graph import Links
+from gcs.core.partition import PartitionProblem
+from gcs.core.partition.partition_graph import LinkArrays
 
 
 def weblike(m, k, seed=0, links_each=10, **more):
@@ -18,8 +18,8 @@ def weblike(m, k, seed=0, links_each=10, **more):
     near = (sources + random.integers(-8, 9, count)) % m
     popular = (random.pareto(1, count) * m / 50).astype(np.int64) % m
     targets = np.where(random.random(count) < 0.8, near, popular)
-    links = Links.between(m, sources, targets) if links_each else None
-    return Problem(weights, k, links=links, **more)
+    links = LinkArrays.between(m, sources, targets) if links_each else None
+    return PartitionProblem(weights, k, links=links, **more)
 
 
 def times_s(problem, owners):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gcs.core.partition import Problem
+from gcs.core.partition import PartitionProblem
 from gcs.core.partition.greedy import domain, partition
 from gcs.core.plan.metrics import loads
 from gcs.core.url.sortkey import sort_key
@@ -13,7 +13,7 @@ from gcs.errors import UsageError
 def problem(domains, k, **more):
     """One superpage per entry: (top-level domain, weight)."""
     keys = [sort_key(f"http://host{number}.{name}/") for number, (name, _) in enumerate(domains)]
-    return Problem(np.array([weight for _, weight in domains]), k, keys=keys, **more)
+    return PartitionProblem(np.array([weight for _, weight in domains]), k, keys=keys, **more)
 
 
 def test_dset_is_that_of_the_papers_prototype():
@@ -56,4 +56,4 @@ def test_domain_of_an_address_is_the_address():
 
 def test_dset_needs_keys():
     with pytest.raises(UsageError, match="sort keys"):
-        partition(Problem(np.ones(3), 2))
+        partition(PartitionProblem(np.ones(3), 2))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.partition import Problem
+from gcs.core.partition import PartitionProblem
 from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.greedy import partition_i, partition_ii, place_all
-from gcs.core.partition.partition_graph import Links
+from gcs.core.partition.partition_graph import LinkArrays
 from gcs.core.plan.metrics import imbalance, loads
 
 weights_lists = st.lists(st.integers(0, 30), min_size=1, max_size=7)
@@ -29,7 +29,7 @@ def test_greedy_pass_is_the_papers_partition_i(weights, k):
     for superpage in sorted(range(len(weights)), key=lambda j: -weights[j]):
         owners[superpage] = min(range(k), key=lambda i: times[i] + weights[superpage])
         times[owners[superpage]] += weights[superpage]
-    assert place(Problem(np.array(weights), k)).tolist() == [owners[j] for j in range(len(weights))]
+    assert place(PartitionProblem(np.array(weights), k)).tolist() == [owners[j] for j in range(len(weights))]
 
 
 @given(st.integers(0, 10_000))
@@ -55,7 +55,7 @@ def test_greedy_pass_is_the_papers_partition_ii(web, formula, seed):
 @settings(deadline=None)
 def test_partition_i_is_within_a_third_of_the_best(weights, rates):
     """Graham's bound for equal rates is 4/3; with unequal ones Largest-First stays below 2."""
-    problem = Problem(np.array(weights), len(rates), rates=np.array(rates))
+    problem = PartitionProblem(np.array(weights), len(rates), rates=np.array(rates))
     cost = problem.times_s()
     best = min(
         max(sum(cost[j, i] for j, i in enumerate(owners) if i == part) for part in range(problem.k))
@@ -70,14 +70,14 @@ def test_partition_i_is_within_a_third_of_the_best(weights, rates):
 def test_partition_i_gives_a_superpage_to_who_is_near_it():
     """Physical locality: each gatherer is fast on its own half."""
     table = np.where(np.arange(40)[None, :] % 2 == np.arange(2)[:, None], 10.0, 1.0)
-    owners = partition_i(Problem(np.ones(40), 2, rates=table))
+    owners = partition_i(PartitionProblem(np.ones(40), 2, rates=table))
     assert owners.tolist() == [0, 1] * 20
 
 
 def test_partition_i_follows_the_speed_of_the_gatherers():
     random = np.random.default_rng(3)
     weights, rates = random.integers(1, 100, 400), np.array([1.0, 2.0, 5.0])
-    owners = partition_i(Problem(weights, 3, rates=rates))
+    owners = partition_i(PartitionProblem(weights, 3, rates=rates))
     assert imbalance(loads(weights, owners, 3) / rates) < 0.001
 
 
@@ -90,8 +90,8 @@ def test_partition_ii_keeps_communities_together():
     """Four cliques of equal weight, four gatherers: no link has to cross."""
     clique = np.arange(40) % 4
     pairs = [(a, b) for a in range(40) for b in range(40) if a != b and clique[a] == clique[b]]
-    links = Links.between(40, *np.array(pairs).T)
-    owners = partition_ii(Problem(np.ones(40), 4, links=links))
+    links = LinkArrays.between(40, *np.array(pairs).T)
+    owners = partition_ii(PartitionProblem(np.ones(40), 4, links=links))
     assert links.crossing(owners) == 0
     assert np.bincount(owners).tolist() == [10] * 4
 

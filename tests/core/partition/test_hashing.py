@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gcs.core.partition import Problem
+from gcs.core.partition import PartitionProblem
 from gcs.core.partition.hashing import consistent_hash, host, site_hash, url_hash
 from gcs.core.plan.metrics import imbalance, loads
 from gcs.core.url.sortkey import sort_key
@@ -15,7 +15,7 @@ ONES = np.ones(len(KEYS))
 
 
 def problem(k=8, **more):
-    return Problem(ONES, k, keys=KEYS, **more)
+    return PartitionProblem(ONES, k, keys=KEYS, **more)
 
 
 def sites_of(owners):
@@ -40,7 +40,7 @@ def test_hashes_use_every_gatherer_about_equally(partitioner):
 def test_hashes_depend_on_the_seed_and_the_key_alone(partitioner):
     owners = partitioner(problem(seed=1))
     assert owners.tolist() == partitioner(problem(seed=1)).tolist() != partitioner(problem(seed=2)).tolist()
-    half = Problem(np.ones(1000), 8, keys=KEYS[:1000], seed=1)
+    half = PartitionProblem(np.ones(1000), 8, keys=KEYS[:1000], seed=1)
     assert partitioner(half).tolist() == owners[:1000].tolist()
 
 
@@ -62,7 +62,7 @@ def test_consistent_hash_moves_only_what_a_leaver_had():
 def test_consistent_hash_gives_in_proportion_to_the_rates():
     keys = [sort_key(f"http://h{number}.example/") for number in range(20_000)]
     rates = np.array([1.0, 1.0, 4.0])
-    owners = consistent_hash(Problem(np.ones(20_000), 3, keys=keys, rates=rates))
+    owners = consistent_hash(PartitionProblem(np.ones(20_000), 3, keys=keys, rates=rates))
     assert np.bincount(owners) / 20_000 == pytest.approx([1 / 6, 1 / 6, 4 / 6], abs=0.05)
 
 
@@ -75,5 +75,5 @@ def test_host_of_a_superpage_above_the_path_is_its_key():
 @pytest.mark.parametrize("partitioner", [url_hash, site_hash, consistent_hash])
 def test_hashes_need_keys(partitioner):
     with pytest.raises(UsageError, match="sort keys"):
-        partitioner(Problem(ONES, 8))
-    assert len(partitioner(Problem(np.ones(0), 8))) == 0
+        partitioner(PartitionProblem(ONES, 8))
+    assert len(partitioner(PartitionProblem(np.ones(0), 8))) == 0

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.partition import Problem
+from gcs.core.partition import PartitionProblem
 from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.improve import cut_links, lower_peak
-from gcs.core.partition.partition_graph import Links
+from gcs.core.partition.partition_graph import LinkArrays
 
 
 def assigned(problem, owners):
@@ -18,20 +18,20 @@ def assigned(problem, owners):
 
 
 def test_lower_peak_moves_from_the_slowest():
-    assignment = assigned(Problem(np.array([1, 1, 1, 1]), 2), [0, 0, 0, 0])
+    assignment = assigned(PartitionProblem(np.array([1, 1, 1, 1]), 2), [0, 0, 0, 0])
     lower_peak(assignment)
     assert assignment.times_s.tolist() == [2, 2]
 
 
 def test_lower_peak_swaps_where_no_move_helps():
     """{5, 4} and {3, 3}: moving 4 over gives 10, but 4 against 3 evens them out to 8 and 7."""
-    assignment = assigned(Problem(np.array([5, 4, 3, 3]), 2), [0, 0, 1, 1])
+    assignment = assigned(PartitionProblem(np.array([5, 4, 3, 3]), 2), [0, 0, 1, 1])
     lower_peak(assignment)
     assert sorted(assignment.times_s.tolist()) == [7, 8]
 
 
 def test_lower_peak_stops_when_it_is_low_enough():
-    assignment = assigned(Problem(np.array([1, 1, 1, 1]), 2), [0, 0, 0, 1])
+    assignment = assigned(PartitionProblem(np.array([1, 1, 1, 1]), 2), [0, 0, 0, 1])
     lower_peak(assignment, enough_s=3.0)
     assert assignment.owners.tolist() == [0, 0, 0, 1]
 
@@ -66,8 +66,8 @@ def test_cut_links_saves_communication_within_the_bound(web, formula, seed, star
 
 def test_cut_links_swaps_into_full_parts():
     """Two pairs, torn apart, in parts that have no room for a third: only a swap can mend it."""
-    links = Links.between(4, np.array([0, 2]), np.array([1, 3]))
-    assignment = assigned(Problem(np.full(4, 10), 2, links=links), [0, 1, 0, 1])
+    links = LinkArrays.between(4, np.array([0, 2]), np.array([1, 3]))
+    assignment = assigned(PartitionProblem(np.full(4, 10), 2, links=links), [0, 1, 0, 1])
     cut_links(assignment, tolerance=0.05)
     assert links.crossing(assignment.owners) == 0
     assert np.bincount(assignment.owners).tolist() == [2, 2]

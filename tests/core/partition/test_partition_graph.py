@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.partition import partition_graph
-from gcs.core.partition.partition_graph import Links, Session, cut_giants, page_model, site_model, superpage_model
+from gcs.core.partition.partition_graph import (
+    LinkArrays,
+    SessionLinks,
+    cut_giants,
+    page_model,
+    site_model,
+    superpage_model,
+)
 
 UNITS = 6
 directed = st.lists(st.tuples(st.integers(0, UNITS - 1), st.integers(0, UNITS - 1), st.integers(1, 9)), max_size=40)
@@ -16,7 +23,7 @@ directed = st.lists(st.tuples(st.integers(0, UNITS - 1), st.integers(0, UNITS - 
 
 def links_of(edges, units=UNITS):
     table = np.array(edges, np.int64).reshape(-1, 3)
-    return Links.between(units, table[:, 0], table[:, 1], table[:, 2])
+    return LinkArrays.between(units, table[:, 0], table[:, 1], table[:, 2])
 
 
 def pairs_of(edges):
@@ -39,7 +46,7 @@ def as_pairs(links):
 def session_of(sites, edges, page_bytes=None):
     pages = len(sites)
     table = np.array(edges, np.int32).reshape(-1, 2)
-    return Session(
+    return SessionLinks(
         table[:, 0],
         table[:, 1],
         np.full(pages, 10),
@@ -66,7 +73,7 @@ def test_links_rows_ascend_and_cover_every_unit(edges):
 
 
 def test_links_between_counts_one_each_where_no_cost_is_given():
-    links = Links.between(3, np.array([0, 0, 1]), np.array([1, 1, 0]))
+    links = LinkArrays.between(3, np.array([0, 0, 1]), np.array([1, 1, 0]))
     assert as_pairs(links) == {(0, 1): 3, (1, 0): 3}
 
 
@@ -89,7 +96,7 @@ def test_links_among_keeps_the_links_of_those_units(edges, order, size):
 
 
 def test_page_model_is_the_papers_page_graph():
-    session = Session(
+    session = SessionLinks(
         np.array([0, 1, 2, 2]), np.array([1, 0, 1, 2]), np.array([5, 7, 9]), np.array([100, 200, 300]), np.zeros(3, int)
     )
     model = page_model(session)
@@ -148,7 +155,7 @@ def test_models_do_not_depend_on_how_links_are_chunked(monkeypatch):
     random = np.random.default_rng(1)
     sources, targets = random.integers(0, 50, (2, 999)).astype(np.int32)
     sites = np.sort(random.integers(0, 4, 50))
-    session = Session(sources, targets, random.integers(1, 90, 50), np.ones(50, np.int64), sites)
+    session = SessionLinks(sources, targets, random.integers(1, 90, 50), np.ones(50, np.int64), sites)
     whole = site_model(session, 2, share=0.2)
     monkeypatch.setattr(partition_graph, "CHUNK_LINKS", 7)
     pieces = site_model(session, 2, share=0.2)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.partition import GONE, Problem
+from gcs.core.partition import GONE, PartitionProblem
 from gcs.core.partition.greedy import partition_i, partition_ii
 from gcs.core.partition.sticky import partition
 from gcs.core.plan.metrics import imbalance, least_moved, loads, moved_weight
@@ -15,7 +15,7 @@ K = 16
 
 def rebalanced(problem, current, k):
     """The problem with other owners and another team, and its new owners."""
-    changed = Problem(problem.work, k, links=problem.links, current=current)
+    changed = PartitionProblem(problem.work, k, links=problem.links, current=current)
     return changed, partition(changed)
 
 
@@ -58,27 +58,27 @@ def test_sticky_leaves_a_balanced_team_alone(web):
 def test_sticky_leaves_what_is_out_of_balance_within_the_tolerance():
     """104 and 96 of a mean of 100: nobody is 5 % off, so nothing moves."""
     weights, current = np.array([100, 4, 96]), np.array([0, 0, 1])
-    assert partition(Problem(weights, 2, current=current)).tolist() == [0, 0, 1]
+    assert partition(PartitionProblem(weights, 2, current=current)).tolist() == [0, 0, 1]
 
 
 def test_sticky_does_not_move_what_removes_too_little():
     """The one superpage that could move is heavier than the gap: it would only turn the imbalance round."""
     weights, current = np.array([60, 60, 80]), np.array([0, 0, 1])
-    assert partition(Problem(weights, 2, current=current)).tolist() == [0, 0, 1]
+    assert partition(PartitionProblem(weights, 2, current=current)).tolist() == [0, 0, 1]
 
 
 def test_sticky_follows_the_rates():
     """A gatherer turned out half as fast as the others gives away until it is busy no longer than they are."""
     weights, current = np.ones(400), np.arange(400) % 4
     rates = np.array([0.5, 1.0, 1.0, 1.0])
-    after = partition(Problem(weights, 4, rates=rates, current=current))
+    after = partition(PartitionProblem(weights, 4, rates=rates, current=current))
     assert imbalance(loads(weights, after, 4) / rates) <= 0.06
     assert set(current[after != current].tolist()) == {0}
 
 
 def test_sticky_places_new_superpages():
     current = np.array([0, 0, 1, 1, GONE, GONE])
-    after = partition(Problem(np.ones(6), 2, current=current))
+    after = partition(PartitionProblem(np.ones(6), 2, current=current))
     assert after[:4].tolist() == [0, 0, 1, 1]
     assert sorted(after[4:].tolist()) == [0, 1]
 

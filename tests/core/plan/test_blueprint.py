@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.partition.partition_graph import Session
-from gcs.core.plan.blueprint import MODELS, Blueprint, Wish, _between, draw, forecast, hashed
+from gcs.core.partition.partition_graph import SessionLinks
+from gcs.core.plan.blueprint import MODELS, Blueprint, BlueprintRequest, _between, draw, forecast, hashed
 from gcs.core.plan.plan import ExchangeMode
 from gcs.core.plan.session_graph import Visits, crawled
 from gcs.core.url.sortkey import sort_key
@@ -39,7 +39,7 @@ WEB = web()
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_blueprint_says_what_its_plan_does(model):
-    blueprint = draw(WEB, Wish(model, 4, hot_pages=5))
+    blueprint = draw(WEB, BlueprintRequest(model, 4, hot_pages=5))
     assert Blueprint.decode(blueprint.encode()) == blueprint
     names = ("ada", "bob", "cyd", "dan")
     plan = blueprint.plan(names, ExchangeMode.EXCHANGE, session=2)
@@ -49,7 +49,7 @@ def test_a_blueprint_says_what_its_plan_does(model):
         assert set(parts) == {0, 1, 2, 3}
     assert (plan.session, plan.lost, plan.moves) == (2, ((b"", b"\xff"),), ())
     told = set()
-    session: Session = WEB.session
+    session: SessionLinks = WEB.session
     hot = {sort_key(url) for url in plan.hot_pages}
     assert len(hot) == (0 if model == "dset" else 5), "all hosts are of one domain: nobody else names a page"
     for source, target in zip(session.sources.tolist(), session.targets.tolist()):
@@ -68,7 +68,7 @@ def test_a_blueprint_says_what_its_plan_does(model):
 
 
 def test_models_keep_their_promises():
-    rows = {model: forecast(WEB, draw(WEB, Wish(model, 4))) for model in MODELS}
+    rows = {model: forecast(WEB, draw(WEB, BlueprintRequest(model, 4))) for model in MODELS}
     for model in ("metis-site", "metis-page", "superpages"):
         assert rows[model].imbalance_pages <= 0.055, model
     assert rows["metis-site"].imbalance_bytes <= 0.055
@@ -81,13 +81,13 @@ def test_what_is_new_is_listed_nowhere():
     new_page, new_host = sort_key("http://h3.example/0/new"), sort_key("http://new.example/")
     names = ("ada", "bob")
     for model, finders in (("metis-page", [False, True, True]), ("metis-site", [False, False, True])):
-        plan = draw(WEB, Wish(model, 2, finder=True)).plan(names, ExchangeMode.EXCHANGE, 2)
+        plan = draw(WEB, BlueprintRequest(model, 2, finder=True)).plan(names, ExchangeMode.EXCHANGE, 2)
         assert [plan.is_finders(key) for key in (WEB.keys[7], new_page, new_host)] == finders
-        assert not draw(WEB, Wish(model, 2)).plan(names, ExchangeMode.EXCHANGE, 2).is_finders(new_host)
+        assert not draw(WEB, BlueprintRequest(model, 2)).plan(names, ExchangeMode.EXCHANGE, 2).is_finders(new_host)
 
 
 def test_parts_go_to_who_has_them():
-    blueprint = draw(WEB, Wish("metis-site", 3))
+    blueprint = draw(WEB, BlueprintRequest("metis-site", 3))
     first = blueprint.plan(("ada", "bob", "cyd"), ExchangeMode.EXCHANGE, 2)
     shuffled = Blueprint(
         "metis-site", 3, blueprint.cuts, tuple((part + 1) % 3 for part in blueprint.owners), blueprint.weights
@@ -99,16 +99,16 @@ def test_parts_go_to_who_has_them():
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_other_teams_share_a_blueprint_evenly(count):
     names = tuple(f"g{number}" for number in range(count))
-    plan = draw(WEB, Wish("metis-site", 3)).plan(names, ExchangeMode.EXCHANGE, 2)
+    plan = draw(WEB, BlueprintRequest("metis-site", 3)).plan(names, ExchangeMode.EXCHANGE, 2)
     loads = Counter(plan.owner_of(key) for key in WEB.keys)
     assert set(loads) == set(names)
     assert max(loads.values()) < 1.25 * len(WEB.keys) / count
 
 
 def test_hashed_blueprints_need_no_session():
-    assert hashed("site-hash", 4) == draw(WEB, Wish("site-hash", 4))
+    assert hashed("site-hash", 4) == draw(WEB, BlueprintRequest("site-hash", 4))
     with pytest.raises(UsageError, match="there are superpages"):
-        draw(WEB, Wish("by-colour", 4))
+        draw(WEB, BlueprintRequest("by-colour", 4))
 
 
 @given(st.binary(max_size=6), st.binary(max_size=6))
@@ -128,7 +128,7 @@ def test_only_the_web_that_remains_without_hot_pages_is_partitioned(model):
     sources, targets = np.array(sorted(links)).T
     ones = np.ones(size, np.int64)
     data = crawled(Visits([sort_key(url) for url in urls], ones, ones * 20), sources, targets)
-    apart = draw(data, Wish(model, 8, hot_pages=16))
+    apart = draw(data, BlueprintRequest(model, 8, hot_pages=16))
     assert sorted(apart.hot_pages) == urls[::25]
-    told = msgspec.structs.replace(draw(data, Wish(model, 8)), hot_pages=apart.hot_pages)
+    told = msgspec.structs.replace(draw(data, BlueprintRequest(model, 8)), hot_pages=apart.hot_pages)
     assert forecast(data, apart).exchanged_urls < 0.9 * forecast(data, told).exchanged_urls

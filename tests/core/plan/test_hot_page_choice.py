@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.partition import partition_graph
-from gcs.core.partition.partition_graph import Links, Session
+from gcs.core.partition.partition_graph import LinkArrays, SessionLinks
 from gcs.core.plan.hot_page_choice import RECOGNISERS, core, core_numbers, hot, named
 
 PAGES = 12
@@ -14,10 +14,10 @@ LINKS = st.sets(st.tuples(st.integers(0, PAGES - 1), st.integers(0, PAGES - 1)),
 UNITS = st.lists(st.integers(0, 1), min_size=PAGES, max_size=PAGES).map(lambda steps: np.cumsum(steps) - steps[0])
 
 
-def session(links) -> Session:
+def session(links) -> SessionLinks:
     sources, targets = np.array(sorted(links), np.int64).reshape(-1, 2).T
     ones = np.ones(PAGES, np.int64)
-    return Session(sources, targets, ones, ones, np.zeros(PAGES, np.int64))
+    return SessionLinks(sources, targets, ones, ones, np.zeros(PAGES, np.int64))
 
 
 def slow_core_numbers(edges, vertices):
@@ -53,7 +53,7 @@ def test_recognisers_take_what_they_say(links, units, most):
 def test_core_numbers_are_those_of_peeling(links):
     edges = {frozenset(link) for link in links if link[0] != link[1]}
     pairs = np.array(sorted(tuple(sorted(edge)) for edge in edges), np.int64).reshape(-1, 2)
-    numbers = core_numbers(Links.between(PAGES, *pairs.T))
+    numbers = core_numbers(LinkArrays.between(PAGES, *pairs.T))
     assert numbers.tolist() == list(slow_core_numbers(edges, range(PAGES)).values())
 
 

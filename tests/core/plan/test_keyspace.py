@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.plan.keyspace import Ground, even_cuts
+from gcs.core.plan.keyspace import Keyspace, even_cuts
 from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
 from gcs.core.tree.tree import is_expansion
 from gcs.core.url.sortkey import host_of, sort_key
@@ -13,16 +13,16 @@ keys = urls.map(sort_key)
 
 @given(keys, keys)
 def test_a_host_is_one_point_by_site_hash_and_many_by_url_hash(left, right):
-    assert Ground.TREE.place(left) == left
+    assert Keyspace.TREE.place(left) == left
     same_host = host_of(left) == host_of(right)
-    assert same_host == (Ground.SITE_HASH.place(left) == Ground.SITE_HASH.place(right))
+    assert same_host == (Keyspace.SITE_HASH.place(left) == Keyspace.SITE_HASH.place(right))
     if left[:400] != right[:400]:
-        assert Ground.URL_HASH.place(left) != Ground.URL_HASH.place(right)
+        assert Keyspace.URL_HASH.place(left) != Keyspace.URL_HASH.place(right)
 
 
-@given(keys, st.sampled_from(Ground))
+@given(keys, st.sampled_from(Keyspace))
 def test_the_place_of_a_key_is_that_of_what_the_frontier_keeps_of_it(key, ground):
-    if ground is not Ground.TREE:
+    if ground is not Keyspace.TREE:
         assert ground.place(short(key)) == ground.place(key)
 
 
@@ -30,13 +30,13 @@ def test_the_place_of_a_key_is_that_of_what_the_frontier_keeps_of_it(key, ground
 def test_even_cuts_divide_hashed_ground(pieces, key):
     cuts = even_cuts(pieces)
     assert len(cuts) == pieces and is_expansion(cuts)
-    plan = Plan(1, ("ada",), cuts, (0,) * pieces, ground=Ground.URL_HASH)
+    plan = Plan(1, ("ada",), cuts, (0,) * pieces, ground=Keyspace.URL_HASH)
     low, *high = cuts[plan.locate(key) : plan.locate(key) + 2]
-    assert low <= Ground.URL_HASH.place(key) < (high[0] if high else b"\xff")
+    assert low <= Keyspace.URL_HASH.place(key) < (high[0] if high else b"\xff")
 
 
 def test_hashed_pages_are_spread_evenly():
-    plan = Plan(1, tuple("abcdefgh"), even_cuts(64), tuple(at % 8 for at in range(64)), ground=Ground.URL_HASH)
+    plan = Plan(1, tuple("abcdefgh"), even_cuts(64), tuple(at % 8 for at in range(64)), ground=Keyspace.URL_HASH)
     found = [plan.owner_of(sort_key(f"http://host.example/{page}")) for page in range(8_000)]
     assert all(880 < found.count(name) < 1_120 for name in plan.gatherers)
 

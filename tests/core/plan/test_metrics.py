@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.partition import partition_graph
-from gcs.core.partition.partition_graph import Session
+from gcs.core.partition.partition_graph import SessionLinks
 from gcs.core.plan import metrics
 
 
@@ -62,7 +62,7 @@ def test_loads_counts_idle_gatherers():
 def test_exchange_counts_what_is_named_to_whom(edges, owners, lengths):
     table = np.array(edges, np.int32).reshape(-1, 2)
     ones = np.ones(8, np.int64)
-    session = Session(table[:, 0], table[:, 1], np.array(lengths), ones, ones)
+    session = SessionLinks(table[:, 0], table[:, 1], np.array(lengths), ones, ones)
     urls, url_bytes = np.zeros((3, 3), int), np.zeros((3, 3), int)
     for source, target in edges:
         if owners[source] != owners[target]:
@@ -77,7 +77,7 @@ def test_exchange_does_not_depend_on_how_links_are_chunked(monkeypatch):
     random = np.random.default_rng(1)
     sources, targets = random.integers(0, 50, (2, 999)).astype(np.int32)
     ones = np.ones(50, np.int64)
-    session = Session(sources, targets, random.integers(1, 90, 50), ones, ones)
+    session = SessionLinks(sources, targets, random.integers(1, 90, 50), ones, ones)
     owners = random.integers(0, 4, 50)
     whole = metrics.exchange(session, owners, 4)
     monkeypatch.setattr(partition_graph, "CHUNK_LINKS", 7)

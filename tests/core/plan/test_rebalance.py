@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.messages.tuples import Member
-from gcs.core.messages.tuples import Statistics as Reply
+from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.plan.blueprint import hashed
-from gcs.core.plan.next_plan import Evidence, Team, evidence_of, first_plan, hot_pages, recovered, refreshed
+from gcs.core.plan.next_plan import RoundEvidence, TeamMembers, evidence_of, first_plan, hot_pages, recovered, refreshed
 from gcs.core.plan.partition_input import problem_of
 from gcs.core.plan.plan import ExchangeMode, Move, Plan, diff
 from gcs.core.plan.rebalance import make_plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree import tree_copy
-from gcs.core.tree.statistics import Statistics, Work
+from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics
 from gcs.core.tree.superpages import weigh
-from gcs.core.tree.tree import WHOLE, Tree
+from gcs.core.tree.tree import WHOLE, UrlTree
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
 
 SETTINGS = TeamSettings()
@@ -29,7 +29,7 @@ GIANT = [sort_key(f"http://giant.example/d{n % 50:02}/p{n}") for n in range(3000
 
 def reply(plan: Plan, name: str, queued: list[bytes], done: list[bytes] = (), speed: float = 10.0, **more) -> Reply:
     """What a gatherer that holds these keys posts."""
-    tree, table = Tree(plan.cuts, random.Random(1)), Statistics()
+    tree, table = UrlTree(plan.cuts, random.Random(1)), SuperpageStatistics()
     for key in sorted([*queued, *done]):
         tree.visit(key)
         table.found(tree.locate(key))
@@ -39,7 +39,7 @@ def reply(plan: Plan, name: str, queued: list[bytes], done: list[bytes] = (), sp
     return Reply(name, 1, plan.epoch, tree_copy.encode(tree), table.encode(), len(queued), **more)
 
 
-def evidence(plan: Plan, *replies: Reply, **members: Member) -> Evidence:
+def evidence(plan: Plan, *replies: Reply, **members: Member) -> RoundEvidence:
     return evidence_of(plan, replies, members, random.Random(2))
 
 
@@ -63,7 +63,7 @@ def test_first_plan_is_round_robin():
 @pytest.mark.parametrize("k", [2, 3, 5, 8])
 def test_giant_host_is_shared_by_its_paths(k):
     names = tuple(f"g{n}" for n in range(1, k + 1))
-    draft = make_plan(ALONE, Team(names), evidence(ALONE, reply(ALONE, "g1", GIANT)), SETTINGS)
+    draft = make_plan(ALONE, TeamMembers(names), evidence(ALONE, reply(ALONE, "g1", GIANT)), SETTINGS)
     assert imbalance(draft.plan, GIANT) <= 0.15
     assert draft.plan.moves == tuple(diff(ALONE, draft.plan))
     assert abs(draft.moved - (1 - 1 / k)) < 0.1
@@ -74,7 +74,7 @@ def test_queue_that_lies_in_a_corner_of_what_was_seen_is_shared_at_once():
     """Late in a crawl: 20,000 pages are done, 600 are queued, all below one folder. The second round moves little."""
     done = [sort_key(f"http://h{n % 20}.example/d{n % 37}/p{n}") for n in range(20_000)]
     queued = [sort_key(f"http://h3.example/d3/late/p{n}") for n in range(600)]
-    team = Team(("g1", "g2", "g3"))
+    team = TeamMembers(("g1", "g2", "g3"))
     plan = make_plan(ALONE, team, evidence(ALONE, reply(ALONE, "g1", queued, done)), SETTINGS).plan
     assert imbalance(plan, queued) <= 0.15
 
@@ -94,15 +94,15 @@ def test_giant_host_beside_finished_ones_is_shared_at_once(k):
     done = [sort_key(f"http://h{n % 19}.example/p{n}") for n in range(2000)]
     names = tuple(f"g{n}" for n in range(1, k + 1))
     mine = reply(ALONE, "g1", GIANT[500:], [*done, *GIANT[:500]])
-    draft = make_plan(ALONE, Team(names), evidence(ALONE, mine), SETTINGS)
+    draft = make_plan(ALONE, TeamMembers(names), evidence(ALONE, mine), SETTINGS)
     assert imbalance(draft.plan, GIANT[500:]) <= 0.15
 
 
 def test_balanced_team_moves_nothing():
     names = ("g1", "g2", "g3")
-    plan = make_plan(ALONE, Team(names), evidence(ALONE, reply(ALONE, "g1", GIANT)), SETTINGS).plan
+    plan = make_plan(ALONE, TeamMembers(names), evidence(ALONE, reply(ALONE, "g1", GIANT)), SETTINGS).plan
     replies = [reply(plan, name, [key for key in GIANT if plan.owner_of(key) == name]) for name in names]
-    draft = make_plan(plan, Team(names), evidence(plan, *replies), SETTINGS)
+    draft = make_plan(plan, TeamMembers(names), evidence(plan, *replies), SETTINGS)
     assert draft.moved < 0.05
 
 
@@ -113,7 +113,7 @@ def test_slow_gatherer_gets_less():
         reply(plan, "g1", GIANT[600:], done["g1"], speed=30),
         reply(plan, "g2", [], done["g2"], speed=10),
     ]
-    draft = make_plan(plan, Team(("g1", "g2")), evidence(plan, *replies), SETTINGS)
+    draft = make_plan(plan, TeamMembers(("g1", "g2")), evidence(plan, *replies), SETTINGS)
     counts = held(draft.plan, GIANT[600:])
     assert 2.0 < counts["g1"] / counts["g2"] < 4.5
 
@@ -124,7 +124,7 @@ def test_gatherer_with_helpers_gets_more_and_that_alone_is_no_reason_to_share_an
     found = evidence(plan, *replies)
     for _ in range(600):
         found.statistics.fetched_by_helper("g1", 0, 1000)
-    draft = make_plan(plan, Team(("g1", "g2")), found, SETTINGS, fresh=True)
+    draft = make_plan(plan, TeamMembers(("g1", "g2")), found, SETTINGS, fresh=True)
     counts = held(draft.plan, GIANT[600:])
     assert 2.0 < counts["g1"] / counts["g2"] < 4.5
     assert draft.locality == pytest.approx(1, abs=0.2)
@@ -132,9 +132,9 @@ def test_gatherer_with_helpers_gets_more_and_that_alone_is_no_reason_to_share_an
 
 def test_leaver_is_relieved_of_everything():
     names = ("g1", "g2", "g3")
-    plan = make_plan(ALONE, Team(names), evidence(ALONE, reply(ALONE, "g1", GIANT)), SETTINGS).plan
+    plan = make_plan(ALONE, TeamMembers(names), evidence(ALONE, reply(ALONE, "g1", GIANT)), SETTINGS).plan
     replies = [reply(plan, name, [key for key in GIANT if plan.owner_of(key) == name]) for name in names]
-    draft = make_plan(plan, Team(("g1", "g3"), leavers=("g2",)), evidence(plan, *replies), SETTINGS)
+    draft = make_plan(plan, TeamMembers(("g1", "g3"), leavers=("g2",)), evidence(plan, *replies), SETTINGS)
     assert draft.plan.gatherers == ("g1", "g3")
     assert draft.plan.leavers == ("g2",)
     assert imbalance(draft.plan, GIANT) <= 0.15
@@ -152,7 +152,7 @@ def test_plan_can_be_made_on_little_evidence(keys, k, partition, fresh):
     settings = replace(SETTINGS, partition=partition)
     old = Plan(3, ("g0", "g1"), (b"", GIANT[30]), (0, 1))
     replies = [reply(old, "g0", [key for key in keys if old.owner_of(key) == "g0"]), reply(old, "g1", [])]
-    draft = make_plan(old, Team(names, leavers=("g0",)), evidence(old, *replies), settings, fresh=fresh)
+    draft = make_plan(old, TeamMembers(names, leavers=("g0",)), evidence(old, *replies), settings, fresh=fresh)
     assert draft.plan.gatherers == names
     assert draft.plan.epoch == 4
     assert draft.plan.moves == tuple(diff(old, draft.plan))
@@ -162,17 +162,17 @@ def test_plan_can_be_made_on_little_evidence(keys, k, partition, fresh):
 
 def test_users_expansion_is_spread_although_nothing_is_known():
     old = Plan(1, ("g1",), (b"", b"b", b"c", b"d"), (0, 0, 0, 0))
-    plan = make_plan(old, Team(("g1", "g2")), evidence(old, reply(old, "g1", [])), SETTINGS).plan
+    plan = make_plan(old, TeamMembers(("g1", "g2")), evidence(old, reply(old, "g1", [])), SETTINGS).plan
     assert sorted(plan.owners) == [0, 0, 1, 1]
 
 
 def test_nothing_moves_where_nothing_is_left_to_do():
     old = Plan(1, ("g1", "g2"), (b"", GIANT[1500]), (0, 1))
     replies = [reply(old, "g1", [], GIANT[:1500]), reply(old, "g2", [], GIANT[1500:])]
-    draft = make_plan(old, Team(("g1", "g2", "g3")), evidence(old, *replies), SETTINGS)
+    draft = make_plan(old, TeamMembers(("g1", "g2", "g3")), evidence(old, *replies), SETTINGS)
     assert draft.plan.gatherers == ("g1", "g2", "g3")
     assert draft.moved == 0
-    gone = make_plan(old, Team(("g1", "g3"), leavers=("g2",)), evidence(old, *replies), SETTINGS)
+    gone = make_plan(old, TeamMembers(("g1", "g3"), leavers=("g2",)), evidence(old, *replies), SETTINGS)
     assert {move.loser for move in gone.plan.moves} == {"g2"}
 
 
@@ -187,7 +187,7 @@ def test_links_keep_linked_superpages_together():
         found.statistics.linked(source, [target] * 50_000)
     found.statistics.fetched("g1", 0, 1, 0.1)
     settings = replace(SETTINGS, partition="links", delta=2)
-    plan = make_plan(old, Team(("g1", "g2")), found, settings, fresh=True).plan
+    plan = make_plan(old, TeamMembers(("g1", "g2")), found, settings, fresh=True).plan
     owners = {name: held(plan, keys).most_common(1)[0][0] for name, keys in hosts.items()}
     assert owners["a"] == owners["c"] != owners["b"] == owners["d"]
 
@@ -199,7 +199,7 @@ def test_measured_exchange_counts_where_it_is_slower_than_assumed():
 
     def rates(**seconds: float) -> list[float]:
         for name, each in seconds.items():
-            found.statistics.exchange[name] = Work(100_000, each)
+            found.statistics.exchange[name] = MeasuredWork(100_000, each)
         problem = problem_of(old, weigh(found.tree, old.cuts), found.statistics, ("g1", "g2"), settings)
         return list(problem.communication_rates)
 
@@ -217,18 +217,20 @@ def test_locality_is_measured_and_mended():
     for gatherer, superpage, seconds in (("g1", 0, 1.0), ("g1", 1, 0.1), ("g2", 0, 0.1), ("g2", 1, 1.0)):
         for _ in range(100):
             found.statistics.fetched(gatherer, superpage, 1000, seconds)
-    draft = make_plan(old, Team(("g1", "g2")), found, SETTINGS, fresh=True)
+    draft = make_plan(old, TeamMembers(("g1", "g2")), found, SETTINGS, fresh=True)
     assert draft.locality > 3
     assert held(draft.plan, there)["g1"] > 900
     assert held(draft.plan, here)["g2"] > 900
-    same = make_plan(old, Team(("g1", "g2")), evidence(old, *replies), SETTINGS, fresh=True)
+    same = make_plan(old, TeamMembers(("g1", "g2")), evidence(old, *replies), SETTINGS, fresh=True)
     assert same.locality == pytest.approx(1, abs=0.2)
 
 
 def test_silent_owner_keeps_its_weight():
     plan = Plan(2, ("g1", "g2"), (b"", GIANT[0]), (0, 1))
     heavy = Member("g1", "r", figures={"queued": 3000, "known": 5000})
-    draft = make_plan(plan, Team(("g1", "g2", "g3")), evidence(plan, reply(plan, "g2", GIANT), g1=heavy), SETTINGS)
+    draft = make_plan(
+        plan, TeamMembers(("g1", "g2", "g3")), evidence(plan, reply(plan, "g2", GIANT), g1=heavy), SETTINGS
+    )
     assert draft.plan.owner_of(b"") == "g1"
     assert held(draft.plan, GIANT)["g3"] > 1000
     assert held(draft.plan, GIANT)["g1"] < 300
@@ -324,9 +326,9 @@ def test_plan_on_hashed_ground_moves_only_to_who_joins_and_from_who_leaves(model
     keys = [sort_key(f"http://h{n}.example/{n}") for n in range(3000)]
     places = {name: [old.ground.place(key) for key in keys if old.owner_of(key) == name] for name in "abc"}
     told = evidence(old, *(reply(old, name, places[name]) for name in "abc")) if counted else evidence(old)
-    joined = make_plan(old, Team(("a", "b", "c", "d")), told, SETTINGS).plan
+    joined = make_plan(old, TeamMembers(("a", "b", "c", "d")), told, SETTINGS).plan
     assert {move.winner for move in joined.moves} == {"d"}
     assert imbalance(joined, keys) < 0.2
-    left = make_plan(old, Team(("a", "c"), ("b",)), told, SETTINGS).plan
+    left = make_plan(old, TeamMembers(("a", "c"), ("b",)), told, SETTINGS).plan
     assert {move.loser for move in left.moves} == {"b"}
     assert imbalance(left, keys) < 0.2

@@ -9,7 +9,7 @@ from gcs.core.messages.tuples import Member
 from gcs.core.plan.expression import Expression
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.plan.triggers import NAMES, Pace, TeamState, is_forced, reason
+from gcs.core.plan.triggers import NAMES, RebalancePace, TeamState, is_forced, reason
 
 SETTINGS = TeamSettings(rebalance_s=2.0, idle_share=0.25, idle_urls=50, locality=2.0)
 PLAN = Plan(4, ("g1", "g2", "g3"), (b"", b"b", b"c"), (0, 1, 2))
@@ -21,9 +21,9 @@ def team(*queued: int, **other) -> TeamState:
     return TeamState(PLAN, tuple(members), **other)
 
 
-def why(state: TeamState, now: float = LATER, pace: Pace | None = None, trigger: str = "") -> str:
+def why(state: TeamState, now: float = LATER, pace: RebalancePace | None = None, trigger: str = "") -> str:
     expression = Expression(trigger, NAMES) if trigger else None
-    return reason(state, SETTINGS, pace or Pace.begin(0.0, SETTINGS), now, expression)
+    return reason(state, SETTINGS, pace or RebalancePace.begin(0.0, SETTINGS), now, expression)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_member_without_superpages_is_no_reason_to_join():
 )
 def test_users_expression_is_a_reason(trigger, holds):
     state = team(300, 300, 10)
-    pace = replace(Pace.begin(0.0, SETTINGS), futile=610.0)  # so that idle is none
+    pace = replace(RebalancePace.begin(0.0, SETTINGS), futile=610.0)  # so that idle is none
     expected = f"trigger: {trigger}" if holds else ""
     assert why(state, pace=pace, trigger=trigger) == expected
 
@@ -85,14 +85,14 @@ def test_only_calls_and_comings_and_goings_are_forced():
 
 
 def test_join_waits_and_quit_does_not():
-    pace = Pace.begin(10.0, SETTINGS)
+    pace = RebalancePace.begin(10.0, SETTINGS)
     assert why(team(1, 1, 1, 1), 11.0, pace) == ""
     assert why(team(1, 1, 1, 1), 12.0, pace) == "join: g4"
     assert why(team(1, 1, 1, 1, leaving=("g2",)), 10.0, pace) == "quit: g2"
 
 
 def test_pace_doubles_up_to_sixteen_times_and_starts_anew_after_a_quiet_time():
-    pace, now, waits = Pace.begin(0.0, SETTINGS), 0.0, []
+    pace, now, waits = RebalancePace.begin(0.0, SETTINGS), 0.0, []
     for _ in range(7):
         now += pace.wait_s
         assert pace.is_open(now) and not pace.is_open(now - 0.01)
@@ -105,12 +105,12 @@ def test_pace_doubles_up_to_sixteen_times_and_starts_anew_after_a_quiet_time():
 
 @pytest.mark.parametrize(("queued", "again"), [(600, False), (1500, False), (300, True), (2200, True)])
 def test_idle_member_that_could_not_be_helped_is_no_reason_until_much_has_changed(queued, again):
-    pace = Pace.begin(0.0, SETTINGS).decided("idle: g2", 5.0, SETTINGS, moved=0.0, left=1000)
+    pace = RebalancePace.begin(0.0, SETTINGS).decided("idle: g2", 5.0, SETTINGS, moved=0.0, left=1000)
     assert why(team(queued, 0, 0), pace=pace) == ("idle: g2" if again else "")
 
 
 def test_surveys_become_rare():
-    pace, now, times = Pace.begin(0.0, SETTINGS), 0.0, []
+    pace, now, times = RebalancePace.begin(0.0, SETTINGS), 0.0, []
     while now < 400:
         now += 0.5
         if pace.is_survey_due(now):
@@ -126,7 +126,7 @@ def test_healthy_crawl_is_not_rebalanced_for_ever(seed, helps):
     dice = random.Random(seed)
     left = [dice.uniform(500, 2000) for _ in range(3)]
     speeds = [dice.uniform(0.8, 1.2) for _ in range(3)]
-    pace, rebalances = Pace.begin(0.0, SETTINGS), 0
+    pace, rebalances = RebalancePace.begin(0.0, SETTINGS), 0
     for beat in range(7200):
         now = beat / 2
         left = [max(each + dice.gauss(0, 3) - 0.1 * speed, 0.0) for each, speed in zip(left, speeds)]

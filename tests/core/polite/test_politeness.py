@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from gcs.core.polite.politeness import (
     JITTER_S,
-    Pace,
+    HostPace,
+    HostTurn,
     Politeness,
-    Turn,
     answered,
     connections_of,
     delay_of,
@@ -25,21 +25,21 @@ RULES = Politeness(delay_s=1.0, retry_s=5.0, tries=3, max_pause_s=100.0)
 
 
 def test_delay_is_the_largest_of_setting_robots_and_adaptive() -> None:
-    assert delay_of(Pace(), RULES) == 1.0
-    assert delay_of(Pace(crawl_delay_s=7.0), RULES) == 7.0
-    assert delay_of(Pace(crawl_delay_s=1e9), RULES) == RULES.max_crawl_delay_s
-    assert delay_of(Pace(adaptive_s=3.0, crawl_delay_s=2.0), RULES) == 3.0
+    assert delay_of(HostPace(), RULES) == 1.0
+    assert delay_of(HostPace(crawl_delay_s=7.0), RULES) == 7.0
+    assert delay_of(HostPace(crawl_delay_s=1e9), RULES) == RULES.max_crawl_delay_s
+    assert delay_of(HostPace(adaptive_s=3.0, crawl_delay_s=2.0), RULES) == 3.0
 
 
 def test_delay_counts_from_the_end_of_a_request() -> None:
-    pace = Pace()
+    pace = HostPace()
     started(pace, RULES, 10.0)
     answered(pace, RULES, 14.0, 200)
     assert start_at(pace, RULES, 14.0) == 15.0
 
 
 def test_overload_doubles_the_delay_and_good_answers_bring_it_back() -> None:
-    pace = Pace()
+    pace = HostPace()
     delays = []
     for status in (503, 503, 429, *[200] * 30):
         started(pace, RULES, 0.0)
@@ -52,7 +52,7 @@ def test_overload_doubles_the_delay_and_good_answers_bring_it_back() -> None:
 
 def test_retry_after_is_obeyed_up_to_the_longest_pause() -> None:
     for asked, pause in ((30.0, 30.0), (1e9, RULES.max_pause_s)):
-        pace = Pace()
+        pace = HostPace()
         started(pace, RULES, 0.0)
         answered(pace, RULES, 0.0, 429, asked)
         assert start_at(pace, RULES, 0.0) == pause
@@ -69,8 +69,8 @@ def test_retry_after_is_seconds_or_a_date_and_whatever_else_a_server_says_is_not
 
 
 def test_host_without_delay_may_be_asked_over_several_connections() -> None:
-    assert connections_of(Pace(), Politeness(delay_s=0.0, host_connections=4)) == 4
-    assert connections_of(Pace(crawl_delay_s=0.1), Politeness(delay_s=0.0, host_connections=4)) == 1
+    assert connections_of(HostPace(), Politeness(delay_s=0.0, host_connections=4)) == 4
+    assert connections_of(HostPace(crawl_delay_s=0.1), Politeness(delay_s=0.0, host_connections=4)) == 1
 
 
 def test_retry_backs_off_and_gives_up() -> None:
@@ -87,7 +87,7 @@ def test_turns_keep_the_owners_of_a_host_one_delay_apart(count: int, delay: floa
     """Owners that know nothing of one another, each starting whenever its turn lets it."""
     at: set[float] = set()
     for owner, earliest in starts:
-        at.add(next_turn(earliest, delay, Turn(owner % count, count)))
+        at.add(next_turn(earliest, delay, HostTurn(owner % count, count)))
     slots: dict[int, list[float]] = {}
     for moment in sorted(at):
         slots.setdefault(round(moment / (1.25 * delay + JITTER_S) - 0.05), []).append(moment)
@@ -98,7 +98,7 @@ def test_turns_keep_the_owners_of_a_host_one_delay_apart(count: int, delay: floa
 @given(adaptive=st.floats(0, 50), crawl_delay=st.floats(0, 5), now=st.floats(0, 1e6))
 def test_turn_is_where_all_owners_expect_it_whatever_one_of_them_was_answered(adaptive, crawl_delay, now) -> None:
     """A 503 that only one has seen makes it wait longer, but does not shift it into another's slot."""
-    pace = Pace(crawl_delay_s=crawl_delay, adaptive_s=adaptive, next_at=now + adaptive, turn=Turn(1, 3))
+    pace = HostPace(crawl_delay_s=crawl_delay, adaptive_s=adaptive, next_at=now + adaptive, turn=HostTurn(1, 3))
     at = start_at(pace, RULES, now)
     assert at >= now + adaptive
     assert at == pytest.approx(next_turn(at, max(RULES.delay_s, crawl_delay), pace.turn))
@@ -106,6 +106,6 @@ def test_turn_is_where_all_owners_expect_it_whatever_one_of_them_was_answered(ad
 
 @given(earliest=st.floats(0, 1e6), delay=st.floats(0.01, 60), count=st.integers(1, 16), data=st.data())
 def test_turn_is_never_early_and_at_most_a_round_late(earliest: float, delay: float, count: int, data) -> None:
-    turn = Turn(data.draw(st.integers(0, count - 1)), count)
+    turn = HostTurn(data.draw(st.integers(0, count - 1)), count)
     at = next_turn(earliest, delay, turn)
     assert earliest <= at <= earliest + (1.25 * delay + JITTER_S) * count * 1.001 + 1e-6

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.queues import kernels, primitives
-from gcs.core.queues.contract import Counts
+from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.entries import MAX_ID, pack, unpack
 from gcs.core.queues.primitives import Loops, Vectors
 from gcs.errors import UsageError
@@ -35,7 +35,7 @@ def do(request):
             patch.setattr(primitives, "compiled", lambda kernel: kernel)
         elif request.param != "numpy" and not kernels.can_compile():
             pytest.skip("numba is not installed")
-        yield Vectors() if request.param == "numpy" else Loops(Counts())
+        yield Vectors() if request.param == "numpy" else Loops(QueueCounts())
 
 
 @given(pairs=st.lists(st.tuples(st.floats(allow_nan=False), st.integers(0, MAX_ID - 1)), max_size=20))
@@ -90,7 +90,7 @@ def test_classify(do, pivots, pairs):
 
 def test_counts_are_those_of_the_loops():
     """Merge sort of four: two comparisons for the pairs, three to merge them; a split compares each with the pivot."""
-    counts = Counts()
+    counts = QueueCounts()
     do = Loops(counts)
     do.sort(entries([(1, 0), (3, 0), (2, 0), (4, 0)]))
     assert counts.comparisons == 2 + 3

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.queues import queue_maker, quickheap, ring, tournament_rows
-from gcs.core.queues.contract import Counts
+from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.kernels import can_compile
 from gcs.core.queues.queue_maker import QUEUES, make_queue
@@ -69,7 +69,7 @@ def small_strides():
         yield
 
 
-@pytest.mark.parametrize("counts", [None, Counts()], ids=["numpy", "loops"])
+@pytest.mark.parametrize("counts", [None, QueueCounts()], ids=["numpy", "loops"])
 @pytest.mark.parametrize("name", QUEUES)
 @settings(deadline=None)
 @given(calls=CALLS, node_keys=st.integers(1, 20))
@@ -95,7 +95,7 @@ def test_unknown_queue_is_named():
 
 
 def test_heap_counts_its_comparisons():
-    counts = Counts()
+    counts = QueueCounts()
     heap = make_queue("heap", counts)
     insert(heap, [(3.0, 1), (2.0, 2), (1.0, 3)])  # each is compared with its parent, and stays
     assert counts.comparisons == 2
@@ -119,7 +119,7 @@ def test_queue_compares_less_than_a_heap(name):
     random = np.random.default_rng(1)
     counts = {}
     for each in (name, "heap"):
-        counts[each] = Counts()
+        counts[each] = QueueCounts()
         queue = make_queue(each, counts[each], node_keys=1000)
         queue.insert_many(random.random(50_000), np.arange(50_000, dtype=np.uint64))
         queue.extract_top(1000)

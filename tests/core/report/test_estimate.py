@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.report.estimate import Estimate, Evidence, Explored
+from gcs.core.report.estimate import Estimate, Explored, ExploredEvidence
 
 
 def random_web(pages, degree, seed):
@@ -98,4 +98,4 @@ def test_history_stays_short():
 def test_evidence_is_not_shared_between_crawls():
     one, two = Explored(), Explored()
     one.page(["a"])
-    assert two.evidence == Evidence()
+    assert two.evidence == ExploredEvidence()

@@ -1,6 +1,6 @@
 """The roster: members in the order in which people count."""
 
-from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Leader, Member, PlanPosted
+from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, LeaderLease, Member, PlanPosted
 from gcs.core.plan.plan import Plan
 from gcs.core.report.roster import Help, natural, roster
 
@@ -8,7 +8,7 @@ from gcs.core.report.roster import Help, natural, roster
 def test_roster_shows_the_team_as_people_sort_it():
     members = [Member(name, "run", epoch=2, settled_epoch=epoch) for name, epoch in (("g10", 2), ("g9", 1), ("x", 2))]
     plan = PlanPosted(2, 1, Plan(2, ("g9", "g10"), (b"", b"m"), (0, 1)).encode(), committed=True)
-    team = roster(members, plan, Leader("g10", 1), Control(CrawlState.PAUSED), {"g9": 4})
+    team = roster(members, plan, LeaderLease("g10", 1), Control(CrawlState.PAUSED), {"g9": 4})
     assert [(row.gatherer, row.leads, row.inbox, row.settled) for row in team.members] == [
         ("g9", False, 4, False),
         ("g10", True, 0, True),

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.messages.tuples import Patch
+from gcs.core.messages.tuples import SuperpagePatch
 from gcs.core.report.treemap import OTHERS, Point, Tile, key_of, path_of, place_of, points_of, tile
 from gcs.core.url.sortkey import sort_key
 
@@ -94,10 +94,13 @@ def test_tile_names_are_for_people():
 
 
 def test_points_spread_a_superpage_over_its_sample():
-    patches = [Patch(b"", seen=100, queued=25, pages=70, points=[(b"a", 1.0), (b"b", 3.0)]), Patch(b"c", 7, 7, 0)]
+    patches = [
+        SuperpagePatch(b"", seen=100, queued=25, pages=70, points=[(b"a", 1.0), (b"b", 3.0)]),
+        SuperpagePatch(b"c", 7, 7, 0),
+    ]
     assert points_of("g", patches) == [Point(b"a", 25, 6.25, "g"), Point(b"b", 75, 18.75, "g"), Point(b"c", 7, 7, "g")]
 
 
 def test_points_behind_a_node_lie_in_its_parent():
-    assert points_of("g", [Patch(b"org\x00a\x01", 5, 0, 5)])[0].key == b"org"
-    assert points_of("g", [Patch(b"org\x01", 5, 0, 5)])[0].key == b""
+    assert points_of("g", [SuperpagePatch(b"org\x00a\x01", 5, 0, 5)])[0].key == b"org"
+    assert points_of("g", [SuperpagePatch(b"org\x01", 5, 0, 5)])[0].key == b""

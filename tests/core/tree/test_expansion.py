@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from gcs.core.tree.tree import WHOLE, Tree, is_expansion, parse
+from gcs.core.tree.tree import WHOLE, UrlTree, is_expansion, parse
 from gcs.core.url.sortkey import sort_key
 from gcs.errors import UsageError
 
@@ -27,7 +27,7 @@ def test_expansion_puts_urls_into_their_superpages():
     """.splitlines()
     cuts = parse(lines)
     assert is_expansion(cuts)
-    tree = Tree(cuts, Random(1))
+    tree = UrlTree(cuts, Random(1))
 
     def low(url):
         return cuts[tree.locate(sort_key(url))]

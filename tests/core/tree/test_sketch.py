@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.tree.sketch import HotTokens, Sample
+from gcs.core.tree.sketch import HotTokens, KeySample
 
 streams = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5)), max_size=300)
 capacities = st.integers(1, 8)
@@ -92,7 +92,7 @@ def unlikely(degrees):
 
 
 def test_sample_keeps_everything_while_it_fits():
-    sample = Sample(10, Random(1))
+    sample = KeySample(10, Random(1))
     for number in range(9):
         sample.add(b"%d" % number)
     assert sample.rate == 1.0
@@ -102,7 +102,7 @@ def test_sample_keeps_everything_while_it_fits():
 
 @given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 20), st.integers(0, 2**32))
 def test_sample_is_bounded_and_counts_its_population(visits, capacity, seed):
-    sample = Sample(capacity, Random(seed))
+    sample = KeySample(capacity, Random(seed))
     for number, count in enumerate(visits):
         sample.add(b"%d" % number, count)
     assert sample.population == sum(visits)
@@ -115,7 +115,7 @@ def test_sample_takes_every_visit_with_the_same_chance():
     stream = [(b"a", 1), (b"b", 40), (b"c", 3), (b"d", 200), (b"e", 1), (b"f", 55)]
     random, seen = Random(2), Counter()
     for turn in range(3000):
-        sample = Sample(20, random)
+        sample = KeySample(20, random)
         for item, visits in stream:
             if turn % 2:
                 sample.add(item, visits)
@@ -132,7 +132,7 @@ def test_joined_samples_are_one_fair_sample():
     sizes = {b"a": 15, b"b": 60, b"c": 3000, b"d": 425}
     random, seen, kept = Random(3), Counter(), 0
     for _ in range(2000):
-        samples = [Sample(25, random) for _ in sizes]
+        samples = [KeySample(25, random) for _ in sizes]
         for sample, (item, size) in zip(samples, sizes.items()):
             sample.add(item, size)
         joined = samples[0].join(samples[1:])
@@ -146,7 +146,7 @@ def test_joined_samples_are_one_fair_sample():
 def test_joined_sample_goes_on_fairly():
     random, seen = Random(4), Counter()
     for _ in range(2000):
-        left, right = Sample(20, random), Sample(20, random)
+        left, right = KeySample(20, random), KeySample(20, random)
         left.add(b"a", 500)
         right.add(b"b", 100)
         joined = left.join([right])
@@ -160,7 +160,7 @@ def test_joined_sample_goes_on_fairly():
 def test_many_joined_samples_stay_bounded_and_fair():
     random, seen = Random(5), Counter()
     for _ in range(200):
-        samples = [Sample(10, random) for _ in range(30)]
+        samples = [KeySample(10, random) for _ in range(30)]
         for number, sample in enumerate(samples):
             sample.add(b"%d" % number, 100)
         joined = reduce(lambda one, other: one.join([other]), samples)
@@ -173,7 +173,7 @@ def test_many_joined_samples_stay_bounded_and_fair():
 @given(st.integers(0, 2**32))
 def test_joining_small_samples_does_not_depend_on_the_order(seed):
     random = Random(seed)
-    samples = [Sample(6, random) for _ in range(3)]
+    samples = [KeySample(6, random) for _ in range(3)]
     for number, sample in enumerate(samples):
         sample.add(b"%d" % number, 3 * number + 4)
     one, two, three = samples

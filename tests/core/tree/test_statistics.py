@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.tree.statistics import Figures, Statistics, Work, merge, project
+from gcs.core.tree.statistics import MeasuredWork, SuperpageFigures, SuperpageStatistics, merge, project
 from gcs.core.tree.superpages import Superpages
 
 OLD = (b"", b"c", b"f", b"k")
@@ -32,13 +32,13 @@ events = st.lists(
 
 
 def measured(happened):
-    statistics = Statistics()
+    statistics = SuperpageStatistics()
     for name, *arguments in happened:
         if name == "waits":
             statistics.waiting = sorted([*statistics.waiting, *arguments])
         elif name == "exchanged":
             gatherer, urls, seconds = arguments
-            work = statistics.exchange.setdefault(gatherer, Work())
+            work = statistics.exchange.setdefault(gatherer, MeasuredWork())
             work.amount, work.seconds = work.amount + urls, work.seconds + seconds
         else:
             getattr(statistics, name)(*arguments)
@@ -51,19 +51,19 @@ def test_merging_is_counting_together_in_any_order(a, b, c):
     whole = measured(a + b + c)
     assert merge([one, two, three]) == whole
     assert merge([merge([three, one]), two]) == whole == merge([two, merge([three, one])])
-    assert merge([]) == Statistics()
+    assert merge([]) == SuperpageStatistics()
 
 
 @given(events)
 def test_statistics_survive_their_encoding(happened):
     statistics = measured(happened)
-    assert Statistics.decode(statistics.encode()) == statistics
+    assert SuperpageStatistics.decode(statistics.encode()) == statistics
 
 
 def sums(statistics):
-    total = Figures()
+    total = SuperpageFigures()
     for figures in statistics.superpages.values():
-        total = Figures(*(a + b for a, b in zip(tuple(vars_of(total)), tuple(vars_of(figures)))))
+        total = SuperpageFigures(*(a + b for a, b in zip(tuple(vars_of(total)), tuple(vars_of(figures)))))
     pages = {name: sum(work.amount for work in row.values()) for name, row in statistics.rates.items()}
     seconds = {
         name: pytest.approx(sum(work.seconds for work in row.values())) for name, row in statistics.rates.items()
@@ -85,7 +85,7 @@ def test_projecting_to_a_new_expansion_keeps_every_sum(happened):
 
 
 def test_project_divides_as_the_visits_were():
-    old = Statistics()
+    old = SuperpageStatistics()
     old.found(0, 1000)
     old.found(1, 5)
     old.found(3, 7)
@@ -95,12 +95,12 @@ def test_project_divides_as_the_visits_were():
     new = project(old, OLD, NEW)
     assert {at: figures.seen for at, figures in new.superpages.items()} == {0: 100, 1: 200, 2: 700, 3: 5, 4: 7}
     assert new.links == {0: {3: 10}, 1: {3: 20}, 2: {3: 70}}
-    assert new.rates["ada"] == {0: Work(10, 5.0), 1: Work(20, 10.0), 2: Work(70, 35.0)}
+    assert new.rates["ada"] == {0: MeasuredWork(10, 5.0), 1: MeasuredWork(20, 10.0), 2: MeasuredWork(70, 35.0)}
 
 
 def test_project_divides_queues_as_they_lie():
     """Most of what was seen lies between b and c, but what waits lies between a and b, where little was seen."""
-    old = Statistics(waiting=[b"aa", b"ab", b"ac", b"ba", b"d"])
+    old = SuperpageStatistics(waiting=[b"aa", b"ab", b"ac", b"ba", b"d"])
     old.found(0, 1000)
     old.found(1, 50)
     new = project(old, OLD, NEW)
@@ -109,8 +109,11 @@ def test_project_divides_queues_as_they_lie():
 
 
 def test_rate_table_holds_what_was_measured():
-    statistics = Statistics(
-        rates={"ada": {0: Work(10_000, 100.0), 1: Work(10_000, 1000.0)}, "bob": {1: Work(10_000, 250.0)}}
+    statistics = SuperpageStatistics(
+        rates={
+            "ada": {0: MeasuredWork(10_000, 100.0), 1: MeasuredWork(10_000, 1000.0)},
+            "bob": {1: MeasuredWork(10_000, 250.0)},
+        }
     )
     table = statistics.rate_table(["ada", "bob"], 2)
     assert table[0, 0] == pytest.approx(100, rel=0.02)
@@ -120,7 +123,7 @@ def test_rate_table_holds_what_was_measured():
 
 def test_rate_table_guesses_what_was_not_measured():
     """Everybody is four times slower in superpage 1; cyd is half as fast as the others; dan is new."""
-    random, statistics = Random(1), Statistics()
+    random, statistics = Random(1), SuperpageStatistics()
     speed = {"ada": 8.0, "bob": 8.0, "cyd": 4.0}
     for name, at in (("ada", 0), ("ada", 1), ("bob", 0), ("bob", 1), ("cyd", 0)):
         rate = speed[name] / (4 if at else 1)
@@ -134,34 +137,34 @@ def test_rate_table_guesses_what_was_not_measured():
 
 def test_rate_table_heeds_only_differences_between_gatherers_that_mean_something():
     """What differs by a fifth counts as equal; what differs by half, as it was measured."""
-    rates = {name: {0: Work(10_000, 10_000 / rate)} for name, rate in zip("abcde", (100, 110, 90, 100, 50))}
-    table = Statistics(rates=rates).rate_table(list("abcde"), 1)[:, 0]
+    rates = {name: {0: MeasuredWork(10_000, 10_000 / rate)} for name, rate in zip("abcde", (100, 110, 90, 100, 50))}
+    table = SuperpageStatistics(rates=rates).rate_table(list("abcde"), 1)[:, 0]
     assert table[:4] == pytest.approx(100, rel=0.02)
     assert table[4] == pytest.approx(50, rel=0.02)
 
 
 def test_rate_table_without_measurements_is_even():
-    assert np.array_equal(Statistics().rate_table(["ada", "bob"], 3), np.ones((2, 3)))
-    assert np.array_equal(Statistics().exchange_rates(["ada", "bob"]), np.ones(2))
+    assert np.array_equal(SuperpageStatistics().rate_table(["ada", "bob"], 3), np.ones((2, 3)))
+    assert np.array_equal(SuperpageStatistics().exchange_rates(["ada", "bob"]), np.ones(2))
 
 
 def test_exchange_rates_are_urls_per_second():
-    statistics = Statistics()
-    statistics.exchange = {"ada": Work(100_000, 2.0), "bob": Work(100_000, 4.0)}
+    statistics = SuperpageStatistics()
+    statistics.exchange = {"ada": MeasuredWork(100_000, 2.0), "bob": MeasuredWork(100_000, 4.0)}
     rates = statistics.exchange_rates(["ada", "bob", "new"])
     assert rates == pytest.approx([50_000, 25_000, 33_333], rel=0.01)
 
 
 def test_link_table_lists_the_super_hyperlinks():
-    statistics = Statistics()
+    statistics = SuperpageStatistics()
     statistics.linked(0, [1, 1, 2])
     statistics.linked(2, [0])
     assert sorted(zip(*(column.tolist() for column in statistics.link_table()))) == [(0, 1, 2), (0, 2, 1), (2, 0, 1)]
-    assert [len(column) for column in Statistics().link_table()] == [0, 0, 0]
+    assert [len(column) for column in SuperpageStatistics().link_table()] == [0, 0, 0]
 
 
 def test_help_factors_say_how_many_times_its_own_rate_a_gatherer_has():
-    statistics = Statistics()
+    statistics = SuperpageStatistics()
     for _ in range(1000):
         statistics.fetched("ada", 0, 1000, 0.1)
         statistics.fetched("bob", 1, 1000, 0.1)

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.tree.superpage_sketch import Leaf, Limits, thin, trunk
+from gcs.core.tree.superpage_sketch import SketchLimits, SuperpageSketch, thin, trunk
 
-LIMITS = Limits(hot=4, cool=20, keys=50)
+LIMITS = SketchLimits(hot=4, cool=20, keys=50)
 keys = st.lists(st.sampled_from("abcd"), min_size=1, max_size=5).map(lambda tokens: "\x00".join(tokens).encode())
 
 
 def leaf_of(visits, node=b"", limits=LIMITS, batch=64):
-    leaf = Leaf(node, limits, Random(1))
+    leaf = SuperpageSketch(node, limits, Random(1))
     for start in range(0, len(visits), batch):
         leaf.pending = list(visits[start : start + batch])
         leaf.fold(limits)
@@ -82,7 +82,7 @@ def test_leaf_spreads_a_hot_token_over_its_sampled_keys():
 
 def test_leaf_does_not_place_visits_before_its_range():
     """A superpage may begin in the midst of a token: the token's own key lies before it."""
-    leaf = leaf_of([key("a", "m", "x"), key("b", "y")], limits=Limits(hot=2, cool=2, keys=1))
+    leaf = leaf_of([key("a", "m", "x"), key("b", "y")], limits=SketchLimits(hot=2, cool=2, keys=1))
     low = key("a", "k")
     assert all(point >= low for point, _ in leaf.points(low))
 
@@ -99,8 +99,8 @@ def test_joined_leaves_add_up_in_any_order(a, b, c):
 
 
 def test_points_of_a_leaf_whose_joined_cool_sample_is_empty_still_add_up():
-    heavy = leaf_of([key(f"{n}") for n in range(2000)], limits=Limits(hot=1, cool=1, keys=1))
-    light = leaf_of([key(f"x{n}") for n in range(5)], limits=Limits(hot=1, cool=1, keys=1))
+    heavy = leaf_of([key(f"{n}") for n in range(2000)], limits=SketchLimits(hot=1, cool=1, keys=1))
+    light = leaf_of([key(f"x{n}") for n in range(5)], limits=SketchLimits(hot=1, cool=1, keys=1))
     heavy.cool.rate = light.cool.rate = 1e-12  # nothing is that small: what is joined keeps nothing
     joined = heavy.join([light])
     assert not joined.cool.items()
@@ -123,7 +123,7 @@ def test_thin_keeps_the_sum_and_misplaces_less_than_one_step(points, most):
 
 @given(st.lists(keys, min_size=1, max_size=300), st.integers(1, 80), st.lists(keys, max_size=20))
 def test_leaf_shows_every_visit_in_few_points(visits, most, before):
-    leaf = Leaf(b"", LIMITS, Random(1), sorted((each, 2.0) for each in before))
+    leaf = SuperpageSketch(b"", LIMITS, Random(1), sorted((each, 2.0) for each in before))
     leaf.pending = list(visits)
     leaf.fold(LIMITS)
     points = leaf.glimpse(b"b", most)

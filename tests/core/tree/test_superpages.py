@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.tree.superpage_sketch import Limits
+from gcs.core.tree.superpage_sketch import SketchLimits
 from gcs.core.tree.superpages import NOBODY, Superpages, create, expand, fuse, inherit, recut, threshold, weigh
-from gcs.core.tree.tree import WHOLE, Tree, is_expansion, merge
+from gcs.core.tree.tree import WHOLE, UrlTree, is_expansion, merge
 from gcs.core.url.sortkey import sort_key
 
-ALL = Limits(hot=10_000, cool=10_000, keys=10_000)
+ALL = SketchLimits(hot=10_000, cool=10_000, keys=10_000)
 
 
 def tree_of(visits, cuts=WHOLE, limits=ALL):
-    tree = Tree(cuts, Random(1), limits)
+    tree = UrlTree(cuts, Random(1), limits)
     for key in visits:
         tree.visit(key)
     return tree
@@ -85,7 +85,7 @@ visited = st.lists(keys, min_size=1, max_size=300)
 
 @given(visited, st.integers(1, 40), st.integers(1, 10), st.integers(1, 10))
 def test_created_superpages_partition_the_space_and_are_few(visits, capacity, gatherers, delta):
-    tree = tree_of(visits, limits=Limits(capacity, capacity, capacity))
+    tree = tree_of(visits, limits=SketchLimits(capacity, capacity, capacity))
     limit = threshold(tree.visits, gatherers, delta)
     pages = create(tree, limit)
     assert is_expansion(pages.cuts)
@@ -121,7 +121,7 @@ def test_giant_host_behind_a_chain_of_tokens_is_cut_by_its_paths_in_one_round():
     others = [f"http://www{n % 200}.example.org/{n}" for n in range(2000)]
     visits = [sort_key(url) for url in giant + others]
     random.shuffle(visits)
-    tree = Tree(WHOLE, Random(4))
+    tree = UrlTree(WHOLE, Random(4))
     for key in visits:
         tree.visit(key)
     limit = threshold(tree.visits, 8, 20)
@@ -199,7 +199,7 @@ def test_recut_keeps_the_visits_where_they_are(visits, at):
 @given(visited, st.integers(1, 4), st.lists(st.lists(keys, max_size=8), min_size=1, max_size=3))
 def test_recut_leaves_no_superpage_without_visits(visits, capacity, expansions):
     """However little is remembered: a part of a visit is none, and nothing can be divided as nothing was."""
-    tree = tree_of(visits, limits=Limits(hot=capacity, cool=capacity, keys=100))
+    tree = tree_of(visits, limits=SketchLimits(hot=capacity, cool=capacity, keys=100))
     for cuts in expansions:
         tree = recut(tree, (b"", *sorted({*cuts} - {b""})), Random(5))
         assert tree.visits == len(visits)

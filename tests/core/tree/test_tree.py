@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.tree.superpage_sketch import Limits
-from gcs.core.tree.tree import WHOLE, Tree, is_expansion, merge, node_of, range_of
+from gcs.core.tree.superpage_sketch import SketchLimits
+from gcs.core.tree.tree import WHOLE, UrlTree, is_expansion, merge, node_of, range_of
 from gcs.core.url.sortkey import LAST_KEY, sort_key, subtree
 
-LIMITS = Limits(hot=50, cool=50, keys=50)
+LIMITS = SketchLimits(hot=50, cool=50, keys=50)
 hosts = st.sampled_from(["com", "a.com", "b.a.com", "a-b.com", "b.org", "10.0.0.1", "www.b.org:81"])
 paths = st.lists(st.sampled_from(["", "a", "b", "ab", "a.html", "-"]), max_size=4).map("/".join)
 urls = st.builds("{}://{}/{}{}".format, st.sampled_from(["http", "https"]), hosts, paths, st.sampled_from(["", "?q"]))
@@ -32,7 +32,7 @@ def expansions(draw):
 def test_superpages_partition_the_key_space(cuts, key):
     assert is_expansion(cuts)
     inside = [at for at in range(len(cuts)) if range_of(cuts, at)[0] <= key < range_of(cuts, at)[1]]
-    assert inside == [Tree(cuts, Random(1)).locate(key)]
+    assert inside == [UrlTree(cuts, Random(1)).locate(key)]
 
 
 @given(expansions())
@@ -68,7 +68,7 @@ def test_node_of_known_ranges(low, high, node):
 
 
 def filled(cuts, visits, seed=1):
-    tree = Tree(cuts, Random(seed), LIMITS)
+    tree = UrlTree(cuts, Random(seed), LIMITS)
     for key in visits:
         tree.visit(key)
     return tree
@@ -107,13 +107,13 @@ def test_merging_does_not_change_the_copies():
 
 def test_copies_of_different_expansions_are_not_merged():
     with pytest.raises(ValueError, match="one expansion"):
-        merge([Tree(WHOLE, Random(1)), Tree((b"", b"com"), Random(1))])
+        merge([UrlTree(WHOLE, Random(1)), UrlTree((b"", b"com"), Random(1))])
 
 
 @pytest.mark.parametrize("cuts", [(), (b"a",), (b"", b"b", b"a"), (b"", b"a", b"a"), (b"", LAST_KEY)])
 def test_cuts_that_are_no_expansion_are_refused(cuts):
     with pytest.raises(ValueError, match="ascend"):
-        Tree(cuts, Random(1))
+        UrlTree(cuts, Random(1))
 
 
 def test_kept_superpages_stay_and_the_others_are_forgotten():
@@ -126,7 +126,7 @@ def test_kept_superpages_stay_and_the_others_are_forgotten():
 
 
 def test_a_heavy_leaf_remembers_more_than_a_light_one():
-    tree = Tree((b"", b"m"), Random(1))
+    tree = UrlTree((b"", b"m"), Random(1))
     for number in range(20_000):
         tree.visit(b"a\x00/http\x00%d" % number)
         if number % 100 == 0:

@@ -4,7 +4,7 @@ import pytest
 
 from gcs.core.messages import codec
 from gcs.core.tree.superpages import create, recut, threshold
-from gcs.core.tree.tree import WHOLE, Tree, merge
+from gcs.core.tree.tree import WHOLE, UrlTree, merge
 from gcs.core.tree.tree_copy import decode, encode
 from gcs.errors import CodecError
 
@@ -17,7 +17,7 @@ def web(seed, pages=3000):
 
 
 def copies(cuts=WHOLE, number=3):
-    trees = [Tree(cuts, Random(seed)) for seed in range(number)]
+    trees = [UrlTree(cuts, Random(seed)) for seed in range(number)]
     for seed, tree in enumerate(trees):
         for key in web(seed):
             tree.visit(key)

@@ -8,10 +8,10 @@ from can_ada import parse
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gcs.core.url.join import DEFAULT, Joiner, Rules, canonical, host, origin
+from gcs.core.url.join import DEFAULT, Joiner, UrlRules, canonical, host, origin
 
 EVERY_RULES = [
-    Rules(tracking, sessions, drop, sort)
+    UrlRules(tracking, sessions, drop, sort)
     for tracking, sessions, drop, sort in product((True, False), (True, False), ((), ("q", "a.b")), (True, False))
 ]
 
@@ -36,7 +36,7 @@ PAGES = ABSOLUTE | st.just("http://h.test/a/b.html?c=/d/e")
 @example("http://h/;jsession;jsessionid=1id=2", DEFAULT)
 @example("http://1.2.3.4../", DEFAULT)
 @example("http://h/?utm_a&utm_b", DEFAULT)
-def test_canonical_is_idempotent(url: str, rules: Rules) -> None:
+def test_canonical_is_idempotent(url: str, rules: UrlRules) -> None:
     once = canonical(url, rules)
     if once is not None:
         assert canonical(once, rules) == once
@@ -73,14 +73,14 @@ def test_canonical_is_idempotent(url: str, rules: Rules) -> None:
     ],
     DEFAULT,
 )
-def test_join_equals_whatwg_resolution(pages: list[str], hrefs: list[str], rules: Rules) -> None:
+def test_join_equals_whatwg_resolution(pages: list[str], hrefs: list[str], rules: UrlRules) -> None:
     """Also where the joiner has met the same href before, on this page or on others of the origin."""
     joiner = Joiner(rules)
     for base in [url for page in pages * 2 if (url := canonical(page, rules))]:
         assert joiner.join(base, hrefs) == list(dict.fromkeys(filter(None, (resolve(base, h, rules) for h in hrefs))))
 
 
-def resolve(base: str, href: str, rules: Rules) -> str | None:
+def resolve(base: str, href: str, rules: UrlRules) -> str | None:
     """The oracle: what ada makes of the href on that page, as a browser gives it to the parser."""
     scalar = href.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
@@ -141,18 +141,18 @@ def test_canonical_of(url: str, expected: str | None) -> None:
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
-        (Rules(strip_tracking=False), "http://h/p?b=2&utm_x=1&a=3&q=4&b=1"),
-        (Rules(strip_session_ids=False), "http://h/p;jsessionid=9?b=2&phpsessid=8&a=3&q=4&b=1"),
-        (Rules(drop_params=("B", "q")), "http://h/p?a=3"),
-        (Rules(sort_query=True), "http://h/p?a=3&b=2&b=1&q=4"),
+        (UrlRules(strip_tracking=False), "http://h/p?b=2&utm_x=1&a=3&q=4&b=1"),
+        (UrlRules(strip_session_ids=False), "http://h/p;jsessionid=9?b=2&phpsessid=8&a=3&q=4&b=1"),
+        (UrlRules(drop_params=("B", "q")), "http://h/p?a=3"),
+        (UrlRules(sort_query=True), "http://h/p?a=3&b=2&b=1&q=4"),
     ],
 )
-def test_canonical_follows_its_rules(rules: Rules, expected: str) -> None:
+def test_canonical_follows_its_rules(rules: UrlRules, expected: str) -> None:
     assert canonical("http://h/p;jsessionid=9?b=2&utm_x=1&phpsessid=8&a=3&q=4&b=1", rules) == expected
 
 
 def test_drop_params_are_names_not_patterns() -> None:
-    assert canonical("http://h/?a.b=1&axb=2", Rules(drop_params=("a.b",))) == "http://h/?axb=2"
+    assert canonical("http://h/?a.b=1&axb=2", UrlRules(drop_params=("a.b",))) == "http://h/?axb=2"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from can_ada import parse
 
-from gcs.core.url.join import Joiner, Rules, canonical, host
+from gcs.core.url.join import Joiner, UrlRules, canonical, host
 
 SUITES = Path(__file__).parents[3] / ".." / "shared" / "suites"
 WPT = SUITES / "wpt-url"
@@ -160,7 +160,7 @@ def test_canonical_agrees_with_crawler_commons() -> None:
     """Their normaliser sorts the query, so ours does here."""
     agreed, differing = 0, set()
     for weird, normal in rows(COMMONS / "normalizer" / "weirdToNormalizedUrls.csv"):
-        if canonical(weird, Rules(sort_query=True)) == normal:
+        if canonical(weird, UrlRules(sort_query=True)) == normal:
             agreed += 1
         else:
             differing.add(weird)

@@ -3,8 +3,8 @@
 from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
-from gcs.ports.errands import Terms
-from gcs.ports.errands.whiteboard_errands import BoardDesk
+from gcs.ports.errands import HelperTerms
+from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
 from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 
@@ -19,8 +19,8 @@ class Hall:
         self.board = MemoryBoard(self.clock)
         self.gatherer = MemorySpace(self.board, "g0")
 
-    def desk(self, name: str, place: str = "", means: Means = Means.PLAIN) -> BoardDesk:
-        return BoardDesk(MemorySpace(self.board, name), Terms(lease_s=LEASE_S), place, means)
+    def desk(self, name: str, place: str = "", means: Means = Means.PLAIN) -> WhiteboardErrands:
+        return WhiteboardErrands(MemorySpace(self.board, name), HelperTerms(lease_s=LEASE_S), place, means)
 
     async def lend(self, *numbers: int, place: str = "", ttl_s: float | None = None) -> None:
         errands = [UrlTS("g0", "run", number, f"http://a.example/{number}", LEASE_S) for number in numbers]

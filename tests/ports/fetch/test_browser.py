@@ -11,7 +11,7 @@ from gcs.ports.fetch import FetchSettings, Sink
 from gcs.ports.fetch.aio_engine import AioFetcher
 from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings
 from gcs.ports.fetch.browser.chromium import NAMES
-from gcs.ports.summarise import Registry
+from gcs.ports.summarise import Summarisers
 from tests.ports.fetch.conftest import Client, Conversation, Engine
 
 pytest.importorskip("playwright", reason="Playwright is not installed")
@@ -30,7 +30,7 @@ def page(body: str, kind: str = "text/html; charset=iso-8859-1", *fields: str) -
 
 def links(response: Response) -> list[str]:
     kind = response.header("content-type") or ""
-    return Registry().summarise(response.content, kind, response.request.url, "links").hrefs
+    return Summarisers().summarise(response.content, kind, response.request.url, "links").hrefs
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from gcs.core.page.values import Failure, Request, Response, Result
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.curl_loop import Driver
+from gcs.ports.fetch.curl_loop import CurlDriver
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -67,7 +67,7 @@ def test_an_alarm_that_is_due_at_once_may_be_moved() -> None:
     """Uvloop makes a handle without a time of a call that is due already; libcurl's timer has to live with it."""
 
     async def schedule() -> None:
-        driver = Driver(lambda *_: None, 4)
+        driver = CurlDriver(lambda *_: None, 4)
         driver._set_alarm(asyncio.get_running_loop().time())
         driver._schedule(50)
         await driver.close()

@@ -3,22 +3,22 @@
 import pytest
 
 from gcs.errors import UsageError
-from gcs.ports.space.address import Address, parse
+from gcs.ports.space.address import SpaceAddress, parse
 
 
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("unix:///a/b%20c", Address(socket="/a/b c")),
-        ("redis://h", Address(hosts=(("h", 6379),))),
-        ("redis://h:7000/2", Address(hosts=(("h", 7000),), db=2)),
-        ("redis://u:p%40x@h", Address(hosts=(("h", 6379),), user="u", password="p@x")),
-        ("redis://:p@h", Address(hosts=(("h", 6379),), password="p")),
-        ("redis://[::1]:7000", Address(hosts=(("::1", 7000),))),
-        ("redis://[::1]", Address(hosts=(("::1", 6379),))),
+        ("unix:///a/b%20c", SpaceAddress(socket="/a/b c")),
+        ("redis://h", SpaceAddress(hosts=(("h", 6379),))),
+        ("redis://h:7000/2", SpaceAddress(hosts=(("h", 7000),), db=2)),
+        ("redis://u:p%40x@h", SpaceAddress(hosts=(("h", 6379),), user="u", password="p@x")),
+        ("redis://:p@h", SpaceAddress(hosts=(("h", 6379),), password="p")),
+        ("redis://[::1]:7000", SpaceAddress(hosts=(("::1", 7000),))),
+        ("redis://[::1]", SpaceAddress(hosts=(("::1", 6379),))),
         (
             "rediss://u:p@h?ca=/ca.pem&cert=/c.pem&key=/k.pem",
-            Address(
+            SpaceAddress(
                 hosts=(("h", 6379),),
                 tls=True,
                 user="u",
@@ -28,7 +28,7 @@ from gcs.ports.space.address import Address, parse
         ),
         (
             "redis+sentinel://u:p@s1,s2:7/mymaster/3?sentinel_password=q",
-            Address(
+            SpaceAddress(
                 kind="sentinel",
                 hosts=(("s1", 26379), ("s2", 7)),
                 user="u",
@@ -40,7 +40,7 @@ from gcs.ports.space.address import Address, parse
         ),
         (
             "rediss+cluster://a:1,b:2,c:3",
-            Address(kind="cluster", tls=True, hosts=(("a", 1), ("b", 2), ("c", 3))),
+            SpaceAddress(kind="cluster", tls=True, hosts=(("a", 1), ("b", 2), ("c", 3))),
         ),
     ],
 )

@@ -4,11 +4,11 @@ import asyncio
 import random
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Leader, PlanPosted
+from gcs.core.messages.tuples import LeaderLease, PlanPosted
 from gcs.ports.space.candidate import Candidate
 from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.ports.space.port import Holds
+from gcs.ports.space.port import IfHolds
 
 LEASE_S = 10.0
 
@@ -32,7 +32,7 @@ async def test_candidate_first_to_stand_leads_and_the_others_follow():
     hall = Hall("g1", "g2", "g3")
     assert await hall.step() == ["g1"]
     assert await hall.step() == ["g1"]
-    assert hall.candidates["g2"].seen == Leader("g1", 1)
+    assert hall.candidates["g2"].seen == LeaderLease("g1", 1)
 
 
 async def test_candidate_renews_and_stays():
@@ -61,7 +61,7 @@ async def test_leader_that_was_paused_knows_it_and_cannot_publish():
     assert hall.candidates["g1"].leading() is None, "by its own clock"
     await hall.step("g2")
     space = MemorySpace(hall.board, "g1")
-    assert (await space.out(PlanPosted(1, old.term, b""), given=Holds(old))).refused
+    assert (await space.out(PlanPosted(1, old.term, b""), given=IfHolds(old))).refused
     assert await hall.step() == ["g2"]
 
 
@@ -74,7 +74,7 @@ async def test_leader_that_was_paused_and_found_no_successor_stands_again_with_a
     assert await hall.step() == ["g1"]
     assert hall.candidates["g1"].leading().term == old.term + 1
     space = MemorySpace(hall.board, "g1")
-    assert (await space.out(PlanPosted(1, old.term, b""), given=Holds(old))).refused
+    assert (await space.out(PlanPosted(1, old.term, b""), given=IfHolds(old))).refused
 
 
 async def test_leader_resigns_at_once():
@@ -109,7 +109,7 @@ async def test_never_two_leaders_however_steps_and_pauses_fall():
         leading = [leader for each in hall.candidates.values() if (leader := each.leading())]
         assert len(leading) <= 1
         if leading:
-            board = await MemorySpace(hall.board, "x").read(template(Leader))
+            board = await MemorySpace(hall.board, "x").read(template(LeaderLease))
             assert board == leading[0]
             reigns.add(leading[0].term)
     assert len(reigns) > 20
@@ -121,10 +121,10 @@ async def test_candidates_on_redis_elect_one(on_redis):
     candidates = [Candidate(space, space.name, LEASE_S, clock) for space in spaces]
     leaders = await asyncio.gather(*(candidate.step() for candidate in candidates))
     (leader,) = [each for each in leaders if each]
-    assert await spaces[0].read(template(Leader)) == leader
-    assert not (await spaces[0].out(PlanPosted(1, leader.term, b""), given=Holds(leader))).refused
+    assert await spaces[0].read(template(LeaderLease)) == leader
+    assert not (await spaces[0].out(PlanPosted(1, leader.term, b""), given=IfHolds(leader))).refused
     winner = candidates[leaders.index(leader)]
     await winner.resign()
-    assert (await spaces[0].out(PlanPosted(2, leader.term, b""), given=Holds(leader))).refused
+    assert (await spaces[0].out(PlanPosted(2, leader.term, b""), given=IfHolds(leader))).refused
     again = [each for each in await asyncio.gather(*(candidate.step() for candidate in candidates)) if each]
     assert [each.term > leader.term for each in again] == [True]

@@ -10,7 +10,7 @@ from gcs.core.messages.template import OneOf, template
 from gcs.core.messages.tuples import (
     Control,
     CrawlState,
-    Leader,
+    LeaderLease,
     Link,
     Member,
     PlanPosted,
@@ -19,7 +19,7 @@ from gcs.core.messages.tuples import (
     UrlBlock,
 )
 from gcs.errors import UsageError
-from gcs.ports.space.port import Absent, Flow, Holds, Numbered
+from gcs.ports.space.port import Flow, IfAbsent, IfHolds, Numbered
 
 URLS, SEEDS = template(UrlBlock), template(Seeds)
 #: a lease that ends within the test, and one that does not
@@ -483,32 +483,32 @@ async def test_take_that_waits_gets_a_tuple_that_can_expire(backend):
 
 async def test_out_if_absent(backend):
     space, other = await backend.open("g1"), await backend.open("g2")
-    assert not (await space.out(Leader("g1", 1), ttl_s=LONG_S, given=Absent())).refused
-    assert (await other.out(Leader("g2", 2), ttl_s=LONG_S, given=Absent())).refused
-    await space.out(Leader("g1", 1), ttl_s=0.01)
+    assert not (await space.out(LeaderLease("g1", 1), ttl_s=LONG_S, given=IfAbsent())).refused
+    assert (await other.out(LeaderLease("g2", 2), ttl_s=LONG_S, given=IfAbsent())).refused
+    await space.out(LeaderLease("g1", 1), ttl_s=0.01)
     await backend.pass_time(0.05)
-    assert not (await other.out(Leader("g2", 2), ttl_s=LONG_S, given=Absent())).refused
-    assert await space.read(template(Leader)) == Leader("g2", 2)
+    assert not (await other.out(LeaderLease("g2", 2), ttl_s=LONG_S, given=IfAbsent())).refused
+    assert await space.read(template(LeaderLease)) == LeaderLease("g2", 2)
 
 
 async def test_out_is_fenced_by_a_tuple_that_must_be_there(backend):
     space = await backend.open("g1")
-    old, new = Leader("g1", 1), Leader("g2", 2)
-    assert (await space.out(PlanPosted(1, 1, b""), given=Holds(old))).refused
+    old, new = LeaderLease("g1", 1), LeaderLease("g2", 2)
+    assert (await space.out(PlanPosted(1, 1, b""), given=IfHolds(old))).refused
     await space.out(old)
-    assert (await space.out(PlanPosted(1, 1, b""), given=Holds(old))).accepted == 1
+    assert (await space.out(PlanPosted(1, 1, b""), given=IfHolds(old))).accepted == 1
     await space.out(new)
-    assert (await space.out(PlanPosted(2, 1, b""), given=Holds(old))).refused
+    assert (await space.out(PlanPosted(2, 1, b""), given=IfHolds(old))).refused
     assert (await space.read(template(PlanPosted))).epoch == 1
 
 
 async def test_out_is_refused_once_its_fence_has_expired(backend):
     space = await backend.open("g1")
-    leader = Leader("g1", 1)
+    leader = LeaderLease("g1", 1)
     await space.out(leader, ttl_s=0.03)
     await backend.pass_time(0.06)
-    assert (await space.out(PlanPosted(1, 1, b""), given=Holds(leader))).refused
-    assert (await space.out(leader, ttl_s=1.0, given=Holds(leader))).refused, "nor can it be renewed"
+    assert (await space.out(PlanPosted(1, 1, b""), given=IfHolds(leader))).refused
+    assert (await space.out(leader, ttl_s=1.0, given=IfHolds(leader))).refused, "nor can it be renewed"
 
 
 async def test_take_from_the_board_removes_what_fits(backend):
@@ -640,7 +640,7 @@ async def test_places_of_the_wrong_kind_are_refused(backend):
     with pytest.raises(UsageError, match="member tuples are on the board"):
         await space.out(Member("g1", "r"), to="g1")
     with pytest.raises(UsageError, match="conditions are for the board"):
-        await space.out(RebalanceCall("me"), to="leader", given=Absent())
+        await space.out(RebalanceCall("me"), to="leader", given=IfAbsent())
     with pytest.raises(UsageError, match="in an inbox"):
         await space.take(URLS)
     with pytest.raises(UsageError, match="on the board"):

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from gcs.ports.summarise import Options, Registry
+from gcs.ports.summarise import Options, Summarisers
 
 PAGE = b"""<html lang=en><title>Inside</title><body><p>The whiteboard stands in the middle of the station.</p>
 <a href="https://other.example/a">one</a> <a href="local.html">two</a></body></html>"""
@@ -47,7 +47,7 @@ def tarred(files: dict[str, bytes]) -> bytes:
     ],
 )
 def test_archive_says_what_its_members_say(content: bytes, content_type: str) -> None:
-    document = Registry().summarise(content, content_type, "http://a.example/x", "fast")
+    document = Summarisers().summarise(content, content_type, "http://a.example/x", "fast")
     assert document.hrefs == ["https://other.example/a"]
     assert document.title == "Inside"
     assert "docs/page.html\n" in document.text
@@ -58,16 +58,16 @@ def test_archive_says_what_its_members_say(content: bytes, content_type: str) ->
 
 def test_archive_inside_an_archive_is_passed_over() -> None:
     content = zipped({"inner.zip": zipped(FILES), "inner.tgz": gzip.compress(tarred(FILES)), "a.txt": b"words"})
-    document = Registry().summarise(content, "application/zip", "http://a.example/x.zip", "fast")
+    document = Summarisers().summarise(content, "application/zip", "http://a.example/x.zip", "fast")
     assert document.text == "a.txt\nwords"
 
 
 def test_archive_is_bounded_and_damage_is_no_error() -> None:
     bomb = zipped({f"{number}.txt": b"word " * 800_000 for number in range(40)})
-    document = Registry().summarise(
+    document = Summarisers().summarise(
         bomb, "application/zip", "http://a.example/x.zip", "fast", Options(max_text_bytes=5_000)
     )
     assert 0 < len(document.text) < 6_000
     half = zipped(FILES)
     for cut in range(0, len(half), 50):
-        Registry().summarise(half[:cut], "application/zip", "http://a.example/x.zip", "fast")
+        Summarisers().summarise(half[:cut], "application/zip", "http://a.example/x.zip", "fast")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.ports.summarise import summarise
-from gcs.ports.summarise.archive import Limits, gunzip, members
+from gcs.ports.summarise.archive import ArchiveLimits, gunzip, members
 
 FILES = {
     "index.html": b"<title>inside</title><a href='sub/page.html'>x</a>",
@@ -77,10 +77,10 @@ def test_members_of_a_bare_gzip_is_its_content() -> None:
 
 @pytest.mark.parametrize("archive", ARCHIVES.values(), ids=ARCHIVES)
 def test_members_are_bounded(archive: bytes) -> None:
-    assert [member.name for member in members(archive, Limits(members=2))] == ["index.html", "sub/page.html"]
-    assert "data.bin" not in [member.name for member in members(archive, Limits(member_bytes=100))]
-    assert len(list(members(archive, Limits(member_bytes=100)))) == len(FILES) - 1
-    assert sum(len(member.content) for member in members(archive, Limits(total_bytes=60))) <= 60
+    assert [member.name for member in members(archive, ArchiveLimits(members=2))] == ["index.html", "sub/page.html"]
+    assert "data.bin" not in [member.name for member in members(archive, ArchiveLimits(member_bytes=100))]
+    assert len(list(members(archive, ArchiveLimits(member_bytes=100)))) == len(FILES) - 1
+    assert sum(len(member.content) for member in members(archive, ArchiveLimits(total_bytes=60))) <= 60
 
 
 BOMB = {"first.txt": b"before", **{f"{number}.txt": bytes(1_000_000) for number in range(30)}}
@@ -92,7 +92,7 @@ BOMB = {"first.txt": b"before", **{f"{number}.txt": bytes(1_000_000) for number 
     ids=["zip", "gz", "bz2", "xz"],
 )
 def test_members_of_a_bomb_end_at_the_ratio(bomb: bytes) -> None:
-    found = list(members(bomb, Limits(ratio=20)))
+    found = list(members(bomb, ArchiveLimits(ratio=20)))
     assert sum(len(member.content) for member in found) <= max(20 * len(bomb), 64 * 1024)
     assert len(found) < len(BOMB)
 
@@ -117,7 +117,7 @@ def test_members_of_overlapping_entries_are_counted_each_time() -> None:
     tail[8:10] = tail[10:12] = (500).to_bytes(2, "little")
     tail[12:16] = len(many).to_bytes(4, "little")
     bomb = once[:start] + many + bytes(tail)
-    total = sum(len(member.content) for member in members(bomb, Limits(total_bytes=1_000_000, ratio=10_000)))
+    total = sum(len(member.content) for member in members(bomb, ArchiveLimits(total_bytes=1_000_000, ratio=10_000)))
     assert 0 < total <= 1_000_000
 
 

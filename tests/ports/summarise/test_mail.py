@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
-from gcs.ports.summarise import Options, Registry
+from gcs.ports.summarise import Options, Summarisers
 from gcs.ports.summarise.summarisers import Source
 
 PLAIN = b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\nContent-Type: text/plain; charset=latin-1\n\nSch\xf6n hier.\n"
@@ -28,7 +28,7 @@ AAAA
 
 def read(content: bytes) -> Document:
     """As `summarise` would, but for what it hides."""
-    return Registry().read(Source(content, "message/rfc822", "", "fast", Options()))
+    return Summarisers().read(Source(content, "message/rfc822", "", "fast", Options()))
 
 
 def test_plain_text_and_subject_are_decoded() -> None:

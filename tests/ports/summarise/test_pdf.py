@@ -3,7 +3,7 @@
 import pytest
 
 from gcs.core.page.values import Document
-from gcs.ports.summarise import Options, Registry
+from gcs.ports.summarise import Options, Summarisers
 from gcs.ports.summarise.pdf import summarise_pdf
 from gcs.ports.summarise.text_pool import TextPool
 
@@ -37,7 +37,7 @@ def pdf(*texts: str, title: str = "") -> bytes:
 
 
 def read(content: bytes, depth: str = "full") -> Document:
-    return Registry().summarise(content, "application/pdf", "http://x/", depth, Options())
+    return Summarisers().summarise(content, "application/pdf", "http://x/", depth, Options())
 
 
 def test_text_and_title_are_read_where_all_is_to_be_read() -> None:

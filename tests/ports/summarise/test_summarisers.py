@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gcs.core.page.recognise import Format
 from gcs.core.page.values import Document
 from gcs.errors import UsageError
-from gcs.ports.summarise import Options, Registry, Source, Summariser, summarise
+from gcs.ports.summarise import Options, Source, Summariser, Summarisers, summarise
 
 
 def titled(title: str):
@@ -51,7 +51,7 @@ def test_summarise_looks_at_a_bounded_part_of_a_document() -> None:
 
 
 def test_registry_prefers_the_longest_prefix_then_the_latest() -> None:
-    registry = Registry(
+    registry = Summarisers(
         [
             Summariser(Format.HTML, titled("docs"), prefix="http://x/docs/"),
             Summariser(Format.HTML, titled("site"), prefix="http://x/"),
@@ -70,14 +70,14 @@ def test_registry_prefers_the_longest_prefix_then_the_latest() -> None:
 
 
 def test_registry_takes_media_types_before_formats() -> None:
-    registry = Registry([Summariser("application/msword", titled("word")), Summariser("text/html", titled("all"))])
+    registry = Summarisers([Summariser("application/msword", titled("word")), Summariser("text/html", titled("all"))])
     assert registry.summarise(b"x", "application/msword; a=b", "http://x/", "links").title == "word 1"
     assert registry.summarise(b"x", "TEXT/HTML", "http://x/", "links").title == "all 1"
 
 
 def test_registry_gives_its_summarisers_the_whole_source() -> None:
     seen: list[Source] = []
-    registry = Registry([Summariser(Format.PDF, lambda source: seen.append(source) or Document(hrefs=["x"]))])
+    registry = Summarisers([Summariser(Format.PDF, lambda source: seen.append(source) or Document(hrefs=["x"]))])
     options = Options(agent="mybot")
     assert registry.summarise(b"%PDF-1", "application/pdf", "http://x/", "fast", options).hrefs == ["x"]
     assert seen == [Source(b"%PDF-1", "application/pdf", "http://x/", "fast", options)]
@@ -87,7 +87,7 @@ def test_registry_survives_a_summariser_that_raises(caplog: pytest.LogCaptureFix
     def broken(source: Source) -> Document:
         raise KeyError(source.url)
 
-    registry = Registry([Summariser(Format.PDF, broken)])
+    registry = Summarisers([Summariser(Format.PDF, broken)])
     with caplog.at_level(logging.WARNING):
         assert registry.summarise(b"%PDF-1", "application/pdf", "http://x/", "links") == Document(hrefs=[])
     assert [(record.message, record.url) for record in caplog.records] == [("summarise.failed", "http://x/")]
@@ -111,7 +111,7 @@ pdf = Summariser("pdf", lambda source: Document(hrefs=[], title="by the plug-in"
 """
     install(tmp_path, "gcs_pdf_plugin", source, "pdf = gcs_pdf_plugin:pdf")
     monkeypatch.syspath_prepend(tmp_path)
-    registry = Registry.with_plugins()
+    registry = Summarisers.with_plugins()
     assert registry.summarise(b"%PDF-1", "", "http://x/1.pdf", "links").title == "by the plug-in"
     assert registry.summarise(b"%PDF-1", "", "http://y/1.pdf", "links").title == ""
 
@@ -120,7 +120,7 @@ def test_registry_names_a_plugin_that_is_none(tmp_path: Path, monkeypatch: pytes
     install(tmp_path, "gcs_bad_plugin", "pdf = 1", "pdf = gcs_bad_plugin:pdf")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="gcs_bad_plugin:pdf"):
-        Registry.with_plugins()
+        Summarisers.with_plugins()
 
 
 TYPES = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gcs.core.page.simhash import simhash
-from gcs.ports.summarise import Extract, Options, TextPool, summarise
+from gcs.ports.summarise import Options, TextExtract, TextPool, summarise
 
 HTML = "text/html; charset=utf-8"
 PAGE = b"""<html><title>t</title><body><article><p>The words of this page are many, and they are English words.</p>
@@ -75,18 +75,18 @@ async def worker_of(pool: TextPool) -> int:
 async def test_pool_extracts_what_summarise_does(pool: TextPool) -> None:
     expected = summarise(PAGE, HTML, "http://x/", "full")
     extract = await pool.submit(PAGE, HTML, "http://x/")
-    assert extract == Extract(expected.text, "en", simhash(expected.text))
+    assert extract == TextExtract(expected.text, "en", simhash(expected.text))
     assert "two paragraphs" in extract.text
 
 
 async def test_pool_reads_any_format(pool: TextPool) -> None:
     assert (await pool.submit(b"only words", "text/plain", "http://x/")).text == "only words"
-    assert await pool.submit(b"\x89PNG\r\n\x1a\n", "image/png", "http://x/") == Extract()
+    assert await pool.submit(b"\x89PNG\r\n\x1a\n", "image/png", "http://x/") == TextExtract()
 
 
 async def test_pool_survives_a_page_that_kills_its_worker(pool: TextPool) -> None:
     before = await worker_of(pool)
-    assert await pool.submit(b"", "application/x-die", "http://x/") == Extract(note="the text worker died")
+    assert await pool.submit(b"", "application/x-die", "http://x/") == TextExtract(note="the text worker died")
     assert await worker_of(pool) != before
     assert (await pool.submit(PAGE, HTML, "http://x/")).text
 
@@ -94,7 +94,7 @@ async def test_pool_survives_a_page_that_kills_its_worker(pool: TextPool) -> Non
 async def test_pool_survives_a_page_that_raises_or_swells_in_the_same_worker(pool: TextPool) -> None:
     before = await worker_of(pool)
     failed = await pool.submit(b"", "application/x-fail", "http://x/")
-    assert failed == Extract(note="ValueError: of the plug-in")
+    assert failed == TextExtract(note="ValueError: of the plug-in")
     swollen = await pool.submit(b"", "application/x-swell", "http://x/")
     assert swollen.note.startswith("MemoryError")
     assert await worker_of(pool) == before
@@ -104,7 +104,7 @@ async def test_pool_gives_up_on_a_page_that_takes_too_long(pool: TextPool, plugi
     before = await worker_of(pool)
     pool.timeout_s, usual_s = 0.05, pool.timeout_s
     extract = await pool.submit(b"", "application/x-hang", str(plugin / "hung"))
-    assert extract == Extract(note="no text after 0.05 s")
+    assert extract == TextExtract(note="no text after 0.05 s")
     assert not alive(before)
     pool.timeout_s = usual_s
     assert await worker_of(pool) != before
@@ -140,7 +140,7 @@ async def test_pool_close_ends_its_workers_and_answers_what_is_inside(plugin: Pa
     pages = [asyncio.create_task(pool.submit(b"", "application/x-hang", str(plugin / name))) for name in "ab"]
     worker = await hung(plugin, "a")
     await pool.close()
-    assert await asyncio.gather(*pages) == [Extract(note="the text pool is closed")] * 2
+    assert await asyncio.gather(*pages) == [TextExtract(note="the text pool is closed")] * 2
     assert not alive(worker)
     assert (await pool.submit(PAGE, HTML, "http://x/")).note == "the text pool is closed"
 

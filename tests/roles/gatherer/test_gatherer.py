@@ -14,7 +14,7 @@ from gcs.errors import GcsError, StoreError
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWeb
 from gcs.ports.records.reading import read_records
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, GathererState
 from gcs.roles.gatherer.fetch import responses
 from gcs.settings import load
 
@@ -51,7 +51,7 @@ def beyond_traps(web: FakeWeb, urls: list[str]) -> set[str]:
 async def test_gatherer_stores_every_page_once(tmp_path: Path, engine: str, depth: str) -> None:
     async with FakeWeb(FakeWebSpec(**SMALL)) as web:
         gatherer = make(tmp_path, web, fetch__engine=engine, summary__depth=depth, summary__workers=1)
-        assert await gatherer.run(list(web.seeds)) is State.DONE
+        assert await gatherer.run(list(web.seeds)) is GathererState.DONE
         truth = survey(web.web)
         stored = pages(tmp_path)
         assert len(stored) == len(set(stored))
@@ -79,10 +79,10 @@ async def test_gatherer_leaves_every_host_its_delay(tmp_path: Path) -> None:
 async def test_gatherer_resumes_where_it_stopped(tmp_path: Path) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=200)) as web:
         gatherer = make(tmp_path, web, crawl__max_pages=50)
-        assert await gatherer.run(list(web.seeds)) is State.LIMIT
+        assert await gatherer.run(list(web.seeds)) is GathererState.LIMIT
         assert gatherer.final_share.tally.pages == 50
         again = make(tmp_path, web)
-        assert await again.run(list(web.seeds)) is State.DONE
+        assert await again.run(list(web.seeds)) is GathererState.DONE
         assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
         assert again.final_share.tally.pages == 200
         assert web.log.repeated() == {}, "no page is asked for twice"
@@ -94,7 +94,7 @@ async def test_gatherer_ends_at_its_limit_of_pages_however_many_answers_wait(
     monkeypatch.setattr(responses, "RESULTS_PER_STEP", 1)
     async with FakeWeb(FakeWebSpec.plain(hosts=6, pages=60)) as web:
         gatherer = make(tmp_path, web, crawl__max_pages=20)
-        assert await gatherer.run(list(web.seeds)) is State.LIMIT
+        assert await gatherer.run(list(web.seeds)) is GathererState.LIMIT
         assert len(pages(tmp_path)) == gatherer.tally.pages == 20
 
 
@@ -108,7 +108,7 @@ async def test_gatherer_replays_the_log_when_its_frontier_is_older(tmp_path: Pat
         gatherer._store.close()
         gatherer._frontier.close()
         again = make(tmp_path, web)
-        assert await again.run(list(web.seeds)) is State.DONE
+        assert await again.run(list(web.seeds)) is GathererState.DONE
         assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
         assert again.final_share.tally.pages == 150
         assert not [url for url in web.log.repeated() if not url.endswith("/robots.txt")]
@@ -135,7 +135,7 @@ async def test_gatherer_stops_on_request_and_keeps_its_state(tmp_path: Path) -> 
         while gatherer.tally.pages < 10:
             await asyncio.sleep(0.005)
         gatherer.stop()
-        assert await running is State.STOPPED
+        assert await running is GathererState.STOPPED
         assert 10 <= len(pages(tmp_path)) < 100
         await make(tmp_path, web).run(list(web.seeds))
         assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
@@ -157,7 +157,7 @@ async def test_gatherer_fills_its_window_from_many_hosts(tmp_path: Path) -> None
     async with FakeWeb(FakeWebSpec.plain(hosts=60, pages=240)) as web:
         seeds = list(web.web.homes)
         gatherer = make(tmp_path, web, seeds, frontier__window_urls=10, frontier__host_window_urls=2)
-        assert await gatherer.run(seeds) is State.DONE
+        assert await gatherer.run(seeds) is GathererState.DONE
         assert len(pages(tmp_path)) == 240
 
 

@@ -19,7 +19,7 @@ from gcs.errors import OrderError, SettingsError
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWeb, FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, GathererState
 from gcs.settings import load
 
 QUICK = {
@@ -80,7 +80,7 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> str:
 async def test_gatherer_fetches_the_best_first(tmp_path: Path, plugin: str, name: str, queue: str) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=5, pages=90)) as web:
         gatherer = make(tmp_path, web, name, frontier__queue=queue, **ONE)
-        assert await gatherer.run(list(web.seeds)) is State.DONE
+        assert await gatherer.run(list(web.seeds)) is GathererState.DONE
         records = pages(tmp_path)
         assert sorted(record.url for record in records) == sorted(survey(web.web).pages)
         check_order(records, load_order(name), list(web.seeds))
@@ -91,7 +91,7 @@ async def test_gatherer_fetches_the_best_of_each_host_first(tmp_path: Path, plug
     """Host by host, one host has the whole order."""
     async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=90)) as web:
         gatherer = make(tmp_path, web, name, frontier__host_window_urls=1, **ONE)
-        assert await gatherer.run(list(web.seeds)) is State.DONE
+        assert await gatherer.run(list(web.seeds)) is GathererState.DONE
         records = pages(tmp_path)
         assert sorted(record.url for record in records) == sorted(survey(web.web).pages)
         check_order(records, load_order(name), list(web.seeds))
@@ -104,10 +104,10 @@ async def test_gatherer_keeps_account_of_all_cash(tmp_path: Path, queue: str) ->
     quick = {"politeness.retry_s": 0.05, "politeness.overload_s": 0.05, "traps.max_depth": 20}
     async with FakeWeb(spec) as web:
         gatherer = make(tmp_path, web, "opic", frontier__queue=queue, crawl__max_pages=80, **quick)
-        assert await gatherer.run(list(web.seeds)) is State.LIMIT
+        assert await gatherer.run(list(web.seeds)) is GathererState.LIMIT
         assert_balanced(tmp_path, queue, len(web.seeds))
         again = make(tmp_path, web, "opic", frontier__queue=queue, **quick)
-        assert await again.run(list(web.seeds)) is State.DONE
+        assert await again.run(list(web.seeds)) is GathererState.DONE
         assert_balanced(tmp_path, queue, len(web.seeds))
         stored = [record.url for record in pages(tmp_path) if not web.web.plan(record.url).is_trap]
         assert sorted(stored) == sorted(survey(web.web).pages)
@@ -133,7 +133,7 @@ async def test_gatherer_is_not_held_up_by_a_slow_host(tmp_path: Path) -> None:
     async with FakeWeb(spec) as web:
         changes = {"politeness.delay_s": spec.delay_s, "frontier.host_window_urls": 2, "frontier.window_urls": 12}
         gatherer = make(tmp_path, web, "backlink", frontier__queue="quickheap", **changes)
-        assert await gatherer.run(list(web.seeds)) is State.DONE
+        assert await gatherer.run(list(web.seeds)) is GathererState.DONE
         assert sorted(record.url for record in pages(tmp_path)) == sorted(survey(web.web).pages)
         for site in web.web.sites:
             seen = web.log.hosts.get(site.address)

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from gcs.app.helper_process import make_helper
-from gcs.core.helpers.loan import Limits, Loan
+from gcs.core.helpers.loan import Loan, LoanLimits
 from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.core.page.values import Request, Response, Result
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWeb
-from gcs.ports.errands import Terms
-from gcs.ports.errands.whiteboard_errands import BoardDesk
+from gcs.ports.errands import HelperTerms
+from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.curl_engine import CurlFetcher
 from gcs.ports.records.warc import payload_digest
@@ -38,8 +38,8 @@ class Office:
         self.numbers = 0
 
     def helper(self, name: str = "h1", lease_s: float = 30.0, fetch: FetchSettings = FETCH, **limits: Any) -> Helper:
-        desk = BoardDesk(MemorySpace(self.board, name), Terms(fetch=fetch, lease_s=lease_s))
-        return make_helper(desk, Loan("", limits=Limits(**limits), allow_private=True))
+        desk = WhiteboardErrands(MemorySpace(self.board, name), HelperTerms(fetch=fetch, lease_s=lease_s))
+        return make_helper(desk, Loan("", limits=LoanLimits(**limits), allow_private=True))
 
     async def lend(self, *urls: str, **more: Any) -> None:
         for url in urls:
@@ -133,7 +133,7 @@ async def test_helper_reports_what_is_wrong_with_the_page_itself():
 
 async def test_helper_keeps_to_public_addresses_unless_its_owner_says_otherwise():
     async with office() as there:
-        desk = BoardDesk(MemorySpace(there.board, "h1"), Terms(fetch=FETCH))
+        desk = WhiteboardErrands(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
         async with at_work(make_helper(desk, Loan("", allow_private=False))):
             await there.lend(there.web.seeds[0])
             (summary,) = (await there.summaries(1)).values()
@@ -207,7 +207,7 @@ async def test_helper_gives_up_a_request_before_its_lease_ends():
         assert time.monotonic() - began < 10
 
 
-class SlowDesk(BoardDesk):
+class SlowDesk(WhiteboardErrands):
     """Between the asking and the answer the process was stopped for longer than a lease."""
 
     now = 0.0
@@ -221,7 +221,7 @@ class SlowDesk(BoardDesk):
 
 async def test_helper_does_not_begin_what_came_too_late():
     async with office() as there:
-        desk = SlowDesk(MemorySpace(there.board, "h1"), Terms(fetch=FETCH))
+        desk = SlowDesk(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
         worker = make_helper(desk, Loan("", allow_private=True), clock=lambda: SlowDesk.now)
         async with at_work(worker):
             await there.lend(there.web.seeds[0])
@@ -239,12 +239,12 @@ async def test_helper_beats_with_what_it_can_hold():
 
 
 async def test_helper_whose_desk_fails_says_so():
-    class Broken(BoardDesk):
+    class Broken(WhiteboardErrands):
         async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
             raise OSError("no desk")
 
     async with office() as there:
-        desk = Broken(MemorySpace(there.board, "h1"), Terms(fetch=FETCH))
+        desk = Broken(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
         with pytest.raises(OSError, match="no desk"):
             await asyncio.wait_for(make_helper(desk, Loan("")).run(), 10)
 

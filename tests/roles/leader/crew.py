@@ -10,14 +10,14 @@ from typing import Any
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
-from gcs.core.messages.tuples import Statistics as Reply
+from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.plan import keyspace
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.rebalance import make_plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree import tree_copy
-from gcs.core.tree.statistics import Statistics
-from gcs.core.tree.tree import Tree
+from gcs.core.tree.statistics import SuperpageStatistics
+from gcs.core.tree.tree import UrlTree
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
@@ -162,8 +162,8 @@ class Process:
         if asked is None or asked.round <= self.answered or self.disk.plan is None or self.crew.deaf == self.name:
             return
         self.answered = asked.round
-        plan, statistics = self.disk.plan, Statistics()
-        tree = Tree(plan.cuts, random.Random(1))
+        plan, statistics = self.disk.plan, SuperpageStatistics()
+        tree = UrlTree(plan.cuts, random.Random(1))
         for key in sorted(self.disk.queue | self.disk.done):
             tree.visit(key)
             statistics.found(tree.locate(key))

@@ -11,7 +11,7 @@ from gcs.core.messages.tuples import (
     Charter,
     Control,
     CrawlState,
-    Leader,
+    LeaderLease,
     Member,
     PlanPosted,
     RebalanceCall,
@@ -270,7 +270,7 @@ async def test_next_leader_goes_on_from_the_board():
         await crew.pass_time(1)
         assert crew.leaders() != [old]
     await crew.pass_time(20)
-    assert announced is None or announced.term < (await crew.space.read(template(Leader))).term
+    assert announced is None or announced.term < (await crew.space.read(template(LeaderLease))).term
     assert (await crew.plan()).gatherers == FIVE
     assert crew.imbalance() <= 0.15
 
@@ -294,7 +294,7 @@ async def test_paused_leader_that_comes_back_publishes_nothing():
     term = (await crew.posted()).term
     await old.step()
     assert (await crew.posted()).term == term
-    assert not old.leads or (await crew.space.read(template(Leader))).gatherer != "old"
+    assert not old.leads or (await crew.space.read(template(LeaderLease))).gatherer != "old"
 
 
 async def test_leader_that_is_cancelled_resigns():
@@ -302,11 +302,11 @@ async def test_leader_that_is_cancelled_resigns():
     crew.start("g1")
     leader = crew.processes["g1"].leader
     running = asyncio.create_task(leader.run())
-    assert await crew.space.read(template(Leader), timeout_s=None) == Leader("g1", 1)
+    assert await crew.space.read(template(LeaderLease), timeout_s=None) == LeaderLease("g1", 1)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert await crew.space.read(template(Leader)) is None
+    assert await crew.space.read(template(LeaderLease)) is None
 
 
 async def test_leader_ends_the_crawl_when_all_is_done():

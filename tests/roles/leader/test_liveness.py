@@ -3,12 +3,12 @@
 from itertools import pairwise
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import CrawlState, Leader, Member, PlanPosted
+from gcs.core.messages.tuples import CrawlState, LeaderLease, Member, PlanPosted
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.leader.fenced_board import Board, Known, View
-from gcs.roles.leader.liveness import Absent
+from gcs.roles.leader.fenced_board import BoardView, FencedBoard, NewestPlan
+from gcs.roles.leader.liveness import Liveness
 
 SETTINGS = TeamSettings(lease_s=10.0, beat_s=0.5, recover_s=60.0)
 PLAN = Plan(3, ("a", "b"), (b"", b"m"), (0, 1), leavers=("c",))
@@ -21,10 +21,10 @@ class Term:
         self.space = MemorySpace(MemoryBoard(), "a")
         self.ghosts: list[tuple[float, str]] = []
         self.now = 100.0
-        leader = Leader("a", 1)
+        leader = LeaderLease("a", 1)
         self.leader = leader
-        board = Board(self.space, leader, Known(lambda: None), lambda: self.now)
-        self.absent = Absent(board, SETTINGS, self.ghost)
+        board = FencedBoard(self.space, leader, NewestPlan(lambda: None), lambda: self.now)
+        self.absent = Liveness(board, SETTINGS, self.ghost)
 
     async def ghost(self, name: str) -> bool:
         self.ghosts.append((self.now, name))
@@ -33,7 +33,9 @@ class Term:
     async def step(self, *there: str, gone: tuple[str, ...] = (), committed: bool = False) -> bool:
         members = {name: Member(name, "run", epoch=3) for name in there}
         posted = PlanPosted(3, 1, PLAN.encode(), committed)
-        return await self.absent.step(View(self.now, CrawlState.RUNNING, 0, posted, PLAN, members, frozenset(gone)))
+        return await self.absent.step(
+            BoardView(self.now, CrawlState.RUNNING, 0, posted, PLAN, members, frozenset(gone))
+        )
 
 
 async def test_leaver_counts_as_gone_only_if_it_has_said_so():

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Control, CrawlState, Finds, Link, Member, Pace, Queued, Seeds, UrlBlock
+from gcs.core.messages.tuples import ClientPace, Control, CrawlState, Finds, Link, Member, Queued, Seeds, UrlBlock
 from gcs.core.ordering import ORDERS
 from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Receipt
-from gcs.ports.url_registry import Registry
+from gcs.ports.url_registry import UrlRegistry
 from gcs.roles.seedserver import SeedServer
 
 TEAM = TeamSettings(beat_s=0.0, lease_s=1000.0, recover_s=100.0)
@@ -108,7 +108,7 @@ class Scene:
         self.words: list[tuple[str, Word, int, int]] = []
 
     def server(self, name: str, parent: str = "") -> SeedServer:
-        registry = Registry(self.directory / name, ORDERS["backlink"], fsync=False)
+        registry = UrlRegistry(self.directory / name, ORDERS["backlink"], fsync=False)
         space = MemorySpace(self.board, name)
         clocks = {"clock": self.clock, "wall": self.clock}
         server = SeedServer(name, space, registry, self.rules, TEAM, **clocks, parent=parent, session=self.session)
@@ -197,7 +197,7 @@ async def test_server_hurries_and_slows_a_client(tmp_path: Path) -> None:
     assert {word for word, _, _ in words} == {Word.HURRY_UP, Word.SLOW_DOWN}
     assert max(then for _, then, _ in words) > 4
     assert words[-1][0] is Word.SLOW_DOWN, "at the end there is little to do"
-    pace = await scene.clients[0].space.read(template(Pace, client="a"))
+    pace = await scene.clients[0].space.read(template(ClientPace, client="a"))
     assert pace is not None
     assert pace.connections == words[-1][1]
     await scene.close()
@@ -403,7 +403,7 @@ async def test_second_server_of_a_name_is_refused(tmp_path: Path) -> None:
     first = scene.server("s")
     await first.startup()
     await first.step()
-    registry = Registry(tmp_path / "other", ORDERS["backlink"], fsync=False)
+    registry = UrlRegistry(tmp_path / "other", ORDERS["backlink"], fsync=False)
     space = MemorySpace(scene.board, "s")
     second = SeedServer("s", space, registry, scene.rules, TEAM, clock=scene.clock, wall=scene.clock)
 

@@ -17,23 +17,23 @@ from gcs.core.messages.tuples import (
     Charter,
     Control,
     CrawlState,
-    Glance,
     HelperBeat,
-    Leader,
+    HostFailures,
+    LeaderLease,
     Member,
-    Moved,
-    Patch,
+    MovedRanges,
     PlanNote,
     PlanPosted,
     Posted,
-    Trouble,
+    RecentPage,
+    SuperpagePatch,
 )
 from gcs.core.plan.plan import Plan
-from gcs.core.report.counters import Tally, Traffic
+from gcs.core.report.counters import Counters, Traffic
 from gcs.core.report.report import Share
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.station import Address, Station
+from gcs.roles.station import ListenAddress, Station
 from gcs.settings import Settings
 
 TOKENS = {role: f"gcs_a-token-for-the-{role}-role-of-tests" for role in Role}
@@ -48,13 +48,13 @@ async def fill(space: MemorySpace) -> None:
     plan = Plan(2, ("g0", "g1"), (b"", B), (0, 1), hot_pages=("http://a.org/",))
     await space.out(Charter(msgspec.json.encode(Settings()), ["http://a.org/"], 2))
     await space.out(Control(CrawlState.RUNNING, "crew"))
-    await space.out(Leader("g1", 1))
+    await space.out(LeaderLease("g1", 1))
     await space.out(PlanPosted(2, 1, plan.encode(), committed=True))
     for name, pages, key in (("g0", 60, A), ("g1", 40, B)):
         figures = {"pages": pages, "queued": 30, "known": pages + 35, "bytes": pages * 1000, "in_flight": 2}
         figures |= {"pages_per_s": 3.5, "busy": 0.5, "explored": 0.5, "superpages": 1, "outbox": 1}
         await space.out(Member(name, "run", epoch=2, settled_epoch=2, figures=figures))
-        tally = Tally(
+        tally = Counters(
             pages=pages, size_bytes=pages * 1000, failed=5, seconds=10, failures={"timeout": 3, "http-404": 2}
         )
         tally.traffic = Traffic(exchanged_urls=7)
@@ -66,14 +66,18 @@ async def fill(space: MemorySpace) -> None:
                 share=msgspec.msgpack.encode(share),
                 explored=(0.5, 0.3, 0.7),
                 sent={"g1": 5} if name == "g0" else {"g0": 2},
-                recent=[Glance(f"http://{name}.org/", EVIL, "A page.", 200, 1000, now - pages, 0.05, 1, 12, "en")],
-                troubles=[Trouble("c.org", pages, "timeout", "http://c.org/", now - pages)],
-                patches=[Patch(b"" if name == "g0" else B, pages + 35, 30, pages, [(key, 3.0), (key + b"\x00z", 1.0)])],
+                recent=[RecentPage(f"http://{name}.org/", EVIL, "A page.", 200, 1000, now - pages, 0.05, 1, 12, "en")],
+                troubles=[HostFailures("c.org", pages, "timeout", "http://c.org/", now - pages)],
+                patches=[
+                    SuperpagePatch(
+                        b"" if name == "g0" else B, pages + 35, 30, pages, [(key, 3.0), (key + b"\x00z", 1.0)]
+                    )
+                ],
             )
         )
     await space.out(HelperBeat("lab@1", "berlin", connections=4, pages=9, pages_per_s=1.5, since=now - 60))
     await space.out(PlanNote(1, now - 50, "first", 1, ["g0", "g1"], committed_at=now - 49))
-    moves = [Moved("g0", "g1", 1, ["b.org"])]
+    moves = [MovedRanges("g0", "g1", 1, ["b.org"])]
     await space.out(PlanNote(2, now - 20, "idle: g1", 2, ["g0", "g1"], 0.4, moves, committed_at=now - 19))
 
 
@@ -102,12 +106,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(address: Address | None = None, *, empty: bool = False, **options: Any) -> AsyncIterator[Stage]:
+async def stage(address: ListenAddress | None = None, *, empty: bool = False, **options: Any) -> AsyncIterator[Stage]:
     space = MemorySpace(MemoryBoard(), "station")
     if not empty:
         await fill(space)
     keys = [entry(token, role, label=str(role)) for role, token in TOKENS.items()]
-    station = Station(space, "test", address or Address("127.0.0.1", 0), keys=keys, **options)
+    station = Station(space, "test", address or ListenAddress("127.0.0.1", 0), keys=keys, **options)
     await station.startup()
     try:
         async with ClientSession() as session:
@@ -137,7 +141,7 @@ class Target:
 
 
 @contextmanager
-def in_thread(address: Address | None = None, *, empty: bool = False) -> Iterator[Target]:
+def in_thread(address: ListenAddress | None = None, *, empty: bool = False) -> Iterator[Target]:
     found: list[Target] = []
     begun, ended, loop = threading.Event(), asyncio.Event(), asyncio.new_event_loop()
 

@@ -20,11 +20,11 @@ from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError, SpaceError
-from gcs.ports.errands.gateway_client import GatewayDesk, GatewayError, open_gateway
+from gcs.ports.errands.gateway_client import GatewayErrands, GatewayError, open_gateway
 from gcs.ports.errands.gateway_messages import MACHINE
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station.gateway import GONE_S, SILENT_S, Gateway
-from gcs.roles.station.http.auth import Doorman
+from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.problems import explain
 from gcs.roles.station.leases import FEW, MOST
 from gcs.settings import Settings, load
@@ -48,7 +48,7 @@ class Room:
         self.space = MemorySpace(self.board, "user")
         self.now = 0.0
         self.gateway = Gateway(MemorySpace(self.board, "station"), clock=lambda: self.now)
-        self.doorman = Doorman("127.0.0.1", keys=())
+        self.doorman = Authenticator("127.0.0.1", keys=())
         self.app = web.Application(middlewares=[explain, self.doorman.guard])
         self.app.add_routes(self.gateway.routes())
         self._settings = settings
@@ -434,13 +434,13 @@ async def test_extension_may_knock_in_its_own_name(room: Room) -> None:
 
 
 @pytest.fixture
-async def desk(room: Room) -> AsyncIterator[GatewayDesk]:
+async def desk(room: Room) -> AsyncIterator[GatewayErrands]:
     made = await open_gateway(room.url, OURS, Means.PLAIN)
     yield made
     await made.close()
 
 
-async def test_desk_takes_puts_extends_and_gives_back(room: Room, desk: GatewayDesk) -> None:
+async def test_desk_takes_puts_extends_and_gives_back(room: Room, desk: GatewayErrands) -> None:
     errands = await room.lend("/1", "/2", "/3", payload=True)
     taken = await desk.take(2, 0.0)
     assert [(each.id, each.url, each.lease_s, each.place, each.etag, each.payload) for each in taken] == [

@@ -13,10 +13,10 @@ from gcs.core.queues.queue_maker import QUEUES, make_queue
 from gcs.errors import UsageError
 from gcs.sim.engine.setup import Setup
 from gcs.sim.engine.sim_team import make_team
-from gcs.sim.engine.supersteps import Rules
+from gcs.sim.engine.supersteps import SuperstepRules
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.studies import any_team
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 K, EACH = 3, 4
 
@@ -77,10 +77,10 @@ def test_rows_are_counted_from_the_slow_team(web, slow_crawl, mode, queue, every
     """Coverage, quality, pairs, bytes, balance and late messages of a team by OPIC, at its end."""
     setup = Setup("url-hash", mode, "opic", queue, EACH, every, 5 if mode == "exchange" else 0, "size", 9)
     team = make_team(web, setup, K, 5)
-    last = any_team.run(web, Wish((K,), seed=5, setup=setup), lambda _share, _what: None)[-1]
+    last = any_team.run(web, StudyRequest((K,), seed=5, setup=setup), lambda _share, _what: None)[-1]
     sizes = np.array([team.owners.tolist().count(me) for me in range(K)], float)
     maker = None if queue == "scan" else lambda: make_queue(queue)
-    rules = Rules(team.owners, K, mode, "opic", EACH, sizes, every, team.replicated, make_queue=maker)
+    rules = SuperstepRules(team.owners, K, mode, "opic", EACH, sizes, every, team.replicated, make_queue=maker)
     steps = slow_crawl(web, rules, team.seeds.tolist(), web.pages)
     pages = [page for step in steps for page in step[0]]
     asked, stored = Counter(), Counter()

@@ -9,7 +9,7 @@ import pytest
 
 from gcs.core.partition.sticky import partition as sticky
 from gcs.core.url.sortkey import host_of, sort_key
-from gcs.sim.engine.superpage_rounds import Team, count, imbalance, rounds
+from gcs.sim.engine.superpage_rounds import RoundTeam, count, imbalance, rounds
 
 URLS = Path(__file__).parents[3] / ".." / "shared" / "data" / "debian-docs" / "urls.txt.gz"
 
@@ -36,7 +36,7 @@ def debian_docs(step=16):
 @pytest.mark.parametrize("speeds", [[1.0] * 8, [0.5, 1.0, 1.0, 2.0] * 4], ids=["8 equal", "16 unequal"])
 def test_two_rounds_balance_the_time(web, speeds):
     keys = web()
-    _, last = rounds(keys, Team(speeds), [len(keys) // 4, len(keys)])
+    _, last = rounds(keys, RoundTeam(speeds), [len(keys) // 4, len(keys)])
     assert last.superpages <= 40 * len(speeds)
     assert last.imbalance <= 0.05
     assert last.actual.sum() == len(keys)
@@ -49,13 +49,13 @@ def test_two_rounds_balance_the_time(web, speeds):
 
 def test_estimated_weights_are_near_the_actual_ones():
     keys = zipf_web()
-    *_, last = rounds(keys, Team([1.0] * 8), [len(keys) // 2, len(keys)])
+    *_, last = rounds(keys, RoundTeam([1.0] * 8), [len(keys) // 2, len(keys)])
     assert np.abs(last.estimated - last.actual).sum() < 0.05 * len(keys)
 
 
 def test_crawl_that_only_grows_moves_little_with_sticky_partitions():
     keys = zipf_web()
-    team = Team([1.0] * 8, partition=sticky)
+    team = RoundTeam([1.0] * 8, partition=sticky)
     *_, before, last = rounds(keys, team, [len(keys) // 4, len(keys) // 2, len(keys)])
     assert last.plan.epoch == 3 and before.plan.gatherers == last.plan.gatherers
     assert last.moved < 0.3 * len(keys)

@@ -5,7 +5,7 @@ import pytest
 
 from gcs.core.queues.queue_maker import make_queue
 from gcs.errors import UsageError
-from gcs.sim.engine.supersteps import Crawl, Rules
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.web_graph import from_links
 
 
@@ -17,7 +17,7 @@ def web(request):
 
 def rules_for(web, **more):
     owners = np.random.default_rng(9).integers(0, 4, web.pages).astype(np.int16)
-    return Rules(owners, 4, **more)
+    return SuperstepRules(owners, 4, **more)
 
 
 @pytest.mark.parametrize("order", ["bfs", "backlink", "opic"])

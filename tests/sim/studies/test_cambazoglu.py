@@ -6,12 +6,12 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from gcs.core.partition import Problem, partition
-from gcs.core.partition.partition_graph import Links
+from gcs.core.partition import PartitionProblem, partition
+from gcs.core.partition.partition_graph import LinkArrays
 from gcs.sim.engine.partitions import crawled
 from gcs.sim.graph.graph_files import load
 from gcs.sim.studies import cambazoglu
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def figures(web, owner, k):
@@ -28,7 +28,7 @@ def figures(web, owner, k):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_hash_rows_are_what_the_owners_store_ask_and_tell(web, silent, k):
-    rows = {row.model: row for row in cambazoglu.run(web, Wish((k,), runs=2), silent)}
+    rows = {row.model: row for row in cambazoglu.run(web, StudyRequest((k,), runs=2), silent)}
     keys = crawled(web).keys
     hosts = [key.partition(b"\x00/")[0] for key in keys]
     # pages in key order → in the order of the graph
@@ -36,7 +36,7 @@ def test_hash_rows_are_what_the_owners_store_ask_and_tell(web, silent, k):
     for model, name, parts in (("page-hash", "url-hash", keys), ("site-hash", "site-hash", sorted(set(hosts)))):
         runs = []
         for seed in range(2):
-            given = partition(name, Problem(np.ones(len(parts)), k, keys=parts, seed=seed))
+            given = partition(name, PartitionProblem(np.ones(len(parts)), k, keys=parts, seed=seed))
             of_part = dict(zip(parts, given.tolist()))
             owner = {
                 page: of_part[key if model == "page-hash" else host] for page, key, host in zip(ordered, keys, hosts)
@@ -65,7 +65,7 @@ def slow_links(web, unit_of_page):
         near[one][other] = near[other][one] = cost
     rows = [sorted(near[unit].items()) for unit in range(max(unit_of_page.values()) + 1)]
     flat = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, 2)
-    return Links(np.cumsum([0, *map(len, rows)]), flat[:, 0], flat[:, 1])
+    return LinkArrays(np.cumsum([0, *map(len, rows)]), flat[:, 0], flat[:, 1])
 
 
 def slow_ranges(web, ordered, limit):
@@ -99,7 +99,7 @@ def across(web, site, behind):
 @pytest.mark.parametrize("k", [2, 3])
 def test_gp_rows_are_what_the_owners_of_metis_store_ask_and_tell(web, silent, k):
     """The graphs of pages and of ranges of sites are made link by link; METIS is asked with them again."""
-    rows = {row.model: row for row in cambazoglu.run(web, Wish((k,), runs=2), silent)}
+    rows = {row.model: row for row in cambazoglu.run(web, StudyRequest((k,), runs=2), silent)}
     ordered = sorted(range(web.pages), key=lambda page: _key(web, page))
     pages = {page: place for place, page in enumerate(ordered)}
     for model, unit_of_page in (("page-gp", pages), ("site-gp", slow_ranges(web, ordered, 1 / 64 / k))):
@@ -108,7 +108,7 @@ def test_gp_rows_are_what_the_owners_of_metis_store_ask_and_tell(web, silent, k)
         weights = np.array([[sum(web.sizes_bytes[unit].tolist()), len(unit)] for unit in members])
         runs = []
         for seed in range(2):
-            problem = Problem(weights, k, links=slow_links(web, unit_of_page), tolerance=0.05, seed=seed)
+            problem = PartitionProblem(weights, k, links=slow_links(web, unit_of_page), tolerance=0.05, seed=seed)
             given = partition("metis", problem).tolist()
             runs.append(figures(web, {page: given[unit] for page, unit in unit_of_page.items()}, k))
         row = rows[model]
@@ -121,7 +121,7 @@ def test_tables_on_the_java_documentation(request, silent):
     folder = request.config.rootpath / ".." / "shared" / "data" / "debian-java"
     if not folder.is_dir():
         pytest.skip("../shared/data (public graphs) is absent")
-    rows = cambazoglu.run(load(folder), Wish((8,), runs=1), silent)
+    rows = cambazoglu.run(load(folder), StudyRequest((8,), runs=1), silent)
     at = {row.model: row for row in rows}
     assert at["page-hash"].bytes > 10 * at["page-gp"].bytes
     assert at["site-hash"].bytes > at["site-gp"].bytes

@@ -4,7 +4,7 @@ import pytest
 
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import cho_communication, cho_replication
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def exchanged(outlinks, owners, known=frozenset()):
@@ -18,7 +18,7 @@ def exchanged(outlinks, owners, known=frozenset()):
 
 
 def test_communication_counts_crossing_links(web, outlinks, silent):
-    rows = cho_communication.run(web, Wish((2, 5)), silent)
+    rows = cho_communication.run(web, StudyRequest((2, 5)), silent)
     assert len(rows) == 4
     for row in rows:
         sent = exchanged(outlinks, page_owners(web, row.partitioner, row.n, 1))
@@ -30,7 +30,7 @@ def test_communication_counts_crossing_links(web, outlinks, silent):
 
 def test_replication_leaves_out_the_most_linked(web, outlinks, silent, monkeypatch):
     monkeypatch.setattr(cho_replication, "REPLICATED", (0, 1, 10, 50, 1000))
-    rows = cho_replication.run(web, Wish((4,)), silent)
+    rows = cho_replication.run(web, StudyRequest((4,)), silent)
     assert [row.replicated for row in rows] == [0, 1, 10, 50]
     indegree = {page: sum(page in links for links in outlinks) for page in range(web.pages)}
     ranking = sorted(indegree, key=lambda page: (-indegree[page], page))

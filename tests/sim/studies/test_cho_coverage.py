@@ -6,7 +6,7 @@ import pytest
 from gcs.sim.engine.reach import reach
 from gcs.sim.graph.owners import page_owners, random_seeds
 from gcs.sim.studies import cho_coverage
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def crawl(outlinks, seeds, owner):
@@ -38,7 +38,7 @@ def test_owners_by_site_hash_keep_a_site_together(web):
 
 def test_rows_are_means_over_the_runs(web, outlinks, silent):
     """Same seeds for every n; the same on half of the sites; five seeds for each gatherer, over all pages."""
-    rows = cho_coverage.run(web, Wish((1, 2, 4), runs=2, seed=7), silent)
+    rows = cho_coverage.run(web, StudyRequest((1, 2, 4), runs=2, seed=7), silent)
     sites = len(set(web.sites.tolist()))
     chosen = set(np.random.default_rng(7).permutation(sites)[: (sites + 1) // 2].tolist())
     kept = [page for page in range(web.pages) if web.sites[page] in chosen]
@@ -69,6 +69,6 @@ def test_rows_are_means_over_the_runs(web, outlinks, silent):
 
 
 def test_findings_and_charts_come_from_rows_alone(web, silent):
-    rows = cho_coverage.run(web, Wish((1, 4), runs=1), silent)
+    rows = cho_coverage.run(web, StudyRequest((1, 4), runs=1), silent)
     assert cho_coverage.findings(rows)[0].agrees
     assert [line.label for line in cho_coverage.charts(rows)[0].lines][-1].startswith("Cho")

@@ -5,10 +5,10 @@ from collections import Counter, deque
 import numpy as np
 import pytest
 
-from gcs.sim.engine.crossover import Clock, alone
+from gcs.sim.engine.crossover import SimClock, alone
 from gcs.sim.graph.owners import page_owners, random_seeds
 from gcs.sim.studies import cho_overlap
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def wander(outlinks, mine, seeds, block):
@@ -39,7 +39,7 @@ def test_alone_fetches_as_one_page_at_a_time_does(web, outlinks, me, block):
 
 
 def test_clock_adds_gatherers_up():
-    clock = Clock(10, [0.5, 1.0, 2.0, 9.0])
+    clock = SimClock(10, [0.5, 1.0, 2.0, 9.0])
     clock.add(type("One", (), {"pages": np.array([1, 2, 3, 4])})(), 2.0)
     clock.add(type("One", (), {"pages": np.array([4, 3, 5])})(), 1.0)
     # at 0.5: [1]; at 1: [1 2] [4]; at 2: [1 2 3 4] [4 3]; at 9: and [5]
@@ -48,7 +48,7 @@ def test_clock_adds_gatherers_up():
 
 
 def test_rows_are_the_downloads_of_all_gatherers(web, outlinks, silent):
-    rows = cho_overlap.run(web, Wish((1, 3), seed=2), silent)
+    rows = cho_overlap.run(web, StudyRequest((1, 3), seed=2), silent)
     owners = page_owners(web, "site-hash", 3, 2)
     seeds = random_seeds(owners, [5] * 3, np.random.default_rng(2))
     fetched = Counter()
@@ -74,7 +74,7 @@ def looks(orders, speeds, times):
 
 def test_rows_are_looks_at_gatherers_of_both_speeds(web, outlinks, silent):
     """As fast as each finds pages at home, and all alike: of these, the look with the most similar downloads."""
-    rows = cho_overlap.run(web, Wish((3,), seed=2), silent)
+    rows = cho_overlap.run(web, StudyRequest((3,), seed=2), silent)
     owners = page_owners(web, "site-hash", 3, 2)
     seeds = random_seeds(owners, [5] * 3, np.random.default_rng(2))
     crawls = [wander(outlinks, owners == me, seeds[owners[seeds] == me].tolist(), 1) for me in range(3)]

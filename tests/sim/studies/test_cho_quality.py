@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gcs.sim.engine.supersteps import Rules
+from gcs.sim.engine.supersteps import SuperstepRules
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import cho_quality
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def reachable(outlinks, seeds):
@@ -30,7 +30,7 @@ def test_rows_are_those_of_the_slow_team(web, outlinks, silent, slow_crawl, monk
     monkeypatch.setattr(cho_quality, "SHARES", (0.3,))
     monkeypatch.setattr(cho_quality, "EXCHANGES", (0, 1, 3))
     monkeypatch.setattr(cho_quality, "SUPERSTEPS", 8)
-    rows = cho_quality.run(web, Wish((3,), runs=1, seed=5), silent)
+    rows = cho_quality.run(web, StudyRequest((3,), runs=1, seed=5), silent)
     assert [row.exchanges for row in rows] == [0, 1, 3, 8]
     seeds = np.random.default_rng(5).choice(web.pages, 6, replace=False).tolist()
     kept = reachable(outlinks, seeds)
@@ -42,12 +42,12 @@ def test_rows_are_those_of_the_slow_team(web, outlinks, silent, slow_crawl, monk
     sizes = np.array([owners.tolist().count(me) for me in range(3)], float)
     for row in rows:
         mode = "exchange" if row.exchanges else "firewall"
-        rules = Rules(owners, 3, mode, "backlink", most / (3 * 8), sizes, max(8 // (row.exchanges + 1), 1))
+        rules = SuperstepRules(owners, 3, mode, "backlink", most / (3 * 8), sizes, max(8 // (row.exchanges + 1), 1))
         steps = slow_crawl(part, rules, [number[seed] for seed in seeds], most)
         pages = {page for step in steps for page in step[0]}
         assert row.quality == pytest.approx(best_hits(importance, pages, most))
         assert row.urls_per_page == pytest.approx(sum(step[1] for step in steps) / len(pages))
-    alone = Rules(np.zeros(part.pages, np.int16), 1, "exchange", "backlink", most / 8)
+    alone = SuperstepRules(np.zeros(part.pages, np.int16), 1, "exchange", "backlink", most / 8)
     steps = slow_crawl(part, alone, [number[seed] for seed in seeds], most)
     single = best_hits(importance, {page for step in steps for page in step[0]}, most)
     assert [row.quality_single for row in rows] == pytest.approx([single] * len(rows))

@@ -4,7 +4,7 @@ import numpy as np
 
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import cho_seeds
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def crawl(outlinks, seeds, allowed):
@@ -27,7 +27,7 @@ def test_turns_count_each_owner_through_from_0(web):
 def test_rows_are_what_walls_leave(web, outlinks, silent, monkeypatch):
     monkeypatch.setattr(cho_seeds, "FEWEST", 4)
     monkeypatch.setattr(cho_seeds, "MOST", 32)
-    rows = cho_seeds.run(web, Wish((2, 4), seed=3), silent)
+    rows = cho_seeds.run(web, StudyRequest((2, 4), seed=3), silent)
     assert [(row.n, row.seeds) for row in rows] == [(n, s) for n in (2, 4) for s in (4, 8, 16, 32)]
     for row in rows:
         owners = page_owners(web, "site-hash", row.n, 3)

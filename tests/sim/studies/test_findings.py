@@ -8,7 +8,7 @@ import pytest
 from gcs.sim.graph.graph_files import sites_of
 from gcs.sim.graph.web_graph import WebGraph, rows
 from gcs.sim.studies import STUDIES, cho_quality, marin_queues
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 PAGES = 120
 
@@ -37,7 +37,7 @@ def test_where_we_differ_we_say_why(kind, silent, monkeypatch):
         monkeypatch.setattr(marin_queues, name, value)
     differ = {}
     for name, study in STUDIES.items():
-        found = study.findings(study.run(WEBS[kind], Wish((2, 8), runs=1), silent))
+        found = study.findings(study.run(WEBS[kind], StudyRequest((2, 8), runs=1), silent))
         assert all(each.claim and each.paper and each.ours for each in found)
         differ |= {(name, each.claim): each.why for each in found if not each.agrees}
     assert differ and [where for where, why in differ.items() if not why] == []
@@ -60,7 +60,7 @@ def test_one_team_is_not_held_against_itself(silent, monkeypatch):
     names = ("cho-coverage", "cho-seeds", "cho-communication", "cho-quality", "marin-failures")
     found = {}
     for name in names:
-        rows_of_8 = STUDIES[name].run(WEBS["each page a site"], Wish((8,), runs=1), silent)
+        rows_of_8 = STUDIES[name].run(WEBS["each page a site"], StudyRequest((8,), runs=1), silent)
         found[name] = [each.claim for each in STUDIES[name].findings(rows_of_8)]
     assert found["cho-coverage"] == ["coverage falls as gatherers are added"]
     assert not any("few gatherers" in claim for claim in found["cho-seeds"])

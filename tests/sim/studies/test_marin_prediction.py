@@ -5,7 +5,7 @@ import pytest
 from gcs.core.ordering.pagerank import pagerank
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import marin_prediction
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def replay(outlinks, owner, importance, beta):
@@ -38,7 +38,7 @@ def replay(outlinks, owner, importance, beta):
 
 def test_rows_are_those_of_the_papers_algorithm(web, outlinks, silent, monkeypatch):
     monkeypatch.setattr(marin_prediction, "TOLERANCES", (1, 3, 10, 40))
-    rows = marin_prediction.run(web, Wish((3,)), silent)
+    rows = marin_prediction.run(web, StudyRequest((3,)), silent)
     owner = page_owners(web, "site-hash", 3, 1).tolist()
     importance = pagerank(web.offsets, web.targets, 1e-6)
     for row in rows:

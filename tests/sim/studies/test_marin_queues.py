@@ -9,9 +9,9 @@ import pytest
 
 import gcs.core.queues.quickheap as quickheaps
 from gcs.core.queues.blocks import MemoryStorage
-from gcs.sim.engine.queue_trace import Insert, trace
+from gcs.sim.engine.queue_trace import InsertStep, trace
 from gcs.sim.studies import marin_queues
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 class Key:
@@ -248,10 +248,10 @@ def small(monkeypatch):
 def test_trace_is_what_the_slow_team_asks(web, slow_crawl):
     """The pages that come out fresh are those that it fetches, superstep by superstep."""
     calls = trace(web, np.array([3, 50, 120]), 5, 100)
-    assert calls.inserted == sum(len(call.keys) for call in calls.calls if isinstance(call, Insert))
+    assert calls.inserted == sum(len(call.keys) for call in calls.calls if isinstance(call, InsertStep))
     waiting, out = [], []
     for call in calls.calls:
-        if isinstance(call, Insert):
+        if isinstance(call, InsertStep):
             for key, number in zip(call.keys.tolist(), call.ids.tolist()):
                 heapq.heappush(waiting, (-key, number))
         else:
@@ -265,7 +265,7 @@ def asked(calls, insert, top):
     """The comparisons of a slow queue that is asked the same, per pair that went in, and what came out."""
     Key.compared, out = 0, []
     for call in calls.calls:
-        if isinstance(call, Insert):
+        if isinstance(call, InsertStep):
             insert([Key(key, number) for key, number in zip(call.keys.tolist(), call.ids.tolist())])
         else:
             out += top(call.count)
@@ -275,7 +275,7 @@ def asked(calls, insert, top):
 @pytest.mark.parametrize("top", [4, 16])
 def test_comparisons_are_those_of_slow_queues(web, silent, small, top):
     """To the last one: a slow key counts each time that it is compared, the real ones add up what a kernel did."""
-    at = {row.queue: row for row in marin_queues.run(web, Wish(), silent) if (row.figure, row.top) == (8, top)}
+    at = {row.queue: row for row in marin_queues.run(web, StudyRequest(), silent) if (row.figure, row.top) == (8, top)}
     calls = trace(web, marin_queues.home_pages(web), top, 150)
     heap, quickheap, tree = Heap(), QuickHeap(quickheaps.SMALL), Tree(top)
     by_heap, from_heap = asked(calls, heap.insert, heap.top)
@@ -336,14 +336,14 @@ def test_blocks_are_those_that_the_storage_sees(web, silent, small, monkeypatch)
             return super().write(*words)
 
     monkeypatch.setattr(marin_queues, "MemoryStorage", Storage)
-    rows = [row for row in marin_queues.run(web, Wish(), silent) if row.figure == 9]
+    rows = [row for row in marin_queues.run(web, StudyRequest(), silent) if row.figure == 9]
     inserted = {top: trace(web, marin_queues.home_pages(web), top, 150).inserted for top in (4, 16)}
     assert [row.blocks for row in rows] == [pytest.approx(1000 * n / inserted[row.top]) for n, row in zip(seen, rows)]
     assert sum(seen) > 0
 
 
 def test_rows_cover_all_figures(web, silent, small):
-    rows = marin_queues.run(web, Wish(), silent)
+    rows = marin_queues.run(web, StudyRequest(), silent)
     assert [(row.queue, row.top) for row in rows if row.figure == 8] == [
         (name, top) for top in (4, 16) for name in ("heap", "quickheap", "tournament")
     ]

@@ -6,7 +6,7 @@ import pytest
 from gcs.sim.engine.capacity import Costs, blocks_per_s, capacity
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import scale
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 @pytest.mark.parametrize(("n", "urls_per_s"), [(3, 2.0), (8, 40.0), (8, 5000.0), (2, 9000.0)])
@@ -43,7 +43,7 @@ def test_longer_checkpoints_spare_a_server():
 def test_urls_told_are_counted_on_the_graph(web, outlinks, silent, monkeypatch):
     monkeypatch.setattr(scale, "COUNTED", (2, 5))
     monkeypatch.setattr(scale, "HOT_PAGES", 10)
-    rows = scale.run(web, Wish((2, 5)), silent)
+    rows = scale.run(web, StudyRequest((2, 5)), silent)
     indegree = {page: sum(page in links for links in outlinks) for page in range(web.pages)}
     hot = sorted(indegree, key=lambda page: (-indegree[page], page))[:10]
     for row in rows:
@@ -58,7 +58,7 @@ def test_urls_told_are_counted_on_the_graph(web, outlinks, silent, monkeypatch):
 def test_rows_are_worked_out_by_hand(web, silent, monkeypatch):
     """Every column from the costs, for n = 4 in the middle (by the logarithm) between the teams that are counted."""
     monkeypatch.setattr(scale, "COUNTED", (2, 8))
-    two, four, eight = scale.run(web, Wish((2, 4, 8)), silent)[:: len(scale.PAGES)]
+    two, four, eight = scale.run(web, StudyRequest((2, 4, 8)), silent)[:: len(scale.PAGES)]
     row, costs = four, Costs()
     assert row.pages == 10**6 and row.urls_per_page == pytest.approx((two.urls_per_page + eight.urls_per_page) / 2)
     assert row.pages_per_s == pytest.approx(4 / (1130e-6 + 90e-6))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gcs.sim.studies import teng_helpers
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def rows(web, silent, monkeypatch):
     monkeypatch.setattr(teng_helpers, "SUPERSTEPS", 10)
     monkeypatch.setattr(teng_helpers, "LEAST", 1.0)
     monkeypatch.setattr(teng_helpers, "SEEDS_EACH", 2)
-    return teng_helpers.run(web, Wish((3,)), silent)
+    return teng_helpers.run(web, StudyRequest((3,)), silent)
 
 
 def slow_team(web, owners, helpers, stay, seed):

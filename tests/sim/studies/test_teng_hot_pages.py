@@ -6,7 +6,7 @@ import pytest
 from gcs.sim.engine.reach import reach
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import teng_hot_pages
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def crawl(web, outlinks, seeds, owners, size, ends):
@@ -36,7 +36,7 @@ def crawl(web, outlinks, seeds, owners, size, ends):
 def test_rows_are_those_of_a_crawl_from_link_to_link(web, outlinks, silent, monkeypatch):
     monkeypatch.setattr(teng_hot_pages, "SIZES", (0, 1, 10, 40, 239))
     monkeypatch.setattr(teng_hot_pages, "PAGES_PER_SEED", 30)
-    rows = teng_hot_pages.run(web, Wish((3,), seed=4), silent)
+    rows = teng_hot_pages.run(web, StudyRequest((3,), seed=4), silent)
     seeds = np.random.default_rng(4).choice(web.pages, web.pages // 30, replace=False)
     owners = page_owners(web, "site-hash", 3, 4).tolist()
     count = int((reach(web, seeds) >= 0).sum())

@@ -7,7 +7,7 @@ from gcs.core.partition.partition_graph import GIANT_SHARE, cut_giants
 from gcs.core.plan.hot_page_choice import RECOGNISERS
 from gcs.sim.engine.partitions import crawled
 from gcs.sim.studies import teng_special
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def test_rows_are_those_of_a_count_link_by_link(web, silent, monkeypatch):
@@ -22,7 +22,7 @@ def test_rows_are_those_of_a_count_link_by_link(web, silent, monkeypatch):
 
     monkeypatch.setattr(teng_special._Task, "_partition", noted)
     monkeypatch.setattr(teng_special, "spread", map)  # here, not in processes that keep their notes
-    rows = teng_special.run(web, Wish((3,), seed=2), silent)
+    rows = teng_special.run(web, StudyRequest((3,), seed=2), silent)
     assert [(row.recogniser, row.treatment, row.special) for row in rows] == [
         ("none", "told", 0),
         *((name, way, size) for name in RECOGNISERS for size in (5, 20) for way in ("told", "apart", "divided")),
@@ -53,5 +53,5 @@ def test_rows_are_those_of_a_count_link_by_link(web, silent, monkeypatch):
 
 
 def test_a_small_graph_has_no_special_pages(web, silent):
-    rows = teng_special.run(web, Wish((2,)), silent)
+    rows = teng_special.run(web, StudyRequest((2,)), silent)
     assert [row.recogniser for row in rows] == ["none"] and teng_special.findings(rows) == []

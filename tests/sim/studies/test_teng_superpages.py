@@ -1,4 +1,4 @@
-"""Superpages, partitions and what is counted of them, against the paper's procedures spelt out with lists and Counters.
+"""Superpages, partitions and what is counted of them, against the paper's procedures spelt out with lists and Tally.
 
 As long as a gatherer's samples hold all that it has seen, as they do in a small crawl, nothing is left to chance: an
 exact count of the URLs below each node must give the same superpages, owners and rows.
@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import xxhash
 
-from gcs.core.partition import Problem, partition
-from gcs.core.partition.partition_graph import Links
+from gcs.core.partition import PartitionProblem, partition
+from gcs.core.partition.partition_graph import LinkArrays
 from gcs.core.url.sortkey import sort_key
 from gcs.sim.studies import teng_superpages
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 def tokens(key):
@@ -154,7 +154,7 @@ def test_rounds_are_those_of_the_papers_procedures(web, silent, monkeypatch, del
     monkeypatch.setattr(teng_superpages, "DELTAS", (delta,))
     monkeypatch.setattr(teng_superpages, "ROUNDS", (0.375, 0.625, 1.0))
     monkeypatch.setattr(teng_superpages, "SEEDS", 3)
-    k, rows = 3, teng_superpages.run(web, Wish((3,), seed=2), silent)
+    k, rows = 3, teng_superpages.run(web, StudyRequest((3,), seed=2), silent)
     pages = sorted(range(web.pages), key=lambda page: sort_key(web.urls[page]))
     keys = [sort_key(web.urls[pages[place]]) for place in slow_order(web, pages, 2, 3)]
     cuts, owners = [b""], {0: 0}
@@ -189,7 +189,7 @@ def test_crossing_links_are_counted_one_by_one(make_web, silent, monkeypatch):
     """
     monkeypatch.setattr(teng_superpages, "DELTAS", (20.0,))
     web, k = make_web(pages=480), 2
-    last = teng_superpages.run(web, Wish((k,)), silent)[-1]
+    last = teng_superpages.run(web, StudyRequest((k,)), silent)[-1]
     keys = sorted(map(sort_key, web.urls))
     order, cuts = Random(1).sample(range(480), 480), [b""]
     for found in (240, 480):
@@ -209,8 +209,8 @@ def test_crossing_links_are_counted_one_by_one(make_web, silent, monkeypatch):
     assert last.crossing_i == pytest.approx(share(slow_partition(weights, k)))
     between = Counter(tuple(sorted(link)) for link in links if link[0] != link[1])
     low, high = np.array(list(between)).T
-    graph = Links.between(len(weights), low, high, np.array(list(between.values())))
-    second = partition("partition-ii", Problem(np.array(weights), k, links=graph, tolerance=0.05)).tolist()
+    graph = LinkArrays.between(len(weights), low, high, np.array(list(between.values())))
+    second = partition("partition-ii", PartitionProblem(np.array(weights), k, links=graph, tolerance=0.05)).tolist()
     assert last.crossing_ii == pytest.approx(share(second))
     assert share(second) < share(slow_greedy(weights, between, k))
     assert uneven([second[unit[key]] for key in keys], k) <= 0.05

@@ -8,7 +8,7 @@ import pytest
 from gcs.core.plan.seed_domains import SeedServerSettings, fair_moves, say
 from gcs.sim.engine.reach import reach
 from gcs.sim.studies import web_sailor
-from gcs.sim.studies.study import Wish
+from gcs.sim.studies.study import StudyRequest
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def best_hits(outlinks, pages):
 
 
 def test_rows_are_those_of_the_slow_fleet(web, outlinks, silent, small):
-    rows = web_sailor.run(web, Wish(seed=3), silent)
+    rows = web_sailor.run(web, StudyRequest(seed=3), silent)
     seeds = np.random.default_rng(3).choice(web.pages, 6, replace=False)
     kept = np.flatnonzero(reach(web, seeds) >= 0).tolist()
     number = {page: place for place, page in enumerate(kept)}

@@ -12,16 +12,16 @@ from gcs.core.messages.tuples import BusyNote, HostState, RobotsNote
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import FINAL, Failure, FailureKind, Request, Response, Result
 from gcs.core.polite import politeness
-from gcs.core.polite.politeness import Turn
+from gcs.core.polite.politeness import HostTurn
 from gcs.core.polite.window import Host, Window
-from gcs.core.report.counters import Tally
+from gcs.core.report.counters import Counters
 from gcs.core.url.join import host as host_of
 from gcs.core.url.join import origin as origin_of
 from gcs.core.url.sortkey import host_key, host_name
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
-from gcs.ports.reader import Reading
-from gcs.roles.gatherer.fetch.robots_cache import MAX_HOPS, RobotsDesk
+from gcs.ports.reader import PageReading
+from gcs.roles.gatherer.fetch.robots_cache import MAX_HOPS, RobotsCache
 
 #: failures that are no matter of the robots.txt: its host, or all of the web, is out of reach
 OF_THE_HOST = frozenset(
@@ -41,7 +41,7 @@ class PageVisit(msgspec.Struct, frozen=True):
     host: Host[Entry]
     entry: Entry
     #: what a helper has read in the page
-    reading: Reading | None = None
+    reading: PageReading | None = None
     #: the helper is a stranger
     doubted: bool = False
     #: the helper has a browser
@@ -64,9 +64,9 @@ class Dispatcher:
         frontier: Frontier,
         limits: FrontierSettings,
         window: Window[Entry],
-        desk: RobotsDesk,
+        desk: RobotsCache,
         fetcher: Fetcher,
-        tally: Tally,
+        tally: Counters,
     ) -> None:
         self._frontier = frontier
         self._limits = limits
@@ -115,7 +115,7 @@ class Dispatcher:
         self._frontier.put_back(entry.url for entry in self._window.clear())
         self._hosts_on_disk, self._cursor = True, ""
 
-    def share_hosts(self, turns: Mapping[str, Turn], now: float) -> None:
+    def share_hosts(self, turns: Mapping[str, HostTurn], now: float) -> None:
         """These hosts are ours only in part."""
         self.put_back()
         for name in turns:

@@ -13,7 +13,7 @@ from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 from gcs.roles.gatherer.helpers.lending import Lending
 
 
-class Hands:
+class FetchRouter:
     """One fetch engine of two. See `gcs.ports.fetch.Fetcher`."""
 
     def __init__(self, own: Fetcher, lending: Lending | None = None) -> None:

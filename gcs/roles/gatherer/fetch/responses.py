@@ -17,17 +17,17 @@ from collections.abc import Callable
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import Failure, FailureKind, Response, Result
 from gcs.ports.frontier import Entry
-from gcs.ports.reader import Reader, Reading
+from gcs.ports.reader import PageReading, Reader
 from gcs.ports.records.record_store import Store
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit, RobotsVisit
-from gcs.roles.gatherer.helpers.spot_check import Held, Scrutiny
+from gcs.roles.gatherer.helpers.spot_check import HeldPage, SpotCheck
 from gcs.roles.gatherer.record.recorder import Recorder
 
 #: answers taken in per turn, so that sockets are served in between
 RESULTS_PER_STEP = 64
 
 
-class Answers:
+class Responses:
     """The answers of one gatherer that have no record yet."""
 
     def __init__(self, reader: Reader, recorder: Recorder, store: Store, wake: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class Answers:
         self._recorder, self._store, self._wake = recorder, store, wake
         self._results: deque[Result] = deque()  # filled by the fetch engine; emptied by take_in
         #: filled by the text pool; emptied by take_in
-        self._read: deque[tuple[Entry, Response, asyncio.Future[Reading]]] = deque()
+        self._read: deque[tuple[Entry, Response, asyncio.Future[PageReading]]] = deque()
         #: pages whose text is being read elsewhere
         self.in_texts = 0
         #: asked of every empty shell, whether somebody with a browser will fetch it
@@ -43,7 +43,7 @@ class Answers:
         #: asked of every page, with whether it is an empty shell: until when it waits for somebody with a browser
         self.waits_until: Callable[[str, bool], float | None] = lambda _, __: None
         #: where strangers' pages wait; None where there are no helpers
-        self.scrutiny: Scrutiny | None = None
+        self.scrutiny: SpotCheck | None = None
         #: told of every robots.txt that was had
         self.on_robots: Callable[[RobotsVisit, Response, Robots, float], None] = lambda *_: None
 
@@ -96,7 +96,7 @@ class Answers:
     def _page(self, visit: PageVisit, response: Response, dispatcher: Dispatcher, now: float) -> None:
         entry, reading = visit.entry, visit.reading or self._reader.read(response)
         if visit.doubted and self.scrutiny is not None:
-            self.scrutiny.hold(Held(entry, response, reading), now)
+            self.scrutiny.hold(HeldPage(entry, response, reading), now)
             return
         if reading.shell and self.is_rendered(entry.url):
             self._store.fetched(response)
@@ -113,13 +113,13 @@ class Answers:
         task = asyncio.ensure_future(self._reader.read_text(response, reading))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
-    def _record(self, entry: Entry, response: Response, reading: Reading) -> None:
+    def _record(self, entry: Entry, response: Response, reading: PageReading) -> None:
         """Unless it is a page that strangers are judged by, and it has to be looked at twice."""
         scrutiny = self.scrutiny
         if scrutiny is None or not scrutiny.is_awaited(entry.url) or scrutiny.looked(entry, response, reading):
             self._recorder.page(entry, response, reading)
 
-    def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Future[Reading]") -> None:
+    def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Future[PageReading]") -> None:
         if not done.cancelled():
             self._read.append((entry, response, done))
             self._wake()

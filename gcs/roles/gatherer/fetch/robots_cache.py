@@ -25,14 +25,14 @@ MEMORY_ORIGINS = 10_000
 MAX_HOPS = 5
 
 
-class Filed(msgspec.Struct, frozen=True, array_like=True):
+class StoredRobots(msgspec.Struct, frozen=True, array_like=True):
     """A robots.txt as it is kept on disk and handed over."""
 
     expires_at: float
     robots: bytes
 
 
-class RobotsDesk:
+class RobotsCache:
     """Rules by origin. filled by: answers to robots.txt requests, notes; emptied by: age."""
 
     def __init__(
@@ -56,7 +56,7 @@ class RobotsDesk:
             packed = self._read(f"robots {origin}")
             if packed is None:
                 return None
-            filed = msgspec.msgpack.decode(packed, type=Filed)
+            filed = msgspec.msgpack.decode(packed, type=StoredRobots)
             held = (filed.expires_at, Robots.decode(filed.robots))
             self._remember(origin, held)
         if now < held[0] or origin in self._unused:
@@ -105,7 +105,7 @@ class RobotsDesk:
 
     def _file(self, origin: str, robots: Robots, now: float) -> Robots:
         expires_at = now + self._rules.robots_cache_s
-        self._write(f"robots {origin}", msgspec.msgpack.encode(Filed(expires_at, robots.encode())))
+        self._write(f"robots {origin}", msgspec.msgpack.encode(StoredRobots(expires_at, robots.encode())))
         self._remember(origin, (expires_at, robots))
         self._unused.add(origin)
         return robots

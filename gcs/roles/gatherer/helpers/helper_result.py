@@ -4,7 +4,7 @@ import msgspec
 
 from gcs.core.messages.tuples import Means, SummaryTS
 from gcs.core.page.values import Document, Failure, FailureKind, Request, Response, Result
-from gcs.ports.reader import Reading
+from gcs.ports.reader import PageReading
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 
 _KINDS = frozenset(FailureKind)
@@ -43,7 +43,7 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float
     )
 
 
-def _reading_of(summary: SummaryTS, means: Means) -> Reading:
+def _reading_of(summary: SummaryTS, means: Means) -> PageReading:
     document = Document(
         hrefs=[],
         title=summary.title,
@@ -54,4 +54,4 @@ def _reading_of(summary: SummaryTS, means: Means) -> Reading:
         source=summary.source,
     )
     is_shell = summary.shell and means is Means.PLAIN  # a browser has seen all there is to see
-    return Reading(document, summary.outlinks, summary.final_url or summary.url, summary.noindex, is_shell)
+    return PageReading(document, summary.outlinks, summary.final_url or summary.url, summary.noindex, is_shell)

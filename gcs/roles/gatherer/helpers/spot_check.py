@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import NamedTuple
 
-from gcs.core.helpers.page_compare import Look
+from gcs.core.helpers.page_compare import PageView
 from gcs.core.helpers.trust import Quarantine, TrustSettings, Verdict
 from gcs.core.page.values import Response, Result
 from gcs.events import Events
 from gcs.ports.frontier import Entry
-from gcs.ports.reader import Reading
+from gcs.ports.reader import PageReading
 from gcs.ports.records.warc import payload_digest
 from gcs.ports.summarise.text import all_words
 
@@ -31,24 +31,24 @@ NO_PAGE = frozenset({404, 410})
 events = Events("scrutiny")
 
 
-class Held(NamedTuple):
+class HeldPage(NamedTuple):
     """A page as a stranger tells it."""
 
     entry: Entry
     response: Response
-    reading: Reading
+    reading: PageReading
 
 
-class Scrutiny:
+class SpotCheck:
     """Strangers' pages of one gatherer."""
 
     def __init__(self, settings: TrustSettings, chance: Random, cut_off: Callable[[str, str], None]) -> None:
-        self._quarantine: Quarantine[Held] = Quarantine(settings, chance)
+        self._quarantine: Quarantine[HeldPage] = Quarantine(settings, chance)
         self._tell_cut_off = cut_off
         self._liars: set[str] = set()
         self._epoch = 0
         #: what to do with what is believed, and with what has to be fetched (again) by ourselves
-        self.record: Callable[[Held], None]
+        self.record: Callable[[HeldPage], None]
         self.fetch: Callable[[Entry], None]
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class Scrutiny:
         """When to turn, unless something happens before."""
         return self._quarantine.next_at()
 
-    def hold(self, held: Held, now: float) -> None:
+    def hold(self, held: HeldPage, now: float) -> None:
         """A stranger has brought this."""
         helper, reading = held.response.helper, held.reading
         size_bytes = len(held.response.body) + len(reading.document.text) + sum(map(len, reading.outlinks))
@@ -84,7 +84,7 @@ class Scrutiny:
         """Whether our own look at this page decides about others."""
         return self._quarantine.is_drawn(url)
 
-    def looked(self, entry: Entry, response: Response, reading: Reading) -> bool:
+    def looked(self, entry: Entry, response: Response, reading: PageReading) -> bool:
         """We have fetched a page that is awaited. False: it may have changed, and is queued for a second look."""
         verdict = self._quarantine.looked(entry.url, own_look(response, reading))
         self._act(verdict, entry.url)
@@ -104,7 +104,7 @@ class Scrutiny:
             self._liars.add(helper)
             self._refuse(self._quarantine.clear(helper))
 
-    def _act(self, verdict: Verdict[Held], url: str) -> None:
+    def _act(self, verdict: Verdict[HeldPage], url: str) -> None:
         if verdict.lie:
             events.warning("lied", helper=verdict.helper, url=url, why=verdict.lie)
         for held in verdict.believed:
@@ -114,12 +114,12 @@ class Scrutiny:
             self._liars.add(verdict.helper)
             self._tell_cut_off(verdict.helper, f"it lied about {url}: {verdict.lie}")
 
-    def _refuse(self, held: Iterable[Held]) -> None:
+    def _refuse(self, held: Iterable[HeldPage]) -> None:
         for each in held:
             self.fetch(each.entry)
 
 
-def look_of(response: Response, reading: Reading) -> Look:
+def look_of(response: Response, reading: PageReading) -> PageView:
     """What was seen."""
     document = reading.document
     digest = response.absent[1] if response.absent else payload_digest(response.body)
@@ -135,7 +135,7 @@ def look_of(response: Response, reading: Reading) -> Look:
         facts.add(("its language", document.language))
     if not response.absent:
         facts.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
-    return Look(
+    return PageView(
         frozenset({digest}),
         frozenset([*reading.outlinks, reading.final_url]),
         document.title,
@@ -145,7 +145,7 @@ def look_of(response: Response, reading: Reading) -> Look:
     )
 
 
-def own_look(response: Response, reading: Reading) -> Look:
+def own_look(response: Response, reading: PageReading) -> PageView:
     """What we have seen: with all words of the page, and its digest without the content coding, as browsers have it."""
     look, digest = look_of(response, reading), payload_digest(response.content)
     bare = {(f"size of {digest}", str(len(response.content))), (f"coding of {digest}", "")}

@@ -12,7 +12,7 @@ from gcs.core.report.report import Share
 from gcs.events import Events
 from gcs.ports.frontier import Entry
 from gcs.ports.records.record_log import Position
-from gcs.roles.gatherer.dependencies import Parts
+from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.roles.gatherer.record.intake import Intake
 from gcs.roles.gatherer.record.meter import Meter
 from gcs.roles.gatherer.record.recorder import Recorder
@@ -27,7 +27,7 @@ BUSY_S, IDLE_S = 2.0, 0.2
 class Checkpoints:
     """The checkpoints of one gatherer."""
 
-    def __init__(self, parts: Parts, recorder: Recorder, intake: Intake, meter: Meter, every_s: float) -> None:
+    def __init__(self, parts: Dependencies, recorder: Recorder, intake: Intake, meter: Meter, every_s: float) -> None:
         self._frontier, self._store, self._team = parts.frontier, parts.store, parts.team
         self._renewal = parts.renewal
         self._recorder, self._intake, self._meter = recorder, intake, meter

@@ -9,7 +9,7 @@ import msgspec
 
 from gcs.core.ordering import GIFT
 from gcs.ports.frontier import Entry, Frontier
-from gcs.roles.gatherer.dependencies import Parts
+from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher
 from gcs.roles.gatherer.record.meter import Meter
 from gcs.roles.gatherer.record.recorder import Recorder
@@ -18,7 +18,9 @@ from gcs.roles.gatherer.record.recorder import Recorder
 class Intake:
     """Where one gatherer takes URLs in."""
 
-    def __init__(self, parts: Parts, recorder: Recorder, dispatcher: Dispatcher, meter: Meter, host_pages: int) -> None:
+    def __init__(
+        self, parts: Dependencies, recorder: Recorder, dispatcher: Dispatcher, meter: Meter, host_pages: int
+    ) -> None:
         self._frontier: Frontier = parts.frontier
         self._team = parts.team
         self._recorder, self._dispatcher, self._meter = recorder, dispatcher, meter

@@ -6,8 +6,8 @@ checkpoint, and measures time, CPU and memory. It decides nothing.
 
 import msgspec
 
-from gcs.core.report.counters import Tally
-from gcs.core.report.estimate import Evidence, Explored
+from gcs.core.report.counters import Counters
+from gcs.core.report.estimate import Explored, ExploredEvidence
 from gcs.core.report.report import Share
 from gcs.ports.frontier import Frontier
 from gcs.ports.process import cpu_s, peak_rss_mb
@@ -22,9 +22,9 @@ class Meter:
     def __init__(self, name: str, frontier: Frontier, now: float) -> None:
         self._name = name
         self._frontier = frontier
-        self.tally = Tally.decode(frontier.note("tally"))
+        self.tally = Counters.decode(frontier.note("tally"))
         evidence = frontier.note("explored")
-        self.explored = Explored(msgspec.msgpack.decode(evidence, type=Evidence) if evidence else None)
+        self.explored = Explored(msgspec.msgpack.decode(evidence, type=ExploredEvidence) if evidence else None)
         self._started_at = self._turn_at = now
         self._rates_since = (now, self.tally.pages, self.tally.busy_s)
         self._before_s, self._before_cpu_s = self.tally.seconds, self.tally.cpu_s - cpu_s()

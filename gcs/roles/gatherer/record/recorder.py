@@ -13,18 +13,18 @@ from gcs.core.page.change import Change, Past, after, change_of
 from gcs.core.page.values import FINAL, Failure, PageRecord, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.polite.politeness import Politeness
-from gcs.core.report.counters import Tally
+from gcs.core.report.counters import Counters
 from gcs.ports.frontier import Entry, Mark
-from gcs.ports.reader import NOTHING, Reading, summary_of
+from gcs.ports.reader import NOTHING, PageReading, summary_of
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
-from gcs.roles.gatherer.dependencies import Parts
+from gcs.roles.gatherer.dependencies import Dependencies
 
 
 class Recorder:
     """Turns answers into records, marks and links."""
 
-    def __init__(self, name: str, rules: Politeness, max_redirects: int, parts: Parts, tally: Tally) -> None:
+    def __init__(self, name: str, rules: Politeness, max_redirects: int, parts: Dependencies, tally: Counters) -> None:
         self._name, self._rules, self._max_redirects, self._tally = name, rules, max_redirects, tally
         self._frontier, self._store = parts.frontier, parts.store
         self._reader, self._admission = parts.reader, parts.admission
@@ -48,7 +48,7 @@ class Recorder:
         status = result.status
         if status == 304:
             self._tally.revisits += 1
-            self._record(entry, result, Reading(NOTHING, [], entry.url), "", now)
+            self._record(entry, result, PageReading(NOTHING, [], entry.url), "", now)
         elif 300 <= status < 400:
             self._redirect(entry, result, now)
         elif status in politeness.RETRY_STATUSES:
@@ -56,7 +56,7 @@ class Recorder:
         else:
             self.give_up(entry, f"http-{status}", now, result)
 
-    def page(self, entry: Entry, response: Response, reading: Reading) -> None:
+    def page(self, entry: Entry, response: Response, reading: PageReading) -> None:
         """A page that was read."""
         if not reading.document.source:
             self._tally.pages += 1
@@ -66,7 +66,7 @@ class Recorder:
     def give_up(self, entry: Entry, kind: str, now: float, response: Response | None = None) -> None:
         """The URL ends without a page."""
         self._tally.fail(kind)
-        self._record(entry, response, Reading(NOTHING, [], entry.url), kind, now)
+        self._record(entry, response, PageReading(NOTHING, [], entry.url), kind, now)
 
     def put_aside(self, entry: Entry, until: float) -> None:
         """It is to be fetched once more, then."""
@@ -127,7 +127,7 @@ class Recorder:
             self.give_up(entry, "redirects" if target else f"http-{response.status}", now, response)
             return
         self._tally.redirects += 1
-        self._record(entry, response, Reading(NOTHING, [target], target), "", now)
+        self._record(entry, response, PageReading(NOTHING, [target], target), "", now)
 
     def _try_again(
         self, entry: Entry, kind: str, now: float, retry_after_s: float, response: Response | None, final: bool = False
@@ -141,7 +141,7 @@ class Recorder:
             self._tally.retries += 1
             self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
-    def _record(self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float) -> None:
+    def _record(self, entry: Entry, response: Response | None, reading: PageReading, failure: str, now: float) -> None:
         record = self._record_of(entry, response, reading, failure, now)
         self._tally.note(Change(record.change))
         copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
@@ -151,7 +151,7 @@ class Recorder:
         self.apply(record, entry.hops)
 
     def _record_of(
-        self, entry: Entry, response: Response | None, reading: Reading, failure: str, now: float
+        self, entry: Entry, response: Response | None, reading: PageReading, failure: str, now: float
     ) -> PageRecord:
         """The record of a URL that is dealt with. The store fills in the place in the WARC."""
         document, shown = reading.document, not reading.noindex

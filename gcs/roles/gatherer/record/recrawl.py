@@ -43,7 +43,7 @@ class _State(msgspec.Struct, array_like=True):
     last_log: int = 1
 
 
-class Renewal:
+class Recrawl:
     """How one gatherer goes from session to session."""
 
     def __init__(self, frontier: Frontier, rows: Callable[[int], Iterator[tuple[Any, ...]]]) -> None:

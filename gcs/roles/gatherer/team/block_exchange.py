@@ -20,18 +20,18 @@ import msgspec
 from gcs.core.messages import codec
 from gcs.core.messages.tuples import Consumed, Finds, HandOver, UrlBlock
 from gcs.core.report.counters import Traffic
-from gcs.ports.frontier.team_tables import Exchange
+from gcs.ports.frontier.team_tables import TeamTables
 from gcs.ports.space.port import Taken
-from gcs.roles.gatherer.team.whiteboard import Observer
+from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 #: parts of ranges that we lose which may be on their way at once: they are in memory
 MOST_PARTS = 50
 
 
-class Mail:
+class BlockExchange:
     """What one gatherer sends to the others and receives from them."""
 
-    def __init__(self, exchange: Exchange, observer: Observer) -> None:
+    def __init__(self, exchange: TeamTables, observer: Whiteboard) -> None:
         self._exchange, self._observer = exchange, observer
         self.traffic = Traffic()
         #: effects in the frontier, not committed; filled by arrivals, emptied by committed

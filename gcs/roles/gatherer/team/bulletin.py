@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gcs.core.messages.tuples import Bulletin, Glance, Patch, Trouble
+from gcs.core.messages.tuples import Bulletin, HostFailures, RecentPage, SuperpagePatch
 from gcs.core.page.values import PageRecord
 from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
@@ -29,7 +29,7 @@ TITLE_CHARACTERS, SUMMARY_CHARACTERS, URL_CHARACTERS = 120, 240, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class BulletinSource:
     """What a gatherer has to show; asked for only when a bulletin is due."""
 
     epoch: int
@@ -38,17 +38,17 @@ class Work:
     #: URLs sent to each of the others
     sent: Mapping[str, int]
     #: the URL tree in at most so many points
-    sample: Callable[[int], list[Patch]]
+    sample: Callable[[int], list[SuperpagePatch]]
 
 
-class Herald:
+class BulletinWriter:
     """filled by: recorded; emptied by: nobody, it forgets by itself."""
 
     def __init__(self, me: str) -> None:
         self._me = me
         self._recent: deque[tuple[PageRecord, float]] = deque(maxlen=PAGES)
-        self._troubles: dict[str, Trouble] = {}
-        self._patches: list[Patch] = []
+        self._troubles: dict[str, HostFailures] = {}
+        self._patches: list[SuperpagePatch] = []
         self._epoch = 0
         self._due_at = self._tree_due_at = self._kept_at = 0.0
 
@@ -60,7 +60,7 @@ class Herald:
             self._kept_at = record.fetched_at
             self._recent.append((record, elapsed_s))
 
-    def bulletin(self, now: float, work: Work) -> Bulletin | None:
+    def bulletin(self, now: float, work: BulletinSource) -> Bulletin | None:
         """The bulletin, if it is time for one."""
         if now < self._due_at:
             return None
@@ -84,13 +84,15 @@ class Herald:
         name = host(record.url)
         before = self._troubles.pop(name, None)
         failed = before.failed + 1 if before else 1
-        self._troubles[name] = Trouble(name, failed, record.failure, record.url[:URL_CHARACTERS], record.fetched_at)
+        self._troubles[name] = HostFailures(
+            name, failed, record.failure, record.url[:URL_CHARACTERS], record.fetched_at
+        )
         if len(self._troubles) > HOSTS:  # the one with the fewest goes, of these the one that is oldest
             del self._troubles[min(self._troubles, key=lambda each: self._troubles[each].failed)]
 
 
-def _glance(record: PageRecord, elapsed_s: float) -> Glance:
-    return Glance(
+def _glance(record: PageRecord, elapsed_s: float) -> RecentPage:
+    return RecentPage(
         url=record.url[:URL_CHARACTERS],
         title=clipped(record.title, TITLE_CHARACTERS),
         summary=clipped(record.summary, SUMMARY_CHARACTERS),

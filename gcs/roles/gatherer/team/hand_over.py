@@ -20,7 +20,7 @@ import msgspec
 
 from gcs.core.messages.tuples import HandOver, HostState, Queued
 from gcs.core.plan import keyspace
-from gcs.core.plan.keyspace import EVERYTHING, Ground, Ranges
+from gcs.core.plan.keyspace import EVERYTHING, Keyspace, Ranges
 from gcs.core.plan.plan import Plan
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.ports.frontier import Entry, Frontier, Mark
@@ -79,7 +79,7 @@ class HandOvers:
     def __init__(self, me: str, frontier: Frontier) -> None:
         self._me = me
         self._frontier = frontier
-        self._ground = Ground.TREE
+        self._ground = Keyspace.TREE
         self._state = _State()
         #: ranges of ours that are not to be fetched yet: what arrives for them is held
         self.awaited: Ranges = ()
@@ -230,17 +230,17 @@ class HandOvers:
 
     def _start(self, low: bytes) -> bytes:
         """From which key on a range is to be looked for: on hashed ground it is scattered over all of them."""
-        return low if self._ground is Ground.TREE else FIRST_KEY
+        return low if self._ground is Keyspace.TREE else FIRST_KEY
 
     def _resume(self, at: bytes | None, low: bytes, high: bytes) -> bytes | None:
         """Where to go on with a piece of a range that was left at `at`."""
-        if at is None or self._ground is not Ground.TREE:
+        if at is None or self._ground is not Keyspace.TREE:
             return at
         return max(at, low) if at < high else None
 
     def _take_out(self, losing: Losing, start: bytes, flying: Container[bytes], looks: int | None) -> Piece:
         """The next piece of a range that we lose, but for what is in flight."""
-        if self._ground is Ground.TREE:
+        if self._ground is Keyspace.TREE:
             return self._frontier.moving.take_out(start, losing.high, flying.__contains__, PART_URLS)
         low, high, place = losing.low, losing.high, self._ground.place
         return self._frontier.moving.take_out(

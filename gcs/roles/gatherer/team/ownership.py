@@ -22,26 +22,26 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.frontier.entry import short
-from gcs.roles.gatherer.membership import Home
-from gcs.roles.gatherer.team.block_exchange import Mail
+from gcs.roles.gatherer.membership import GathererPort
+from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.hand_over import PART_URLS, HandOvers, queued
-from gcs.roles.gatherer.team.range_recovery import LookBack
+from gcs.roles.gatherer.team.range_recovery import RangeRecovery
 from gcs.roles.gatherer.team.router import CQueue, Router, Tolerance
-from gcs.roles.gatherer.team.superpage_stats import Census
+from gcs.roles.gatherer.team.superpage_stats import SuperpageStats
 
 #: foreign URLs met lately that are kept in memory
 RECENT_URLS = 60_000
 NOTE, C_QUEUE_NOTE = "hand-overs", "c-queue"
 
 
-class Holdings:
+class Ownership:
     """The ranges of one gatherer."""
 
     def __init__(
         self,
         me: str,
         frontier: Frontier,
-        mail: Mail,
+        mail: BlockExchange,
         settings: TeamSettings,
         records: Callable[[], Iterator[PageRecord]],
     ) -> None:
@@ -49,17 +49,17 @@ class Holdings:
         self.superstep = Tolerance.of(settings)
         self._c_queue = CQueue(self.superstep)
         self.router = Router(me, frontier, self._c_queue, RECENT_URLS)
-        self.census = Census(me, frontier, Random(me), links=settings.partition == "links")
+        self.census = SuperpageStats(me, frontier, Random(me), links=settings.partition == "links")
         self._hand_overs = HandOvers(me, frontier)
-        self._look_back = LookBack(me, frontier, records)
-        self._home: Home
+        self._look_back = RangeRecovery(me, frontier, records)
+        self._home: GathererPort
         #: others', of the last session; filled by step, emptied into the outbox, at the latest by before_commit
         self._revisits: dict[str, list[Entry]] = {}
         #: a session has begun for us, and its first plan was not committed when we looked last
         self.is_beginning = False
         self._clock = time.monotonic
 
-    def restore(self, home: Home, plan: Plan | None) -> None:
+    def restore(self, home: GathererPort, plan: Plan | None) -> None:
         """Go on as the last commit left it."""
         self._home = home
         self.router.traffic = home.traffic

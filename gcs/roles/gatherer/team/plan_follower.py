@@ -15,7 +15,7 @@ from gcs.core.plan import keyspace
 from gcs.core.plan.plan import Plan
 from gcs.errors import UsageError
 from gcs.ports.frontier import Frontier
-from gcs.ports.space.port import Absent, Holds, Space
+from gcs.ports.space.port import IfAbsent, IfHolds, Space
 
 # -- Leaving: when a gatherer that hands everything over may go.
 
@@ -40,7 +40,7 @@ async def is_alone(space: Space, me: str) -> bool:
 NOTE = "plan"
 
 
-class Standing:
+class PlanFollower:
     """Which plan one gatherer follows."""
 
     def __init__(self, me: str, frontier: Frontier) -> None:
@@ -89,9 +89,9 @@ class Standing:
         self._packed, self.plan = packed, Plan.decode(packed)
         mine = PlanPosted(self.plan.epoch, 0, packed)
         if posted is None:
-            await space.out(mine, given=Absent())
+            await space.out(mine, given=IfAbsent())
         elif posted.epoch < mine.epoch:
-            await space.out(mine, given=Holds(posted))
+            await space.out(mine, given=IfHolds(posted))
 
     def newest(self, posted: PlanPosted | None) -> PlanPosted | None:
         """The newest plan that we know of, from the board or from our disk."""

@@ -14,7 +14,7 @@ import msgspec
 
 from gcs.core.page.values import PageRecord
 from gcs.core.plan import keyspace
-from gcs.core.plan.keyspace import Ground, Range, Ranges
+from gcs.core.plan.keyspace import Keyspace, Range, Ranges
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.frontier import Entry, Frontier, Mark
 from gcs.ports.frontier.entry import short
@@ -24,7 +24,7 @@ SLICE_RECORDS = 200
 NOTE = "look-back"
 
 
-class LookBack:
+class RangeRecovery:
     """The search of one gatherer for links into lost ranges."""
 
     def __init__(self, me: str, frontier: Frontier, records: Callable[[], Iterator[PageRecord]]) -> None:
@@ -33,7 +33,7 @@ class LookBack:
         self._lost: Ranges = msgspec.msgpack.decode(packed, type=tuple[Range, ...]) if packed else ()
         self._rest: Iterator[tuple[PageRecord, bool]] | None = None
         #: of the plan
-        self.ground, self.session = Ground.TREE, 1
+        self.ground, self.session = Keyspace.TREE, 1
         #: all seeds ever given, and which links of a page at that depth belong to the crawl; set by the gatherer
         self.seeds: Callable[[], Iterable[str]] = tuple
         self.admit: Callable[[list[str], int], list[str]] = lambda urls, _: urls

@@ -20,7 +20,7 @@ import msgspec
 
 from gcs.core.messages.tuples import Link, UrlBlock
 from gcs.core.ordering import BEHIND, GIFT
-from gcs.core.plan.keyspace import Ground, Range, contains
+from gcs.core.plan.keyspace import Keyspace, Range, contains
 from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.counters import Traffic
@@ -179,7 +179,7 @@ class Router:
             return list(entries)
         mine: list[Entry] = []
         cuts, owners, names, me = plan.cuts, plan.owners, plan.gatherers, self._me
-        place_of = None if plan.ground is Ground.TREE else plan.ground.place
+        place_of = None if plan.ground is Keyspace.TREE else plan.ground.place
         for entry in entries:
             key = sort_key(entry.url)
             place = place_of(key) if place_of else key

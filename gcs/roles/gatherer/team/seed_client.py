@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import msgspec
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Account, Finds, Link, Member, Pace, PlanPosted, Queued, UrlBlock
+from gcs.core.messages.tuples import Account, ClientPace, Finds, Link, Member, PlanPosted, Queued, UrlBlock
 from gcs.core.ordering import GIFT
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.team_settings import TeamSettings
@@ -30,14 +30,14 @@ from gcs.ports.frontier import Entry, Frontier, Mark
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import Space
 from gcs.ports.tasks import end
-from gcs.roles.gatherer.membership import Home
-from gcs.roles.gatherer.team.block_exchange import Mail
-from gcs.roles.gatherer.team.whiteboard import Observer
+from gcs.roles.gatherer.membership import GathererPort
+from gcs.roles.gatherer.team.block_exchange import BlockExchange
+from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 events = Events("client")
 
 
-class Client:
+class SeedClient:
     """A gatherer's place at a seed-server."""
 
     def __init__(
@@ -46,9 +46,9 @@ class Client:
         self.me, self._server, self._settings, self._frontier = me, server, settings, frontier
         self._session = session
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
-        self.observer = Observer(space, me, self._run, settings, lease_time, lambda: self._home.wake())
-        self._mail = Mail(frontier.exchange, self.observer)
-        self._home: Home
+        self.observer = Whiteboard(space, me, self._run, settings, lease_time, lambda: self._home.wake())
+        self._mail = BlockExchange(frontier.exchange, self.observer)
+        self._home: GathererPort
         self._links: dict[str, Link] = {}  # filled by route; emptied by before_commit
         self._copies: list[Queued] = []  # filled by _renew; emptied by before_commit
         self._done: list[str] = []  # filled by recorded and queued; emptied by before_commit
@@ -62,7 +62,7 @@ class Client:
 
     # -- life ------------------------------------------------------------------------------------------
 
-    async def startup(self, home: Home) -> None:
+    async def startup(self, home: GathererPort) -> None:
         """Go on with what we were handed, and with the outbox as it was."""
         self._home = home
         self._mail.traffic = home.traffic
@@ -88,7 +88,7 @@ class Client:
                 return
 
     async def _follow_pace(self) -> None:
-        async for pace in self.observer.space.watch(template(Pace, client=self.me)):
+        async for pace in self.observer.space.watch(template(ClientPace, client=self.me)):
             self.connections = pace.connections
             self._home.wake()
 

@@ -12,16 +12,16 @@ from collections.abc import Callable
 from itertools import islice
 from random import Random
 
-from gcs.core.messages.tuples import Patch
+from gcs.core.messages.tuples import SuperpagePatch
 from gcs.core.page.values import PageRecord
 from gcs.core.plan import keyspace
-from gcs.core.plan.keyspace import EVERYTHING, Ground, Ranges
+from gcs.core.plan.keyspace import EVERYTHING, Keyspace, Ranges
 from gcs.core.plan.plan import Plan
 from gcs.core.tree import tree_copy
-from gcs.core.tree.sketch import Sample
-from gcs.core.tree.statistics import Figures, Statistics, Work
+from gcs.core.tree.sketch import KeySample
+from gcs.core.tree.statistics import MeasuredWork, SuperpageFigures, SuperpageStatistics
 from gcs.core.tree.superpages import recut
-from gcs.core.tree.tree import WHOLE, Tree
+from gcs.core.tree.tree import WHOLE, UrlTree
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.frontier import Entry, Frontier, Mark
 
@@ -33,19 +33,19 @@ LINKS_EVERY = 8
 SAMPLE_KEYS = 4_000
 
 
-class Census:
+class SuperpageStats:
     """The figures of one gatherer, by superpage."""
 
     def __init__(self, me: str, frontier: Frontier, random: Random, links: bool = False) -> None:
         """`links`: count those between superpages, too."""
         self._me, self._frontier, self._random = me, frontier, random
-        self._tree = Tree(WHOLE, random)
-        self._statistics = Statistics()
-        self._waiting = Sample(SAMPLE_KEYS, random)
+        self._tree = UrlTree(WHOLE, random)
+        self._statistics = SuperpageStatistics()
+        self._waiting = KeySample(SAMPLE_KEYS, random)
         #: whether our superpages may be cut, so that it matters where in them the work lies
         self._cuttable = True
         self._uncounted: Ranges = ()
-        self._place: Callable[[bytes], bytes] = Ground.TREE.place
+        self._place: Callable[[bytes], bytes] = Keyspace.TREE.place
         self._visits = False
         self._links, self._pages = links, 0
 
@@ -56,23 +56,23 @@ class Census:
 
     def resume(self, plan: Plan) -> None:
         """Begin after a restart: the tree, too, comes from the frontier."""
-        self._tree, self._visits = Tree(plan.cuts, self._random), True
+        self._tree, self._visits = UrlTree(plan.cuts, self._random), True
         self._begin(plan)
 
     def adopt(self, plan: Plan) -> None:
         """Go over to a new plan; what was visited stays known where it is still ours."""
         self._visits = self._visits and bool(self._uncounted)  # a tree that was not complete is begun anew
-        self._tree = Tree(plan.cuts, self._random) if self._visits else recut(self._tree, plan.cuts, self._random)
+        self._tree = UrlTree(plan.cuts, self._random) if self._visits else recut(self._tree, plan.cuts, self._random)
         mine = {at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == self._me}
         self._tree.keep(mine)
         self._begin(plan)
 
     def _begin(self, plan: Plan) -> None:
         """Count all of ours; on hashed ground, that is whatever the frontier holds."""
-        self._statistics, self._place = Statistics(), plan.ground.place
-        self._waiting = Sample(SAMPLE_KEYS, self._random)
-        self._cuttable = plan.ground is Ground.TREE
-        self._uncounted = tuple(plan.ranges_of(self._me)) if plan.ground is Ground.TREE else EVERYTHING
+        self._statistics, self._place = SuperpageStatistics(), plan.ground.place
+        self._waiting = KeySample(SAMPLE_KEYS, self._random)
+        self._cuttable = plan.ground is Keyspace.TREE
+        self._uncounted = tuple(plan.ranges_of(self._me)) if plan.ground is Keyspace.TREE else EVERYTHING
 
     def step(self) -> bool:
         """Count a slice; says whether there is more to count."""
@@ -133,19 +133,19 @@ class Census:
             locate, place_of = self._tree.locate, self._place
             self._statistics.linked(at, [locate(place_of(sort_key(url))) for url in record.outlinks])
 
-    def patches(self, most: int) -> list[Patch]:
+    def patches(self, most: int) -> list[SuperpagePatch]:
         """Our superpages for people, with at most so many points in all (and one for each superpage)."""
         visits = max(self._tree.visits, 1)
         patches = []
         for at, leaf in self._tree.leaves():
             low = self._tree.range_of(at)[0]
-            figures = self._statistics.superpages.get(at, Figures())
+            figures = self._statistics.superpages.get(at, SuperpageFigures())
             seen = figures.seen if self.is_complete else max(figures.seen, leaf.visits)
             points = leaf.glimpse(low, max(most * leaf.visits // visits, 1))
-            patches.append(Patch(low, seen, figures.queued, figures.pages, points))
+            patches.append(SuperpagePatch(low, seen, figures.queued, figures.pages, points))
         return patches
 
-    def encode(self, exchanged: Work | None = None) -> tuple[bytes, bytes]:
+    def encode(self, exchanged: MeasuredWork | None = None) -> tuple[bytes, bytes]:
         """The copy of the tree, and the statistics, together with what we have exchanged."""
         if exchanged is not None:
             self._statistics.exchange = {self._me: exchanged}

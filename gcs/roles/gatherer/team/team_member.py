@@ -20,23 +20,23 @@ from collections.abc import Callable, Iterator, Mapping
 import msgspec
 
 from gcs.core.messages.tuples import Account, Announcement, BusyNote, Member, PlanPosted, RobotsNote
-from gcs.core.messages.tuples import Statistics as StatisticsPosted
+from gcs.core.messages.tuples import StatisticsReply as StatisticsPosted
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.polite.politeness import CLOSED, Everywhere, Turn
+from gcs.core.polite.politeness import CLOSED, Everywhere, HostTurn
 from gcs.core.report.report import Share
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
 from gcs.ports.frontier import Entry, Frontier
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import Space
-from gcs.roles.gatherer.membership import Home
-from gcs.roles.gatherer.team.block_exchange import Mail
-from gcs.roles.gatherer.team.bulletin import BULLETIN_TTL_S, Herald, Work
-from gcs.roles.gatherer.team.ownership import Holdings
-from gcs.roles.gatherer.team.plan_follower import Standing, is_alone, is_forgotten
-from gcs.roles.gatherer.team.whiteboard import Observer
+from gcs.roles.gatherer.membership import GathererPort
+from gcs.roles.gatherer.team.block_exchange import BlockExchange
+from gcs.roles.gatherer.team.bulletin import BULLETIN_TTL_S, BulletinSource, BulletinWriter
+from gcs.roles.gatherer.team.ownership import Ownership
+from gcs.roles.gatherer.team.plan_follower import PlanFollower, is_alone, is_forgotten
+from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 events = Events("team")
 
@@ -44,7 +44,7 @@ events = Events("team")
 ROBOTS_TTL_S, STATISTICS_TTL_S = 3_600.0, 600.0
 
 
-class Team:
+class TeamMember:
     """A gatherer's membership in a crawl."""
 
     def __init__(
@@ -62,17 +62,17 @@ class Team:
         self.me, self._place = me, place
         self._run = f"{random.SystemRandom().getrandbits(48):012x}"
         self._settings, self._frontier, self._ghost = settings, frontier, ghost
-        self.observer = Observer(space, me, self._run, settings, lease_time, lambda: self._home.wake())
-        self._mail = Mail(frontier.exchange, self.observer)
-        self._standing = Standing(me, frontier)
-        self._holdings = Holdings(me, frontier, self._mail, settings, records)
-        self._herald = Herald(me)
-        self._home: Home
+        self.observer = Whiteboard(space, me, self._run, settings, lease_time, lambda: self._home.wake())
+        self._mail = BlockExchange(frontier.exchange, self.observer)
+        self._standing = PlanFollower(me, frontier)
+        self._holdings = Ownership(me, frontier, self._mail, settings, records)
+        self._herald = BulletinWriter(me)
+        self._home: GathererPort
         self._answered: Announcement | None = None
         self._beats = 0
         self._settled_epoch = 0  # as of the last commit
         self._has_left = False
-        self._shared: Mapping[str, Turn] = {}
+        self._shared: Mapping[str, HostTurn] = {}
         self._is_changing = False  # hosts are closed, because their owners change
         self._session = session
         self.leaving = ghost
@@ -80,7 +80,7 @@ class Team:
 
     # -- life ------------------------------------------------------------------------------------------
 
-    async def startup(self, home: Home) -> None:
+    async def startup(self, home: GathererPort) -> None:
         """Go on under the plan that we had (the board may have lost it), with the outbox as it was."""
         self._home = home
         self._mail.traffic = home.traffic
@@ -265,14 +265,14 @@ class Team:
 
     def _share_hosts(self, plan: Plan, now: float) -> None:
         """Ask shared hosts in turns; those whose owners change only when everybody does so."""
-        turns: Mapping[str, Turn]
+        turns: Mapping[str, HostTurn]
         self._is_changing = not self._is_committed
         if plan.shares_all_hosts and self.me in plan.gatherers:
-            turn = Turn(plan.gatherers.index(self.me), len(plan.gatherers))
+            turn = HostTurn(plan.gatherers.index(self.me), len(plan.gatherers))
             turns = Everywhere(CLOSED if self._is_changing else turn)
         else:
             turns = {
-                host_name(host): Turn(owners.index(self.me), len(owners))
+                host_name(host): HostTurn(owners.index(self.me), len(owners))
                 for host, owners in plan.shared_hosts().items()
                 if self.me in owners
             }
@@ -307,7 +307,9 @@ class Team:
         return "ghost" if self._ghost else "leaving" if self.leaving else "running"
 
     def _tell_people(self) -> None:
-        work = Work(self.epoch, self._home.share, self._home.explored, self._mail.sent, self._holdings.census.patches)
+        work = BulletinSource(
+            self.epoch, self._home.share, self._home.explored, self._mail.sent, self._holdings.census.patches
+        )
         if bulletin := self._herald.bulletin(time.monotonic(), work):
             self.observer.post(bulletin, BULLETIN_TTL_S)
 

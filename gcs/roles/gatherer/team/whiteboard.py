@@ -36,7 +36,7 @@ from gcs.core.messages.tuples import (
     UrlBlock,
 )
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree.statistics import Work
+from gcs.core.tree.statistics import MeasuredWork
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.port import Numbered, Space, Taken
@@ -67,7 +67,7 @@ class _Lane:
         self.outbox: Outbox[tuple[int, Consumed]] = Outbox()
 
 
-class Observer:
+class Whiteboard:
     """One gatherer's hold of the whiteboard."""
 
     def __init__(
@@ -107,7 +107,7 @@ class Observer:
         self.failed: BaseException | None = None
         self.blocks_sent = 0
         #: URLs that were shipped by this run, and the seconds that it took: the paper's rate c
-        self.exchanged = Work()
+        self.exchanged = MeasuredWork()
 
     # -- life ------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The API: one table of endpoints. Routes, checks of what comes in, and the OpenAPI description are all made of it.
 
-Invariant: what an endpoint takes and gives are values of `values.py`, so that the description cannot drift.
+Invariant: what an endpoint takes and gives are values of `api.py`, so that the description cannot drift.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-import gcs.roles.station.view.schemas as values
+import gcs.roles.station.view.schemas as api
 from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import CrawlState
 from gcs.core.report.treemap import Tile
@@ -18,7 +18,7 @@ from gcs.ports.space import crawl_control
 from gcs.ports.space.port import Space
 from gcs.roles.station.http.auth import CALLER, ROLES, needs
 from gcs.roles.station.http.problems import problem
-from gcs.roles.station.view.poller import Lookout
+from gcs.roles.station.view.poller import Poller
 
 #: what an order that carries nothing takes
 Take = type[msgspec.Struct] | None
@@ -80,73 +80,73 @@ class Endpoint:
 class Api:
     """The endpoints of one station."""
 
-    def __init__(self, lookout: Lookout, space: Space) -> None:
+    def __init__(self, lookout: Poller, space: Space) -> None:
         self._lookout, self._space = lookout, space
 
     def endpoints(self) -> list[Endpoint]:
         """The table."""
         see = self._lookout
         return [
-            Endpoint("GET", "/api/me", "me", "What the caller may do", values.Me, self._me),
-            Endpoint("GET", "/api/status", "status", "How the crawl stands", values.Status, _shows(lambda: see.status)),
+            Endpoint("GET", "/api/me", "me", "What the caller may do", api.Me, self._me),
+            Endpoint("GET", "/api/status", "status", "How the crawl stands", api.Status, _shows(lambda: see.status)),
             Endpoint(
-                "GET", "/api/history", "history", "The figures over time", values.History, _shows(lambda: see.history)
+                "GET", "/api/history", "history", "The figures over time", api.History, _shows(lambda: see.history)
             ),
             Endpoint(
                 "GET", "/api/tree", "tree", "A part of the URL tree, and who owns it", Tile, self._tree,
-                values.TreeQuery,
+                api.TreeQuery,
             ),
-            Endpoint("GET", "/api/links", "links", "Who sends links to whom", values.Links, _shows(lambda: see.links)),
+            Endpoint("GET", "/api/links", "links", "Who sends links to whom", api.ExchangedLinks, _shows(lambda: see.links)),
             Endpoint(
                 "GET", "/api/rebalances", "rebalances", "The plans of the crawl, and what they moved",
-                values.Rebalances, _shows(lambda: see.rebalances),
+                api.Rebalances, _shows(lambda: see.rebalances),
             ),
             Endpoint(
-                "GET", "/api/errors", "errors", "Failures by kind and by host", values.Errors,
+                "GET", "/api/errors", "errors", "Failures by kind and by host", api.Errors,
                 _shows(lambda: see.errors),
             ),
             Endpoint(
-                "GET", "/api/pages", "pages", "Pages stored lately, with their summaries", values.Pages,
+                "GET", "/api/pages", "pages", "Pages stored lately, with their summaries", api.RecentPages,
                 _shows(lambda: see.pages),
             ),
             Endpoint(
-                "POST", "/api/pause", "pause", "Start nothing more until resumed", values.Accepted,
+                "POST", "/api/pause", "pause", "Start nothing more until resumed", api.Accepted,
                 self._order(CrawlState.PAUSED),
             ),
             Endpoint(
-                "POST", "/api/resume", "resume", "Go on", values.Accepted, self._order(CrawlState.RUNNING),
+                "POST", "/api/resume", "resume", "Go on", api.Accepted, self._order(CrawlState.RUNNING),
             ),
             Endpoint(
-                "POST", "/api/stop", "stop", "End; the state is kept", values.Accepted,
+                "POST", "/api/stop", "stop", "End; the state is kept", api.Accepted,
                 self._order(CrawlState.STOPPING),
             ),
             Endpoint(
-                "POST", "/api/rebalance", "rebalance", "Ask the leader to share the work anew", values.Accepted,
+                "POST", "/api/rebalance", "rebalance", "Ask the leader to share the work anew", api.Accepted,
                 self._rebalance,
             ),
-            Endpoint("POST", "/api/seeds", "seeds", "Add seeds", values.AddedSeeds, self._seeds, values.NewSeeds),
+            Endpoint("POST", "/api/seeds", "seeds", "Add seeds", api.AddedSeeds, self._seeds, api.NewSeeds),
         ]  # fmt: skip
 
-    async def _me(self, request: web.Request, _: None) -> values.Me:
+    async def _me(self, request: web.Request, _: None) -> api.Me:
         roles: frozenset[Role] = request[ROLES]
-        return values.Me(request[CALLER], sorted(roles))
+        return api.Me(request[CALLER], sorted(roles))
 
-    async def _tree(self, _: web.Request, query: values.TreeQuery) -> Tile:
+    async def _tree(self, _: web.Request, query: api.TreeQuery) -> Tile:
         return self._lookout.tree(query.path, query.levels, query.most)
 
-    def _order(self, state: CrawlState) -> Callable[[web.Request, None], Awaitable[values.Accepted]]:
-        async def give(request: web.Request, _: None) -> values.Accepted:
+    def _order(self, state: CrawlState) -> Callable[[web.Request, None], Awaitable[api.Accepted]]:
+        async def give(request: web.Request, _: None) -> api.Accepted:
             await crawl_control.order(self._space, state, _by(request))
-            return values.Accepted(str(state))
+            return api.Accepted(str(state))
 
         return give
 
-    async def _rebalance(self, request: web.Request, _: None) -> values.Accepted:
+    async def _rebalance(self, request: web.Request, _: None) -> api.Accepted:
         await crawl_control.call_rebalance(self._space, _by(request))
-        return values.Accepted("rebalance")
+        return api.Accepted("rebalance")
 
-    async def _seeds(self, _: web.Request, given: values.NewSeeds) -> values.AddedSeeds:
-        return values.AddedSeeds(await crawl_control.add_seeds(self._space, given.urls))
+    async def _seeds(self, _: web.Request, given: api.NewSeeds) -> api.AddedSeeds:
+        return api.AddedSeeds(await crawl_control.add_seeds(self._space, given.urls))
 
 
 def _shows(value: Callable[[], msgspec.Struct]) -> Callable[[web.Request, None], Awaitable[Any]]:

@@ -10,12 +10,12 @@ from aiohttp import web
 from gcs.core.helpers.access import Role
 from gcs.ports.space.port import Space
 from gcs.roles.station.http.api import Api
-from gcs.roles.station.http.auth import Doorman, Handler, needs, public, secure
-from gcs.roles.station.http.event_stream import Stream
+from gcs.roles.station.http.auth import Authenticator, Handler, needs, public, secure
+from gcs.roles.station.http.event_stream import EventStream
 from gcs.roles.station.http.openapi import describe
 from gcs.roles.station.http.problems import explain, problem
 from gcs.roles.station.http.prometheus import CONTENT_TYPE, exposition
-from gcs.roles.station.view.poller import LOOK_S, Lookout
+from gcs.roles.station.view.poller import LOOK_S, Poller
 
 # -- The page's files: shipped with the package, held in memory, served as they are. Nothing comes from elsewhere.
 
@@ -53,12 +53,12 @@ LATE_LOOKS = 15
 
 
 def make_app(
-    doorman: Doorman, lookout: Lookout, space: Space, routes: Iterable[web.AbstractRouteDef] = ()
+    doorman: Authenticator, lookout: Poller, space: Space, routes: Iterable[web.AbstractRouteDef] = ()
 ) -> web.Application:
     """The station's application; `routes` are those of other parts, such as the gateway of helpers."""
     app = web.Application(middlewares=[explain, doorman.guard], client_max_size=MOST_BYTES)
     app.on_response_prepare.append(secure)
-    stream = Stream(lookout, doorman)
+    stream = EventStream(lookout, doorman)
 
     async def end(_app: web.Application) -> None:
         stream.end()

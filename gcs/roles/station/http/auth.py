@@ -64,7 +64,7 @@ def needs(role: Role | None) -> Callable[[H], H]:
 public = needs(None)
 
 
-class Doorman:
+class Authenticator:
     """Lets requests in, or not."""
 
     def __init__(

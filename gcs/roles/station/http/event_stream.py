@@ -11,9 +11,9 @@ import msgspec
 from aiohttp import web
 
 from gcs.core.helpers.access import Role
-from gcs.roles.station.http.auth import Doorman, needs
+from gcs.roles.station.http.auth import Authenticator, needs
 from gcs.roles.station.http.problems import problem
-from gcs.roles.station.view.poller import LOOK_S, Lookout
+from gcs.roles.station.view.poller import LOOK_S, Poller
 
 #: readers at a time: each holds a connection
 MOST_READERS = 200
@@ -23,10 +23,10 @@ QUIET_S = 10 * LOOK_S
 RETRY_MS = 2_000
 
 
-class Stream:
+class EventStream:
     """The live values of one station."""
 
-    def __init__(self, lookout: Lookout, doorman: Doorman) -> None:
+    def __init__(self, lookout: Poller, doorman: Authenticator) -> None:
         self._doorman = doorman
         self._topics: dict[str, Callable[[], msgspec.Struct]] = {
             "status": lambda: lookout.status,

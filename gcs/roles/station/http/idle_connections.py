@@ -23,7 +23,7 @@ IDLE_S, MOST_IDLE = 30.0, 128
 LOOK_S = 0.5
 
 
-class Porter:
+class IdleConnections:
     """Of one station."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from gcs import __version__
 from gcs.roles.station.http.api import Endpoint
-from gcs.roles.station.http.problems import Problem
+from gcs.roles.station.http.problems import ProblemDetails
 
 _REF = "#/components/schemas/{name}"
 #: what can go wrong with any call; and with one that brings something, or that orders
@@ -19,7 +19,7 @@ def describe(endpoints: Iterable[Endpoint], *, anybody_looks: bool) -> dict[str,
     """The description (OpenAPI 3.1), as JSON values; `anybody_looks` on loopback, without a token."""
     table = list(endpoints)
     kinds = list(
-        dict.fromkeys([Problem, *(each.gives for each in table), *(each.takes for each in table if each.takes)])
+        dict.fromkeys([ProblemDetails, *(each.gives for each in table), *(each.takes for each in table if each.takes)])
     )
     _, components = msgspec.json.schema_components(kinds, ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
@@ -73,7 +73,7 @@ def _operation(each: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
 
 
 def _problem(status: int) -> dict[str, Any]:
-    schema = {"$ref": _REF.format(name=Problem.__name__)}
+    schema = {"$ref": _REF.format(name=ProblemDetails.__name__)}
     return {
         "description": HTTPStatus(status).phrase,
         "content": {"application/problem+json": {"schema": schema}},

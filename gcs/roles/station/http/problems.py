@@ -13,7 +13,7 @@ from gcs.ports.space.crawl_control import TooLateError
 events = Events("station")
 
 
-class Problem(msgspec.Struct, frozen=True):
+class ProblemDetails(msgspec.Struct, frozen=True):
     """Why there is no other answer."""
 
     status: int
@@ -23,7 +23,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> web.Response:
     """An answer that says what is wrong."""
-    body = msgspec.json.encode(Problem(status, HTTPStatus(status).phrase, detail))
+    body = msgspec.json.encode(ProblemDetails(status, HTTPStatus(status).phrase, detail))
     return web.Response(status=status, body=body, content_type="application/problem+json", headers=headers)
 
 

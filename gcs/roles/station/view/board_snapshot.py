@@ -14,7 +14,7 @@ from gcs.core.messages.tuples import (
     Control,
     CrawlState,
     HelperBeat,
-    Leader,
+    LeaderLease,
     Member,
     PlanNote,
     PlanPosted,
@@ -23,7 +23,7 @@ from gcs.ports.space.port import BOARD, Space
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class BoardSnapshot:
     """What hangs on the board."""
 
     crawl: str = ""
@@ -31,7 +31,7 @@ class Board:
     at: float = 0.0
     charter: Charter | None = None
     control: Control | None = None
-    leader: Leader | None = None
+    leader: LeaderLease | None = None
     plan: PlanPosted | None = None
     members: tuple[Member, ...] = ()
     bulletins: tuple[Bulletin, ...] = ()
@@ -53,18 +53,18 @@ class Board:
         return next((member.figures.get(name, 0.0) for member in self.members if member.gatherer == gatherer), 0.0)
 
 
-async def read_board(space: Space, crawl: str, now: float) -> Board:
+async def read_board(space: Space, crawl: str, now: float) -> BoardSnapshot:
     """Read it; SpaceError where it cannot be reached."""
     waiting: dict[str, int] = {}
     for pile in await space.piles():
         if pile.place != BOARD:
             waiting[pile.place] = waiting.get(pile.place, 0) + pile.tuples
-    return Board(
+    return BoardSnapshot(
         crawl=crawl,
         at=now,
         charter=await space.read(template(Charter)),
         control=await space.read(template(Control)),
-        leader=await space.read(template(Leader)),
+        leader=await space.read(template(LeaderLease)),
         plan=await space.read(template(PlanPosted)),
         members=tuple(await space.scan(template(Member))),
         bulletins=tuple(await space.scan(template(Bulletin))),
@@ -82,14 +82,14 @@ async def read_board(space: Space, crawl: str, now: float) -> Board:
 _OVER = frozenset({CrawlState.DONE, CrawlState.STOPPING})
 
 
-class Keepsakes:
+class LastBulletins:
     """filled by: each look; emptied by: the beginning of a crawl."""
 
     def __init__(self) -> None:
         self._bulletins: dict[str, Bulletin] = {}
         self._was_over = False
 
-    def complete(self, board: Board) -> Board:
+    def complete(self, board: BoardSnapshot) -> BoardSnapshot:
         """The board, with what no longer hangs there."""
         is_over = board.control is None or board.control.state in _OVER
         if self._was_over and not is_over:

@@ -13,13 +13,13 @@ from collections.abc import Callable
 import gcs.roles.station.view.views as views
 from gcs.core.plan.plan import Plan
 from gcs.core.report.report import Report
-from gcs.core.report.series import Sample, Series
+from gcs.core.report.series import Series, SeriesPoint
 from gcs.core.report.treemap import Point, Tile, tile
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.port import Space
-from gcs.roles.station.view.board_snapshot import Board, Keepsakes, read_board
-from gcs.roles.station.view.schemas import Errors, History, Links, Pages, Rebalances, Status
+from gcs.roles.station.view.board_snapshot import BoardSnapshot, LastBulletins, read_board
+from gcs.roles.station.view.schemas import Errors, ExchangedLinks, History, Rebalances, RecentPages, Status
 
 #: seconds between two looks
 LOOK_S = 1.0
@@ -29,7 +29,7 @@ RATE_S = 60.0
 events = Events("station")
 
 
-class Lookout:
+class Poller:
     """Looks, and tells who listens."""
 
     def __init__(self, space: Space, crawl: str, clock: Callable[[], float] = time.time) -> None:
@@ -38,9 +38,9 @@ class Lookout:
         self._plan: tuple[bytes, Plan] | None = None
         self._points: list[Point] | None = None
         self._series = Series()
-        self._keepsakes = Keepsakes()
-        self._now = Sample(0.0)
-        self.board = Board(crawl)
+        self._keepsakes = LastBulletins()
+        self._now = SeriesPoint(0.0)
+        self.board = BoardSnapshot(crawl)
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call this after each look."""
@@ -96,7 +96,7 @@ class Lookout:
         return History(self._series.step_s, self._series.points())
 
     @property
-    def links(self) -> Links:
+    def links(self) -> ExchangedLinks:
         """Who sends links to whom."""
         return views.links(self.board)
 
@@ -111,7 +111,7 @@ class Lookout:
         return views.errors(self.board, self.report)
 
     @property
-    def pages(self) -> Pages:
+    def pages(self) -> RecentPages:
         """Pages stored lately."""
         return views.pages(self.board)
 

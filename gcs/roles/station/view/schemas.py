@@ -8,16 +8,16 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from gcs.core.report.estimate import Outlook
+from gcs.core.report.estimate import Eta
 from gcs.core.report.report import Report
 from gcs.core.report.roster import Row
-from gcs.core.report.series import Sample
+from gcs.core.report.series import SeriesPoint
 
 #: URLs that one request may add, and characters of each
 MOST_SEEDS, MOST_CHARACTERS = 1_000, 4_000
 
 
-class Helper(msgspec.Struct, frozen=True):
+class HelperStatus(msgspec.Struct, frozen=True):
     """A light-weight helper."""
 
     helper: str
@@ -46,11 +46,11 @@ class Status(msgspec.Struct, frozen=True):
     hot_pages: int
     mode: str
     seeds: int
-    outlook: Outlook
+    outlook: Eta
     #: the newest point of the history
-    now: Sample
+    now: SeriesPoint
     team: list[Row]
-    helpers: list[Helper]
+    helpers: list[HelperStatus]
     #: the figures with which the crawl would end now
     report: Report
 
@@ -59,17 +59,17 @@ class History(msgspec.Struct, frozen=True):
     """The figures over time; each point stands for `step_s` seconds, or more."""
 
     step_s: float
-    points: list[Sample]
+    points: list[SeriesPoint]
 
 
-class Links(msgspec.Struct, frozen=True):
+class ExchangedLinks(msgspec.Struct, frozen=True):
     """Who sent how many URLs to whom: sent[i][j] from gatherers[i] to gatherers[j]."""
 
     gatherers: list[str]
     sent: list[list[int]]
 
 
-class Transfer(msgspec.Struct, frozen=True):
+class RangeTransfer(msgspec.Struct, frozen=True):
     """What goes from one gatherer to another."""
 
     loser: str
@@ -87,7 +87,7 @@ class Rebalance(msgspec.Struct, frozen=True):
     superpages: int
     gatherers: list[str]
     moved: float
-    transfers: list[Transfer]
+    transfers: list[RangeTransfer]
     lost: int
     #: null until all is handed over
     committed_at: float | None
@@ -134,7 +134,7 @@ class Page(msgspec.Struct, frozen=True):
     helper: str
 
 
-class Pages(msgspec.Struct, frozen=True):
+class RecentPages(msgspec.Struct, frozen=True):
     """Pages that were stored lately, the newest first."""
 
     pages: list[Page]

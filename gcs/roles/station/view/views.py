@@ -5,31 +5,31 @@ import msgspec
 from gcs.core.messages.tuples import Bulletin, Control, CrawlState, Member
 from gcs.core.plan.plan import Plan
 from gcs.core.report import report as reports
-from gcs.core.report.counters import Tally
-from gcs.core.report.estimate import outlook
+from gcs.core.report.counters import Counters
+from gcs.core.report.estimate import eta
 from gcs.core.report.report import Report, Share
 from gcs.core.report.roster import Row, natural, rows
-from gcs.core.report.series import Counts, Sample
+from gcs.core.report.series import SeriesCounts, SeriesPoint
 from gcs.core.report.treemap import Point, points_of
-from gcs.roles.station.view.board_snapshot import Board
+from gcs.roles.station.view.board_snapshot import BoardSnapshot
 from gcs.roles.station.view.schemas import (
     Errors,
-    Helper,
+    ExchangedLinks,
+    HelperStatus,
     HostErrors,
-    Links,
     Page,
-    Pages,
+    RangeTransfer,
     Rebalance,
     Rebalances,
+    RecentPages,
     Status,
-    Transfer,
 )
 
 #: pages and hosts that are shown
 MOST_PAGES, MOST_HOSTS = 30, 50
 
 
-def status(board: Board, plan: Plan | None, report: Report, now: Sample, urls_per_s: float) -> Status:
+def status(board: BoardSnapshot, plan: Plan | None, report: Report, now: SeriesPoint, urls_per_s: float) -> Status:
     """How the crawl stands."""
     explored = [(_known(board, bulletin), bulletin.explored) for bulletin in board.bulletins] or [
         (int(member.figures.get("known", 0)), (member.figures.get("explored", 0.0), 0.0, 1.0))
@@ -46,11 +46,11 @@ def status(board: Board, plan: Plan | None, report: Report, now: Sample, urls_pe
         hot_pages=len(plan.hot_pages) if plan else 0,
         mode=str(plan.mode) if plan else "",
         seeds=len(board.charter.seeds) if board.charter else 0,
-        outlook=outlook(explored, now.known - now.queued, now.queued, urls_per_s),
+        outlook=eta(explored, now.known - now.queued, now.queued, urls_per_s),
         now=now,
         team=[*rows(board.at_work, board.leader, dict(board.waiting)), *map(_past, _gone(board, report.session))],
         helpers=[
-            Helper(
+            HelperStatus(
                 beat.helper,
                 beat.place,
                 str(beat.means),
@@ -77,7 +77,7 @@ def state_of(control: Control | None, anybody: bool) -> str:
     return str(control.state) if anybody else "waiting"
 
 
-def report(board: Board) -> Report:
+def report(board: BoardSnapshot) -> Report:
     """The report as it would be now, with those that have left or died."""
     shown = {bulletin.gatherer: bulletin.share for bulletin in board.bulletins}
     shares = [_share(member, shown.get(member.gatherer, b"")) for member in board.at_work]
@@ -86,7 +86,7 @@ def report(board: Board) -> Report:
     return msgspec.structs.replace(built, helpers=len(board.helpers))
 
 
-def sample(board: Board, report: Report) -> tuple[Sample, Counts]:
+def sample(board: BoardSnapshot, report: Report) -> tuple[SeriesPoint, SeriesCounts]:
     """The figures of this moment, from the heartbeats, which are newer than the bulletins."""
     figures = [member.figures for member in board.at_work]
     figures += [
@@ -105,7 +105,7 @@ def sample(board: Board, report: Report) -> tuple[Sample, Counts]:
 
     known = total("known")
     explored = sum(each.get("explored", 0.0) * each.get("known", 0.0) for each in figures) / known if known else 0.0
-    point = Sample(
+    point = SeriesPoint(
         at=board.at,
         pages=total("pages"),
         queued=total("queued"),
@@ -114,23 +114,23 @@ def sample(board: Board, report: Report) -> tuple[Sample, Counts]:
         failed=report.failed,
         explored=round(explored, 4),
     )
-    return point, Counts(board.at, point.pages, total("bytes"))
+    return point, SeriesCounts(board.at, point.pages, total("bytes"))
 
 
-def differs(point: Sample, last: Sample) -> bool:
+def differs(point: SeriesPoint, last: SeriesPoint) -> bool:
     """Whether anything was done between two moments."""
     return (point.pages, point.known, point.queued, point.failed) != (last.pages, last.known, last.queued, last.failed)
 
 
-def links(board: Board) -> Links:
+def links(board: BoardSnapshot) -> ExchangedLinks:
     """Who sends links to whom."""
     known = {member.gatherer for member in board.members} | {each.gatherer for each in board.bulletins}
     names = sorted(known, key=natural)
     sent = {bulletin.gatherer: bulletin.sent for bulletin in board.bulletins}
-    return Links(names, [[sent.get(source, {}).get(target, 0) for target in names] for source in names])
+    return ExchangedLinks(names, [[sent.get(source, {}).get(target, 0) for target in names] for source in names])
 
 
-def rebalances(board: Board) -> Rebalances:
+def rebalances(board: BoardSnapshot) -> Rebalances:
     """The plans, the newest first."""
     return Rebalances(
         [
@@ -141,7 +141,7 @@ def rebalances(board: Board) -> Rebalances:
                 superpages=note.superpages,
                 gatherers=note.gatherers,
                 moved=note.moved,
-                transfers=[Transfer(move.loser, move.winner, move.ranges, move.places) for move in note.moves],
+                transfers=[RangeTransfer(move.loser, move.winner, move.ranges, move.places) for move in note.moves],
                 lost=note.lost,
                 committed_at=note.committed_at or None,
             )
@@ -150,7 +150,7 @@ def rebalances(board: Board) -> Rebalances:
     )
 
 
-def errors(board: Board, report: Report) -> Errors:
+def errors(board: BoardSnapshot, report: Report) -> Errors:
     """Failures by kind and by host, a host that several gatherers share counted once."""
     hosts: dict[str, HostErrors] = {}
     for bulletin in board.bulletins:
@@ -166,28 +166,28 @@ def errors(board: Board, report: Report) -> Errors:
     return Errors(dict(sorted(report.failures.items(), key=lambda item: (-item[1], item[0]))), worst)
 
 
-def pages(board: Board) -> Pages:
+def pages(board: BoardSnapshot) -> RecentPages:
     """The newest pages of all."""
     found = [
         Page(bulletin.gatherer, *msgspec.structs.astuple(glance))
         for bulletin in board.bulletins
         for glance in bulletin.recent
     ]
-    return Pages(sorted(found, key=lambda page: (-page.fetched_at, page.url))[:MOST_PAGES])
+    return RecentPages(sorted(found, key=lambda page: (-page.fetched_at, page.url))[:MOST_PAGES])
 
 
-def points(board: Board) -> list[Point]:
+def points(board: BoardSnapshot) -> list[Point]:
     """The URL tree, as the gatherers show it."""
     return sorted(point for bulletin in board.bulletins for point in points_of(bulletin.gatherer, bulletin.patches))
 
 
-def _known(board: Board, bulletin: Bulletin) -> int:
+def _known(board: BoardSnapshot, bulletin: Bulletin) -> int:
     """URLs that a gatherer knows, as its heartbeat says; where all have gone, as it said last."""
     share = None if board.at_work else _decoded(bulletin.share)
     return share.known_urls if share else int(board.figure(bulletin.gatherer, "known"))
 
 
-def _gone(board: Board, session: int = 0) -> list[Share]:
+def _gone(board: BoardSnapshot, session: int = 0) -> list[Share]:
     """What those have done in this session who are not here: as they gave account of it, or as they showed it last."""
     here = {member.gatherer for member in board.at_work}
     found: dict[str, Share] = {}
@@ -220,6 +220,6 @@ def _share(member: Member, shown: bytes) -> Share:
         return found
     figures = member.figures
     known, queued, size_pages = (int(figures.get(name, 0)) for name in ("known", "queued", "pages"))
-    tally = Tally(pages=size_pages, size_bytes=int(figures.get("bytes", 0)))
+    tally = Counters(pages=size_pages, size_bytes=int(figures.get("bytes", 0)))
     explored = figures.get("explored", 0.0)
     return Share(member.gatherer, tally, known, queued, size_pages, explored, figures.get("busy", 0.0), 0, member.epoch)

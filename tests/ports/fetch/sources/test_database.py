@@ -9,7 +9,7 @@ import pytest
 from gcs.core.page.values import FailureKind
 from gcs.core.url.sources import source_url
 from gcs.ports.fetch.sources.source_answer import LISTED
-from gcs.ports.summarise import Options, Registry
+from gcs.ports.summarise import Options, Summarisers
 
 SCHEMA = '''
 CREATE TABLE customers(id INTEGER PRIMARY KEY, name TEXT, home TEXT, photo BLOB);
@@ -48,7 +48,9 @@ async def test_the_structure_is_followed_from_the_database_to_its_rows(ask, shop
 
 async def test_a_row_is_a_page_with_links(ask, shop: str) -> None:
     ann = await ask(f"{shop}customers/-3", shop)
-    document = Registry().summarise(ann.content, ann.header("content-type"), f"{shop}customers/-3", "fast", Options())
+    document = Summarisers().summarise(
+        ann.content, ann.header("content-type"), f"{shop}customers/-3", "fast", Options()
+    )
     assert (document.title, document.hrefs) == ("customers -3", ["https://example.org/?a=1&b=2"])
     assert "Ann & Bob" in document.text
     assert b"&lt;script&gt;" in (await ask(f"{shop}customers/7", shop)).content

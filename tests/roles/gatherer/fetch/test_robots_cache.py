@@ -1,10 +1,10 @@
 """The robots desk: what is filed outlives the memory, and goes with its host."""
 
 from gcs.core.polite.politeness import Politeness
-from gcs.roles.gatherer.fetch.robots_cache import RobotsDesk
+from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
 
 
-class Desk(RobotsDesk):
+class Desk(RobotsCache):
     def __init__(self) -> None:
         self.notes: dict[str, bytes] = {}
         super().__init__(Politeness(robots_cache_s=100.0), "gcs", self.notes.get, self.notes.__setitem__)

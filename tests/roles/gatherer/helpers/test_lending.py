@@ -11,18 +11,18 @@ import pytest
 
 from gcs.app import assembly
 from gcs.app.helper_process import make_helper
-from gcs.core.helpers.loan import Limits, Loan
+from gcs.core.helpers.loan import Loan, LoanLimits
 from gcs.core.helpers.pools import HelperSettings, pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, Member, PlanPosted, Seeds, SummaryTS, UrlTS
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.core.plan.plan import Plan
-from gcs.core.polite.politeness import Pace, Politeness, Turn
+from gcs.core.polite.politeness import HostPace, HostTurn, Politeness
 from gcs.core.polite.window import Host
 from gcs.core.url.sortkey import LAST_KEY
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWeb
-from gcs.ports.errands.whiteboard_errands import BoardDesk
+from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
 from gcs.ports.frontier import Entry
 from gcs.ports.records.reading import read_records
 from gcs.ports.space.clock import TickingClock
@@ -51,7 +51,7 @@ class Stand:
         )
 
     def visit(self, number: int, path: str = "", **pace: Any) -> PageVisit:
-        return PageVisit(Host("a.example", Pace(**pace)), Entry(f"http://a.example/{path or number}"))
+        return PageVisit(Host("a.example", HostPace(**pace)), Entry(f"http://a.example/{path or number}"))
 
     def lend(self, *numbers: int) -> None:
         for number in numbers:
@@ -217,7 +217,7 @@ async def test_lending_keeps_hosts_whose_delay_a_vanished_helper_could_break():
         assert there.lending.means_for(there.visit(1), we_could=False) is Means.PLAIN
         assert there.lending.means_for(there.visit(1, crawl_delay_s=5.0), we_could=False) is Means.PLAIN
         assert there.lending.means_for(there.visit(1, crawl_delay_s=5.1), we_could=False) is None
-        assert there.lending.means_for(there.visit(1, turn=Turn(0, 2)), we_could=False) is None
+        assert there.lending.means_for(there.visit(1, turn=HostTurn(0, 2)), we_could=False) is None
         assert there.lending.means_for(there.visit(1), we_could=True) is None
 
 
@@ -292,12 +292,13 @@ async def crawl(directory: Path, web: FakeWeb, settings: Settings, helpers: int)
     """One gatherer and so many helpers, to the end; records by URL."""
     board = MemoryBoard()
     space = MemorySpace(board, "test")
-    member = assembly.Membership(MemorySpace(board, "g0"))
+    member = assembly.TeamAccess(MemorySpace(board, "g0"))
     gatherer = assembly.gatherer(directory, "g0", settings, list(web.seeds), member)
     task = asyncio.create_task(gatherer.run([]))
-    loan = Loan("", limits=Limits(connections=4), allow_private=True)
+    loan = Loan("", limits=LoanLimits(connections=4), allow_private=True)
     workers = [
-        make_helper(BoardDesk(MemorySpace(board, f"h{number}"), terms(settings)), loan) for number in range(helpers)
+        make_helper(WhiteboardErrands(MemorySpace(board, f"h{number}"), terms(settings)), loan)
+        for number in range(helpers)
     ]
     works = [asyncio.create_task(worker.run()) for worker in workers]
     await space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))
@@ -387,7 +388,7 @@ async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path:
     board = MemoryBoard()
     space, browser = MemorySpace(board, "test"), MemorySpace(board, "b1")
     settings = load(None, {}, QUICK | {"helpers.browser_wait_s": 1.0})
-    gatherer = assembly.gatherer(tmp_path, "g0", settings, [home], assembly.Membership(MemorySpace(board, "g0")))
+    gatherer = assembly.gatherer(tmp_path, "g0", settings, [home], assembly.TeamAccess(MemorySpace(board, "g0")))
     task = asyncio.create_task(gatherer.run([]))
     beat = HelperBeat("b1", "", Means.BROWSER, 1)
     if not is_late:

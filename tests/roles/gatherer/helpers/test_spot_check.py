@@ -15,7 +15,7 @@ from aiohttp import web
 from gcs.app import assembly
 from gcs.app.helper_process import Loan, make_helper
 from gcs.core.helpers.access import Role, entry, helper_name
-from gcs.core.helpers.loan import Limits
+from gcs.core.helpers.loan import LoanLimits
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import (
     Access,
@@ -37,13 +37,13 @@ from gcs.core.url.sortkey import LAST_KEY
 from gcs.errors import GcsError
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
-from gcs.ports.errands.gateway_client import GatewayDesk, claim_of, open_gateway
+from gcs.ports.errands.gateway_client import GatewayErrands, claim_of, open_gateway
 from gcs.ports.records.reading import read_records
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.helpers import lending
 from gcs.roles.station import gateway as gateways
 from gcs.roles.station.gateway import Gateway
-from gcs.roles.station.http.auth import Doorman
+from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.problems import explain
 from gcs.settings import Settings, load
 
@@ -57,7 +57,7 @@ FIELDS = (
     *("final_url", "status", "content_type", "bytes", "digest", "language", "title", "summary", "text"),
     *("outlinks", "simhash", "noindex", "failure", "source"),
 )
-Put = Callable[[GatewayDesk, SummaryTS], Awaitable[None]]
+Put = Callable[[GatewayErrands, SummaryTS], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateways, "TEND_S", 0.02)
 
 
-class Stranger(GatewayDesk):
+class Stranger(GatewayErrands):
     """A helper that puts what it likes."""
 
     put_instead: Put
@@ -75,7 +75,7 @@ class Stranger(GatewayDesk):
         await self.put_instead(self, summary)
 
     async def tell(self, summary: SummaryTS) -> None:
-        await GatewayDesk.put(self, summary)
+        await GatewayErrands.put(self, summary)
 
     async def say(self, **changes: Any) -> None:
         """Something that no honest helper would."""
@@ -90,12 +90,12 @@ class Crawl:
         self.directory, self.web, self.settings = directory, fakeweb, settings
         self.board = MemoryBoard()
         self.space = MemorySpace(self.board, "test")
-        self.doorman = Doorman("127.0.0.1")
+        self.doorman = Authenticator("127.0.0.1")
         self.gateway = Gateway(MemorySpace(self.board, "station"))
 
     async def run(self, put: Put | None) -> dict[str, PageRecord]:
         """To the end; records by URL."""
-        member = assembly.Membership(MemorySpace(self.board, "g0"))
+        member = assembly.TeamAccess(MemorySpace(self.board, "g0"))
         gatherer = assembly.gatherer(self.directory, "g0", self.settings, list(self.web.seeds), member)
         await self.space.out(Charter(msgspec.json.encode(self.settings), list(self.web.seeds)))
         await self.space.out(KEY)
@@ -148,7 +148,7 @@ class Crawl:
         assert isinstance(desk, Stranger)
         desk.put_instead = put
         try:
-            await make_helper(desk, Loan("", limits=Limits(connections=4), allow_private=True)).run()
+            await make_helper(desk, Loan("", limits=LoanLimits(connections=4), allow_private=True)).run()
         except GcsError as error:  # it was cut off
             self.farewell = str(error)
 
@@ -182,7 +182,7 @@ def truth(server: FakeWebProcess, tmp_path_factory: pytest.TempPathFactory) -> d
     return facts(asyncio.run(alone.run(None)))
 
 
-async def honest(desk: GatewayDesk, summary: SummaryTS) -> None:
+async def honest(desk: GatewayErrands, summary: SummaryTS) -> None:
     assert isinstance(desk, Stranger)
     await desk.tell(summary)
 
@@ -366,7 +366,7 @@ async def test_page_that_is_different_every_time_accuses_nobody(tmp_path: Path) 
     wild = Wild((f"http://127.0.0.1:{runner.addresses[0][1]}/",))
     settings = load(None, {}, QUICK | {"crawl.max_pages": 60, "fetch.connections": 1, "trust.lies": 1})
     crawl = Crawl(tmp_path, wild, settings)  # type: ignore[arg-type]
-    member = assembly.Membership(MemorySpace(crawl.board, "g0"))
+    member = assembly.TeamAccess(MemorySpace(crawl.board, "g0"))
     gatherer = assembly.gatherer(tmp_path, "g0", settings, list(wild.seeds), member)
     task = asyncio.create_task(gatherer.run([]))
     await crawl.space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))

@@ -14,7 +14,7 @@ from gcs.core.page.values import PageRecord
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWeb
 from gcs.ports.records.reading import latest, read_records
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, GathererState
 from gcs.settings import load
 
 QUICK = {
@@ -52,7 +52,7 @@ async def test_session_stores_what_changed_and_follows_new_links(tmp_path: Path,
         web.set_session(2)
         web.reset()
         gatherer = make(tmp_path, web, fetch__engine=engine)
-        assert await gatherer.run(list(web.seeds), session=2) is State.DONE
+        assert await gatherer.run(list(web.seeds), session=2) is GathererState.DONE
 
         second = records(tmp_path)[len(first) :]
         truth = survey(web.web)
@@ -126,7 +126,7 @@ async def test_session_that_was_killed_goes_on(tmp_path: Path) -> None:
         half = records(tmp_path)[count:]
         assert 10 <= len(half) < len(survey(web.web).pages)
         again = make(tmp_path, web)
-        assert await again.run(list(web.seeds), session=2) is State.DONE
+        assert await again.run(list(web.seeds), session=2) is GathererState.DONE
         second = Counter(record.url for record in records(tmp_path)[count:])
         assert survey(web.web).pages <= set(second)
         assert set(second.values()) == {1}
@@ -252,20 +252,20 @@ async def test_pages_that_a_pattern_leaves_out_by_now_are_not_asked_for(tmp_path
         stored = {record.url for record in records(tmp_path)}
         assert first.final_share.queued and unwanted - stored and unwanted & stored
         web.reset()
-        assert await make(tmp_path, web, **patterns).run(list(web.seeds)) is State.DONE
+        assert await make(tmp_path, web, **patterns).run(list(web.seeds)) is GathererState.DONE
         assert not unwanted & set(web.log.hits)
         web.reset()
-        assert await make(tmp_path, web, **patterns).run(list(web.seeds), session=2) is State.DONE
+        assert await make(tmp_path, web, **patterns).run(list(web.seeds), session=2) is GathererState.DONE
         assert not unwanted & set(web.log.hits) and stored - unwanted <= set(web.log.hits)
         web.reset()
-        assert await make(tmp_path, web).run(list(web.seeds), session=3) is State.DONE
+        assert await make(tmp_path, web).run(list(web.seeds), session=3) is GathererState.DONE
         assert stored <= set(web.log.hits)
 
 
 async def test_robots_txt_that_is_not_believed_for_long_is_asked_for_before_each_page(tmp_path: Path) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=8, robots=True)) as web:
         gatherer = make(tmp_path, web, politeness__robots_cache_s=0.0, crawl__max_seconds=20)
-        assert await gatherer.run(list(web.seeds)) is State.DONE
+        assert await gatherer.run(list(web.seeds)) is GathererState.DONE
         assert survey(web.web).pages <= set(web.log.hits) and web.log.forbidden == []
 
 

@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from gcs.core.messages.codec import encode
-from gcs.core.messages.tuples import Patch
+from gcs.core.messages.tuples import SuperpagePatch
 from gcs.core.page.values import PageRecord
-from gcs.core.report.counters import Tally
+from gcs.core.report.counters import Counters
 from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
 from gcs.roles.gatherer.team import bulletin
-from gcs.roles.gatherer.team.bulletin import BULLETIN_S, HOSTS, PAGES, TREE_S, TROUBLES, Herald, Work
+from gcs.roles.gatherer.team.bulletin import BULLETIN_S, HOSTS, PAGES, TREE_S, TROUBLES, BulletinSource, BulletinWriter
 
 
 def record(url: str, failure: str = "", text: str = "x", at: float = 5.0) -> PageRecord:
@@ -27,17 +27,17 @@ class Crawl:
     def __init__(self) -> None:
         self.samples = 0
 
-    def work(self, epoch: int = 1) -> Work:
-        share = Share("g", Tally(pages=3), 10, 7, 3, 0.3)
-        return Work(epoch, lambda: share, lambda: Estimate(0.3, 0.1, 0.5), {"h": 4}, self._sample)
+    def work(self, epoch: int = 1) -> BulletinSource:
+        share = Share("g", Counters(pages=3), 10, 7, 3, 0.3)
+        return BulletinSource(epoch, lambda: share, lambda: Estimate(0.3, 0.1, 0.5), {"h": 4}, self._sample)
 
-    def _sample(self, most: int) -> list[Patch]:
+    def _sample(self, most: int) -> list[SuperpagePatch]:
         self.samples += 1
-        return [Patch(b"", 10, 7, 3, [(b"a", 1.0)] * most)]
+        return [SuperpagePatch(b"", 10, 7, 3, [(b"a", 1.0)] * most)]
 
 
 def test_herald_shows_pages_failures_and_links():
-    mine, crawl = Herald("g"), Crawl()
+    mine, crawl = BulletinWriter("g"), Crawl()
     mine.recorded(record("http://a.org/1"), 0.25)
     mine.recorded(record("http://b.org/1", "timeout"), 0.0)
     mine.recorded(record("http://b.org/2", "http-404"), 0.0)
@@ -50,7 +50,7 @@ def test_herald_shows_pages_failures_and_links():
 
 
 def test_herald_speaks_when_it_is_time_and_samples_the_tree_less_often():
-    mine, crawl = Herald("g"), Crawl()
+    mine, crawl = BulletinWriter("g"), Crawl()
     assert mine.bulletin(0.0, crawl.work()) and crawl.samples == 1
     assert mine.bulletin(BULLETIN_S - 0.1, crawl.work()) is None
     assert mine.bulletin(BULLETIN_S, crawl.work()) and crawl.samples == 1
@@ -60,7 +60,7 @@ def test_herald_speaks_when_it_is_time_and_samples_the_tree_less_often():
 
 def test_herald_is_bounded_whatever_is_crawled(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bulletin, "HOSTS", 50)
-    mine, crawl = Herald("g"), Crawl()
+    mine, crawl = BulletinWriter("g"), Crawl()
     for number in range(300):
         mine.recorded(record(f"http://h{number}.org/" + "x" * 9_000, text="y" * 9_000), 0.1)
         for _ in range(3 if number == 7 else 1):
@@ -74,7 +74,7 @@ def test_herald_is_bounded_whatever_is_crawled(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_herald_shows_all_of_a_few_pages_and_a_spread_of_many():
-    mine, crawl = Herald("g"), Crawl()
+    mine, crawl = BulletinWriter("g"), Crawl()
     for number in range(PAGES):
         mine.recorded(record(f"http://a.org/{number}"), 0.1)
     assert len(mine.bulletin(0.0, crawl.work()).recent) == PAGES
@@ -88,7 +88,7 @@ def test_herald_shows_all_of_a_few_pages_and_a_spread_of_many():
 
 
 def test_herald_clips_what_people_read_between_words():
-    mine, crawl = Herald("g"), Crawl()
+    mine, crawl = BulletinWriter("g"), Crawl()
     mine.recorded(record("http://a.org/", text="word " * 400), 0.1)
     [glance] = mine.bulletin(0.0, crawl.work()).recent
     assert glance.summary.endswith("word…") and len(glance.summary) <= bulletin.SUMMARY_CHARACTERS + 1

@@ -9,23 +9,23 @@ import pytest
 
 from gcs.core.messages.tuples import HandOver, Queued
 from gcs.core.page.values import Failure, FailureKind, Request
-from gcs.core.plan.keyspace import Ground
+from gcs.core.plan.keyspace import Keyspace
 from gcs.core.plan.next_plan import recovered
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.polite.politeness import Politeness
 from gcs.core.polite.window import Window
-from gcs.core.report.counters import Tally, Traffic
+from gcs.core.report.counters import Counters, Traffic
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit
-from gcs.roles.gatherer.fetch.robots_cache import RobotsDesk
-from gcs.roles.gatherer.membership import Home
-from gcs.roles.gatherer.record.recrawl import Renewal
-from gcs.roles.gatherer.team.block_exchange import Mail
-from gcs.roles.gatherer.team.ownership import Holdings
-from gcs.roles.gatherer.team.whiteboard import Observer
+from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
+from gcs.roles.gatherer.membership import GathererPort
+from gcs.roles.gatherer.record.recrawl import Recrawl
+from gcs.roles.gatherer.team.block_exchange import BlockExchange
+from gcs.roles.gatherer.team.ownership import Ownership
+from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 MINE = Plan(1, ("a", "b"), (b"",), (0,), lost=((b"", LAST_KEY),))
 THEIRS = Plan(2, ("a", "b"), (b"",), (1,))
@@ -49,20 +49,20 @@ class Gatherer:
     def __init__(self, directory: Path, rules: Politeness = RULES) -> None:
         self.frontier = Frontier(directory, FrontierSettings(fsync=False))
         self.engine: Any = Engine()
-        desk = RobotsDesk(rules, "gcs", self.frontier.note, self.frontier.set_note)
+        desk = RobotsCache(rules, "gcs", self.frontier.note, self.frontier.set_note)
         window: Window[Entry] = Window(rules)
-        self.dispatcher = Dispatcher(self.frontier, FrontierSettings(), window, desk, self.engine, Tally())
+        self.dispatcher = Dispatcher(self.frontier, FrontierSettings(), window, desk, self.engine, Counters())
         space = MemorySpace(MemoryBoard(), "a")
-        observer = Observer(space, "a", "run", TeamSettings(), time.monotonic, lambda: None)
-        self.mail = Mail(self.frontier.exchange, observer)
-        self.holdings = Holdings("a", self.frontier, self.mail, TeamSettings(), lambda: iter(()))
+        observer = Whiteboard(space, "a", "run", TeamSettings(), time.monotonic, lambda: None)
+        self.mail = BlockExchange(self.frontier.exchange, observer)
+        self.holdings = Ownership("a", self.frontier, self.mail, TeamSettings(), lambda: iter(()))
         admission: Any = _Admission()
         nothing: Any = None
-        home = Home(
+        home = GathererPort(
             self.dispatcher,
             admission,
             Traffic(),
-            Renewal(self.frontier, lambda _: iter(())),
+            Recrawl(self.frontier, lambda _: iter(())),
             lambda: None,
             *[nothing] * 5,
         )
@@ -126,11 +126,13 @@ def test_page_that_was_in_flight_leaves_with_the_last_part_and_the_window_forget
     assert gatherer.holdings.is_settled
 
 
-@pytest.mark.parametrize("ground", Ground)
-def test_what_was_posted_to_an_owner_that_is_lost_is_posted_to_the_next_one(gatherer: Gatherer, ground: Ground) -> None:
+@pytest.mark.parametrize("ground", Keyspace)
+def test_what_was_posted_to_an_owner_that_is_lost_is_posted_to_the_next_one(
+    gatherer: Gatherer, ground: Keyspace
+) -> None:
     """On whatever ground its range lies."""
     # of hashed ground it gets what lies below the keys themselves
-    before = Plan(1, ("a", "b"), (b"", b"z" if ground is Ground.TREE else b"com"), (1, 0), ground=ground)
+    before = Plan(1, ("a", "b"), (b"", b"z" if ground is Keyspace.TREE else b"com"), (1, 0), ground=ground)
     links = [Entry(url, PAGES[0], 1, 1) for url in PAGES if before.owner_of(sort_key(url)) == "b"]
     assert links
     for plan, owner in ((before, "b"), (recovered(before, ("c",), {"b"}, committed=True), "c")):

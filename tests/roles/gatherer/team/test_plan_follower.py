@@ -12,7 +12,7 @@ from gcs.core.url.sortkey import LAST_KEY
 from gcs.errors import UsageError
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.gatherer.team.plan_follower import Standing
+from gcs.roles.gatherer.team.plan_follower import PlanFollower
 
 PLAN = Plan(3, ("a", "b"), (b"", b"m"), (0, 1))
 WON = Plan(3, ("a", "b"), (b"", b"m"), (0, 1), moves=(Move(b"m", LAST_KEY, "a", "b"),))
@@ -43,7 +43,7 @@ async def test_standing_is_blank_where_a_plan_counts_on_a_disk_that_is_gone(fron
     space = MemorySpace(MemoryBoard(), "b")
     posted = PlanPosted(3, 1, plan.encode(), committed)
     await space.out(posted)
-    standing = Standing("b", frontier)
+    standing = PlanFollower("b", frontier)
     await standing.restore(space)
     assert standing.is_blank == blank
     assert standing.is_news(posted) != blank
@@ -55,8 +55,8 @@ async def test_standing_is_blank_where_a_plan_counts_on_a_disk_that_is_gone(fron
 
 async def test_standing_puts_its_plan_back_on_a_board_that_forgot_it(frontier) -> None:
     space = MemorySpace(MemoryBoard(), "b")
-    Standing("b", frontier).follow(PlanPosted(3, 1, PLAN.encode()))
-    standing = Standing("b", frontier)
+    PlanFollower("b", frontier).follow(PlanPosted(3, 1, PLAN.encode()))
+    standing = PlanFollower("b", frontier)
     await standing.restore(space)
     posted = await space.read(template(PlanPosted))
     assert posted is not None and posted.plan == PLAN.encode()
@@ -81,7 +81,7 @@ async def test_standing_is_for_one_process_of_a_name(frontier, later: Member | N
         if later:
             await space.out(later)
 
-    entering = asyncio.create_task(Standing("b", frontier).enter(space, 0.05))
+    entering = asyncio.create_task(PlanFollower("b", frontier).enter(space, 0.05))
     await asyncio.sleep(0)
     await go_on()
     if is_refused:
@@ -95,4 +95,4 @@ async def test_standing_is_for_one_process_of_a_name(frontier, later: Member | N
 async def test_standing_is_free_where_its_last_holder_has_handed_over(frontier, state: str) -> None:
     space = MemorySpace(MemoryBoard(), "b")
     await space.out(Member("b", "run", state=state))
-    await Standing("b", frontier).enter(space, 3_600.0)
+    await PlanFollower("b", frontier).enter(space, 3_600.0)

@@ -6,18 +6,18 @@ from pathlib import Path
 from gcs.core.page.values import PageRecord
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
-from gcs.roles.gatherer.team.range_recovery import SLICE_RECORDS, LookBack
+from gcs.roles.gatherer.team.range_recovery import SLICE_RECORDS, RangeRecovery
 
 from .pages import record
 
 LOST = ((sort_key("http://lost.example/"), sort_key("http://lost.example/").replace(b"/http", b"/httq")),)
 
 
-def looking(frontier: Frontier, records: list[PageRecord]) -> LookBack:
+def looking(frontier: Frontier, records: list[PageRecord]) -> RangeRecovery:
     def read() -> Iterator[PageRecord]:
         return iter(records)
 
-    return LookBack("a", frontier, read)
+    return RangeRecovery("a", frontier, read)
 
 
 def test_look_back_finds_links_into_lost_ranges_in_slices_and_after_a_crash(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from gcs.core.url.admission import Admission, Guard, Recent
 from gcs.core.url.scope import Scope
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.gatherer.team.seed_client import Client
+from gcs.roles.gatherer.team.seed_client import SeedClient
 
 SEED, LINK, OUTSIDE = "http://a.example/", "http://a.example/b", "http://elsewhere.example/"
 
@@ -16,7 +16,7 @@ SEED, LINK, OUTSIDE = "http://a.example/", "http://a.example/b", "http://elsewhe
 async def test_client_sends_what_links_are_worth_but_nothing_out_of_scope(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False), ORDERS["backlink"])
     try:
-        client = Client("a", MemorySpace(MemoryBoard(), "a"), "server", TeamSettings(), frontier)
+        client = SeedClient("a", MemorySpace(MemoryBoard(), "a"), "server", TeamSettings(), frontier)
         traffic, sent = Traffic(), []
         client._mail.send = sent.extend  # type: ignore[method-assign]
         admission = Admission(Scope("host", (SEED,)), Guard(), Recent(10))
@@ -36,7 +36,7 @@ async def test_client_beats_in_the_last_session_until_it_has_told_what_it_knows_
     """The first heartbeat comes before the first turn."""
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False), ORDERS["backlink"])
     try:
-        client = Client("a", MemorySpace(MemoryBoard(), "a"), "server", TeamSettings(), frontier, session=2)
+        client = SeedClient("a", MemorySpace(MemoryBoard(), "a"), "server", TeamSettings(), frontier, session=2)
         renewal = SimpleNamespace(session=1, is_done=True)
         home = SimpleNamespace(renewal=renewal, is_quiet=lambda: True, figures=dict)
         client._home = home  # type: ignore[assignment]

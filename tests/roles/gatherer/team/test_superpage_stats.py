@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from gcs.core.plan.plan import Plan
-from gcs.core.tree.statistics import Statistics
+from gcs.core.tree.statistics import SuperpageStatistics
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
-from gcs.roles.gatherer.team.superpage_stats import Census
-from gcs.roles.gatherer.team.team_member import superpage_stats as module
+from gcs.roles.gatherer.team import superpage_stats as module
+from gcs.roles.gatherer.team.superpage_stats import SuperpageStats
 
 from .pages import record
 
@@ -29,7 +29,7 @@ def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "SLICE_URLS", 3)
     chance = random.Random(seed)
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    census = Census("a", frontier, random.Random(0))
+    census = SuperpageStats("a", frontier, random.Random(0))
     if not resumes:
         census.adopt(OWN)
         while census.step():
@@ -48,7 +48,7 @@ def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         census.received([key])
     assert census.is_complete
     tree, packed = census.encode()
-    statistics = Statistics.decode(packed)
+    statistics = SuperpageStatistics.decode(packed)
     figures = statistics.superpages
     marks = list(frontier.scan(b"", LAST_KEY))
     assert statistics.waiting == [key for key, mark in marks if mark is Mark.QUEUED], "so few are all in the sample"
@@ -63,7 +63,7 @@ def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_census_shows_its_superpages_in_few_points(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    census = Census("a", frontier, random.Random(0))
+    census = SuperpageStats("a", frontier, random.Random(0))
     census.adopt(OWN)
     census.queued(frontier.insert([Entry(url(number)) for number in range(900)]))
     while census.step():
@@ -80,7 +80,7 @@ def test_census_shows_its_superpages_in_few_points(tmp_path: Path) -> None:
 
 def test_census_counts_what_helpers_fetched_as_help_and_not_as_speed(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    census = Census("a", frontier, random.Random(0))
+    census = SuperpageStats("a", frontier, random.Random(0))
     census.adopt(OWN)
     while census.step():
         pass
@@ -88,7 +88,7 @@ def test_census_counts_what_helpers_fetched_as_help_and_not_as_speed(tmp_path: P
     for number in range(4):
         page = record(number)
         census.recorded(msgspec.structs.replace(page, helper="h1") if number else page, 0.5)
-    statistics = Statistics.decode(census.encode()[1])
+    statistics = SuperpageStatistics.decode(census.encode()[1])
     assert statistics.helped == {"a": 3}
     assert sum(work.amount for work in statistics.rates["a"].values()) == 1
     assert sum(figures.pages for figures in statistics.superpages.values()) == 4

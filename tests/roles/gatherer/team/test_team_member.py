@@ -15,12 +15,12 @@ import pytest
 from gcs.app import assembly
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
-from gcs.core.messages.tuples import Statistics as Reply
+from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.ordering import ORDERS, Ledger
-from gcs.core.plan.keyspace import Ground
+from gcs.core.plan.keyspace import Keyspace
 from gcs.core.plan.plan import Plan, diff
 from gcs.core.plan.triggers import SUMS
-from gcs.core.tree.statistics import Statistics, merge
+from gcs.core.tree.statistics import SuperpageStatistics, merge
 from gcs.core.url.join import host as url_host
 from gcs.core.url.join import origin as url_origin
 from gcs.core.url.sortkey import LAST_KEY, host_name, host_of, sort_key
@@ -29,7 +29,7 @@ from gcs.fakeweb.server import FakeWeb
 from gcs.ports.frontier import Frontier
 from gcs.ports.records.reading import read_records
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.gatherer import Gatherer, State
+from gcs.roles.gatherer import Gatherer, GathererState
 from gcs.roles.gatherer.fetch import dispatcher
 from gcs.roles.gatherer.record import checkpoints
 from gcs.settings import load
@@ -55,14 +55,14 @@ class Team:
         self.board = MemoryBoard()
         self.space = MemorySpace(self.board, "test")
         self.gatherers: dict[str, Gatherer] = {}
-        self.tasks: dict[str, asyncio.Task[State]] = {}
+        self.tasks: dict[str, asyncio.Task[GathererState]] = {}
         self.epoch = 0
         self.posted: Plan | None = None
 
     def join(self, *names: str, ghost: bool = False) -> None:
         for name in names:
             space = MemorySpace(self.board, name)
-            member = assembly.Membership(space, ghost)
+            member = assembly.TeamAccess(space, ghost)
             gatherer = assembly.gatherer(self.directory, name, self.settings, list(self.web.seeds), member)
             self.gatherers[name] = gatherer
             self.tasks[name] = asyncio.create_task(gatherer.run([]))
@@ -114,7 +114,7 @@ class Team:
             await asyncio.sleep(0.1)
         await self.space.out(Control(CrawlState.DONE))
         for task in self.tasks.values():
-            assert await task is State.DONE
+            assert await task is GathererState.DONE
 
     def pages(self) -> list[str]:
         return [record.url for record in read_records(self.directory) if record.is_page]
@@ -179,7 +179,7 @@ async def test_members_measure_how_fast_they_fetch_and_exchange(tmp_path: Path) 
         async with asyncio.timeout(20):
             while len(replies := await team.space.scan(template(Reply, round=1))) < 2:
                 await asyncio.sleep(0.01)
-        rates = merge(Statistics.decode(each.rates) for each in replies)
+        rates = merge(SuperpageStatistics.decode(each.rates) for each in replies)
         assert sum(work.amount for row in rates.rates.values() for work in row.values()) == 60
         assert all(work.seconds > 0 for row in rates.rates.values() for work in row.values())
         sent = sum(gatherer.tally.traffic.exchanged_urls for gatherer in team.gatherers.values())
@@ -296,7 +296,7 @@ async def test_team_hands_over_to_others_when_a_gatherer_leaves(tmp_path: Path) 
         await team.until(lambda _: len(team.web.log.hits) > 60)
         team.gatherers["b"].leave()
         await team.plan({b"": "a"})
-        assert await team.tasks.pop("b") is State.STOPPED
+        assert await team.tasks.pop("b") is GathererState.STOPPED
         await team.until(lambda members: set(members) == {"a"})
         await team.finish()
         team.check()
@@ -311,7 +311,7 @@ async def test_team_recovers_a_dead_gatherer_through_its_ghost(tmp_path: Path) -
         await die(team, "b")
         team.join("b", ghost=True)
         await team.plan({b"": "a"})
-        assert await team.tasks.pop("b") is State.STOPPED
+        assert await team.tasks.pop("b") is GathererState.STOPPED
         await team.finish()
         stored = team.pages()
         assert len(stored) == len(set(stored))
@@ -374,7 +374,7 @@ async def test_team_trusts_a_gatherer_that_comes_back_under_its_name(tmp_path: P
         for _ in range(2):
             team.gatherers["b"].leave()
             await team.plan({b"": "a"})
-            assert await team.tasks.pop("b") is State.STOPPED
+            assert await team.tasks.pop("b") is GathererState.STOPPED
             team.join("b")
             await team.plan(shared)
             await team.settled()
@@ -395,7 +395,7 @@ async def test_team_keeps_a_leaver_until_the_plan_is_without_it(tmp_path: Path) 
         await team.until(lambda members: members["b"].beat > beat + 4)
         team.epoch = 1
         await team.plan({b"": "a"})
-        assert await team.tasks.pop("b") is State.STOPPED
+        assert await team.tasks.pop("b") is GathererState.STOPPED
         [gone] = await team.space.scan(template(Member, gatherer="b"))
         assert gone.state == "gone"
 
@@ -409,14 +409,14 @@ async def test_gatherer_that_is_told_to_leave_while_it_waits_for_the_whiteboard_
                 await answers.wait()
                 return await super().read(*arguments, **more)
 
-        member = assembly.Membership(Slow(team.board, "a"))
+        member = assembly.TeamAccess(Slow(team.board, "a"))
         a = assembly.gatherer(tmp_path, "a", team.settings, list(team.web.seeds), member)
         running = team.tasks["a"] = asyncio.create_task(a.run([]))
         await asyncio.sleep(0.01)
         a.leave()
         await asyncio.sleep(0.01)
         answers.set()
-        assert await running is State.STOPPED
+        assert await running is GathererState.STOPPED
 
 
 async def test_team_goes_on_when_a_loser_dies_in_the_middle_of_a_hand_over(tmp_path: Path) -> None:
@@ -530,7 +530,7 @@ def assert_conserved(team: Team) -> None:
     total = Ledger()
     for gatherer in team.gatherers.values():
         frontier = gatherer._frontier
-        held = frontier.exchange.release(b"", LAST_KEY, 10_000, Ground.TREE)
+        held = frontier.exchange.release(b"", LAST_KEY, 10_000, Keyspace.TREE)
         frontier.exchange.hold(held)
         waiting = sum(entry.worth for entry in [*frontier.entries(b"", LAST_KEY), *held])
         assert frontier.ledger.waiting() == pytest.approx(waiting), gatherer.name

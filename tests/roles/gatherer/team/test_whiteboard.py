@@ -12,7 +12,7 @@ from gcs.core.messages.tuples import Member, Seeds
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.gatherer.team.whiteboard import Observer
+from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 
 async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> None:
@@ -26,7 +26,7 @@ async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> 
 
     arrived = asyncio.Event()
     settings = TeamSettings(beat_s=3_600.0, lease_s=36_000.0)
-    observer = Observer(MemorySpace(board, "a"), "a", "run", settings, time.monotonic, arrived.set)
+    observer = Whiteboard(MemorySpace(board, "a"), "a", "run", settings, time.monotonic, arrived.set)
     others = MemorySpace(board, "b")
     observer.start(beat)
     observer.take_seeds(True)

@@ -9,7 +9,7 @@ import pytest
 from gcs.core.helpers.access import Role
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Account, Bulletin, Charter, Control, CrawlState, Member, RebalanceCall, Seeds
-from gcs.core.report.counters import Tally
+from gcs.core.report.counters import Counters
 from gcs.core.report.report import Share
 from tests.roles.station.stage import EVIL, stage
 
@@ -42,7 +42,7 @@ async def test_api_status_of_an_empty_board_says_that_it_waits():
 async def test_api_counts_what_those_did_who_have_left():
     """By their account; or, of one that was killed, by what it showed last, without what the others take over."""
     async with stage() as at:
-        share = Share("g0", Tally(pages=61, size_bytes=61_000), 0, 0, 61, 1.0, epoch=2)
+        share = Share("g0", Counters(pages=61, size_bytes=61_000), 0, 0, 61, 1.0, epoch=2)
         await at.space.take(template(Member, gatherer="g0"))
         await at.station._lookout.look()
         killed = await at.get("/api/status")
@@ -66,7 +66,7 @@ async def test_api_shows_how_it_ended_after_the_end():
     async with stage() as at:
         for name in ("g0", "g1"):
             pages = 100 if name == "g0" else 70
-            share = Share(name, Tally(pages=pages, size_bytes=1), pages, 0, pages, 1.0, epoch=2)
+            share = Share(name, Counters(pages=pages, size_bytes=1), pages, 0, pages, 1.0, epoch=2)
             await at.space.out(Account(name, msgspec.msgpack.encode(share)))
             await at.space.take(template(Member, gatherer=name))
             await at.space.remove(template(Bulletin, gatherer=name))
@@ -89,7 +89,7 @@ async def test_api_weighs_what_is_explored_after_a_stop_as_before():
     """By what each gatherer knew: one that knew little says little of the whole."""
     async with stage() as at:
         for name, known, explored in (("g0", 900, 0.9), ("g1", 100, 0.1)):
-            share = msgspec.msgpack.encode(Share(name, Tally(pages=50), known, 30, 50, explored, epoch=2))
+            share = msgspec.msgpack.encode(Share(name, Counters(pages=50), known, 30, 50, explored, epoch=2))
             await at.space.out(Member(name, "run", figures={"known": known, "queued": 30, "explored": explored}))
             await at.space.out(Bulletin(name, 2, share, (explored, 0.0, 1.0)))
         await at.station._lookout.look()
@@ -105,7 +105,7 @@ async def test_api_weighs_what_is_explored_after_a_stop_as_before():
 
 async def test_api_of_a_station_that_came_after_the_end_has_the_figures():
     async with stage(empty=True) as at:
-        share = Share("g0", Tally(pages=9, size_bytes=1), 9, 0, 9, 1.0)
+        share = Share("g0", Counters(pages=9, size_bytes=1), 9, 0, 9, 1.0)
         await at.space.out(Account("g0", msgspec.msgpack.encode(share)))
         await at.space.out(Control(CrawlState.DONE, "g0"))
         await at.station._lookout.look()

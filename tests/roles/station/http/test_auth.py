@@ -5,20 +5,20 @@ import pytest
 from gcs.core.helpers.access import Role, entry
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, RebalanceCall
-from gcs.roles.station import Address
+from gcs.roles.station import ListenAddress
 from gcs.roles.station.http.auth import HEADERS, host_of, is_loopback
 from tests.roles.station.stage import TOKENS, stage
 
 ORDERS = ["pause", "resume", "stop", "rebalance", "seeds"]
 VIEWS = ["me", "status", "history", "tree", "links", "rebalances", "errors", "pages", "events"]
-OUTSIDE = Address("0.0.0.0", 0)
+OUTSIDE = ListenAddress("0.0.0.0", 0)
 
 
 def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-@pytest.mark.parametrize("address", [Address("127.0.0.1", 0), OUTSIDE], ids=["loopback", "outside"])
+@pytest.mark.parametrize("address", [ListenAddress("127.0.0.1", 0), OUTSIDE], ids=["loopback", "outside"])
 async def test_doorman_refuses_every_order_without_the_control_token(address):
     """No token, a wrong one, half of the right one, the right one in another way, the helper's, the viewer's."""
     right = TOKENS[Role.CONTROL]
@@ -140,15 +140,15 @@ async def test_doorman_asks_for_control_where_a_handler_says_nothing():
     from aiohttp import web
 
     from gcs.roles.station.http.app import make_app
-    from gcs.roles.station.http.auth import Doorman
-    from gcs.roles.station.view.poller import Lookout
+    from gcs.roles.station.http.auth import Authenticator
+    from gcs.roles.station.view.poller import Poller
 
     async def forgotten(_request):
         return web.Response()
 
     async with stage() as at:
-        doorman = Doorman("127.0.0.1", keys=[entry(TOKENS[Role.CONTROL], Role.CONTROL)])
-        app = make_app(doorman, Lookout(at.space, "test"), at.space, [web.get("/forgotten", forgotten)])
+        doorman = Authenticator("127.0.0.1", keys=[entry(TOKENS[Role.CONTROL], Role.CONTROL)])
+        app = make_app(doorman, Poller(at.space, "test"), at.space, [web.get("/forgotten", forgotten)])
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

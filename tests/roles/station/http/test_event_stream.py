@@ -8,7 +8,7 @@ import pytest
 from gcs.core.helpers.access import Role, entry
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Control, CrawlState
-from gcs.roles.station import Address
+from gcs.roles.station import ListenAddress
 from tests.roles.station.stage import stage
 
 
@@ -39,7 +39,7 @@ async def test_stream_sends_everything_then_what_has_changed():
 
 async def test_stream_ends_with_the_token():
     kept = entry("gcs_a-token-that-comes-and-goes", Role.VIEW)
-    async with stage(Address("0.0.0.0", 0)) as at:
+    async with stage(ListenAddress("0.0.0.0", 0)) as at:
         await at.space.out(kept)
         await at.station._lookout.look()
         answer = await at.call("/api/events", headers={"Authorization": "Bearer gcs_a-token-that-comes-and-goes"})

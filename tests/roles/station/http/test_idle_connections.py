@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gcs.roles.station.http import idle_connections
-from gcs.roles.station.http.idle_connections import Porter
+from gcs.roles.station.http.idle_connections import IdleConnections
 from tests.roles.station.stage import Stage, stage
 
 #: a request whose head never ends, and none at all
@@ -45,7 +45,7 @@ async def test_porter_shows_out_who_asks_for_nothing_for_long() -> None:
             self.shown_out = True
 
     first, second = Guest(), Guest()
-    watching = Porter(lambda: now)
+    watching = IdleConnections(lambda: now)
     watching.look([first])
     now = idle_connections.IDLE_S - 1
     watching.look([first, second])

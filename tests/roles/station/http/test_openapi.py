@@ -10,13 +10,13 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import Control, CrawlState
-from gcs.roles.station import Address
+from gcs.roles.station import ListenAddress
 from tests.roles.station.stage import TOKENS, Target, in_thread
 
 
 @pytest.fixture(scope="module", params=["127.0.0.1", "0.0.0.0"], ids=["loopback", "outside"])
 def target(request) -> Iterator[Target]:
-    with in_thread(Address(request.param, 0)) as target:
+    with in_thread(ListenAddress(request.param, 0)) as target:
         yield target
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import Account, Control, CrawlState, Member, PlanNote
-from gcs.core.report.counters import Tally
+from gcs.core.report.counters import Counters
 from gcs.core.report.report import Share
-from gcs.roles.station import Address
+from gcs.roles.station import ListenAddress
 from tests.browsing import WIDTHS, browsing, judge, open_page
 from tests.roles.station.stage import EVIL, TOKENS, Target, in_thread
 
@@ -92,7 +92,7 @@ def test_page_lets_nobody_act_without_a_token_and_keeps_it_out_of_the_address(br
 
 def test_page_asks_for_a_token_outside_loopback(browser):
     complaints: list[str] = []
-    with in_thread(Address("0.0.0.0", 0)) as target:
+    with in_thread(ListenAddress("0.0.0.0", 0)) as target:
         page = open_page(browser, target.at.url, complaints)
         page.wait_for_selector("#banner:not([hidden])")
         assert "Sign in" in page.inner_text("#banner") and page.locator("#team tbody tr").count() == 0
@@ -213,7 +213,7 @@ def test_page_shows_how_it_ended_and_offers_nothing_more(browser, complaints):
     with in_thread() as target:
         page = see(browser, target, complaints, Role.CONTROL)
         for name, pages in (("g0", 95), ("g1", 75)):
-            share = Share(name, Tally(pages=pages, size_bytes=pages), pages, 0, pages, 1.0, epoch=2)
+            share = Share(name, Counters(pages=pages, size_bytes=pages), pages, 0, pages, 1.0, epoch=2)
             target.put(Account(name, msgspec.msgpack.encode(share)))
             target.put(Member(name, "run", state="gone"))
         target.put(Control(CrawlState.DONE, "g1"))

@@ -24,7 +24,7 @@ async def test_station_says_once_that_its_whiteboard_is_gone(
     monkeypatch.setattr(gateway, "TEND_S", 0.01)
     enough = [asyncio.Semaphore(0), asyncio.Semaphore(0)]
 
-    class Lookout(poller.Lookout):
+    class Lookout(poller.Poller):
         async def look(self) -> None:
             enough[0].release()
             await super().look()
