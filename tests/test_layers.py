@@ -45,6 +45,27 @@ LAZY = {
     ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis
 }
 
+#: what the tests of a layer may import from the layers above it; assembly puts a gatherer or a helper together
+TESTS_IMPORT = {
+    "core": {"gcs.sim", "gcs.ports.frontier.entry"},  # graphs to measure the core on; keys as the frontier cuts them
+    "ports": {"gcs.fakeweb", "gcs.settings"},
+    "roles": {"gcs.fakeweb", "gcs.app.assembly", "gcs.app.helper_process"},
+}
+
+#: more parameters of a constructor are a value of their own (a frozen dataclass)
+MOST_PARAMETERS = 7
+#: constructors that have more, for now. This set may only shrink.
+LONG_CONSTRUCTORS = {"TeamMember", "Leader", "SeedServer"}
+
+#: calls that change the whiteboard: what asks a question must not make them
+POSTING = {"post", "post_if", "publish", "put", "out", "remove", "take", "ack", "begin", "commit"}
+#: questions that act, for now. This set may only shrink.
+ACTING_QUESTIONS = {
+    "gcs.roles.leader.term._has_plan",
+    "gcs.roles.leader.term._is_committed",
+    "gcs.roles.leader.term._is_over",
+}
+
 
 def modules() -> dict[str, Path]:
     found = {}
@@ -63,8 +84,15 @@ def layer(name: str) -> str:
 
 
 def imports(name: str) -> Iterator[tuple[str, bool]]:
-    """Modules of ours that a module imports, and whether inside a function."""
-    tree = ast.parse(MODULES[name].read_text())
+    """Modules of the package that a module of it imports, and whether inside a function."""
+    for target, hidden in imports_of(MODULES[name]):
+        if target != name:
+            yield target, hidden
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, bool]]:
+    """Modules of the package that a file imports, and whether inside a function."""
+    tree = ast.parse(path.read_text())
     typing_only = {
         inner
         for node in ast.walk(tree)
@@ -75,14 +103,16 @@ def imports(name: str) -> Iterator[tuple[str, bool]]:
         if node in typing_only:  # never imported: names for the type checker
             continue
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name}: write absolute imports"
+            if node.level > 0:  # tests do, inside their folder
+                assert not path.is_relative_to(ROOT / "gcs"), f"{path}: write absolute imports"
+                continue
             targets = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module or ""]
         elif isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         else:
             continue
         for target in targets:
-            if target in MODULES and target != name:
+            if target in MODULES:
                 yield target, node.col_offset > 0
 
 
@@ -97,8 +127,8 @@ def test_roles_do_not_import_one_another() -> None:
     for name in MODULES:
         if layer(name) == "roles" and name.count(".") > 1:
             role = name.split(".")[2]
-            ours = (target for target, _ in imports(name) if layer(target) == "roles" and target.count(".") > 1)
-            others = {target for target in ours if target.split(".")[2] != role}
+            roles = (target for target, _ in imports(name) if layer(target) == "roles" and target.count(".") > 1)
+            others = {target for target in roles if target.split(".")[2] != role}
             assert not others, f"{name} imports other roles: {others}"
 
 
@@ -154,3 +184,50 @@ def test_folder_can_be_overlooked() -> None:
         if path.name != "__init__.py" and layer(name) != "cli" and ".studies" not in name:
             sizes[path.parent] = sizes.get(path.parent, 0) + 1
     assert {str(folder): size for folder, size in sizes.items() if size > 18} == {}
+
+
+@pytest.mark.parametrize("folder", TESTS_IMPORT)
+def test_tests_of_a_layer_import_no_higher_one(folder: str) -> None:
+    """A test of a role must not need a command, nor a test of a port a role. Processes that tests start may be any."""
+    for path in sorted((ROOT / "tests" / folder).rglob("*.py")):
+        for target, _ in imports_of(path):
+            named = TESTS_IMPORT[folder] & {target, f"gcs.{layer(target)}"}
+            parent = any(each.startswith(f"{target}.") for each in TESTS_IMPORT[folder])  # from gcs.app import assembly
+            allowed = layer(target) in ALLOWED[folder] or named or parent
+            assert allowed, f"{path.relative_to(ROOT)} must not import {target}: move the test, or use the layer itself"
+
+
+def functions() -> Iterator[tuple[str, str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Module, class ("" outside of one) and function, for every function of the package."""
+    for name, path in MODULES.items():
+        tree = ast.parse(path.read_text())
+        owners = {
+            id(each): node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for each in node.body
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield name, owners.get(id(node), ""), node
+
+
+def test_constructor_has_few_parameters() -> None:
+    long = set()
+    for _, owner, function in functions():
+        if function.name == "__init__":
+            given = function.args
+            count = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs) - 1
+            if count + bool(given.vararg) + bool(given.kwarg) > MOST_PARAMETERS:
+                long.add(owner)
+    assert not long - LONG_CONSTRUCTORS, f"more than {MOST_PARAMETERS} parameters: pass a frozen dataclass instead"
+    assert not LONG_CONSTRUCTORS - long, "these are short now: take them off LONG_CONSTRUCTORS"
+
+
+def test_question_changes_nothing_on_the_whiteboard() -> None:
+    """What is called is_… or has_… answers and does nothing else: who reads a condition expects no deed."""
+    acting = set()
+    for name, _, function in functions():
+        if function.name.lstrip("_").startswith(("is_", "has_")) and isinstance(function, ast.AsyncFunctionDef):
+            calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+            if any(isinstance(call, ast.Attribute) and call.attr.lstrip("_") in POSTING for call in calls):
+                acting.add(f"{name}.{function.name}")
+    assert not acting - ACTING_QUESTIONS, "name them by what they do, or divide the question from the deed"
+    assert not ACTING_QUESTIONS - acting, "these are gone: take them off ACTING_QUESTIONS"

@@ -10,18 +10,18 @@ from gcs.ports import process
 #: asks as some process does, says how it is scheduled before and after, and what a child of it gets
 PROBE = """
 import ctypes, os, sys
-from gcs.ports import slices
+from gcs.ports import process
 def look():
-    attributes = slices._Attributes()
-    call = slices._CALLS.get(os.uname().machine, (0, 0))[0]
+    attributes = process._Attributes()
+    call = process._CALLS.get(os.uname().machine, (0, 0))[0]
     ctypes.CDLL(None).syscall(call, 0, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
     return attributes.policy, attributes.nice, attributes.runtime_ns
 os.sched_setscheduler(0, int(sys.argv[1]), os.sched_param(0))
 os.nice(3)
-wanted, slices.SLICE_S = slices.SLICE_S, 0.005
-slices.take_long()  # whatever we have from who started us
-slices.SLICE_S = wanted
-before, taken, after = look(), slices.take_long(), look()
+wanted, process.SLICE_S = process.SLICE_S, 0.005
+process.take_long()  # whatever we have from who started us
+process.SLICE_S = wanted
+before, taken, after = look(), process.take_long(), look()
 if not os.fork():
     print(before, taken, after, look(), sep="|", flush=True)
     os._exit(0)
