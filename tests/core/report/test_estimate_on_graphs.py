@@ -11,7 +11,7 @@ from gcs.core.report.estimate import Estimate, Explored
 from gcs.sim.graph.graph_files import load
 from gcs.sim.graph.web_graph import WebGraph
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
+DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 
 
 def graph(name):
