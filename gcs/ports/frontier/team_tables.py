@@ -1,7 +1,7 @@
 """The tables of a gatherer in a team: the c-hit table, held URLs, the outbox, and the serial numbers of blocks.
 
-The tables live in the frontier's file and transaction, so that a page's mark, the foreign URLs found on it and the block
-in which they leave become durable in one step.
+The tables live in the frontier's file and transaction, so that a page's mark, the foreign URLs found on it and the
+block in which they leave become durable in one step.
 
 A block may arrive twice. URLs are then known already, but their worth would be counted twice: so each block has a
 serial number, and the last numbers of each sender are kept, committed together with the effects of their blocks.
