@@ -12,7 +12,7 @@ from gcs.app.crawl_dir import running
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Account, Charter, Control, CrawlState, Member, PlanNote, PlanPosted, Seeds
 from gcs.errors import UsageError
-from gcs.ports.space.port import Space
+from gcs.ports.space.port import SEEDS_INBOX, Space
 from gcs.settings import Settings
 
 #: seconds for a gatherer that was killed a moment ago to let go of its directory
@@ -46,7 +46,7 @@ async def open_crawl(
     charter = Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint)
     await space.out(charter)
     await space.out(Control(CrawlState.RUNNING, "crew"))
-    await space.out(Seeds(seeds), to="seeds")
+    await space.out(Seeds(seeds), to=SEEDS_INBOX)
     return charter
 
 

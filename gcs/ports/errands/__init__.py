@@ -1,10 +1,11 @@
-"""The desk: where a helper gets errands and leaves summaries, and all that it sees of a crawl.
+"""The errand port: where a helper gets errands and leaves summaries, and all that it sees of a crawl.
 
-Two of them: `board` goes to the whiteboard itself; the other goes through the gateway, by HTTP, and needs a token
-only. A helper does not know at which one it stands.
+`whiteboard_errands` works on the whiteboard itself; `gateway_client` goes through the gateway of a station, by HTTP, and
+needs only a token. A helper does not know which of the two it uses.
 
-Leases. Who takes errands holds them for `lease_s`, counted from before it asked (so that it stops before the other side
-lets go), or longer if `extend` says so. An errand that is neither put, given back nor extended goes to somebody else.
+Leases. A helper that takes errands holds them for `lease_s`, counted from before it asked (so that it stops before the
+crawl gives them to another), or longer if it extends them. An errand that is neither put, given back nor extended goes
+to another helper.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from gcs.ports.summarise.options import SummarySettings
 
 @dataclass(frozen=True, slots=True)
 class HelperTerms:
-    """How the crawl fetches and reads: its helpers do just so. Made by `gcs.settings.terms`."""
+    """How the crawl fetches and reads pages: its helpers do the same. Made by `gcs.settings.terms`."""
 
     crawl: str = "crawl"
     fetch: FetchSettings = field(default_factory=FetchSettings)
@@ -41,25 +42,25 @@ class ErrandPort(Protocol):
     terms: HelperTerms
 
     async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
-        """Up to `limit` errands; waits for the first one so long."""
+        """Up to `limit` errands; waits up to `timeout_s` for the first one."""
         ...
 
     async def extend(self, errands: Sequence[UrlTS]) -> list[UrlTS]:
-        """Begin their leases anew; those that are not in the answer are mine no longer: drop them at once."""
+        """Begin their leases anew; returns those that the helper still holds. Drop the others at once."""
         ...
 
     async def put(self, summary: SummaryTS) -> None:
-        """What became of an errand; that is done with. Without a status and a failure it says: fetch it yourself."""
+        """Finish an errand. A summary without a status and a failure tells the gatherer to fetch the URL itself."""
         ...
 
     async def give_back(self, errands: Sequence[UrlTS]) -> None:
-        """These were not begun: let somebody else have them now."""
+        """Give errands that were not begun to other helpers at once."""
         ...
 
     async def beat(self, beat: HelperBeat) -> bool:
-        """I am here, and gatherers may lend as much as it says. Says whether the crawl goes on."""
+        """Tell gatherers that the helper lives and how much they may lend to it. False when the crawl is over."""
         ...
 
     async def close(self) -> None:
-        """I am gone. What I hold returns when its lease ends."""
+        """Leave the crawl. Errands that are held go to other helpers when their leases end."""
         ...

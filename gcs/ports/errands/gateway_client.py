@@ -1,7 +1,7 @@
-"""The desk behind the gateway: for helpers that have a token and reach the station by HTTP, and nothing else.
+"""Errands through the gateway: for helpers that have a token and reach the station by HTTP, and nothing else.
 
-A gateway that does not answer is waited for, up to `PATIENCE_S`; one that says no is asked no more. What it says about
-a single errand ("yours no longer") is no error: somebody else has it.
+A gateway that does not answer is waited for, up to `PATIENCE_S`; a refusal is final. If the gateway says that an errand
+is no longer this helper's, that is no error: another helper has it.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ FINAL = {
     421: "the station is not known by that name",
 }
 
-#: what a claim says in the words of the summary
+#: fields that a claim and a summary share
 NAMES = (
     *("url", "status", "failure", "http_version", "ip", "started_at", "elapsed_s", "size_bytes", "digest"),
     *("language", "noindex", "source", "shell"),
@@ -49,7 +49,7 @@ events = Events("desk")
 
 
 class GatewayError(GcsError):
-    """The gateway wants no help."""
+    """The gateway refuses this helper."""
 
 
 class AwayError(GatewayError):
@@ -57,52 +57,46 @@ class AwayError(GatewayError):
 
 
 class LateError(Exception):
-    """What was asked for is not ours any more, or never was."""
+    """The errand is not this helper's any more, or never was."""
 
 
 class GatewayErrands:
-    """See `gcs.ports.errands.Desk`. Made by `open_gateway`."""
+    """See `gcs.ports.errands.ErrandPort`. Made by `open_gateway`."""
 
     def __init__(self, line: "GatewayConnection", welcome: Welcome, means: Means) -> None:
         self.helper, self.place, self.means, self.terms = welcome.helper, welcome.place, means, welcome.terms
         self._line = line
 
     async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
-        """Errands of our pool."""
         answer = await self._line.ask("take", Wanted(min(limit, 64), timeout_s), Errands, timeout_s)
         return [errand.tuple(self.place) for errand in answer.errands]
 
     async def extend(self, errands: Sequence[UrlTS]) -> list[UrlTS]:
-        """Begin leases anew."""
         still = await self._line.ask("extend", Ids([errand.id for errand in errands]), Ids)
         return [errand for errand in errands if errand.id in still.ids]
 
     async def put(self, summary: SummaryTS) -> None:
-        """What became of an errand. One that is ours no longer is dropped."""
         with contextlib.suppress(LateError):
             await self._line.ask("put", claim_of(summary), Ids)
 
     async def give_back(self, errands: Sequence[UrlTS]) -> None:
-        """Release them."""
         if errands:
             await self._line.ask("return", Ids([errand.id for errand in errands]), Ids)
 
     async def beat(self, beat: HelperBeat) -> bool:
-        """I am here."""
-        standing = await self._line.ask("beat", Beat(beat.connections, beat.pages_per_s), HelperStanding)
-        return not standing.is_over
+        answer = await self._line.ask("beat", Beat(beat.connections, beat.pages_per_s), HelperStanding)
+        return not answer.is_over
 
     async def close(self) -> None:
-        """I am gone."""
         try:
-            with contextlib.suppress(GcsError, LateError):  # if it does not hear us it will find out
+            with contextlib.suppress(GcsError, LateError):  # a gateway that is away finds out by itself
                 await self._line.ask("bye", Ids(), Ids, patience_s=0.0)
         finally:
             await self._line.close()
 
 
 class GatewayConnection:
-    """The HTTP side."""
+    """The HTTP connection to a gateway."""
 
     def __init__(self, url: str, token: str, machine: str = "") -> None:
         self._url = url.rstrip("/")
@@ -115,7 +109,7 @@ class GatewayConnection:
     async def ask(
         self, verb: str, message: msgspec.Struct, wanted: type[T], wait_s: float = 0.0, patience_s: float = PATIENCE_S
     ) -> T:
-        """The answer to a message. LateError: not ours. GatewayError: there is none, or it is no."""
+        """The answer to a message. LateError: the errand is another's. GatewayError: no answer, or a refusal."""
         loop = asyncio.get_running_loop()
         body, deadline, told = msgspec.json.encode(message), loop.time() + patience_s, False
         while True:
@@ -132,7 +126,7 @@ class GatewayConnection:
                 why = FINAL.get(status, f"{verb} was answered {status}")
                 raise GatewayError(f"{self._url}: {why} ({_detail(answer)})")
             if not told and patience_s:
-                told = True  # a person who waits shall know for what
+                told = True  # a person who waits should know why
                 events.info("waiting", gateway=self._url, reason=why, at_most_s=patience_s)
             if loop.time() + PAUSE_S > deadline:
                 raise AwayError(f"{self._url}: the gateway is out of reach ({why}); is the station running?")
@@ -159,7 +153,7 @@ class GatewayConnection:
 
 
 async def open_gateway(url: str, token: str, means: Means, machine: str = "") -> GatewayErrands:
-    """A desk at the gateway of this station; `machine` tells us from others that share our token."""
+    """Errands from the gateway of a station; `machine` tells apart the machines that share a token."""
     if not _is_address(url):
         raise UsageError(f"--gateway {url}: give the address of a station, such as https://crawl.example.org")
     line = GatewayConnection(url, token, machine)
@@ -172,7 +166,7 @@ async def open_gateway(url: str, token: str, means: Means, machine: str = "") ->
 
 
 def _is_address(url: str) -> bool:
-    """Whether somebody could be asked there."""
+    """Whether this is an http(s) URL with a host."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and url.isprintable()
@@ -181,13 +175,13 @@ def _is_address(url: str) -> bool:
 
 
 class _Refusal(msgspec.Struct):
-    """What a station says of it."""
+    """The body of an answer with an error status."""
 
     detail: str
 
 
 def _detail(answer: bytes) -> str:
-    """What a station says of its refusal; of somebody else's answer, the beginning."""
+    """The reason that a station gives for a refusal; the beginning of an answer that is not a station's."""
     try:
         return one_line(msgspec.json.decode(answer, type=_Refusal).detail)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -195,7 +189,7 @@ def _detail(answer: bytes) -> str:
 
 
 def claim_of(summary: SummaryTS) -> Claim:
-    """A summary in the words of the gateway, cut to its bounds; its links are absolute already."""
+    """A summary as a claim for the gateway, cut to its bounds; its links are absolute already."""
     named = {name: getattr(summary, name) for name in NAMES}
     text = {name: getattr(summary, name)[:LINE] for name in ("message", "title", "description")}
     return Claim(

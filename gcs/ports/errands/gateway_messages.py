@@ -18,7 +18,7 @@ class Greeting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """hello: what the helper can do."""
 
     means: Means = Means.PLAIN
-    #: what it is, for the log
+    #: the program of the helper, for the log
     agent: Annotated[str, Meta(max_length=200)] = ""
 
 
@@ -39,13 +39,13 @@ class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Errands(msgspec.Struct, frozen=True):
-    """What there is to do."""
+    """The errands that were taken."""
 
     errands: list[Errand]
 
 
 class Ids(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Some errands."""
+    """Ids of errands."""
 
     ids: Annotated[list[Annotated[str, Meta(max_length=512)]], Meta(max_length=256)] = []
 

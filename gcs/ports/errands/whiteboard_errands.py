@@ -1,7 +1,7 @@
-"""The desk at the whiteboard: for helpers that can reach it, inside the same network.
+"""Errands from the whiteboard: for helpers that can reach it, inside the same network.
 
-Invariant: an errand is acked after its summary was put, never before; if we die in between, there will be two
-summaries, which is harmless.
+Invariant: an errand is acked after its summary was put, never before; if the helper dies in between, there will
+be two summaries, which is harmless.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ BEAT_TTL_S = 5.0
 
 
 class WhiteboardErrands:
-    """See `gcs.ports.errands.Desk`. Closes the space with itself."""
+    """See `gcs.ports.errands.ErrandPort`. `close` closes the space, too."""
 
     def __init__(self, space: Space, terms: HelperTerms, place: str = "", means: Means = Means.PLAIN) -> None:
         self.helper, self.place, self.means, self.terms = space.name, place, means, terms
@@ -29,7 +29,6 @@ class WhiteboardErrands:
         self._held: dict[str, Taken[UrlTS]] = {}
 
     async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
-        """Errands of our pool."""
         lease_s = self.terms.lease_s
         taken = await self._space.take_many(
             [template(UrlTS)], at=self._pool, limit=limit, timeout_s=timeout_s, lease_s=lease_s
@@ -38,7 +37,6 @@ class WhiteboardErrands:
         return [each.item for each in taken]
 
     async def extend(self, errands: Sequence[UrlTS]) -> list[UrlTS]:
-        """Begin leases anew."""
         held = [self._held[errand.id] for errand in errands if errand.id in self._held]
         still = [each.item for each in await self._space.renew(held)]
         for errand in errands:
@@ -47,7 +45,7 @@ class WhiteboardErrands:
         return still
 
     async def put(self, summary: SummaryTS) -> None:
-        """Into the inbox of the errand's gatherer; waits while that is full."""
+        """Put the summary into the inbox of the errand's gatherer; waits while the inbox is full."""
         while True:
             receipt = await self._space.out(summary, to=summary.gatherer)
             if not receipt.full:
@@ -57,18 +55,17 @@ class WhiteboardErrands:
             await self._space.ack([taken])
 
     async def give_back(self, errands: Sequence[UrlTS]) -> None:
-        """Release them."""
         held = [taken for errand in errands if (taken := self._held.pop(errand.id, None))]
         await self._space.release(held)
 
     async def beat(self, beat: HelperBeat) -> bool:
-        """On the board, where it also says how the crawl is."""
+        """Put the beat on the board, and read the state of the crawl there."""
         await self._space.out(beat, ttl_s=BEAT_TTL_S)
         control = await self._space.read(template(Control))
         return control is None or control.state not in (CrawlState.DONE, CrawlState.STOPPING)
 
     async def close(self) -> None:
-        """Take our beat from the board, and let go of it."""
+        """Take the beat from the board, and close the space."""
         try:
             await self._space.take(template(HelperBeat, helper=self.helper))
         finally:

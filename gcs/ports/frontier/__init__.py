@@ -10,19 +10,20 @@ Life of a URL (`urls`: sort key → mark):
 whatever lies there when the frontier is opened goes back to `queue`. So a crash loses nothing, and all
 that it costs is to fetch those pages again.
 
-Where a URL waits is the matter of `waiting`: on the shelf of its host, or, where the crawl has one order over all
-hosts, in the pool, from which the best go to the window or, if their host has its share of that, to their host's shelf.
+A URL waits in the queue of its host (`host_queues`). Where the crawl has one order over all hosts, it waits in the pool
+(`ordered_pool`) first: the best of the pool go to the window or, if their host has its share of the window already, to
+the queue of their host. `waiting_urls` is the two together.
 
 Tables (LMDB), all changed inside one open transaction that `commit` closes:
 
     urls    sort key                            → mark, and for QUEUED rank and sequence
     pool    sequence                            → rank, Entry   filled by insert; emptied by extract
-    queue   host NUL "/" rank sequence          → Entry     the shelves; filled by insert, extract and retries that
-                                                            are due; emptied by take
+    queue   host NUL "/" rank sequence          → Entry     the host queues; filled by insert, extract and
+                                                            retries that are due; emptied by take
     taken   (same key)                          → Entry     filled by take, extract; emptied by finish, retry
-    later   due time, sequence                  → key of the shelf, Entry   filled by retry; emptied by wake
+    later   due time, sequence                  → key in `queue`, Entry   filled by retry; emptied by wake
     hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
-    notes   name                                → bytes     robots.txt, checkpoint position, tally, plan, ledger
+    notes   name                                → bytes     robots.txt, checkpoint position, counters, plan, ledger
 
 and for a gatherer of a team (`exchange`):
 

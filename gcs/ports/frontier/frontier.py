@@ -6,6 +6,7 @@ Invariants
 - One writer: all calls come from one thread of one process (LMDB refuses a second by its lock).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,34 +20,10 @@ from gcs.core.url.sortkey import url_of
 from gcs.ports.frontier.entry import ORDER, Entry, Mark, decode, encode, host_part, is_whole, key_of, short, worth_of
 from gcs.ports.frontier.host_queues import HostQueues
 from gcs.ports.frontier.lmdb_file import MmapTrim, lock, open_environment, store_error
-from gcs.ports.frontier.marks import Marks
 from gcs.ports.frontier.ordered_pool import OrderedPool
 from gcs.ports.frontier.range_moves import RangeMoves
 from gcs.ports.frontier.team_tables import TeamTables
 from gcs.ports.frontier.waiting_urls import WaitingUrls
-
-# -- The settings of a frontier.
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierSettings:
-    """How much of the frontier stays in memory, and how often it becomes durable."""
-
-    #: what waits: each host in its own order, and hosts take turns; or all in one order, kept by one of these queues
-    queue: Literal["hosts", "quickheap", "tournament", "heap"] = "hosts"
-    #: memory for such a queue: of many millions of URLs that wait, most lie in a file (a heap is all in memory)
-    queue_bytes: int = 64 << 20
-    #: URLs in memory, over all hosts (the paper's window of the queue)
-    window_urls: int = 10_000
-    #: URLs of one host in the window
-    host_window_urls: int = 100
-    #: URLs judged lately, which answer most links without the disk
-    recent_urls: int = 30_000
-    #: seconds between commits; a crash repeats at most what the record log does not hold
-    checkpoint_s: float = 2.0
-    #: fsync at each commit: a power cut, too, loses nothing that was committed
-    fsync: bool = True
-
 
 #: changes after which a commit is due: each may hold a page of memory until then
 CHANGES_PER_COMMIT = 4_000
@@ -54,10 +31,30 @@ CHANGES_PER_COMMIT = 4_000
 QUEUED = Mark.QUEUED.value
 
 
-class Frontier:
-    """All known URLs of one gatherer. Give it a directory; `close` or a crash, and open it again.
+@dataclass(frozen=True, slots=True)
+class FrontierSettings:
+    """How much of the frontier stays in memory, and how often it becomes durable."""
 
-    With `make_queue` all that waits is in one order, whatever its host; without, each host has its own shelf.
+    #: hosts: each host has its own queue, and hosts take turns; else one order over all hosts, kept by this queue
+    queue: Literal["hosts", "quickheap", "tournament", "heap"] = "hosts"
+    #: memory for that one order; what does not fit lies in a file (but a heap is always all in memory)
+    queue_bytes: int = 64 << 20
+    #: URLs in memory, over all hosts (the paper's window of the queue)
+    window_urls: int = 10_000
+    #: URLs of one host in the window
+    host_window_urls: int = 100
+    #: URLs looked up lately, kept in memory: they answer most links without the disk
+    recent_urls: int = 30_000
+    #: seconds between commits; a crash repeats at most what the record log does not hold
+    checkpoint_s: float = 2.0
+    #: fsync at each commit: a power cut, too, loses nothing that was committed
+    fsync: bool = True
+
+
+class Frontier:
+    """All known URLs of one gatherer, in a directory that can be opened again after `close` or a crash.
+
+    With `make_queue`, all URLs wait in one order, whatever their host; without it, each host has its own queue.
     """
 
     def __init__(
@@ -77,28 +74,25 @@ class Frontier:
             self.exchange = TeamTables(self._env, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
             raise store_error(directory, error) from error
-        self._resident = MmapTrim(self._env, directory / "data.mdb")
+        self._trim = MmapTrim(self._env, directory / "data.mdb")
         self._changed = 0
         self._txn = self._env.begin(write=True)
         self._sequence = int.from_bytes(self._txn.get(b"sequence", db=self._notes) or b"", "big")
         self.ledger = Ledger.decode(self.note("ledger"))
-        shelves = HostQueues(queue, taken, later, lambda: self._txn)
-        pool = OrderedPool(rows, lambda: self._txn, make_queue, self._resident.release)
-        self._waiting = WaitingUrls(self._urls, shelves, pool, order, lambda: self._txn)
-        self._marks = Marks(self._urls, self._hosts, lambda: self._txn)
-        self.mark, self.known, self.scan = self._marks.mark, self._marks.known, self._marks.scan
-        self.waits = self._marks.waits
-        self.hosts, self.take, self.wake = shelves.hosts, shelves.take, shelves.wake
+        self._host_queues = HostQueues(queue, taken, later, lambda: self._txn)
+        pool = OrderedPool(rows, lambda: self._txn, make_queue, self._trim.release)
+        self._waiting = WaitingUrls(self._urls, self._host_queues, pool, order, lambda: self._txn)
         self.moving = RangeMoves(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
-        shelves.restore()
+        self._host_queues.restore()
         self._arrange()
 
     # -- filling ---------------------------------------------------------------------------------------
 
     def insert(self, entries: Iterable[Entry], host_limit: int = 0) -> list[Entry]:
-        """Queue the entries whose URLs are not known yet, and return those; what others are worth goes to their URLs.
+        """Queue the entries whose URLs are not known yet, and return those entries.
 
-        Beyond `host_limit` known URLs of a host (0: no limit), new ones of it are dropped unseen.
+        The worth of an entry whose URL is known is added to that URL. A host that has `host_limit` known URLs gets no
+        more (0: no limit): its new entries are dropped without a mark.
         """
         put, new, counts = self._txn.put, [], dict[bytes, int]()
         weighs, waiting = self.order.weighs, self._waiting
@@ -125,15 +119,41 @@ class Frontier:
         return new
 
     def renew(self) -> list[str]:
-        """A new session: all that is finished is forgotten, what waits goes on waiting, nothing counts as posted.
+        """Begin a session: forget finished URLs and what was posted; URLs that wait go on waiting.
 
-        Returns the URLs that were refused, as far as they can be told: robots.txt may allow them by now.
+        Returns the refused URLs whose keys were not cut: robots.txt may allow them by now.
         """
-        refused = self._marks.renew()
+        txn, refused, hosts = self._txn, list[bytes](), Counter[bytes]()
+        with txn.cursor(self._urls) as cursor:
+            ok = cursor.first()
+            while ok and (key := bytes(cursor.key())):
+                mark = cursor.value()[:1]
+                if mark == QUEUED:
+                    hosts[host_part(key)] += 1
+                    ok = cursor.next()
+                    continue
+                if mark == Mark.REFUSED.value:
+                    refused.append(key)
+                ok = cursor.delete()
+        txn.drop(self._hosts, delete=False)
+        for host, count in hosts.items():
+            txn.put(host, count.to_bytes(8, "big"), db=self._hosts)
         self.exchange.forget()
         return [url_of(key) for key in refused if is_whole(key)]
 
-    # -- emptying: `hosts`, `take` and `wake` are those of the shelves ---------------------------------
+    # -- emptying --------------------------------------------------------------------------------------
+
+    def hosts(self, after: str, count: int) -> list[str]:
+        """Up to `count` hosts whose queues are not empty, in key order, beginning behind the host `after`."""
+        return self._host_queues.hosts(after, count)
+
+    def take(self, host: str, count: int) -> list[Entry]:
+        """Move the first `count` URLs of a host's queue into the window. Finish or retry each of them."""
+        return self._host_queues.take(host, count)
+
+    def wake(self, now: float) -> tuple[set[str], float | None]:
+        """Put the retries that are due into their host queues; returns the hosts, and when the next retry is due."""
+        return self._host_queues.wake(now)
 
     @property
     def is_pooled(self) -> bool:
@@ -141,26 +161,26 @@ class Frontier:
         return self._waiting.pool is not None
 
     def pooled(self) -> int:
-        """How many URLs wait in that order."""
+        """How many URLs wait in the order over all hosts."""
         return len(self._waiting.pool) if self._waiting.pool is not None else 0
 
     def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[Entry], set[str]]:
-        """Take the best `count` URLs into the window, but those of hosts that do not fit, which go to their shelves.
+        """Move the best `count` URLs into the window; those of hosts that do not fit go to their host queues.
 
-        Returns what was taken, best first, and the hosts that have something on their shelves now.
+        Returns the entries for the window, best first, and the hosts whose queues got an entry.
         """
         extracted = self._waiting.extract(count, fits)
         self._touch(2 * count)
         return extracted
 
     def finish(self, url: str, mark: Mark) -> Mark | None:
-        """The URL is dealt with and gives nothing to others. Returns the mark that it had."""
+        """Mark a URL as finished; its worth is not given to its links. Returns the mark that it had."""
         before, worth = self.settle(url, mark)
         self.ledger.idle += worth
         return before
 
     def settle(self, url: str, mark: Mark) -> tuple[Mark | None, float]:
-        """The URL is dealt with: take it from wherever it lies, leave its mark. Returns its old mark, and its worth."""
+        """Mark a URL as finished, and remove it from wherever it waits. Returns its old mark and its worth."""
         key, worth = key_of(url), 0.0
         found = self._txn.get(key, db=self._urls)
         before = None
@@ -183,13 +203,34 @@ class Frontier:
             self._waiting.retry(key, mark, entry, due_at)
 
     def put_back(self, urls: Iterable[str]) -> None:
-        """Taken entries that were not requested go to the shelves of their hosts."""
+        """Taken entries that were not requested go back to the queues of their hosts."""
         for url in urls:
             key = key_of(url)
             if (mark := self._queued_mark(key)) is not None:
                 self._waiting.put_back(key, mark)
 
-    # -- looking: `mark`, `waits`, `known` and `scan` are those of the marks ---------------------------
+    # -- looking ---------------------------------------------------------------------------------------
+
+    def mark(self, url: str) -> Mark | None:
+        """The mark of a URL, None if it is not known."""
+        value = self._txn.get(key_of(url), db=self._urls)
+        return None if value is None else Mark(value[:1])
+
+    def waits(self, key: bytes) -> bool:
+        """Whether the URL of this sort key is queued."""
+        return self._queued_mark(short(key)) is not None
+
+    def known(self) -> int:
+        """How many URLs are known, whatever their mark."""
+        return int(self._txn.stat(self._urls)["entries"])
+
+    def scan(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, Mark]]:
+        """All known keys in [low, high) with their marks, in order. A key over the limit ends in a hash."""
+        with self._txn.cursor(self._urls) as cursor:
+            ok = cursor.set_range(low)
+            while ok and (key := bytes(cursor.key())) < high:
+                yield key, Mark(cursor.value()[:1])
+                ok = cursor.next()
 
     def queued(self) -> int:
         """How many URLs wait, in the queue, in the window, in flight or for a retry."""
@@ -241,27 +282,27 @@ class Frontier:
         return self._changed > CHANGES_PER_COMMIT
 
     def _give(self, key: bytes, entry: Entry) -> bool:
-        """Add what an entry is worth to its URL, if that is known; False if it is to be queued."""
+        """Add the worth of an entry to its URL, if the URL is known; False if the entry is to be queued."""
         mark = self._txn.get(key, db=self._urls)
         if mark is None and entry.depth != GIFT:
             return False
         self._touch(1)
-        waits = mark is not None and mark[:1] == QUEUED and not entry.is_seed  # seeds may be told twice
+        waits = mark is not None and mark[:1] == QUEUED and not entry.is_seed  # the same seed may be given twice
         if entry.worth and not (waits and self._waiting.credit(key, mark, entry.worth)):
             self.ledger.idle += entry.worth
         return True
 
     def _touch(self, lookups: int) -> None:
         self._changed += lookups
-        self._resident.touch(lookups)
+        self._trim.touch(lookups)
 
     def _queued_mark(self, key: bytes) -> bytes | None:
-        """The mark of a URL that waits, with its place; None if it does not."""
+        """The mark of a URL that waits, with its place; None if the URL does not wait."""
         mark = self._txn.get(key, db=self._urls)
         return mark if mark is not None and mark[:1] == QUEUED else None
 
     def _arrange(self) -> None:
-        """Put what waits in the order of this run, if the last one had another."""
+        """Put the waiting URLs into the order of this run, if the last run had another."""
         arrangement = f"{self.order.name} {'pool' if self.is_pooled else 'hosts'}".encode()
         if (self.note("arrangement") or b"bfs hosts") != arrangement:
             self._waiting.arrange()

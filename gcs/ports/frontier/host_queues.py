@@ -1,9 +1,9 @@
-"""The shelves: URLs that wait by host, those that were taken from there, and those put aside for a retry.
+"""Host queues: the URLs that wait at each host, those that were taken from there, and those put aside for a retry.
 
 A *place* is where an entry lies: host NUL "/" rank sequence. It is the same key in `queue` and `taken`, and opens the
 value in `later`. The best of a host is one short scan away, so politeness can ask for one host at a time.
 
-Invariant: an entry lies in one of the three tables. What is taken when the frontier is opened goes back to its shelf.
+Invariant: an entry lies in one of the three tables. What is taken when the frontier is opened goes back to `queue`.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class HostQueues:
         self._txn = txn
 
     def hosts(self, after: str, count: int) -> list[str]:
-        """Up to `count` hosts that have something on their shelf, in key order, beginning behind the host `after`."""
+        """Up to `count` hosts whose queues are not empty, in key order, beginning behind the host `after`."""
         found: list[str] = []
         with self._txn().cursor(self.queue) as cursor:
             ok = cursor.set_range(_behind(_host_prefix(after)) if after else b"")
@@ -36,7 +36,7 @@ class HostQueues:
         return found
 
     def take(self, host: str, count: int) -> list[Entry]:
-        """Move the first `count` URLs from a host's shelf into the window. Finish or retry each of them."""
+        """Move the first `count` URLs of a host's queue into the window. Finish or retry each of them."""
         prefix, txn = _host_prefix(host), self._txn()
         entries: list[Entry] = []
         with txn.cursor(self.queue) as cursor:
@@ -63,7 +63,7 @@ class HostQueues:
         self._txn().put(due, place + row, db=self.later)
 
     def wake(self, now: float) -> tuple[set[str], float | None]:
-        """Put the retries that are due on their shelves; returns their hosts, and when the next one is due."""
+        """Put the retries that are due into their host queues; returns the hosts, and when the next retry is due."""
         hosts: set[str] = set()
         with self._txn().cursor(self.later) as cursor:
             ok = cursor.first()
@@ -100,7 +100,7 @@ class HostQueues:
         return {split(packed)[0]: bytes(due) for due, packed in self._txn().cursor(self.later)}
 
     def restore(self) -> None:
-        """Nothing is taken any more: the process that took it is gone."""
+        """Put taken entries back: the process that took them is gone."""
         txn = self._txn()
         with txn.cursor(self.taken) as cursor:
             for place, row in cursor:
@@ -121,7 +121,7 @@ def _host_prefix(host: str) -> bytes:
 
 
 def _behind(prefix: bytes) -> bytes:
-    """Where the shelf of a host ends, whatever the ranks on it: a 0 follows the slash."""
+    """Where the queue of a host ends, whatever the ranks in it: a 0 follows the slash."""
     return bytes(prefix[:-1]) + b"0"
 
 

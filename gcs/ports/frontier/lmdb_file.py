@@ -1,4 +1,8 @@
-"""Opening the directory of a frontier: one process at a time, and errors that say what to do."""
+"""An LMDB file in a directory: opened by one process at a time, with errors that say what to do, and little memory.
+
+Used by the frontier and by the URL-Registry. `MmapTrim` gives mapped pages of the file back to the kernel, which keeps
+them in its cache: they do not count as memory of this process any more.
+"""
 
 import contextlib
 import ctypes
@@ -13,9 +17,14 @@ import lmdb
 
 from gcs.errors import DiskFullError, InUseError, StoreError
 
-# -- Give back the mapped pages of a file: the kernel keeps them in its cache, but they are not ours any more.
-
-
+#: address space reserved for the map; the file grows only as it fills
+MAP_BYTES = 1 << 40
+#: tables that a file may have
+MAX_TABLES = 12
+#: less free space than this is a full disk
+FULL_BYTES = 1 << 20
+#: what LMDB says of a file that it did not write, or not to the end
+_DAMAGE = (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError, lmdb.PanicError)
 _MADV_DONTNEED = 4
 _PAGE_BYTES = 4096
 #: look-ups after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
@@ -37,27 +46,17 @@ class MmapTrim:
                     self._start, self._length = int(start, 16), int(end, 16) - int(start, 16)
 
     def touch(self, lookups: int) -> None:
-        """So many rows were looked up: let the map go, once in a while."""
+        """Count rows that were looked up; release the pages once in a while."""
         self._touched += lookups
         if self._touched >= RELEASE_EVERY:
             self.release()
 
     def release(self) -> None:
-        """Let the map go, if it is large."""
+        """Give the mapped pages back, if they are many."""
         self._touched = 0
         used_bytes = (self._environment.info()["last_pgno"] + 1) * _PAGE_BYTES
         if self._start and used_bytes > RELEASE_BYTES:
             self._madvise(self._start, min(used_bytes, self._length), _MADV_DONTNEED)
-
-
-#: address space reserved for the map; the file grows only as it fills
-MAP_BYTES = 1 << 40
-#: tables that a frontier may have
-MAX_TABLES = 12
-#: less free space than this is a full disk
-FULL_BYTES = 1 << 20
-#: what LMDB says of a file that it did not write, or not to the end
-_DAMAGE = (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError, lmdb.PanicError)
 
 
 def lock(directory: Path) -> IO[Any]:
@@ -73,7 +72,7 @@ def lock(directory: Path) -> IO[Any]:
             return handle
         except BlockingIOError:
             if wait_s:
-                time.sleep(wait_s)  # it may be a glance, which is over at once
+                time.sleep(wait_s)  # it may be `peek`, which ends at once
     handle.close()
     raise InUseError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
 
@@ -90,7 +89,7 @@ def open_environment(directory: Path, fsync: bool) -> Any:
 
 
 def store_error(directory: Path, error: Exception) -> StoreError:
-    """What went wrong, for the user."""
+    """The error for the user: a full disk, a damaged file, or no access."""
     no_room = isinstance(error, lmdb.DiskError) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
     if no_room or (isinstance(error, lmdb.Error) and _is_full(directory)):
         return DiskFullError(f"{directory}: the disk is full")

@@ -1,11 +1,11 @@
 """The pool: URLs that wait in one order over all hosts (papers.md M1).
 
-    insert ─► pool ─► extract_top(R) ─► window, or the host's shelf where the host has its share of the window
+    insert ─► pool ─► extract_top(R) ─► window, or the host's queue where the host has its share of the window
 
 Rows lie on disk by their sequence number, each behind its rank; over them stands a queue of (rank, sequence) pairs,
-built from the rows when the frontier is opened. It needs no safety of its own: what it has no memory for lies in a
-file that goes with the process. A rank that changes is inserted again; the old pair is *stale*, and dropped when it
-comes out. So no change has to search the queue.
+built from the rows when the frontier is opened. The queue need not survive a crash: the part that does not fit into
+memory lies in a file that goes with the process. A rank that changes is inserted again; the old pair is *stale*, and
+dropped when it comes out. So no change has to search the queue.
 
 filled by: insert and credit, of one superstep at a time; emptied by: extract
 Invariant: every row has a pair of its present rank, in the queue or about to be inserted.
@@ -18,7 +18,7 @@ from typing import Any
 from gcs.core.queues.contract import Queue
 
 RANK, SEQUENCE = Struct(">I"), Struct(">Q")
-#: pairs per row, and some, beyond which the stale ones are worth a cleaning
+#: the queue is built anew when it has more pairs than this ratio of the rows, and this number beyond it
 STALE_RATIO, STALE_LEAST = 3, 100_000
 #: pairs that wait for insert_many, at most
 PAIRS_PER_INSERT = 50_000

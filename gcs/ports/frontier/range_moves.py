@@ -1,7 +1,7 @@
-"""Ranges on the move: what a range holds is taken out of one frontier, and put into another.
+"""Range moves: the URLs of a range are taken out of one frontier, and put into another.
 
-A range may hold millions of URLs, so it is taken out piece by piece, between which the gatherer lives on. One pass
-over the range: marks, entries and the counts of its hosts leave together.
+A range may hold millions of URLs, so it is taken out piece by piece, and the gatherer works on between two pieces.
+One pass over the range: marks, entries and the counts of its hosts leave together.
 
 Invariant: what `take_out` returned is nowhere in the frontier any more, in the same transaction.
 """
@@ -29,7 +29,7 @@ class Piece:
 
 
 class RangeMoves:
-    """The ends of a frontier between which ranges move."""
+    """Takes ranges out of a frontier, and puts the marks of others into it."""
 
     def __init__(self, urls: Any, hosts: Any, waiting: WaitingUrls, ledger: Ledger, txn: Callable[[], Any]) -> None:
         self._urls, self._hosts, self._waiting, self._ledger, self._txn = urls, hosts, waiting, ledger, txn
@@ -82,13 +82,13 @@ class RangeMoves:
         return waiting
 
     def give_up(self, key: bytes, mark: Mark) -> None:
-        """A URL that waits here has been dealt with elsewhere."""
+        """Give a URL that waits here the mark that it got elsewhere."""
         row = self._waiting.pop(key, bytes(self._txn().get(key, db=self._urls)))
         self._ledger.idle += decode(row).worth
         self._txn().put(key, mark.value, db=self._urls)
 
     def _count(self, changes: dict[bytes, int]) -> None:
-        """So many known URLs more of each host."""
+        """Change the number of known URLs of each host."""
         txn, hosts = self._txn(), self._hosts
         for host, change in changes.items():
             count = max(int.from_bytes(txn.get(host, db=hosts) or b"", "big") + change, 0)

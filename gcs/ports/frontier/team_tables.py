@@ -1,10 +1,10 @@
-"""What a gatherer of a team keeps on disk for the others: the c-hit table, held URLs, and the outbox.
+"""The tables of a gatherer in a team: the c-hit table, held URLs, the outbox, and the serial numbers of blocks.
 
-The tables live in the frontier's file and transaction, so that a page's mark, the foreign URLs it brought and the block
-in which they leave become durable in one step.
+The tables live in the frontier's file and transaction, so that a page's mark, the foreign URLs found on it and the
+block in which they leave become durable in one step.
 
-Blocks may arrive twice. That does no harm to URLs, but to what they are worth: so a block has a serial number, and the
-last ones of each sender are kept with the effects of their blocks.
+A block may arrive twice. URLs are then known already, but their worth would be counted twice: so each block has a
+serial number, and the last numbers of each sender are kept, committed together with the effects of their blocks.
 
 Invariant: a block stays in the outbox until `drop_block`; a held URL stays until `release` hands it to the frontier.
 Numbers of blocks are not used twice while the frontier is open: a late `drop_block` of one that is gone hits no other.
@@ -44,19 +44,19 @@ class TeamTables:
         """Whether a foreign URL was posted."""
         return self._txn().get(short(key), db=self._sent) is not None
 
-    def forget_posts(self, low: bytes, high: bytes, ground: Keyspace) -> None:
-        """The range is ours now: what was posted of it no longer matters."""
-        for _ in self._pop(self._sent, low, high, ground):
+    def forget_posts(self, low: bytes, high: bytes, keyspace: Keyspace) -> None:
+        """Forget what was posted of a range that this gatherer owns now."""
+        for _ in self._pop(self._sent, low, high, keyspace):
             pass
 
     def forget(self) -> None:
-        """A new session: nothing was posted, and what was held is for the new plan to say."""
+        """Begin a session: forget every post. Held URLs stay, for the new plan to decide."""
         self._txn().drop(self._sent, delete=False)
 
     def hold(self, entries: Iterable[Entry], instead: bool = False) -> None:
         """Keep entries of a range that is not complete yet; with `instead`, in place of those that are held.
 
-        What either is worth is added up.
+        The worth of both is added up.
         """
         for entry in entries:
             key = key_of(entry.url)
@@ -70,9 +70,9 @@ class TeamTables:
         """How many entries are held."""
         return int(self._txn().stat(self._held)["entries"])
 
-    def release(self, low: bytes, high: bytes, most: int, ground: Keyspace) -> list[Entry]:
+    def release(self, low: bytes, high: bytes, most: int, keyspace: Keyspace) -> list[Entry]:
         """Give out up to `most` held entries of a range that is complete."""
-        return [decode(packed) for packed in islice(self._pop(self._held, low, high, ground), max(most, 0))]
+        return [decode(packed) for packed in islice(self._pop(self._held, low, high, keyspace), max(most, 0))]
 
     def add_block(self, to: str, packed: bytes) -> int:
         """Keep an encoded tuple for a destination; returns its number."""
@@ -90,7 +90,7 @@ class TeamTables:
             yield int.from_bytes(number, "big"), to.decode(), block
 
     def stamp(self) -> tuple[str, int]:
-        """Our name as a sender, another one whenever the disk is, and a number that no other block of ours has."""
+        """The name of this sender (a new one for a new disk), and a number that no other of its blocks has."""
         name = self._txn().get(b"name", db=self._serials)
         if name is None:
             name = secrets.token_hex(6).encode()
@@ -115,13 +115,13 @@ class TeamTables:
         """How many blocks are kept."""
         return int(self._txn().stat(self._outbox)["entries"])
 
-    def _pop(self, table: Any, low: bytes, high: bytes, ground: Keyspace) -> Iterator[bytes]:
+    def _pop(self, table: Any, low: bytes, high: bytes, keyspace: Keyspace) -> Iterator[bytes]:
         """Take out what a table holds of a range, one by one."""
-        on_tree = ground is Keyspace.TREE
+        on_tree = keyspace is Keyspace.TREE
         with self._txn().cursor(table) as cursor:
             ok = cursor.set_range(low if on_tree else FIRST_KEY)
             while ok and cursor.key() and (not on_tree or cursor.key() < high):
-                if on_tree or low <= ground.place(bytes(cursor.key())) < high:
+                if on_tree or low <= keyspace.place(bytes(cursor.key())) < high:
                     packed = bytes(cursor.value())
                     ok = cursor.delete()
                     yield packed

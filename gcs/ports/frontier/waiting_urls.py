@@ -1,7 +1,8 @@
-"""Where URLs wait: on the shelves of their hosts, or in the pool; and how what they are worth moves them.
+"""Where URLs wait: in the queues of their hosts, or in the pool; and how their worth moves them.
 
 The mark of a URL that waits is followed by its rank and sequence number (`ORDER`): with the host they name its place
-on a shelf; the sequence number alone is its place in the pool. What was taken moves up, too, as it may be put back.
+in a host queue; the sequence number alone is its place in the pool. Taken URLs are ranked again too: they may be put
+back.
 
 Invariant: a URL that waits has one row; in the pool its rank is that of the row, elsewhere that of the mark.
 """
@@ -23,26 +24,26 @@ class WaitingUrls:
     """The URLs of a frontier that wait."""
 
     def __init__(
-        self, urls: Any, shelves: HostQueues, pool: OrderedPool, order: Ordering, txn: Callable[[], Any]
+        self, urls: Any, host_queues: HostQueues, pool: OrderedPool, order: Ordering, txn: Callable[[], Any]
     ) -> None:
-        self._urls, self._shelves, self._rows, self._order, self._txn = urls, shelves, pool, order, txn
-        #: where new ones wait; None where each host has its own shelf
+        self._urls, self._host_queues, self._rows, self._order, self._txn = urls, host_queues, pool, order, txn
+        #: where new URLs wait; None where each host has its own queue
         self.pool = pool if pool.is_used else None
 
     def open(self) -> None:
-        """Make ready what is in memory only."""
+        """Build the queue of the pool, which is in memory only."""
         if self.pool is not None:
             self.pool.build()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Free the queue of the pool."""
         self._rows.close()
 
     def __len__(self) -> int:
-        return len(self._shelves) + (len(self.pool) if self.pool else 0)
+        return len(self._host_queues) + (len(self.pool) if self.pool else 0)
 
     def rank(self, entry: Entry) -> int:
-        """Where a new entry belongs."""
+        """The rank of a new entry."""
         if not self._order.weighs:
             return entry.priority
         return self._order.rank(_found(entry), entry.worth) | entry.priority & BEHIND
@@ -50,7 +51,7 @@ class WaitingUrls:
     def put(self, host: bytes, order: bytes, row: bytes) -> None:
         """A URL begins to wait, at that rank and sequence number."""
         if self.pool is None:
-            self._txn().put(host + order, row, db=self._shelves.queue)
+            self._txn().put(host + order, row, db=self._host_queues.queue)
         else:
             rank, sequence = ORDER.unpack(order)
             self.pool.put(rank, sequence, row)
@@ -58,17 +59,17 @@ class WaitingUrls:
     def get(self, key: bytes, mark: bytes, retries: dict[bytes, bytes]) -> bytes:
         """The row of a URL that waits."""
         found = self.pool.get(_sequence(mark)) if self.pool is not None else None
-        return found[1] if found is not None else self._shelves.get(_place(key, mark), retries)
+        return found[1] if found is not None else self._host_queues.get(_place(key, mark), retries)
 
     def pop(self, key: bytes, mark: bytes, retries: dict[bytes, bytes] | None = None) -> bytes:
         """Remove a URL from wherever it waits, and return its row."""
         row = self.pool.pop(_sequence(mark)) if self.pool is not None else None
-        return row if row is not None else self._shelves.pop(_place(key, mark), retries)
+        return row if row is not None else self._host_queues.pop(_place(key, mark), retries)
 
     def remove(self, key: bytes, mark: bytes) -> None:
         """Remove a URL from wherever it waits."""
         if self.pool is None or self.pool.pop(_sequence(mark)) is None:
-            self._shelves.remove(_place(key, mark))
+            self._host_queues.remove(_place(key, mark))
 
     def credit(self, key: bytes, mark: bytes, gift: float) -> bool:
         """A URL that waits is worth more now; False if it waits for a retry, where nothing can reach it."""
@@ -79,7 +80,7 @@ class WaitingUrls:
             self.pool.put(rank, sequence, row, found[0])
             return True
         txn, place = self._txn(), _place(key, mark)
-        for table in (self._shelves.queue, self._shelves.taken):
+        for table in (self._host_queues.queue, self._host_queues.taken):
             if (packed := txn.get(place, db=table)) is None:
                 continue
             row, rank = self._raised(bytes(packed), gift, rank_before)
@@ -92,48 +93,48 @@ class WaitingUrls:
         return False
 
     def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[Entry], set[str]]:
-        """The best `count` of the pool, best first; but those of hosts that do not fit go to their shelves.
+        """The best `count` of the pool, best first; entries of hosts that do not fit go to their host queues.
 
-        Returns what was taken, and the hosts that have something on their shelves now.
+        Returns the taken entries, and the hosts whose queues got an entry.
         """
         assert self.pool is not None
-        txn, entries, shelved = self._txn(), list[Entry](), set[str]()
+        txn, entries, queued = self._txn(), list[Entry](), set[str]()
         for rank, sequence, row in self.pool.extract(count):
             entry = decode(row)
             key, name = key_of(entry.url), host_of(entry.url)
             txn.put(key, QUEUED + ORDER.pack(rank, sequence), db=self._urls)
             if fits(name):
-                txn.put(host_part(key) + ORDER.pack(rank, sequence), row, db=self._shelves.taken)
+                txn.put(host_part(key) + ORDER.pack(rank, sequence), row, db=self._host_queues.taken)
                 entries.append(entry)
             else:
-                txn.put(host_part(key) + ORDER.pack(rank, sequence), row, db=self._shelves.queue)
-                shelved.add(name)
-        return entries, shelved
+                txn.put(host_part(key) + ORDER.pack(rank, sequence), row, db=self._host_queues.queue)
+                queued.add(name)
+        return entries, queued
 
     def retry(self, key: bytes, mark: bytes, entry: Entry, due_at: float) -> None:
-        """Put a taken entry aside until it is due, with what its URL is worth by now."""
+        """Put a taken entry aside until `due_at`, with the worth that its URL has by now."""
         place = _place(key, mark)
-        taken = self._txn().get(place, db=self._shelves.taken)
+        taken = self._txn().get(place, db=self._host_queues.taken)
         row = encode(entry)
-        self._shelves.retry(place, row if taken is None else with_worth(row, worth_of(taken)), due_at)
+        self._host_queues.retry(place, row if taken is None else with_worth(row, worth_of(taken)), due_at)
 
     def put_back(self, key: bytes, mark: bytes) -> None:
-        """A taken entry was not requested: to the shelf of its host."""
-        self._shelves.put_back(_place(key, mark))
+        """Put a taken entry that was not requested back into the queue of its host."""
+        self._host_queues.put_back(_place(key, mark))
 
     def retries(self) -> dict[bytes, bytes]:
         """The place of every URL that waits for a retry, with the key under which it does."""
-        return self._shelves.retries()
+        return self._host_queues.retries()
 
     def arrange(self) -> None:
         """Rank everything anew and put it where it belongs: the order or the queue of the crawl has changed."""
-        txn, retries = self._txn(), self._shelves.retries()
+        txn, retries = self._txn(), self._host_queues.retries()
         with txn.cursor(self._urls) as cursor:
             for key, mark in cursor:
                 if mark[:1] != QUEUED or (place := _place(key, mark)) in retries:
                     continue
                 _, sequence = ORDER.unpack(mark[1:])
-                entry = decode(self._rows.pop(sequence) or self._shelves.pop(place))
+                entry = decode(self._rows.pop(sequence) or self._host_queues.pop(place))
                 order = ORDER.pack(self.rank(entry), sequence)
                 txn.put(key, QUEUED + order, db=self._urls)
                 self.put(host_part(key), order, encode(entry))

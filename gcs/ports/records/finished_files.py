@@ -1,18 +1,17 @@
-"""What happens to a file when it is closed: a log file becomes Parquet, and finished files move to the URL.
+"""What happens to a file when it is closed: a log file becomes Parquet, and finished files move to a URL.
 
-Runs in one thread beside the gatherer, because an upload waits and a conversion takes most of a second.
-Every job may be cut off at any instruction and done again: the next `open` hands in what was left.
+`Remote` is the folder at that URL (s3://bucket/folder or any other fsspec URL), `Finisher` the jobs. They run in one thread beside the gatherer, because an upload waits and a conversion takes most of a second.
+Every job may be cut off at any instruction and done again: the next `open` of the store adds what was left.
 
 A conversion that fails (a full disk) is raised by the next `run`; an upload that fails is tried again with
 the next one and raised only by `drain`, since the crawl can go on without it.
 Invariant: a log file is removed only when its Parquet file is in place, a local file only when it is at the
-URL. It must not touch a file that still grows.
+URL. A file that still grows is not touched.
 """
 
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,6 @@ from gcs.events import Events
 from gcs.ports.records.append_file import store_error
 from gcs.ports.records.layout import SUMMARIES, WARC, StoreLayout
 from gcs.ports.records.parquet import convert
-
-# -- A place for finished files outside the crawl directory: s3://bucket/folder or any other fsspec URL.
-
 
 events = Events("records")
 #: seconds between the attempts of one upload
@@ -75,7 +71,8 @@ class Remote:
     def filesystem(self) -> Any:
         """The fsspec filesystem of the URL."""
         if self._filesystem is None:
-            fsspec: Any = import_module("fsspec")  # untyped and slow to load
+            import fsspec  # slow to load
+
             try:
                 self._filesystem = fsspec.core.url_to_fs(self.url)[0]
             except (ImportError, ValueError) as error:  # no such protocol, or its package is missing

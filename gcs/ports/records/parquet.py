@@ -9,7 +9,6 @@ Invariant: the rows hold everything of the page records: `read_pages` gives back
 
 import os
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,9 +30,11 @@ _DICTIONARY = ["content_type", "language", "gatherer", "helper", "warc_file", "f
 
 
 def _arrow() -> tuple[Any, Any]:
-    # untyped and slow to load, so neither known to mypy nor loaded at start-up
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the built-in pool costs 30 MB more
-    return import_module("pyarrow"), import_module("pyarrow.parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pa, pq
 
 
 def schema() -> Any:

@@ -1,4 +1,4 @@
-"""Where a whiteboard is: the URL of `--space`, taken apart.
+"""Where a whiteboard is (the URL of `--space`, taken apart), and its settings, which every crawl loads.
 
     unix:///path/to/socket
     redis://[user:password@]host[:port][/db]            rediss:// the same over TLS
@@ -17,7 +17,19 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from gcs.errors import UsageError
 
-# -- What a user may choose about the whiteboard. Apart from the port, because every crawl loads its settings.
+Kind = Literal["single", "sentinel", "cluster"]
+
+SCHEMES: dict[str, tuple[Kind, bool]] = {
+    "unix": ("single", False),
+    "redis": ("single", False),
+    "rediss": ("single", True),
+    "redis+sentinel": ("sentinel", False),
+    "rediss+sentinel": ("sentinel", True),
+    "redis+cluster": ("cluster", False),
+    "rediss+cluster": ("cluster", True),
+}
+OPTIONS = ("ca", "cert", "key", "verify", "sentinel_user", "sentinel_password")
+SENTINEL_PORT, REDIS_PORT = 26379, 6379
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +48,6 @@ class SpaceSettings:
     patience_s: float = 120.0
     #: append-only file of the embedded server: always, or everysec (faster; what a crash loses is sent again)
     fsync: Literal["always", "everysec"] = "everysec"
-
-
-Kind = Literal["single", "sentinel", "cluster"]
-
-SCHEMES: dict[str, tuple[Kind, bool]] = {
-    "unix": ("single", False),
-    "redis": ("single", False),
-    "rediss": ("single", True),
-    "redis+sentinel": ("sentinel", False),
-    "rediss+sentinel": ("sentinel", True),
-    "redis+cluster": ("cluster", False),
-    "rediss+cluster": ("cluster", True),
-}
-OPTIONS = ("ca", "cert", "key", "verify", "sentinel_user", "sentinel_password")
-SENTINEL_PORT, REDIS_PORT = 26379, 6379
 
 
 @dataclass(frozen=True, slots=True)

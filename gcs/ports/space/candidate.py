@@ -1,4 +1,5 @@
-"""Standing for leader: the decisions of `core.messages.election`, carried out on the whiteboard.
+"""One gatherer's part in the election of the leader: the decisions of `core.messages.election`, carried out on
+the whiteboard.
 
 The Leader tuple is the lease. It is put only if absent, renewed only if it is still this very tuple, and whatever the
 leader posts is fenced by it: `space.out(plan, given=Holds(leader))` is refused once anyone else leads, or nobody.

@@ -1,7 +1,7 @@
-"""Orders to a running crawl: what `gcs pause …` and the station put on its whiteboard.
+"""Commands to a running crawl: what `gcs pause …` and the station put on its whiteboard.
 
-Invariant: an order is put only where a crawl is. Seeds are in the charter (they define the scope) before they are sent;
-whoever is told that it was too late finds them there in the next run.
+Invariant: a command is put only where there is a crawl. Seeds are written into the charter (they define the scope)
+before they are sent; if the crawl ends first, its next run finds them there.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from gcs.core.messages.tuples import Charter, Control, CrawlState, RebalanceCall
 from gcs.core.url.join import UrlRules
 from gcs.core.url.seed import seed_url
 from gcs.errors import SpaceError, UsageError
-from gcs.ports.space.port import IfAbsent, IfHolds, Space
+from gcs.ports.space.port import LEADER_INBOX, SEEDS_INBOX, IfAbsent, IfHolds, Space
 
 #: times that a charter is written anew because somebody else has just changed it
 TRIES = 10
@@ -46,7 +46,7 @@ async def call_rebalance(space: Space, by: str) -> None:
     """Ask the leader to share the work anew."""
     await _charter(space)
     await _control(space)
-    await space.out(RebalanceCall(by), to="leader")
+    await space.out(RebalanceCall(by), to=LEADER_INBOX)
 
 
 async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
@@ -59,7 +59,7 @@ async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
         everything = list(dict.fromkeys([*charter.seeds, *seeds]))
         receipt = await space.out(msgspec.structs.replace(charter, seeds=everything), given=IfHolds(charter))
         if not receipt.refused:
-            await space.out(Seeds(seeds), to="seeds")
+            await space.out(Seeds(seeds), to=SEEDS_INBOX)
             await _control(space)  # it may have ended just before
             return seeds
     raise SpaceError("the seeds of this crawl are being changed by others all the time: try again")
@@ -72,7 +72,7 @@ async def put_back(space: Space, charter: Charter, control: Control | None) -> b
     """
     if await space.count(template(Charter)):
         return False
-    await space.out(Seeds(charter.seeds), to="seeds")
+    await space.out(Seeds(charter.seeds), to=SEEDS_INBOX)
     await space.out(control or Control(CrawlState.RUNNING), given=IfAbsent())
     await space.out(charter, given=IfAbsent())  # last: who is cut short begins again
     return True

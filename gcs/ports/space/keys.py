@@ -53,7 +53,7 @@ class Keys:
             tag = self._tags[place] = "{gcs:" + inner + "}"
         return tag
 
-    def pile(self, place: str, kind: type[Tuple]) -> InboxKeys:
+    def inbox(self, place: str, kind: type[Tuple]) -> InboxKeys:
         """The keys of a type in a place."""
         stream = f"{self.tag(place)}:{kind.name}"
         return InboxKeys(stream, stream + ":book", stream + ":until")

@@ -46,21 +46,21 @@ class MemoryBoard:
     def __init__(self, clock: Clock | None = None, settings: SpaceSettings | None = None) -> None:
         self.clock = clock or LoopClock()
         self.settings = settings or SpaceSettings()
-        self.piles: dict[tuple[str, type[Tuple]], MemoryInbox] = {}
+        self.inboxes: dict[tuple[str, type[Tuple]], MemoryInbox] = {}
         self.dead: dict[str, list[DeadLetter]] = {}
         self.tickets: dict[str, int] = {}
         #: set when something changes, and replaced by a new one
         self.change = asyncio.Event()
         self.clock.on_tick(self.changed)
 
-    def pile(self, place: str, kind: type[Tuple]) -> MemoryInbox:
-        """The pile, without what has expired."""
+    def inbox(self, place: str, kind: type[Tuple]) -> MemoryInbox:
+        """The inbox (or the board), without what has expired."""
         check_place(kind, place)
         if place:
             checked(place, "inbox")
-        pile = self.piles.setdefault((place, kind), MemoryInbox(kind.name))
-        pile.purge(self.clock.now())
-        return pile
+        inbox = self.inboxes.setdefault((place, kind), MemoryInbox(kind.name))
+        inbox.purge(self.clock.now())
+        return inbox
 
     def changed(self) -> None:
         """Let those who wait look again."""
@@ -96,14 +96,14 @@ class MemorySpace:
                 raise UsageError(f"conditions are for the board; a {item.name} tuple goes to an inbox")
             return await self.out_many(type(item), [item], to=to, ttl_s=ttl_s)
         assert isinstance(item, Posted)
-        pile = self._board.pile(to, type(item))
-        if isinstance(given, IfAbsent) and pile.posted(item.key):
+        inbox = self._board.inbox(to, type(item))
+        if isinstance(given, IfAbsent) and inbox.posted(item.key):
             return Receipt(0, refused=True)
         if isinstance(given, IfHolds):
-            fence = self._board.pile(BOARD, type(given.item)).posted(given.item.key)
+            fence = self._board.inbox(BOARD, type(given.item)).posted(given.item.key)
             if fence is None or fence.payload != encode(given.item):
                 return Receipt(0, refused=True)
-        pile.post(item.key, encode(item), self._board.deadline(ttl_s))
+        inbox.post(item.key, encode(item), self._board.deadline(ttl_s))
         self._board.changed()
         return Receipt(1)
 
@@ -117,7 +117,7 @@ class MemorySpace:
         ttl_s: float | None = None,
     ) -> Receipt:
         limit, expires_at = self._board.settings.inbox_bytes, self._board.deadline(ttl_s)
-        receipt = self._board.pile(to, kind).put([encode(item) for item in items], numbered, limit, expires_at)
+        receipt = self._board.inbox(to, kind).put([encode(item) for item in items], numbered, limit, expires_at)
         self._board.changed()
         return receipt
 
@@ -130,7 +130,7 @@ class MemorySpace:
         deadline = self._board.deadline(timeout_s)
         while True:
             for entry, item in self._fitting(wanted, at):
-                self._board.pile(at, wanted.kind).finish(entry.id)
+                self._board.inbox(at, wanted.kind).finish(entry.id)
                 return Taken(item, Handle(at, wanted.kind, b"%d" % entry.id, 0))
             if not await self._board.wait(deadline):
                 return None
@@ -155,18 +155,18 @@ class MemorySpace:
         now, taken = self._board.clock.now(), []
         room = {template.kind: limit for template in wanted}
         for kind, entry in self._candidates(room, at, lease_s):
-            pile = self._board.pile(at, kind)
+            inbox = self._board.inbox(at, kind)
             if entry.deliveries >= self._board.settings.max_deliveries:
-                self._bury(pile, entry, f"delivered {entry.deliveries} times", at)
+                self._bury(inbox, entry, f"delivered {entry.deliveries} times", at)
                 continue
             try:
                 item = decode(entry.payload)
             except CodecError as error:
-                pile.hold(entry, self.name, now)
-                self._bury(pile, entry, str(error), at)
+                inbox.hold(entry, self.name, now)
+                self._bury(inbox, entry, str(error), at)
                 continue
             if any(template.matches(item) for template in wanted):
-                pile.hold(entry, self.name, now)
+                inbox.hold(entry, self.name, now)
                 handle = Handle(at, kind, b"%d" % entry.id, len(entry.payload))
                 taken.append(Taken(item, handle, entry.sender, entry.number, entry.deliveries))
                 room[kind] -= 1
@@ -179,28 +179,28 @@ class MemorySpace:
     ) -> Iterator[tuple[type[Tuple], InboxEntry]]:
         """In the order in which they are given out, while there is room: my own of an earlier run, lapsed, new ones."""
         for kind in room:
-            pile = self._board.pile(at, kind)
-            ids = self._replay.setdefault((at, kind), pile.own(self.name))
+            inbox = self._board.inbox(at, kind)
+            ids = self._replay.setdefault((at, kind), inbox.own(self.name))
             while ids and room[kind]:
-                entry = pile.entries.get(ids.pop(0))
+                entry = inbox.entries.get(ids.pop(0))
                 if entry is not None and entry.holder == self.name:
                     yield kind, entry
         now = self._board.clock.now()
-        for choose in (lambda pile: pile.lapsed(now, lease_s), MemoryInbox.fresh):
+        for choose in (lambda inbox: inbox.lapsed(now, lease_s), MemoryInbox.fresh):
             for kind in room:
-                for entry in choose(self._board.pile(at, kind)):
+                for entry in choose(self._board.inbox(at, kind)):
                     if room[kind]:
                         yield kind, entry
 
-    def _bury(self, pile: MemoryInbox, entry: InboxEntry, reason: str, at: str) -> None:
-        pile.bury(entry, reason, self._board.dead.setdefault(at, []).append)
-        events.warning("dead-letters", inbox=at, type=pile.kind, reason=reason)
+    def _bury(self, inbox: MemoryInbox, entry: InboxEntry, reason: str, at: str) -> None:
+        inbox.bury(entry, reason, self._board.dead.setdefault(at, []).append)
+        events.warning("dead-letters", inbox=at, type=inbox.kind, reason=reason)
 
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
         done = 0
         for each in taken:
             if each.handle.place != BOARD:
-                done += self._board.pile(each.handle.place, each.handle.kind).finish(int(each.handle.id))
+                done += self._board.inbox(each.handle.place, each.handle.kind).finish(int(each.handle.id))
         self._board.changed()
         return done
 
@@ -218,10 +218,10 @@ class MemorySpace:
         self._board.changed()
 
     def _entry(self, taken: Taken[Any]) -> InboxEntry:
-        return self._board.pile(taken.handle.place, taken.handle.kind).entries[int(taken.handle.id)]
+        return self._board.inbox(taken.handle.place, taken.handle.kind).entries[int(taken.handle.id)]
 
     def _mine(self, taken: Taken[Any]) -> bool:
-        entry = self._board.pile(taken.handle.place, taken.handle.kind).entries.get(int(taken.handle.id))
+        entry = self._board.inbox(taken.handle.place, taken.handle.kind).entries.get(int(taken.handle.id))
         return entry is not None and entry.holder == self.name
 
     async def read(self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0) -> T | None:
@@ -238,7 +238,7 @@ class MemorySpace:
     async def count(self, wanted: Template[Any], *, at: str = BOARD) -> int:
         if wanted.patterns:
             return len(await self.scan(wanted, at=at))
-        return len(self._board.pile(at, wanted.kind).entries)
+        return len(self._board.inbox(at, wanted.kind).entries)
 
     async def watch(self, wanted: Template[T], *, at: str = BOARD) -> AsyncIterator[T]:
         last = 0
@@ -250,7 +250,7 @@ class MemorySpace:
             await self._board.clock.wait(change, None)
 
     def _fitting(self, wanted: Template[T], at: str, after: int = 0) -> Iterator[tuple[InboxEntry, T]]:
-        for entry in list(self._board.pile(at, wanted.kind).entries.values()):
+        for entry in list(self._board.inbox(at, wanted.kind).entries.values()):
             if entry.id > after:
                 try:
                     item: Any = decode(entry.payload)
@@ -261,7 +261,7 @@ class MemorySpace:
                     yield entry, item
 
     async def flows(self, kind: type[Consumed], *, at: str) -> dict[str, Flow]:
-        return self._board.pile(at, kind).flows()
+        return self._board.inbox(at, kind).flows()
 
     async def ticket(self, name: str, floor: int = 0) -> int:
         number = self._board.tickets[name] = max(self._board.tickets.get(name, 0), floor) + 1
@@ -269,8 +269,10 @@ class MemorySpace:
 
     async def piles(self) -> list[Pile]:
         piles = [
-            Pile(place, kind.name, len(pile.entries), pile.size_bytes, sum(e.delivered for e in pile.entries.values()))
-            for (place, kind), pile in self._board.piles.items()
+            Pile(
+                place, kind.name, len(inbox.entries), inbox.size_bytes, sum(e.delivered for e in inbox.entries.values())
+            )
+            for (place, kind), inbox in self._board.inboxes.items()
         ]
         piles += [
             Pile(place, "dead", len(dead), sum(len(letter.payload) for letter in dead), 0)
@@ -282,8 +284,8 @@ class MemorySpace:
         return self._board.dead.get(at, [])[:limit]
 
     async def remove(self, wanted: Template[Any], *, at: str = BOARD) -> int:
-        pile = self._board.pile(at, wanted.kind)
-        return sum(pile.finish(entry.id) for entry, _ in list(self._fitting(wanted, at)))
+        inbox = self._board.inbox(at, wanted.kind)
+        return sum(inbox.finish(entry.id) for entry, _ in list(self._fitting(wanted, at)))
 
     async def remove_dead_letters(self, at: str) -> int:
         return len(self._board.dead.pop(at, []))

@@ -1,6 +1,6 @@
 """The whiteboard as its users see it: the verbs, and the values that go in and come out.
 
-Places. An *inbox* is named by its destination (a gatherer, a pool of helpers, `leader`, `seeds`) and holds
+Places. An *inbox* is named by its destination (a gatherer, a pool of helpers, LEADER_INBOX, SEEDS_INBOX) and holds
 consumed tuples; BOARD is the one place of posted tuples.
 
 Taking is at least once: a taken tuple is held under a lease, and if its taker neither acks, renews nor releases it,
@@ -31,6 +31,10 @@ C = TypeVar("C", bound=Consumed)
 
 #: the place of posted tuples
 BOARD = ""
+#: the inbox of new seeds: filled by people and by whoever starts a crawl; emptied by the gatherers or the seed-server
+SEEDS_INBOX = "seeds"
+#: the inbox of the leader, whoever leads: filled by people (RebalanceCall)
+LEADER_INBOX = "leader"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ an earlier run of its name held.
 
 A take cancelled while it waits may leave a tuple held that nobody got: it comes back when its lease ends.
 
-Invariant: the book of a pile (bytes, numbers) changes only in the scripts that change its stream.
+Invariant: the book of an inbox (bytes, numbers) changes only in the scripts that change its stream.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class Inboxes:
         head = (self._settings.inbox_bytes, milliseconds(ttl_s), sender, base, first)
         payloads = [encode(item) for item in items]
         try:
-            reply = await self._connection.run(OUT, self._keys.pile(to, kind), (*head, *payloads))
+            reply = await self._connection.run(OUT, self._keys.inbox(to, kind), (*head, *payloads))
         except OutOfMemoryError:
             return Receipt(0, full=True, sent=first - 1, committed=base - 1)
         return Receipt(reply[0], full=bool(reply[1]), sent=reply[2], committed=reply[3])
@@ -122,14 +122,14 @@ class Inboxes:
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
         """Remove what is done."""
         done = 0
-        for (place, kind), group in _by_pile(taken).items():
+        for (place, kind), group in _by_inbox(taken).items():
             rows = {
                 each.handle.id: (each.handle.id.decode(), each.handle.size_bytes, each.sender, each.number)
                 for each in group
             }
             for batch in batched(rows.values(), ACKED):
                 words = [pack([word for row in batch for word in row])]
-                done += await self._connection.run(ACK, self._keys.pile(place, kind), words)
+                done += await self._connection.run(ACK, self._keys.inbox(place, kind), words)
         return done
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
@@ -143,7 +143,7 @@ class Inboxes:
 
     async def flows(self, kind: type[Tuple], at: str) -> dict[str, Flow]:
         """What each sender has put and what of it is committed."""
-        reply = await self._connection.command("HGETALL", self._keys.pile(at, kind).book)
+        reply = await self._connection.command("HGETALL", self._keys.inbox(at, kind).book)
         book = {field.decode(): value for field, value in reply.items()}
         senders = [field[2:] for field in book if field.startswith("s:")]
         return {name: Flow(int(book[f"s:{name}"]), int(book.get(f"c:{name}", 0))) for name in senders}
@@ -170,7 +170,7 @@ class Inboxes:
         keys = [self._keys.dead(order.place)]
         words = [self._name, order.limit, order.lease_ms, self._settings.max_deliveries, what]
         for kind in order.kinds:
-            keys += self._keys.pile(order.place, kind)
+            keys += self._keys.inbox(order.place, kind)
             words += [kind.name, self._replay[order.place, kind] or "+"]
         buried, more, rows = await self._connection.run(TAKE, keys, words)
         if buried:
@@ -179,9 +179,9 @@ class Inboxes:
 
     async def _fresh(self, order: _Order, wait_s: float) -> list[Row]:
         """New tuples, as soon as there are some."""
-        piles = [self._keys.pile(order.place, kind) for kind in order.kinds]
+        keys = [self._keys.inbox(order.place, kind) for kind in order.kinds]
         block = ("BLOCK", milliseconds(wait_s)) if wait_s else ()
-        streams = (*(pile.stream for pile in piles), *(">" for _ in piles))
+        streams = (*(each.stream for each in keys), *(">" for _ in keys))
         head = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", order.limit, *block, "STREAMS")
         try:
             reply = await self._connection.command(*head, *streams)
@@ -192,7 +192,7 @@ class Inboxes:
         for stream, entries in reply or ():
             kind = order.kinds[streams.index(stream.decode())]
             mortal = {entry_id for entry_id, fields in entries if len(fields) > 6}
-            alive = await self._alive(piles[order.kinds.index(kind)], mortal) if mortal else mortal
+            alive = await self._alive(keys[order.kinds.index(kind)], mortal) if mortal else mortal
             rows += [
                 (kind, [entry_id, fields[1], fields[3], fields[5], 1])
                 for entry_id, fields in entries
@@ -200,10 +200,10 @@ class Inboxes:
             ]
         return rows
 
-    async def _alive(self, pile: InboxKeys, ids: set[bytes]) -> set[bytes]:
+    async def _alive(self, keys: InboxKeys, ids: set[bytes]) -> set[bytes]:
         """Those of the tuples just delivered to me that have not expired."""
         words = [word for entry_id in ids for word in (entry_id, 1)]
-        reply = await self._connection.run(HOLD, pile, [self._name, 0, *words])
+        reply = await self._connection.run(HOLD, keys, [self._name, 0, *words])
         return {entry_id for entry_id, held in zip(ids, reply) if held}
 
     async def _sift(self, rows: list[Row], wanted: Sequence[Template[Any]], at: str, limit: int) -> list[Taken[Any]]:
@@ -227,7 +227,7 @@ class Inboxes:
             else:
                 rest.append(taken)
         for kind, entry_id, reason, deliveries in unreadable:
-            keys = (self._keys.dead(at), *self._keys.pile(at, kind))
+            keys = (self._keys.dead(at), *self._keys.inbox(at, kind))
             await self._connection.run(ASIDE, keys, (kind.name, self._name, entry_id, reason, deliveries))
             events.warning("set-aside", inbox=at, type=kind.name, reason=reason)
         if rest:
@@ -236,11 +236,11 @@ class Inboxes:
 
     async def _hold(self, taken: Sequence[Taken[Any]], idle_ms: int, more_deliveries: int) -> list[Taken[Any]]:
         held = []
-        for (place, kind), group in _by_pile(taken).items():
+        for (place, kind), group in _by_inbox(taken).items():
             words: list[Any] = [self._name, idle_ms]
             for each in group:
                 words += [each.handle.id, each.deliveries + more_deliveries]
-            reply = await self._connection.run(HOLD, self._keys.pile(place, kind), words)
+            reply = await self._connection.run(HOLD, self._keys.inbox(place, kind), words)
             held += [each for each, mine in zip(group, reply) if mine]
         return held
 
@@ -257,7 +257,7 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _by_pile(taken: Iterable[Taken[Any]]) -> dict[tuple[str, type[Tuple]], list[Taken[Any]]]:
+def _by_inbox(taken: Iterable[Taken[Any]]) -> dict[tuple[str, type[Tuple]], list[Taken[Any]]]:
     groups: defaultdict[tuple[str, type[Tuple]], list[Taken[Any]]] = defaultdict(list)
     for each in taken:
         groups[each.handle.place, each.handle.kind].append(each)

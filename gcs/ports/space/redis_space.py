@@ -46,7 +46,7 @@ POST, LOOK, REMOVE, TICKET = (Script(name) for name in ("post", "look", "remove"
 
 
 class RedisSpace:
-    """`Space` on a Redis or Valkey server. Open one with `opening.open_space`."""
+    """`Space` on a Redis or Valkey server. Open one with `open_space`."""
 
     def __init__(self, connection: RedisConnection, crawl: str, name: str, settings: SpaceSettings) -> None:
         self.name = checked(name, "participant")
@@ -69,7 +69,7 @@ class RedisSpace:
         check_place(type(item), to)
         fence = given.item if isinstance(given, IfHolds) else item
         condition = {IfHolds: "holds", IfAbsent: "absent"}.get(type(given), "")
-        keys = self._keys.pile(BOARD, type(item)) + self._keys.pile(BOARD, type(fence))
+        keys = self._keys.inbox(BOARD, type(item)) + self._keys.inbox(BOARD, type(fence))
         words = (item.key, encode(item), milliseconds(ttl_s), condition, fence.key, encode(fence))
         done = await self._connection.run(POST, keys, words)
         return Receipt(accepted=done, refused=not done)
@@ -97,7 +97,7 @@ class RedisSpace:
             )
         async with aclosing(self._follow(wanted, at, timeout_s)) as entries:
             async for entry_id, item in entries:
-                if await self._connection.run(REMOVE, self._keys.pile(at, wanted.kind), [entry_id]):
+                if await self._connection.run(REMOVE, self._keys.inbox(at, wanted.kind), [entry_id]):
                     return Taken(item, Handle(at, wanted.kind, entry_id, 0))
         return None
 
@@ -138,7 +138,7 @@ class RedisSpace:
         if wanted.patterns:
             return len(await self.scan(wanted, at=at))
         check_place(wanted.kind, at)
-        number: int = await self._connection.run(LOOK, self._keys.pile(at, wanted.kind), ["-", 0])
+        number: int = await self._connection.run(LOOK, self._keys.inbox(at, wanted.kind), ["-", 0])
         return number
 
     async def watch(self, wanted: Template[T], *, at: str = BOARD) -> AsyncIterator[T]:
@@ -151,7 +151,7 @@ class RedisSpace:
     ) -> AsyncGenerator[tuple[bytes, T], None]:
         """What fits, with its id: what is there, then what comes until the time is over."""
         check_place(wanted.kind, at)
-        keys = self._keys.pile(at, wanted.kind)
+        keys = self._keys.inbox(at, wanted.kind)
         loop = asyncio.get_running_loop()
         deadline = None if timeout_s is None else loop.time() + timeout_s
         last = b"0-0"
@@ -220,7 +220,7 @@ class RedisSpace:
 
     async def remove(self, wanted: Template[Any], *, at: str = BOARD) -> int:
         ids = [entry_id async for entry_id, _ in self._follow(wanted, at, 0.0)]
-        keys = self._keys.pile(at, wanted.kind)
+        keys = self._keys.inbox(at, wanted.kind)
         return sum([await self._connection.run(REMOVE, keys, ids[i : i + PAGE]) for i in range(0, len(ids), PAGE)])
 
     async def remove_dead_letters(self, at: str) -> int:
@@ -230,9 +230,6 @@ class RedisSpace:
 
     async def close(self) -> None:
         await self._connection.close()
-
-
-# -- Opening a whiteboard by its URL.
 
 
 async def open_space(url: str, *, crawl: str, name: str, settings: SpaceSettings | None = None) -> Space:

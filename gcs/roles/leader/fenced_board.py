@@ -15,10 +15,9 @@ from gcs.core.messages.tuples import Control, CrawlState, LeaderLease, Member, P
 from gcs.core.plan.next_plan import note_of
 from gcs.core.plan.plan import Plan
 from gcs.errors import GcsError
-from gcs.ports.space.port import IfHolds, Space
+from gcs.ports.space.port import SEEDS_INBOX, IfHolds, Space
 
 #: the inboxes of seeds, and of calls to the leader
-SEEDS, LEADER = "seeds", "leader"
 #: states of members that crawl, and of those that hand over what they own, to go
 ACTIVE, LEAVING, GONE = frozenset({"running", "paused"}), frozenset({"leaving", "ghost"}), "gone"
 #: state of a member that the plan counts on, but whose disk is not the one it had
@@ -90,7 +89,7 @@ class FencedBoard:
         control = await self.space.read(template(Control))
         posted = await self.space.read(template(PlanPosted))
         self.known.see(posted)
-        seeds = await self.space.count(template(Seeds), at=SEEDS)
+        seeds = await self.space.count(template(Seeds), at=SEEDS_INBOX)
         known = {member.gatherer: member for member in await self.space.scan(template(Member))}
         return BoardView(
             now=self._clock(),

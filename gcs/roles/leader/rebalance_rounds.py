@@ -21,8 +21,8 @@ from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.plan.triggers import LEAST_MOVE, RebalancePace, TeamState, is_forced, reason
 from gcs.events import Events
-from gcs.ports.space.port import Taken
-from gcs.roles.leader.fenced_board import LEADER, LEAVING, BoardView, FencedBoard
+from gcs.ports.space.port import LEADER_INBOX, Taken
+from gcs.roles.leader.fenced_board import LEAVING, BoardView, FencedBoard
 
 #: beats that all replies may take, and that each member adds to them
 REPLY_BEATS, REPLY_BEATS_EACH = 6, 1
@@ -74,7 +74,7 @@ class RebalanceRounds:
             await self._decide(view, opened.why, replies, self._pace)
 
     async def _consider(self, view: BoardView, pace: RebalancePace) -> None:
-        self._calls += await self._board.space.take_many([template(RebalanceCall)], at=LEADER, limit=MOST_CALLS)
+        self._calls += await self._board.space.take_many([template(RebalanceCall)], at=LEADER_INBOX, limit=MOST_CALLS)
         state = self._state(view)
         why = reason(state, self._settings, pace, view.now, self._trigger)
         if not why and len(state.active) > 1 and not state.paused and pace.is_survey_due(view.now):

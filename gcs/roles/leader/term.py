@@ -28,7 +28,8 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree.tree import Cuts
 from gcs.events import Events
 from gcs.ports.space.crawl_control import put_back
-from gcs.roles.leader.fenced_board import BLANK, SEEDS, BoardView, FencedBoard
+from gcs.ports.space.port import SEEDS_INBOX
+from gcs.roles.leader.fenced_board import BLANK, BoardView, FencedBoard
 from gcs.roles.leader.liveness import Ghost, Liveness
 from gcs.roles.leader.rebalance_rounds import RebalanceRounds
 
@@ -155,7 +156,7 @@ class Term:
         if later is None or self._look is None or not self._look.is_same(later):
             self._look = later
             return False
-        if not self._look.is_confirmed_by(later) or await self._board.space.count(template(Seeds), at=SEEDS):
+        if not self._look.is_confirmed_by(later) or await self._board.space.count(template(Seeds), at=SEEDS_INBOX):
             return False
         await self._board.post(Control(CrawlState.DONE, self._board.leader.gatherer, "all that is known is fetched"))
         events.info("done", epoch=view.epoch)

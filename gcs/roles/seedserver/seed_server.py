@@ -30,7 +30,7 @@ from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of, room
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
 from gcs.events import Events
-from gcs.ports.space.port import Space, Taken
+from gcs.ports.space.port import SEEDS_INBOX, Space, Taken
 from gcs.ports.url_registry import Node, UrlRegistry
 from gcs.roles.seedserver.clients import Clients
 
@@ -61,7 +61,7 @@ events = Events("seed-server")
 #: tuples taken at a time
 TAKE = 64
 #: the inbox of seeds, and the notes that hold the household and the last session that has begun
-SEEDS, NOTE, BEGUN = "seeds", "household", "begun"
+NOTE, BEGUN = "household", "begun"
 #: steps for which a client may be idle with seeds in its hands before they are sent again
 PATIENT_STEPS = 5
 
@@ -145,7 +145,7 @@ class SeedServer:
                 [template(Finds), template(UrlBlock)], at=self.name, limit=TAKE, timeout_s=wait_s
             )
             if not self._parent:
-                taken += await self._space.take_many([template(Seeds)], at=SEEDS, limit=TAKE)
+                taken += await self._space.take_many([template(Seeds)], at=SEEDS_INBOX, limit=TAKE)
         else:
             await asyncio.sleep(self._team.beat_s / 2)
         onward = self._take_in(taken)
@@ -260,7 +260,7 @@ class SeedServer:
         self._beat_at = now
         control = await self._space.read(template(Control))
         self.state = control.state if control else CrawlState.RUNNING
-        seeds = await self._space.count(template(Seeds), at=SEEDS)
+        seeds = await self._space.count(template(Seeds), at=SEEDS_INBOX)
         waiting = await self._space.count(template(Finds), at=self.name)
         waiting += await self._space.count(template(UrlBlock), at=self.name)
         everybody = await self._space.scan(template(Member))

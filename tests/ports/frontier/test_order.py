@@ -8,7 +8,8 @@ import pytest
 from hypothesis import settings, stateful
 from hypothesis import strategies as st
 
-from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, orders
+from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored
+from gcs.core.ordering.orders import rank
 from gcs.core.queues.queue_maker import make_queue
 from gcs.core.url.join import host
 from gcs.ports.disk_queue import DiskSettings, open_scratch
@@ -59,7 +60,7 @@ class OrderMachine(stateful.RuleBasedStateMachine):
         return [url for url in self.worth if url not in self.taken | self.shelved | self.later]
 
     def best(self, urls: list[str]) -> list[str]:
-        return sorted(urls, key=lambda url: (orders(self.worth[url]), self.found.index(url)))
+        return sorted(urls, key=lambda url: (rank(self.worth[url]), self.found.index(url)))
 
     @stateful.rule(links=st.lists(st.tuples(st.sampled_from(URLS), gifts)))
     def insert(self, links: list[tuple[str, float]]) -> None:

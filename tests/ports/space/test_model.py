@@ -186,16 +186,16 @@ class ForgetfulMachine(MemoryMachine):
     @rule()
     def remember(self) -> None:
         """What has reached the disk."""
-        self.memory = deepcopy((self.board.piles, self.board.dead))
+        self.memory = deepcopy((self.board.inboxes, self.board.dead))
 
     @rule()
     def forget(self) -> None:
         if self.memory is not None:
-            last_ids = {key: pile.last_id for key, pile in self.board.piles.items()}
-            self.board.piles, self.board.dead = deepcopy(self.memory)
+            last_ids = {key: inbox.last_id for key, inbox in self.board.inboxes.items()}
+            self.board.inboxes, self.board.dead = deepcopy(self.memory)
             for key, last_id in last_ids.items():
-                if key in self.board.piles:
-                    self.board.piles[key].last_id = last_id  # ids are times: they do not come again
+                if key in self.board.inboxes:
+                    self.board.inboxes[key].last_id = last_id  # ids are times: they do not come again
             self.owner = {}
 
     @invariant()

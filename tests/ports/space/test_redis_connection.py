@@ -133,7 +133,7 @@ async def test_connection_survives_somebody_deleting_a_stream(on_redis):
     space = await on_redis.open("g")
     waiting = asyncio.create_task(space.take(SEEDS, at="seeds", timeout_s=None))
     await asyncio.sleep(0.05)
-    await space._connection.command("DEL", space._keys.pile("seeds", Seeds).stream)
+    await space._connection.command("DEL", space._keys.inbox("seeds", Seeds).stream)
     await space.out(Seeds(["http://a/"]), to="seeds")
     assert (await waiting).item == Seeds(["http://a/"])
 

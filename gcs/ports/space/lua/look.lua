@@ -1,4 +1,4 @@
--- read, scan, count, watch: what a pile holds, without what has expired.
+-- read, scan, count, watch: what an inbox or the board holds, without what has expired.
 -- KEYS  1 stream  2 book  3 expiry
 -- ARGV  1 start of the range ('-', or '(id' for what comes after it)  2 how many at most; 0 to count only
 -- returns the entries, or their number

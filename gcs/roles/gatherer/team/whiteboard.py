@@ -39,7 +39,7 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree.statistics import MeasuredWork
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.space.port import Numbered, Space, Taken
+from gcs.ports.space.port import SEEDS_INBOX, Numbered, Space, Taken
 from gcs.ports.tasks import end
 
 events = Events("team")
@@ -218,7 +218,7 @@ class Whiteboard:
     async def _listen_for_seeds(self) -> None:
         while True:
             await self._seeds_wanted.wait()
-            taken = await self.space.take_many([template(Seeds)], at="seeds", limit=1, timeout_s=1.0)
+            taken = await self.space.take_many([template(Seeds)], at=SEEDS_INBOX, limit=1, timeout_s=1.0)
             if self._seeds_wanted.is_set():
                 await self._take_in(taken)
             else:

@@ -123,7 +123,7 @@ async def test_lending_drops_what_is_late_double_of_another_run_or_of_another_pa
         await there.put(one)
         await there.put(one)
         await there.put(two)
-        await there.until(lambda: len(there.results) >= 2 and not there.board.pile("g0", SummaryTS).entries)
+        await there.until(lambda: len(there.results) >= 2 and not there.board.inbox("g0", SummaryTS).entries)
         assert [result.request.url for result in there.results] == [one.url, two.url]
 
 
@@ -189,7 +189,7 @@ async def test_lending_gives_up_only_when_nobody_can_be_at_it_any_more():
     async with stand() as there:
         await there.beat(4)
         there.lend(1)
-        await there.until(lambda: there.board.pile(POOL, UrlTS).entries)
+        await there.until(lambda: there.board.inbox(POOL, UrlTS).entries)
         there.clock.advance(59.0)
         assert len(await there.take(1)) == 1
         there.clock.advance(11.0)
