@@ -24,7 +24,7 @@ from gcs.app.local_crawl import run_loop
 from gcs.app.team_start import open_crawl, refuse_one_alone
 from gcs.app.terminal import Outcome, Progress
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Account, Charter, Control, CrawlState, Member
+from gcs.core.messages.tuples import Account, Charter, Control, CrawlState, Member, MemberState
 from gcs.core.plan.expression import Expression
 from gcs.core.plan.triggers import NAMES
 from gcs.core.report import report
@@ -208,7 +208,7 @@ class LocalTeam:
         if any(child.code is None for child in self._children):
             return False
         ours = {child.name for child in self._children}
-        return all(member.state == "gone" or member.gatherer in ours for member in members)
+        return all(member.state == MemberState.GONE or member.gatherer in ours for member in members)
 
     async def _see_to_server(self, server: EmbeddedServer) -> NoReturn:
         while True:

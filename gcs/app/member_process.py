@@ -1,4 +1,4 @@
-"""A seat at the whiteboard: from it `gcs gatherer` runs a gatherer, leads if elected, and raises ghosts of the dead."""
+"""The process of a team member (`gcs gatherer`): runs a gatherer, leads if elected, and runs ghosts of dead ones."""
 
 import asyncio
 import dataclasses
@@ -24,12 +24,12 @@ from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, GathererState
-from gcs.roles.leader import Leader
+from gcs.roles.leader import Leader, LeaderConfig
 from gcs.settings import Settings
 
 events = Events("gatherer")
 
-#: seconds to wait for a ghost of ours to let go of our directory
+#: seconds to wait until a ghost of this gatherer has closed its directory
 LOCK_S = 120.0
 #: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
@@ -37,7 +37,7 @@ NEVER = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """What a gatherer is told: where the whiteboard is, the crawl, its name, its disk, its place, its seed-server."""
+    """What the command line says of a member: its whiteboard, crawl, name, directory, place and seed-server."""
 
     url: str
     crawl: str
@@ -48,20 +48,20 @@ class MemberSpec:
     coordination: str | None
 
     async def space(self, settings: SpaceSettings, name: str = "") -> Space:
-        """Go to the whiteboard, in our own name or another's."""
+        """Open the whiteboard, in the member's name or in that of another gatherer."""
         return await open_space(self.url, crawl=self.crawl, name=name or self.name, settings=settings)
 
 
 class MemberProcess:
-    """A place at the whiteboard from which gatherers (and ghosts of dead ones) are run."""
+    """Runs the member's gatherer, its candidate for leader, and ghosts of dead gatherers."""
 
-    def __init__(self, post: MemberSpec, charter: Charter) -> None:
-        self._post, self._charter, self.name = post, charter, post.name
+    def __init__(self, spec: MemberSpec, charter: Charter) -> None:
+        self._spec, self._charter, self.name = spec, charter, spec.name
         self._settings = msgspec.json.decode(charter.settings, type=Settings)
         way = self._settings.team.coordination
-        if post.coordination not in (None, way):
+        if spec.coordination not in (None, way):
             raise UsageError(
-                f"the crawl '{post.crawl}' is coordinated by {way}: leave --coordination out, or start another"
+                f"the crawl '{spec.crawl}' is coordinated by {way}: leave --coordination out, or start another"
             )
         self._ghosts: dict[str, asyncio.Task[GathererState]] = {}
 
@@ -71,11 +71,11 @@ class MemberProcess:
         settings = tenacious(self._settings.space)
         waits = False
         while True:
-            space = await self._post.space(settings, name)
+            space = await self._spec.space(settings, name)
             try:
-                post, charter = self._post, self._charter
-                member = assembly.TeamAccess(space, ghost, post.place, post.server, charter.session)
-                return assembly.gatherer(post.output, name, self._settings, charter.seeds, member)
+                spec, charter = self._spec, self._charter
+                member = assembly.TeamAccess(space, ghost, spec.place, spec.server, charter.session)
+                return assembly.gatherer(spec.output, name, self._settings, charter.seeds, member)
             except InUseError as error:
                 await space.close()
                 if time.monotonic() > give_up_at:
@@ -89,7 +89,7 @@ class MemberProcess:
             await asyncio.sleep(0.2)
 
     async def lead(self, mine: Gatherer) -> None:
-        """Stand for leader, and lead when elected. What goes wrong in it is no reason to stop crawling."""
+        """Stand for election, and lead when elected. An error of the leader does not stop the crawling."""
         while self._settings.team.coordination != "seed-server":
             try:
                 await self._stand(mine)
@@ -100,12 +100,9 @@ class MemberProcess:
     async def _stand(self, mine: Gatherer) -> None:
         team = mine.team
         assert team is not None
-        space = await self._post.space(patient(self._settings.space))
-        leader = Leader(
-            space,
-            mine.name,
-            self._settings.team,
-            clock=lease_time,
+        space = await self._spec.space(patient(self._settings.space))
+        config = LeaderConfig(
+            settings=self._settings.team,
             ghost=self.raise_ghost,
             planner=_planner,
             random=random.Random(),
@@ -113,11 +110,11 @@ class MemberProcess:
             initial=tree.parse(self._settings.team.expansion),
             session=self._charter.session,
             beginning=self._beginning,
-            known=lambda: team.known_plan,
-            crawl=lambda: (team.observer.charter or self._charter, team.observer.control),
+            known_plan=lambda: team.known_plan,
+            known_crawl=lambda: (team.observer.charter or self._charter, team.observer.control),
         )
         try:
-            await leader.run()
+            await Leader(space, mine.name, config, lease_time).run()
         finally:
             await space.close()
 
@@ -135,11 +132,11 @@ class MemberProcess:
         return begin
 
     async def raise_ghost(self, dead: str) -> bool:
-        """Let a ghost hand over what the dead gatherer left, if its directory is here and nobody holds it."""
+        """Let a ghost hand over what the dead gatherer owned, if its directory is here and no process has it open."""
         running = self._ghosts.get(dead)
         if running is not None and not running.done():
             return True
-        if not (self._post.output / "state" / dead / "frontier").is_dir():
+        if not (self._spec.output / "state" / dead / "frontier").is_dir():
             return False
         try:
             ghost = await self.take(dead, ghost=True)
@@ -155,19 +152,19 @@ class MemberProcess:
 
 
 def tenacious(settings: SpaceSettings) -> SpaceSettings:
-    """For who takes from its own inbox: nobody else can, and nothing there may be lost because it was killed often."""
+    """For a process that takes from its own inbox: however often it was killed, nothing there may be set aside."""
     return dataclasses.replace(patient(settings), max_deliveries=NEVER)
 
 
 def patient(settings: SpaceSettings) -> SpaceSettings:
-    """For who was there before: the address is right, so an absent server will come back."""
+    """For a process that has been connected before: the address is right, so an absent server will come back."""
     return dataclasses.replace(settings, open_s=settings.patience_s)
 
 
 def _planner(
     old: Plan, team: TeamMembers, evidence: RoundEvidence, settings: TeamSettings, *, fresh: bool = False
 ) -> Draft:
-    """Loaded by a leader's first plan: numpy comes with it, and most members never lead."""
+    """Imports the planner when a leader first needs it: numpy comes with it, and most members never lead."""
     from gcs.core.plan.rebalance import make_plan  # it brings numpy
 
     return make_plan(old, team, evidence, settings, fresh=fresh)

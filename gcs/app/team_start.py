@@ -10,7 +10,17 @@ import msgspec
 
 from gcs.app.crawl_dir import running
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Account, Charter, Control, CrawlState, Member, PlanNote, PlanPosted, Seeds
+from gcs.core.messages.tuples import (
+    Account,
+    Charter,
+    Control,
+    CrawlState,
+    Member,
+    MemberState,
+    PlanNote,
+    PlanPosted,
+    Seeds,
+)
 from gcs.errors import UsageError
 from gcs.ports.space.port import SEEDS_INBOX, Space
 from gcs.settings import Settings
@@ -53,13 +63,13 @@ async def open_crawl(
 async def _has_ended(space: Space) -> bool:
     control = await space.read(template(Control))
     is_done = control is not None and control.state is CrawlState.DONE
-    return is_done and all(member.state == "gone" for member in await space.scan(template(Member)))
+    return is_done and all(member.state == MemberState.GONE for member in await space.scan(template(Member)))
 
 
 async def _refuse_running(space: Space, name: str) -> None:
     """Another crawl of our name must have ended: its charter would be ours, and its gatherers would crawl for us."""
     control = await space.read(template(Control))
-    there = [each.gatherer for each in await space.scan(template(Member)) if each.state != "gone"]
+    there = [each.gatherer for each in await space.scan(template(Member)) if each.state != MemberState.GONE]
     if there and control is not None and control.state in (CrawlState.RUNNING, CrawlState.PAUSED):
         raise UsageError(
             f"another crawl called '{name}' is running at this whiteboard ({', '.join(sorted(there))}):"

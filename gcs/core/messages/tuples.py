@@ -283,6 +283,21 @@ class HelperBeat(Posted, frozen=True, array_like=True):
 # -- membership and election -------------------------------------------------------------------------------
 
 
+class MemberState(StrEnum):
+    """What a member does with the part of the crawl that it owns."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    #: it hands over what it owns, then goes
+    LEAVING = "leaving"
+    #: another process does so in its name
+    GHOST = "ghost"
+    #: the plan counts on what was on its disk, and that is lost
+    BLANK = "blank"
+    #: it has handed over everything and counts no longer; posted last, so that it is not taken for dead
+    GONE = "gone"
+
+
 class Member(Posted, frozen=True, array_like=True):
     """A gatherer is alive, and how it is doing: its heartbeat.
 
@@ -303,10 +318,8 @@ class Member(Posted, frozen=True, array_like=True):
     #: (of a seed-server's client: the session for which its server has all that it knew)
     epoch: int = 0
     settled_epoch: int = 0
-    #: running, paused, leaving (it hands over, then goes), ghost (so does another process in its name), blank (the plan
-    #: counts on what was on its disk, and that is gone), or gone: it has handed over everything and counts no longer;
-    #: posted as the last one, so that it is not taken for dead
-    state: str = "running"
+    #: a MemberState. A string here, so that a member of a later version, in a state not known to us, can be read
+    state: str = MemberState.RUNNING
     #: nothing queued, in flight, in the c-queues, taken or kept: it will not act unless a tuple arrives
     passive: bool = False
     #: blocks ever sent and ever committed by this run: equal sums over the team, twice, end the crawl

@@ -8,7 +8,7 @@ another thread gets it. So SIGTERM is blocked for the call, and the call is refu
 plans with METIS gives it a process of its own.
 
 Invariant: the same problem gives the same owners (METIS draws from the C library's generator, seeded on every call).
-It must not hide the impossible: `giants` names the units that no partition can balance (`partition_graph.site_model` cuts
+`giants` names the units that no partition can balance (`partition_graph.site_model` cuts
 sites so that there are none).
 """
 

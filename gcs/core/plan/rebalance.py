@@ -1,7 +1,7 @@
 """The paper's round (§5.2, §5.3): from what the gatherers have counted, the superpages and owners of the next plan.
 
-Superpage Creation counts visits, but what is shared is what is left to do (`partition_input`). Where the queue is denser
-than the visits (a giant host beside finished ones), what is too heavy a piece of the work is cut once more.
+Superpage Creation counts visits, but the partition shares the work that is left (`partition_input`). Where the queue
+is denser than the visits (a giant host beside finished ones), a piece that is too heavy is cut once more.
 
 Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
 change hands with it. The arithmetic is numpy's: `core.plan.next_plan` holds what a leader can do without.

@@ -1,7 +1,7 @@
 """The errand port: where a helper gets errands and leaves summaries, and all that it sees of a crawl.
 
-`whiteboard_errands` works on the whiteboard itself; `gateway_client` goes through the gateway of a station, by HTTP, and
-needs only a token. A helper does not know which of the two it uses.
+`whiteboard_errands` works on the whiteboard itself; `gateway_client` goes through the gateway of a station, by HTTP,
+and needs only a token. A helper does not know which of the two it uses.
 
 Leases. A helper that takes errands holds them for `lease_s`, counted from before it asked (so that it stops before the
 crawl gives them to another), or longer if it extends them. An errand that is neither put, given back nor extended goes

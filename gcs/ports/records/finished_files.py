@@ -1,6 +1,7 @@
 """What happens to a file when it is closed: a log file becomes Parquet, and finished files move to a URL.
 
-`Remote` is the folder at that URL (s3://bucket/folder or any other fsspec URL), `Finisher` the jobs. They run in one thread beside the gatherer, because an upload waits and a conversion takes most of a second.
+`Remote` is the folder at that URL (s3://bucket/folder or any other fsspec URL), `Finisher` the jobs.
+They run in one thread beside the gatherer, because an upload waits and a conversion takes most of a second.
 Every job may be cut off at any instruction and done again: the next `open` of the store adds what was left.
 
 A conversion that fails (a full disk) is raised by the next `run`; an upload that fails is tried again with

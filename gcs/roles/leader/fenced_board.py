@@ -1,7 +1,7 @@
-"""What the leader sees of the whiteboard, as one value; and its postings, refused as soon as it leads no more.
+"""The whiteboard as a leader uses it: read as one value, and postings that are refused once another one leads.
 
 Invariant: seeds are counted before the heartbeats are read (`termination` rests on it), and every posting is
-fenced by the Leader tuple of this term.
+fenced by the LeaderLease tuple of this term.
 """
 
 import time
@@ -11,62 +11,70 @@ from dataclasses import dataclass
 import msgspec
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Control, CrawlState, LeaderLease, Member, PlanNote, PlanPosted, Posted, Seeds
+from gcs.core.messages.tuples import (
+    Control,
+    CrawlState,
+    LeaderLease,
+    Member,
+    MemberState,
+    PlanNote,
+    PlanPosted,
+    Posted,
+    Seeds,
+)
 from gcs.core.plan.next_plan import note_of
 from gcs.core.plan.plan import Plan
 from gcs.errors import GcsError
 from gcs.ports.space.port import SEEDS_INBOX, IfHolds, Space
 
-#: the inboxes of seeds, and of calls to the leader
-#: states of members that crawl, and of those that hand over what they own, to go
-ACTIVE, LEAVING, GONE = frozenset({"running", "paused"}), frozenset({"leaving", "ghost"}), "gone"
-#: state of a member that the plan counts on, but whose disk is not the one it had
-BLANK = "blank"
+#: states of members that crawl, and of those that hand over all that they own, to leave
+ACTIVE = frozenset({MemberState.RUNNING, MemberState.PAUSED})
+LEAVING = frozenset({MemberState.LEAVING, MemberState.GHOST})
 
 
 class DeposedError(GcsError):
-    """Somebody else leads, or nobody: the whiteboard has refused a posting."""
+    """The whiteboard has refused a posting: another candidate leads, or nobody does."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
-    """The board at one step."""
+    """All that a leader reads from the board in one step; it decides from this value alone."""
 
     now: float
     state: CrawlState
     seeds: int
     posted: PlanPosted | None
     plan: Plan | None
-    #: everyone with a heartbeat, and those that have said good-bye lately
+    #: members with a heartbeat, and the names of those that have said good-bye lately
     members: dict[str, Member]
     gone: frozenset[str]
 
     @property
     def active(self) -> tuple[str, ...]:
-        """Who crawls, in order."""
+        """The members that crawl, sorted by name."""
         return tuple(sorted(name for name, member in self.members.items() if member.state in ACTIVE))
 
     @property
     def epoch(self) -> int:
-        """Of the plan on the board, 0 if there is none."""
+        """The epoch of the plan on the board, 0 if there is none."""
         return self.plan.epoch if self.plan else 0
 
 
 class NewestPlan:
-    """The newest plan that this process has seen: a whiteboard that has forgotten its last second gets it back."""
+    """The newest plan that this process has seen. A whiteboard that has lost its last second gets the plan back."""
 
-    def __init__(self, by_gatherer: Callable[[], PlanPosted | None]) -> None:
-        self._by_gatherer = by_gatherer
+    def __init__(self, of_gatherer: Callable[[], PlanPosted | None]) -> None:
+        self._of_gatherer = of_gatherer
         self._seen: PlanPosted | None = None
 
     def see(self, posted: PlanPosted | None) -> None:
-        """Remember a plan that was posted; committed is newer than not."""
+        """Remember a posted plan if it is the newest. Within an epoch, a committed plan is newer than an open one."""
         if posted is not None and (self._seen is None or _age(posted) >= _age(self._seen)):
             self._seen = posted
 
     def newer_than(self, posted: PlanPosted | None) -> PlanPosted | None:
-        """The newest plan, if it is newer than this one."""
-        self.see(self._by_gatherer())
+        """The newest plan that this process or its gatherer has seen, if it is newer than `posted`."""
+        self.see(self._of_gatherer())
         return self._seen if self._seen and (posted is None or _age(self._seen) > _age(posted)) else None
 
 
@@ -75,7 +83,7 @@ def _age(posted: PlanPosted) -> tuple[int, bool]:
 
 
 class FencedBoard:
-    """The whiteboard in the hands of the leader of one term."""
+    """The whiteboard for the leader of one term: each posting is refused unless that leader's lease still holds."""
 
     def __init__(self, space: Space, leader: LeaderLease, known: NewestPlan, clock: Callable[[], float]) -> None:
         self.space = space
@@ -85,7 +93,7 @@ class FencedBoard:
         self._plan: tuple[bytes, Plan] | None = None
 
     async def view(self) -> BoardView:
-        """What is there now."""
+        """Read the board."""
         control = await self.space.read(template(Control))
         posted = await self.space.read(template(PlanPosted))
         self.known.see(posted)
@@ -97,18 +105,18 @@ class FencedBoard:
             seeds=seeds,
             posted=posted,
             plan=self._decoded(posted) if posted else None,
-            members={name: member for name, member in known.items() if member.state != GONE},
-            gone=frozenset(name for name, member in known.items() if member.state == GONE),
+            members={name: member for name, member in known.items() if member.state != MemberState.GONE},
+            gone=frozenset(name for name, member in known.items() if member.state == MemberState.GONE),
         )
 
     async def post(self, item: Posted) -> None:
-        """Put a tuple on the board, as long as I lead."""
+        """Put a tuple on the board; DeposedError if this term is over."""
         receipt = await self.space.out(item, given=IfHolds(self.leader))
         if receipt.refused:
             raise DeposedError(f"{self.leader.gatherer} leads no more: its {item.name} was refused")
 
     async def publish(self, plan: Plan, view: BoardView, reason: str, moved: float = 0.0) -> Plan:
-        """Let everyone route by this plan, under an epoch above all that anyone has seen; `moved` of the work moves."""
+        """Let everyone route by this plan, under an epoch above all that are known; `moved` is the share that moves."""
         highest = max([view.epoch, *(member.epoch for member in view.members.values())])
         plan = msgspec.structs.replace(plan, epoch=await self.space.ticket("epoch", highest))
         await self._post_plan(PlanPosted(plan.epoch, self.leader.term, plan.encode()))

@@ -1,23 +1,20 @@
-"""Names that should be on the board and are not: gatherers that died, or were cut off, with ranges in hand.
+"""Gatherers that should be on the board and are not: they died, or were cut off, while they owned ranges.
 
-    missing      no heartbeat for a lease  →  a ghost is asked for: a process that opens its directory and, in its
-                 name, hands everything over; asked again every few beats. It may also come back by itself
-    given up     after `recover_s` of that: a plan without it, which calls its ranges lost
-    blank        it is there again, under its name, but without its disk: its ranges are lost at once
+    missing      no heartbeat for a lease  →  a ghost is asked for: a process that opens the gatherer's directory and
+                 hands everything over in its name; asked again every few beats. The gatherer may also come back
+    given up     missing for `recover_s`  →  a plan without the gatherer, which calls its ranges lost
+    blank        the gatherer is back under its name, but without its disk  →  its ranges are lost at once
 
-filled and emptied by: each step, from the board. Nothing else is decided while somebody is missing.
+The lists are filled and emptied by each step, from the board. Nothing else is decided while a gatherer is missing.
 """
 
-from collections.abc import Awaitable, Callable
-
+from gcs.core.messages.tuples import MemberState
 from gcs.core.plan.next_plan import recovered
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import GcsError
 from gcs.events import Events
-from gcs.roles.leader.fenced_board import BLANK, BoardView, FencedBoard
-
-#: asks for a gatherer to be run as a ghost by this process; False if its directory cannot be reached or is in use
-Ghost = Callable[[str], Awaitable[bool]]
+from gcs.roles.leader.config import Ghost
+from gcs.roles.leader.fenced_board import BoardView, FencedBoard
 
 #: beats between two tries to raise a ghost
 RETRY_BEATS = 4
@@ -26,20 +23,20 @@ events = Events("leader")
 
 
 class Liveness:
-    """The missing of one term."""
+    """Watches over the heartbeats of the plan's gatherers, during one term."""
 
     def __init__(self, board: FencedBoard, settings: TeamSettings, ghost: Ghost) -> None:
         self._board = board
         self._settings = settings
         self._ghost = ghost
-        #: since when each one is missing, and when a ghost is asked for next
+        #: since when each gatherer is missing, and when a ghost is asked for next
         self._since: dict[str, float] = {}
         self._retry: dict[str, float] = {}
-        #: those of them for whom I have raised a ghost
+        #: missing gatherers for which this process runs a ghost
         self._raised: set[str] = set()
 
     async def step(self, view: BoardView) -> bool:
-        """Do what can be done; says whether somebody is missing."""
+        """Ask for ghosts and give up where it is time; True if a gatherer is missing or blank."""
         missing = _missing(view)
         self._since = {name: self._since.get(name, view.now) for name in missing}
         self._retry = {name: self._retry.get(name, view.now) for name in missing}
@@ -60,7 +57,7 @@ class Liveness:
             events.warning("ghost-failed", gatherer=name, reason=str(error))
             raised = False
         if raised and name not in self._raised:
-            # it has time of its own to show up; but if ghosts come to nothing again and again, that is no delay
+            # the first ghost gets `recover_s` of its own; later ones that come to nothing put off nothing
             self._since[name] = now
             self._raised.add(name)
         if raised:
@@ -77,16 +74,17 @@ class Liveness:
 
 
 def _missing(view: BoardView) -> list[str]:
-    """Who owes the plan something and is not there. A leaver may go, when it has said that it owes nothing any more."""
+    """Gatherers and leavers of the plan without a heartbeat. A leaver that has said good-bye is not missing."""
     assert view.plan is not None
     leavers = [name for name in _leavers(view) if name not in view.gone]
     return [name for name in (*view.plan.gatherers, *leavers) if name not in view.members]
 
 
 def _blank(view: BoardView) -> list[str]:
-    """Who is in the plan, and is there, but has forgotten what it had."""
+    """Gatherers of the plan that are there, but without the disk that they had."""
     assert view.plan is not None
-    return [name for name in view.plan.gatherers if name in view.members and view.members[name].state == BLANK]
+    here = [name for name in view.plan.gatherers if name in view.members]
+    return [name for name in here if view.members[name].state == MemberState.BLANK]
 
 
 def _leavers(view: BoardView) -> tuple[str, ...]:

@@ -1,27 +1,25 @@
-"""Rounds: a reason is found, the gatherers are asked for what they have counted, and a plan is made of it.
+"""Rebalance rounds: a reason is found, the gatherers are asked for their statistics, and a plan is made of them.
 
     considering  ── a reason, or a survey is due ──►  asking  ── all have replied, or time is up ──►  deciding
          ▲                                                                                               │
          └──────────────────────── published, or not worth publishing ◄──────────────────────────────────┘
 
 A survey asks without a reason, less and less often: rates show whether others would be better owners, and the hot pages
-are learned from it. Calls are held, unacked, until their round has come to its plan: another leader gets them if I die.
+are learned from it. Calls are held, unacked, until their round is decided: if this leader dies, the next one gets them.
 """
 
 import asyncio
 from dataclasses import dataclass, replace
-from random import Random
 from typing import Any
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Announcement, CrawlState, RebalanceCall, StatisticsReply
-from gcs.core.plan.expression import Expression
-from gcs.core.plan.next_plan import Draft, Planner, TeamMembers, evidence_of, hot_pages, refreshed
+from gcs.core.plan.next_plan import Draft, TeamMembers, evidence_of, hot_pages, refreshed
 from gcs.core.plan.plan import Plan
-from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.plan.triggers import LEAST_MOVE, RebalancePace, TeamState, is_forced, reason
 from gcs.events import Events
 from gcs.ports.space.port import LEADER_INBOX, Taken
+from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.fenced_board import LEAVING, BoardView, FencedBoard
 
 #: beats that all replies may take, and that each member adds to them
@@ -44,11 +42,8 @@ class _Round:
 class RebalanceRounds:
     """The rounds of one term. Steps only while the plan on the board is committed and nobody is missing."""
 
-    def __init__(
-        self, board: FencedBoard, settings: TeamSettings, planner: Planner, trigger: Expression | None, random: Random
-    ) -> None:
-        self._board, self._settings, self._planner = board, settings, planner
-        self._trigger, self._random = trigger, random
+    def __init__(self, board: FencedBoard, config: LeaderConfig) -> None:
+        self._board, self._config, self._settings = board, config, config.settings
         self._pace: RebalancePace | None = None
         self._epoch = 0
         self._open: _Round | None = None
@@ -56,7 +51,7 @@ class RebalanceRounds:
         self._calls: list[Taken[Any]] = []
 
     def abandon(self) -> None:
-        """What was asked for is no longer true; ask again when there is a reason then."""
+        """Drop the open round: the team has changed since its announcement."""
         self._open = None
 
     async def step(self, view: BoardView) -> None:
@@ -76,7 +71,7 @@ class RebalanceRounds:
     async def _consider(self, view: BoardView, pace: RebalancePace) -> None:
         self._calls += await self._board.space.take_many([template(RebalanceCall)], at=LEADER_INBOX, limit=MOST_CALLS)
         state = self._state(view)
-        why = reason(state, self._settings, pace, view.now, self._trigger)
+        why = reason(state, self._settings, pace, view.now, self._config.trigger)
         if not why and len(state.active) > 1 and not state.paused and pace.is_survey_due(view.now):
             why = SURVEY
         if not why:
@@ -102,7 +97,7 @@ class RebalanceRounds:
         left = sum(state.left().values())
         if not state.active:
             return
-        # seconds of arithmetic in a large team: the gatherer beside me goes on meanwhile
+        # seconds of arithmetic in a large team: the gatherer in this process goes on meanwhile
         draft, hot = await asyncio.to_thread(self._draft, view, why == SURVEY, replies)
         if why == SURVEY:
             self._pace = pace.surveyed(view.now, self._settings)
@@ -127,12 +122,12 @@ class RebalanceRounds:
 
     def _draft(self, view: BoardView, survey: bool, replies: list[StatisticsReply]) -> tuple[Draft, tuple[str, ...]]:
         assert view.plan is not None
-        evidence = evidence_of(view.plan, replies, view.members, self._random)
+        evidence = evidence_of(view.plan, replies, view.members, self._config.random)
         team = TeamMembers(view.active, self._state(view).leaving)
         hot = hot_pages(view.plan, evidence, self._settings.hot_pages)
         if survey and view.plan.static:
             return Draft(view.plan, 0.0), hot
-        return self._planner(view.plan, team, evidence, self._settings, fresh=survey), hot
+        return self._config.planner(view.plan, team, evidence, self._settings, fresh=survey), hot
 
     def _state(self, view: BoardView) -> TeamState:
         assert view.plan is not None

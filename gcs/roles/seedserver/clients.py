@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from gcs.core.messages.tuples import Member
+from gcs.core.messages.tuples import Member, MemberState
 from gcs.core.plan.seed_domains import SeedServerSettings, choose, fair_moves
 from gcs.ports.url_registry import Count
 
@@ -53,7 +53,7 @@ class Clients:
 
     @property
     def _members(self) -> list[str]:
-        return [name for name in self._came if name in self.present and self.present[name].state == "running"]
+        return [name for name in self._came if name in self.present and self.present[name].state == MemberState.RUNNING]
 
     def is_server(self, name: str) -> bool:
         """Whether this member is a seed-server, be it there or not."""

@@ -25,7 +25,18 @@ from typing import Any
 
 from gcs.core.messages.template import template
 from gcs.core.messages.termination import TeamSnapshot, look
-from gcs.core.messages.tuples import ClientPace, Control, CrawlState, Finds, Link, Member, Queued, Seeds, UrlBlock
+from gcs.core.messages.tuples import (
+    ClientPace,
+    Control,
+    CrawlState,
+    Finds,
+    Link,
+    Member,
+    MemberState,
+    Queued,
+    Seeds,
+    UrlBlock,
+)
 from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of, room, say
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
@@ -264,12 +275,12 @@ class SeedServer:
         waiting = await self._space.count(template(Finds), at=self.name)
         waiting += await self._space.count(template(UrlBlock), at=self.name)
         everybody = await self._space.scan(template(Member))
-        mine = [member for member in everybody if member.server == self.name and member.state != "gone"]
+        mine = [member for member in everybody if member.server == self.name and member.state != MemberState.GONE]
         for name in self._house.meet(mine):
             events.info("joined", member=name, server=self.name)
             self._out.setdefault(name, len(self.registry.in_hands_of(name)))
         if self.state in (CrawlState.RUNNING, CrawlState.PAUSED):  # or all leave, and nobody is missed
-            self._miss({member.gatherer for member in everybody if member.state == "gone"}, now)
+            self._miss({member.gatherer for member in everybody if member.state == MemberState.GONE}, now)
         counts = self.registry.counts()
         self._house.share(counts)
         await self._set_pace({domain: count.held for domain, count in counts.items()})
@@ -315,7 +326,7 @@ class SeedServer:
             Member(
                 gatherer=self.name,
                 run=self._run,
-                state="running",
+                state=MemberState.RUNNING,
                 passive=passive,
                 blocks_sent=self._sent,
                 blocks_received=self._received,
@@ -328,7 +339,7 @@ class SeedServer:
 
     async def _end_if_done(self, members: list[Member], seeds: int) -> None:
         """The crawl is over when nobody has anything to do, in two looks (`core.messages.termination`)."""
-        there = [member for member in members if member.state != "gone"]
+        there = [member for member in members if member.state != MemberState.GONE]
         later = look(there, 0, seeds) if self._house.clients or len(there) > 1 else None
         if later is None or self._look is None or not self._look.is_same(later):
             self._look = later

@@ -41,17 +41,17 @@ def logged(directory: Path, records: list[PageRecord]) -> Path:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(RECORDS, max_size=5))
 def test_summaries_give_back_what_the_log_held(tmp_path: Path, records: list[PageRecord]) -> None:
-    log, parquet = logged(tmp_path, records), tmp_path / "g1-000001.parquet"
-    assert parquet.convert(log, parquet) == len(records)
-    assert list(parquet.read_pages(parquet)) == records
-    assert list(parquet.read_pages(parquet, skip=2)) == records[2:]
+    log, path = logged(tmp_path, records), tmp_path / "g1-000001.parquet"
+    assert parquet.convert(log, path) == len(records)
+    assert list(parquet.read_pages(path)) == records
+    assert list(parquet.read_pages(path, skip=2)) == records[2:]
     log.unlink()
 
 
 def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
-    parquet = tmp_path / "g1-000001.parquet"
-    parquet.convert(logged(tmp_path, [record()]), parquet)
-    columns = {field.name: str(field.type) for field in pq.read_schema(parquet)}
+    path = tmp_path / "g1-000001.parquet"
+    parquet.convert(logged(tmp_path, [record()]), path)
+    columns = {field.name: str(field.type) for field in pq.read_schema(path)}
     assert columns == {
         **dict.fromkeys(parquet.FIELDS, "string"),
         "depth": "int32",
@@ -66,28 +66,28 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
         "source": "bool",
         **dict.fromkeys(("session", "visits", "changes", "misses", "held_at_us"), "int64"),
     }
-    assert pq.ParquetFile(parquet).metadata.row_group(0).column(0).compression == "ZSTD"
+    assert pq.ParquetFile(path).metadata.row_group(0).column(0).compression == "ZSTD"
 
 
 def test_summaries_bound_the_row_group_by_rows_and_by_text(tmp_path: Path) -> None:
     pages = [record(outlinks=[]) for _ in range(1_500)] + [record(text="x" * (5 << 20)) for _ in range(5)]
-    parquet = tmp_path / "g1-000001.parquet"
-    assert parquet.convert(logged(tmp_path, pages), parquet) == 1_505
-    metadata = pq.ParquetFile(parquet).metadata
+    path = tmp_path / "g1-000001.parquet"
+    assert parquet.convert(logged(tmp_path, pages), path) == 1_505
+    metadata = pq.ParquetFile(path).metadata
     assert [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)] == [1_000, 504, 1]
 
 
 def test_summaries_read_only_the_fields_asked_for(tmp_path: Path) -> None:
-    parquet = tmp_path / "g1-000001.parquet"
-    parquet.convert(logged(tmp_path, [record(depth=7)]), parquet)
-    assert list(parquet.read_rows(parquet, ["depth", "url"])) == [(7, "http://example.com/")]
+    path = tmp_path / "g1-000001.parquet"
+    parquet.convert(logged(tmp_path, [record(depth=7)]), path)
+    assert list(parquet.read_rows(path, ["depth", "url"])) == [(7, "http://example.com/")]
 
 
 def test_summaries_written_before_a_column_existed_have_its_default(tmp_path: Path) -> None:
-    parquet = tmp_path / "g1-000001.parquet"
-    parquet.convert(logged(tmp_path, [record(failure="dns")]), parquet)
-    pq.write_table(pq.read_table(parquet).drop_columns(["failure", "noindex"]), parquet)
-    assert list(parquet.read_pages(parquet)) == [record()]
+    path = tmp_path / "g1-000001.parquet"
+    parquet.convert(logged(tmp_path, [record(failure="dns")]), path)
+    pq.write_table(pq.read_table(path).drop_columns(["failure", "noindex"]), path)
+    assert list(parquet.read_pages(path)) == [record()]
 
 
 def test_summaries_of_a_damaged_file_are_an_error(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ async def test_gatherer_says_which_score_failed(tmp_path: Path, monkeypatch: pyt
     [
         ("best", "no order 'best'; give one of bfs, backlink, opic"),
         ("nowhere:score", "put nowhere.py into this directory"),
-        (f"{__name__}:nothing", "test_orders.py.> has no nothing; write it there"),
+        (f"{__name__}:nothing", "test_ordering.py.> has no nothing; write it there"),
         (f"{__name__}:PLUGIN", "PLUGIN is no function; write one that takes a Found"),
     ],
 )

@@ -6,7 +6,7 @@ and outboxes are: it waits for its receiver, and its sender is not passive until
 
 import random
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
@@ -22,7 +22,7 @@ from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Space
-from gcs.roles.leader import Leader
+from gcs.roles.leader import Leader, LeaderConfig
 
 Finds = Callable[[bytes], list[bytes]]
 
@@ -59,15 +59,8 @@ class Process:
         self.beats = self.sent = self.received = self.answered = 0
         self.rescan = False
         self.posted: PlanPosted | None = None
-        self.leader = Leader(
-            space,
-            name,
-            crew.settings,
-            clock=crew.now,
-            **crew.hands,
-            expected=crew.expected,
-            known=lambda: self.posted,
-        )
+        config = replace(crew.config, expected=crew.expected, known_plan=lambda: self.posted)
+        self.leader = Leader(space, name, config, crew.now)
 
     async def step(self) -> None:
         """One beat of the gatherer."""
@@ -230,7 +223,9 @@ class Crew:
         #: round → reason
         self.rounds: dict[int, str] = {}
         #: what a leader is given
-        self.hands: dict[str, Any] = {"ghost": self.raise_ghost, "planner": make_plan, "random": random.Random(1)}
+        self.config = LeaderConfig(
+            settings=settings, ghost=self.raise_ghost, planner=make_plan, random=random.Random(1)
+        )
 
     def start(self, *names: str) -> None:
         for name in names:

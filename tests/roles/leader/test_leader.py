@@ -76,7 +76,7 @@ async def test_leader_waits_for_expected_members_but_not_for_ever():
 async def test_leader_puts_back_a_crawl_that_the_whiteboard_has_forgotten_and_does_not_end_it():
     crew = Crew(SETTINGS)
     charter = Charter(b"{}", ["http://a.example/"])
-    crew.hands["crawl"] = lambda: (charter, Control(CrawlState.RUNNING, "crew"))
+    crew.config = replace(crew.config, known_crawl=lambda: (charter, Control(CrawlState.RUNNING, "crew")))
     crew.start("g1", "g2")
     await crew.pass_time(5)
     assert await crew.space.read(template(Charter)) == charter
@@ -90,7 +90,7 @@ async def test_leader_begins_with_the_users_expansion():
     for name in ("a", "b"):
         await space.out(Member(name, "run"))
     cuts = (b"", b"com", b"de", b"org", b"uk")
-    leader = Candidate(space, "x", SETTINGS, clock=crew.clock.now, **crew.hands, initial=cuts)
+    leader = Candidate(space, "x", replace(crew.config, initial=cuts), crew.clock.now)
     await leader.step()
     posted = await crew.posted()
     assert posted is not None
@@ -178,8 +178,8 @@ async def test_leader_gives_up_a_dead_member_whose_ghosts_come_to_nothing():
 
     crew.raise_ghost = stillborn
     for process in crew.processes.values():
-        process.leader._orders = replace(process.leader._orders, ghost=stillborn)
-        process.leader._office = None
+        process.leader._config = replace(process.leader._config, ghost=stillborn)
+        process.leader._term = None
     crew.kill("g4")
     await crew.pass_time(SETTINGS.recover_s + SETTINGS.lease_s + 3)
     plan = next(plan for plan in crew.plans if plan.epoch > before.epoch)
@@ -280,7 +280,7 @@ async def test_paused_leader_that_comes_back_publishes_nothing():
     crew = Crew(SETTINGS)
     space = MemorySpace(crew.board, "old")
     frozen = crew.clock.now()
-    old = Candidate(space, "old", SETTINGS, clock=lambda: frozen, **crew.hands)
+    old = Candidate(space, "old", crew.config, lambda: frozen)
     await old.step()
     assert old.leads
     crew.clock.advance(SETTINGS.lease_s + 1)
@@ -393,9 +393,8 @@ async def test_leader_learns_hot_pages_while_the_crawl_goes_on():
 
 
 async def test_leader_refuses_an_expression_that_cannot_be_read():
-    crew = Crew(replace(SETTINGS, trigger="queud > 3"))
     with pytest.raises(SettingsError, match=r"character 1.*queud"):
-        crew.start("g1")
+        Crew(replace(SETTINGS, trigger="queud > 3"))
 
 
 async def test_leader_puts_back_a_plan_that_the_whiteboard_has_forgotten():

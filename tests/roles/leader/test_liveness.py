@@ -24,7 +24,7 @@ class Term:
         leader = LeaderLease("a", 1)
         self.leader = leader
         board = FencedBoard(self.space, leader, NewestPlan(lambda: None), lambda: self.now)
-        self.absent = Liveness(board, SETTINGS, self.ghost)
+        self.liveness = Liveness(board, SETTINGS, self.ghost)
 
     async def ghost(self, name: str) -> bool:
         self.ghosts.append((self.now, name))
@@ -33,7 +33,7 @@ class Term:
     async def step(self, *there: str, gone: tuple[str, ...] = (), committed: bool = False) -> bool:
         members = {name: Member(name, "run", epoch=3) for name in there}
         posted = PlanPosted(3, 1, PLAN.encode(), committed)
-        return await self.absent.step(
+        return await self.liveness.step(
             BoardView(self.now, CrawlState.RUNNING, 0, posted, PLAN, members, frozenset(gone))
         )
 

@@ -25,7 +25,7 @@ from gcs.core.helpers import pools
 from gcs.core.helpers.access import token_id
 from gcs.core.helpers.pools import HelperSettings, pool
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Access, CutOff, HelperBeat, Means, Member, SummaryTS, UrlTS
+from gcs.core.messages.tuples import Access, CutOff, HelperBeat, Means, Member, MemberState, SummaryTS, UrlTS
 from gcs.core.page.values import Failure, FailureKind, Request, Result
 from gcs.core.polite.politeness import Politeness, delay_of
 from gcs.events import Events
@@ -221,7 +221,7 @@ class Lending:
         while True:
             beats = await self._space.scan(template(HelperBeat))
             members = await self._space.scan(template(Member))
-            lenders = sum(member.place == self._place and member.state == "running" for member in members)
+            lenders = sum(member.place == self._place and member.state == MemberState.RUNNING for member in members)
             before = self.room
             for means, ahead in ((Means.PLAIN, self._settings.ahead), (Means.BROWSER, BROWSER_AHEAD)):
                 self._shares[means] = pools.share(beats, self._place, means, lenders, ahead)

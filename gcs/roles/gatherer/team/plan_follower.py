@@ -10,7 +10,7 @@ Invariant: we never go back to an older epoch.
 import asyncio
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import HandOver, Member, PlanPosted, UrlBlock
+from gcs.core.messages.tuples import HandOver, Member, MemberState, PlanPosted, UrlBlock
 from gcs.core.plan import keyspace
 from gcs.core.plan.plan import Plan
 from gcs.errors import UsageError
@@ -23,7 +23,7 @@ from gcs.ports.space.port import IfAbsent, IfHolds, Space
 async def is_forgotten(space: Space, me: str, epoch: int) -> bool:
     """Whether all others route by a plan of this epoch or later, and nothing is left in our inbox."""
     others = [member for member in await space.scan(template(Member)) if member.gatherer != me]
-    if any(member.epoch < epoch and member.state != "gone" for member in others):
+    if any(member.epoch < epoch and member.state != MemberState.GONE for member in others):
         return False
     for kind in (UrlBlock, HandOver):
         if any(flow.sent != flow.committed for flow in (await space.flows(kind, at=me)).values()):
@@ -34,7 +34,7 @@ async def is_forgotten(space: Space, me: str, epoch: int) -> bool:
 async def is_alone(space: Space, me: str) -> bool:
     """Whether there is nobody to hand over to."""
     members = await space.scan(template(Member))
-    return not any(member.gatherer != me and member.state == "running" for member in members)
+    return not any(member.gatherer != me and member.state == MemberState.RUNNING for member in members)
 
 
 NOTE = "plan"
@@ -70,7 +70,7 @@ class PlanFollower:
         The heartbeat of an earlier run of ours stands still; whoever works on our disk, we have waited for.
         """
         before = await space.read(template(Member, gatherer=self._me))
-        if before is None or before.state in ("ghost", "gone"):
+        if before is None or before.state in (MemberState.GHOST, MemberState.GONE):
             return
         await asyncio.sleep(2 * beat_s)
         now = await space.read(template(Member, gatherer=self._me))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import msgspec
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Account, ClientPace, Finds, Link, Member, PlanPosted, Queued, UrlBlock
+from gcs.core.messages.tuples import Account, ClientPace, Finds, Link, Member, MemberState, PlanPosted, Queued, UrlBlock
 from gcs.core.ordering import GIFT
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.team_settings import TeamSettings
@@ -74,7 +74,7 @@ class SeedClient:
         """Stop listening, account for what we did, and go."""
         await end(self._tasks)
         await self.observer.close()
-        gone = Member(self.me, self._run, state="gone", passive=True, server=self._server)
+        gone = Member(self.me, self._run, state=MemberState.GONE, passive=True, server=self._server)
         account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
         await self.observer.leave(account, gone if self._has_left else None)
         await self.observer.space.close()
@@ -211,7 +211,7 @@ class SeedClient:
         return Member(
             gatherer=self.me,
             run=self._run,
-            state="leaving" if self.leaving else "running",
+            state=MemberState.LEAVING if self.leaving else MemberState.RUNNING,
             settled_epoch=renewal.session if renewal.is_done and self._has_reported else 0,
             passive=self.is_passive,
             blocks_sent=self.observer.blocks_sent,

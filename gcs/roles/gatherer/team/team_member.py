@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from gcs.core.messages.tuples import Account, Announcement, BusyNote, Member, PlanPosted, RobotsNote
+from gcs.core.messages.tuples import Account, Announcement, BusyNote, Member, MemberState, PlanPosted, RobotsNote
 from gcs.core.messages.tuples import StatisticsReply as StatisticsPosted
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.plan import Plan
@@ -100,7 +100,7 @@ class TeamMember:
     async def shutdown(self, share: Share | None) -> None:
         """Stop listening, account for what we did, and let the others see that we are not there, or left for good."""
         await self.observer.close()
-        gone = Member(self.me, self._run, self._place, self.epoch, self.epoch, "gone", True)
+        gone = Member(self.me, self._run, self._place, self.epoch, self.epoch, MemberState.GONE, True)
         account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
         await self.observer.leave(account, gone if self._has_left else None)
         await self.observer.space.close()
@@ -303,8 +303,10 @@ class TeamMember:
     @property
     def _state(self) -> str:
         if self._standing.is_blank:
-            return "blank"
-        return "ghost" if self._ghost else "leaving" if self.leaving else "running"
+            return MemberState.BLANK
+        if self._ghost:
+            return MemberState.GHOST
+        return MemberState.LEAVING if self.leaving else MemberState.RUNNING
 
     def _tell_people(self) -> None:
         work = BulletinSource(

@@ -1,6 +1,6 @@
 """The API: one table of endpoints. Routes, checks of what comes in, and the OpenAPI description are all made of it.
 
-Invariant: what an endpoint takes and gives are values of `api.py`, so that the description cannot drift.
+Invariant: what an endpoint takes and gives are values of `view.schemas`, so that the description cannot drift.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-import gcs.roles.station.view.schemas as api
 from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import CrawlState
 from gcs.core.report.treemap import Tile
@@ -18,6 +17,7 @@ from gcs.ports.space import crawl_control
 from gcs.ports.space.port import Space
 from gcs.roles.station.http.auth import CALLER, ROLES, needs
 from gcs.roles.station.http.problems import problem
+from gcs.roles.station.view import schemas
 from gcs.roles.station.view.poller import Poller
 
 #: what an order that carries nothing takes
@@ -87,66 +87,71 @@ class Api:
         """The table."""
         see = self._lookout
         return [
-            Endpoint("GET", "/api/me", "me", "What the caller may do", api.Me, self._me),
-            Endpoint("GET", "/api/status", "status", "How the crawl stands", api.Status, _shows(lambda: see.status)),
+            Endpoint("GET", "/api/me", "me", "What the caller may do", schemas.Me, self._me),
             Endpoint(
-                "GET", "/api/history", "history", "The figures over time", api.History, _shows(lambda: see.history)
+                "GET", "/api/status", "status", "How the crawl stands", schemas.Status, _shows(lambda: see.status)
+            ),
+            Endpoint(
+                "GET", "/api/history", "history", "The figures over time", schemas.History, _shows(lambda: see.history)
             ),
             Endpoint(
                 "GET", "/api/tree", "tree", "A part of the URL tree, and who owns it", Tile, self._tree,
-                api.TreeQuery,
+                schemas.TreeQuery,
             ),
-            Endpoint("GET", "/api/links", "links", "Who sends links to whom", api.ExchangedLinks, _shows(lambda: see.links)),
+            Endpoint(
+                "GET", "/api/links", "links", "Who sends links to whom", schemas.ExchangedLinks,
+                _shows(lambda: see.links),
+            ),
             Endpoint(
                 "GET", "/api/rebalances", "rebalances", "The plans of the crawl, and what they moved",
-                api.Rebalances, _shows(lambda: see.rebalances),
+                schemas.Rebalances, _shows(lambda: see.rebalances),
             ),
             Endpoint(
-                "GET", "/api/errors", "errors", "Failures by kind and by host", api.Errors,
+                "GET", "/api/errors", "errors", "Failures by kind and by host", schemas.Errors,
                 _shows(lambda: see.errors),
             ),
             Endpoint(
-                "GET", "/api/pages", "pages", "Pages stored lately, with their summaries", api.RecentPages,
+                "GET", "/api/pages", "pages", "Pages stored lately, with their summaries", schemas.RecentPages,
                 _shows(lambda: see.pages),
             ),
             Endpoint(
-                "POST", "/api/pause", "pause", "Start nothing more until resumed", api.Accepted,
+                "POST", "/api/pause", "pause", "Start nothing more until resumed", schemas.Accepted,
                 self._order(CrawlState.PAUSED),
             ),
             Endpoint(
-                "POST", "/api/resume", "resume", "Go on", api.Accepted, self._order(CrawlState.RUNNING),
+                "POST", "/api/resume", "resume", "Go on", schemas.Accepted, self._order(CrawlState.RUNNING),
             ),
             Endpoint(
-                "POST", "/api/stop", "stop", "End; the state is kept", api.Accepted,
+                "POST", "/api/stop", "stop", "End; the state is kept", schemas.Accepted,
                 self._order(CrawlState.STOPPING),
             ),
             Endpoint(
-                "POST", "/api/rebalance", "rebalance", "Ask the leader to share the work anew", api.Accepted,
+                "POST", "/api/rebalance", "rebalance", "Ask the leader to share the work anew", schemas.Accepted,
                 self._rebalance,
             ),
-            Endpoint("POST", "/api/seeds", "seeds", "Add seeds", api.AddedSeeds, self._seeds, api.NewSeeds),
+            Endpoint("POST", "/api/seeds", "seeds", "Add seeds", schemas.AddedSeeds, self._seeds, schemas.NewSeeds),
         ]  # fmt: skip
 
-    async def _me(self, request: web.Request, _: None) -> api.Me:
+    async def _me(self, request: web.Request, _: None) -> schemas.Me:
         roles: frozenset[Role] = request[ROLES]
-        return api.Me(request[CALLER], sorted(roles))
+        return schemas.Me(request[CALLER], sorted(roles))
 
-    async def _tree(self, _: web.Request, query: api.TreeQuery) -> Tile:
+    async def _tree(self, _: web.Request, query: schemas.TreeQuery) -> Tile:
         return self._lookout.tree(query.path, query.levels, query.most)
 
-    def _order(self, state: CrawlState) -> Callable[[web.Request, None], Awaitable[api.Accepted]]:
-        async def give(request: web.Request, _: None) -> api.Accepted:
+    def _order(self, state: CrawlState) -> Callable[[web.Request, None], Awaitable[schemas.Accepted]]:
+        async def give(request: web.Request, _: None) -> schemas.Accepted:
             await crawl_control.order(self._space, state, _by(request))
-            return api.Accepted(str(state))
+            return schemas.Accepted(str(state))
 
         return give
 
-    async def _rebalance(self, request: web.Request, _: None) -> api.Accepted:
+    async def _rebalance(self, request: web.Request, _: None) -> schemas.Accepted:
         await crawl_control.call_rebalance(self._space, _by(request))
-        return api.Accepted("rebalance")
+        return schemas.Accepted("rebalance")
 
-    async def _seeds(self, _: web.Request, given: api.NewSeeds) -> api.AddedSeeds:
-        return api.AddedSeeds(await crawl_control.add_seeds(self._space, given.urls))
+    async def _seeds(self, _: web.Request, given: schemas.NewSeeds) -> schemas.AddedSeeds:
+        return schemas.AddedSeeds(await crawl_control.add_seeds(self._space, given.urls))
 
 
 def _shows(value: Callable[[], msgspec.Struct]) -> Callable[[web.Request, None], Awaitable[Any]]:

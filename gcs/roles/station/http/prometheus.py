@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from gcs.core.messages.tuples import MemberState
 from gcs.core.report.roster import Row
 from gcs.roles.station.view.schemas import Status
 
@@ -64,7 +65,7 @@ def _lines(status: Status, age_s: float) -> Iterator[str]:
         yield from _family("gcs_eta_seconds", "gauge", "Estimated time to the end.", [(of, status.outlook.eta_s)])
     failures = [({**of, "kind": kind}, count) for kind, count in status.report.failures.items()]
     yield from _family("gcs_failures_total", "counter", "URLs that ended without a page, by kind.", failures)
-    there = sum(row.state != "gone" for row in status.team)
+    there = sum(row.state != MemberState.GONE for row in status.team)
     yield from _family("gcs_gatherers", "gauge", "Gatherers at work.", [(of, there)])
     for field, (name, kind, text) in _ROWS.items():
         yield from _family(name, kind, text, _per_gatherer(of, status.team, field))

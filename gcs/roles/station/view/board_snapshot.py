@@ -16,6 +16,7 @@ from gcs.core.messages.tuples import (
     HelperBeat,
     LeaderLease,
     Member,
+    MemberState,
     PlanNote,
     PlanPosted,
 )
@@ -46,7 +47,7 @@ class BoardSnapshot:
     @property
     def at_work(self) -> tuple[Member, ...]:
         """The members that have not left."""
-        return tuple(member for member in self.members if member.state != "gone")
+        return tuple(member for member in self.members if member.state != MemberState.GONE)
 
     def figure(self, gatherer: str, name: str) -> float:
         """What a gatherer's heartbeat says."""

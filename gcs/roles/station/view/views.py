@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gcs.core.messages.tuples import Bulletin, Control, CrawlState, Member
+from gcs.core.messages.tuples import Bulletin, Control, CrawlState, Member, MemberState
 from gcs.core.plan.plan import Plan
 from gcs.core.report import report as reports
 from gcs.core.report.counters import Counters
@@ -203,7 +203,7 @@ def _gone(board: BoardSnapshot, session: int = 0) -> list[Share]:
 def _past(share: Share) -> Row:
     """One that has gone, in the table of the team."""
     pages, queued, epoch = share.tally.pages, share.queued, share.epoch
-    return Row(share.id, "gone", False, 0, queued, 0, pages, 0.0, 0.0, 0, 0, epoch, True)
+    return Row(share.id, MemberState.GONE, False, 0, queued, 0, pages, 0.0, 0.0, 0, 0, epoch, True)
 
 
 def _decoded(share: bytes) -> Share | None:

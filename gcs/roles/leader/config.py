@@ -1,0 +1,42 @@
+"""What every leader of a crawl is given: one value, handed from the process to the leader, its terms and its rounds."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from gcs.core.messages.tuples import Charter, Control, PlanPosted
+from gcs.core.plan.expression import Expression
+from gcs.core.plan.next_plan import FirstPlanner, Planner
+from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.plan.triggers import NAMES
+from gcs.core.tree.tree import WHOLE, Cuts
+
+#: asks for a gatherer to be run as a ghost by this process; False if its directory cannot be reached or is in use
+Ghost = Callable[[str], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderConfig:
+    """The same in every process of a crawl, but for the callables, which reach that process's own gatherer."""
+
+    settings: TeamSettings
+    ghost: Ghost
+    planner: Planner
+    random: Random
+    #: the user's reason to rebalance, besides those of the paper; SettingsError if it cannot be read
+    trigger: Expression | None = field(init=False)
+    #: how many members the first plan waits for
+    expected: int = 1
+    #: the user's expansion, with which the crawl begins
+    initial: Cuts = WHOLE
+    #: the session to crawl, and the plan made ahead for it, if there is one
+    session: int = 1
+    beginning: FirstPlanner | None = None
+    #: the plan that this process's gatherer has, from its disk or from the board
+    known_plan: Callable[[], PlanPosted | None] = lambda: None
+    #: the crawl as this process's gatherer knows it, for a board that has forgotten it
+    known_crawl: Callable[[], tuple[Charter, Control | None] | None] = lambda: None
+
+    def __post_init__(self) -> None:
+        trigger = self.settings.trigger
+        object.__setattr__(self, "trigger", Expression(trigger, NAMES) if trigger else None)
