@@ -24,8 +24,8 @@ from gcs.ports.records.record_store import Store
 from gcs.ports.space.port import Space
 from gcs.ports.summarise import Options, Summarisers, SummarySettings, TextPool
 from gcs.roles.gatherer import Dependencies, Gatherer
-from gcs.roles.gatherer.helpers.lending import Lending
-from gcs.roles.gatherer.membership import Membership
+from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
+from gcs.roles.gatherer.membership import GathererPort, MemberContext, Membership
 from gcs.roles.gatherer.record.recrawl import FIELDS, Recrawl
 from gcs.settings import Settings, with_user_agent
 
@@ -147,7 +147,7 @@ class TeamAccess:
 
 
 def gatherer(
-    directory: Path, name: str, settings: Settings, seeds: list[str], membership: TeamAccess | None = None
+    directory: Path, name: str, settings: Settings, seeds: list[str], access: TeamAccess | None = None
 ) -> Gatherer:
     """A gatherer that works in this directory, alone or with others. Needs a running event loop."""
     keep_arena()
@@ -157,7 +157,7 @@ def gatherer(
     check_names(name)  # first: a bad one would be a path elsewhere
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
-    by_server = membership is not None and settings.team.coordination == "seed-server"
+    by_server = access is not None and settings.team.coordination == "seed-server"
     folder = directory / "state" / name / "frontier"
     frontier = Frontier(
         folder,
@@ -170,7 +170,6 @@ def gatherer(
     except BaseException:
         frontier.close()
         raise
-    team, lending = _company(directory, name, settings, frontier, membership) if membership else (None, None)
     return Gatherer(
         name,
         settings,
@@ -182,36 +181,34 @@ def gatherer(
                 settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
             ),
             make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
-            renewal=Recrawl(
+            recrawl=Recrawl(
                 frontier,
                 lambda since: rows(directory, FIELDS, lambda whose, number: whose == name and number >= since),
             ),
-            team=team,
-            lending=lending,
+            make_team=_team_maker(directory, name, settings, frontier, access) if access else None,
+            make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,
         ),
     )
 
 
-def _company(
-    directory: Path, name: str, settings: Settings, frontier: Frontier, membership: TeamAccess
-) -> tuple[Membership, Lending | None]:
-    """Its side at the whiteboard, and the helpers' side of it."""
-    space, place, session = membership.space, membership.place, membership.session
-    team: Membership
+def _team_maker(
+    directory: Path, name: str, settings: Settings, frontier: Frontier, access: TeamAccess
+) -> Callable[[GathererPort], Membership]:
+    context = MemberContext(name, access.space, settings.team, frontier, access.place, access.session)
     if settings.team.coordination == "seed-server":
         from gcs.roles.gatherer.team.seed_client import SeedClient
 
-        team = SeedClient(name, space, membership.server, settings.team, frontier, session)
-    else:
-        from gcs.roles.gatherer.team.team_member import (
-            TeamMember,  # a gatherer alone does without it, and it is slow to load
-        )
+        return lambda port: SeedClient(context, port, access.server)
+    from gcs.roles.gatherer.team.team_member import TeamMember  # slow to load, and a gatherer alone does without
 
-        records, ghost = lambda: read_records(directory), membership.ghost
-        team = TeamMember(name, space, settings.team, frontier, records, ghost, place, session)
-    if not settings.helpers.lend:
-        return team, None
-    return team, Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)
+    return lambda port: TeamMember(context, port, lambda: read_records(directory), access.ghost)
+
+
+def _lending_maker(name: str, settings: Settings, access: TeamAccess) -> Callable[[LendingPort], Lending]:
+    context = LendingContext(
+        access.space, name, access.place, settings.helpers, settings.politeness, settings.store.warc
+    )
+    return lambda port: Lending(context, port)
 
 
 def load(settings: Settings) -> None:

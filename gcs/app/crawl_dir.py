@@ -181,7 +181,7 @@ def count_unique(directory: Path, shares: list[Share]) -> int | None:
         return None
     from gcs.ports.records.reading import distinct  # a crawl alone does without it
 
-    found = distinct(directory, shares[0].session, sum(share.tally.pages for share in shares))
+    found = distinct(directory, shares[0].session, sum(share.counters.pages for share in shares))
     return found.unique + sum(share.unique for share in shares if not found.stored[share.id])
 
 

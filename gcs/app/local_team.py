@@ -244,7 +244,7 @@ class LocalTeam:
         for account in await self._space.scan(template(Account)):
             share = msgspec.msgpack.decode(account.share, type=Share)
             if share.session == self._spec.session:
-                pages[account.gatherer] = max(pages.get(account.gatherer, 0), share.tally.pages)
+                pages[account.gatherer] = max(pages.get(account.gatherer, 0), share.counters.pages)
         return sum(pages.values())
 
     def _interrupt(self) -> None:

@@ -111,7 +111,7 @@ class MemberProcess:
             session=self._charter.session,
             beginning=self._beginning,
             known_plan=lambda: team.known_plan,
-            known_crawl=lambda: (team.observer.charter or self._charter, team.observer.control),
+            known_crawl=lambda: (team.whiteboard.charter or self._charter, team.whiteboard.control),
         )
         try:
             await Leader(space, mine.name, config, lease_time).run()

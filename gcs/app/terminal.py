@@ -49,7 +49,7 @@ class Progress:
 
     def update(self, share: Share) -> None:
         """Show how it stands; the rate is that of the last seconds."""
-        pages = share.tally.pages
+        pages = share.counters.pages
         if self._first:
             self._samples, self._first = [(time.monotonic(), pages)], False
         self._samples = [*self._samples[-40:], (time.monotonic(), pages)]

@@ -7,6 +7,7 @@ memory of whoever started it.
 import contextlib
 import ctypes
 import os
+import random
 import resource
 import signal
 import sys
@@ -115,3 +116,8 @@ def peak_rss_mb() -> float:
         return float(_STATUS.read_text().split("VmHWM:", 1)[1].split(None, 1)[0]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 / (1024 if sys.platform == "darwin" else 1)  # macOS counts bytes, others kilobytes
+
+
+def new_run() -> str:
+    """An id for one run of a process: tuples of an earlier run under the same name are told apart by it."""
+    return f"{random.SystemRandom().getrandbits(48):012x}"

@@ -1,4 +1,4 @@
-"""The renewal: a session begins with what the last one left behind, and asks for all of it again.
+"""The recrawl: a session begins with what the last one left behind, and asks for all of it again.
 
     what still waits in the frontier      goes on waiting; in a team, what is another's now is sent to it
     what the last session has recorded    each URL becomes an entry with the validators of the copy that is held
@@ -54,8 +54,6 @@ class Recrawl:
         #: where the search for what is another's goes on; None when it is over
         self._at: bytes | None = FIRST_KEY
         self._rest: Iterator[tuple[Any, ...]] | None = None
-        #: whether the page of a key is ours; set by the team
-        self.is_ours: Callable[[bytes], bool] = lambda _: True
 
     @property
     def session(self) -> int:
@@ -81,10 +79,10 @@ class Recrawl:
         self._note()
         return self._frontier.renew()
 
-    def step(self) -> list[Entry]:
-        """Take up some of what is left; in a team, some may be others'."""
+    def step(self, is_ours: Callable[[bytes], bool] = lambda _: True) -> list[Entry]:
+        """Take up some of what is left. In a team, `is_ours` tells by its key whether this gatherer owns a page."""
         if self._at is not None:
-            piece = self._frontier.moving.take_out(self._at, LAST_KEY, self.is_ours, SLICE_URLS, LOOK_URLS)
+            piece = self._frontier.moving.take_out(self._at, LAST_KEY, is_ours, SLICE_URLS, LOOK_URLS)
             self._at = piece.next
             return piece.entries
         if self._rest is None:

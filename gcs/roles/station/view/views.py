@@ -91,8 +91,8 @@ def sample(board: BoardSnapshot, report: Report) -> tuple[SeriesPoint, SeriesCou
     figures = [member.figures for member in board.at_work]
     figures += [
         {
-            "pages": share.tally.pages,
-            "bytes": share.tally.size_bytes,
+            "pages": share.counters.pages,
+            "bytes": share.counters.size_bytes,
             "known": share.known_urls,
             "queued": share.queued,
             "explored": share.explored_fraction,
@@ -202,7 +202,7 @@ def _gone(board: BoardSnapshot, session: int = 0) -> list[Share]:
 
 def _past(share: Share) -> Row:
     """One that has gone, in the table of the team."""
-    pages, queued, epoch = share.tally.pages, share.queued, share.epoch
+    pages, queued, epoch = share.counters.pages, share.queued, share.epoch
     return Row(share.id, MemberState.GONE, False, 0, queued, 0, pages, 0.0, 0.0, 0, 0, epoch, True)
 
 
