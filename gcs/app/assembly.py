@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from gcs.ports.summarise import Options, Summarisers, SummarySettings, TextPool
 from gcs.roles.gatherer import Dependencies, Gatherer
 from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
 from gcs.roles.gatherer.membership import GathererPort, MemberContext, Membership
-from gcs.roles.gatherer.record.recrawl import FIELDS, Recrawl
+from gcs.roles.gatherer.record.recrawl import LastVisit, Recrawl
 from gcs.settings import Settings, with_user_agent
 
 # -- The order and the queue that the settings name: the built-in ones, and scores of the user's own.
@@ -181,13 +181,18 @@ def gatherer(
                 settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
             ),
             make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
-            recrawl=Recrawl(
-                frontier,
-                lambda since: rows(directory, FIELDS, lambda whose, number: whose == name and number >= since),
-            ),
+            recrawl=Recrawl(frontier, lambda since: _last_visits(directory, name, since)),
             make_team=_team_maker(directory, name, settings, frontier, access) if access else None,
             make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,
         ),
+    )
+
+
+def _last_visits(directory: Path, name: str, since: int) -> Iterator[LastVisit]:
+    """Of this gatherer's own records, from the log file of that number on."""
+    return map(
+        LastVisit._make,
+        rows(directory, LastVisit._fields, lambda gatherer, number: gatherer == name and number >= since),
     )
 
 
