@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from gcs.core.messages.tuples import TUPLES
-from gcs.core.ordering.orders import Ledger
+from gcs.core.ordering import Ledger
 from gcs.core.plan.blueprint import Blueprint
 from gcs.core.plan.plan import Bloom, Move, Plan
 from gcs.core.report.counters import Counters, Traffic
