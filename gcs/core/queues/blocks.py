@@ -38,11 +38,9 @@ class MemoryStorage:
         self._slots: dict[int, Entries] = {}
 
     def read(self, slot: int) -> Entries:
-        """What was written to the slot."""
         return self._slots[slot].copy()
 
     def write(self, slot: int, entries: Entries) -> None:
-        """Fill the slot."""
         self._slots[slot] = entries.copy()
 
 
@@ -50,11 +48,7 @@ class Blocks:
     """The blocks of one queue. When the cache is full, `victim` leaves it: here the least recently used one."""
 
     def __init__(
-        self,
-        storage: Storage,
-        room: int,
-        counts: QueueCounts | None = None,
-        slots: Mapping[int, int] = _NOTHING,
+        self, storage: Storage, room: int, counts: QueueCounts | None = None, slots: Mapping[int, int] = _NOTHING
     ) -> None:
         self._storage, self._room = storage, max(room, 4)
         self._counts = counts or QueueCounts()
