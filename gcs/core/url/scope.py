@@ -126,7 +126,7 @@ def public_suffix(host: str) -> str:
 def registered_domain(host: str) -> str:
     """The public suffix and the label before it; a host that is no longer than its suffix is its own domain.
 
-    `host` is that of a canonical URL: lower case, ASCII. The domain is the host, or a tail of it that begins at a label.
+    `host` is that of a canonical URL: lower case, ASCII. The domain is the host, or a tail of it of whole labels.
     """
     suffix = public_suffix(host)
     labels = host.removesuffix(suffix).split(".")  # ends with an empty label where there is more than the suffix

@@ -113,8 +113,8 @@ ARRAY_FIELDS = {
     "clients._Book": "came= owners= servers=",
     # queues on disk (VERSION of the manifest)
     "Manifest": "name block_keys slots state version=",
-    "paged._Chunk": "size= blocks=",
-    "paged._State": "serial chunks",
+    "chunks._Chunk": "size= blocks=",
+    "chunks._PagedState": "serial chunks",
     "quickheap._State": "pivots chunks",
     "tournament._State": "node_keys places items front pending nodes=",
 }
