@@ -91,17 +91,17 @@ def _superpages(old: Plan, evidence: RoundEvidence, gatherers: int, settings: Te
             dense = pages.weights[after] * share / float(work[after])
             limits[before] = min(limits.get(before, dense), dense)
     cuts = set(pages.cuts)
-    leaves = dict(tree.leaves())
+    sketches = dict(tree.sketches())
     for at, limit in limits.items():
-        cuts.update(cut for cut in _finer(leaves[at], tree.range_of(at), limit) if pages.locate(cut) in heavy)
+        cuts.update(cut for cut in _finer(sketches[at], tree.range_of(at), limit) if pages.locate(cut) in heavy)
     return weigh(tree, tuple(sorted(cuts))) if heavy else pages
 
 
-def _finer(leaf: SuperpageSketch, place: tuple[bytes, bytes], limit: float) -> list[bytes]:
+def _finer(sketch: SuperpageSketch, place: tuple[bytes, bytes], limit: float) -> list[bytes]:
     """Superpage Creation inside one superpage, with a limit of its own."""
     low, high = place
     alone = UrlTree(tuple(sorted({FIRST_KEY, low, high} - {LAST_KEY})), Random(0))
-    alone.put(alone.cuts.index(low), leaf)
+    alone.put(alone.cuts.index(low), sketch)
     return [cut for cut in expand(alone, max(limit, 1.0)).cuts if low < cut < high]
 
 

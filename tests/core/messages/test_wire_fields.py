@@ -90,8 +90,8 @@ ARRAY_FIELDS = {
     "SuperpageFigures": "seen= queued= pages= bytes=",
     "MeasuredWork": "amount= seconds=",
     "tree_copy._SampleCopy": "capacity rate population items priorities",
-    "tree_copy._LeafCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
-    "tree_copy._TreeCopy": "superpages leaves",
+    "tree_copy._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
+    "tree_copy._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageRecord": "url final_url parent depth status fetched_at content_type bytes digest language title summary text "
     "outlinks gatherer helper simhash etag last_modified warc_file warc_offset warc_bytes noindex= failure= source= "
