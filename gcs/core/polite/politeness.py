@@ -124,7 +124,6 @@ def start_at(pace: HostPace, rules: Politeness, now: float) -> float:
 
 
 def started(pace: HostPace, rules: Politeness, now: float) -> None:
-    """A request to the host starts."""
     pace.in_flight += 1
     pace.next_at = now + delay_of(pace, rules)
 

@@ -27,8 +27,7 @@ class Storage(Protocol):
     def read(self, slot: int) -> Entries:
         """What was written to the slot, in memory of its own."""
 
-    def write(self, slot: int, entries: Entries) -> None:
-        """Fill the slot."""
+    def write(self, slot: int, entries: Entries) -> None: ...
 
 
 class MemoryStorage:
@@ -102,7 +101,6 @@ class Blocks:
         self._kept = now
 
     def victim(self) -> int:
-        """The block that leaves the full cache."""
         return next(iter(self._cache))
 
     def _admit(self, number: int, block: Entries) -> None:

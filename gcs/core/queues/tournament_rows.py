@@ -70,14 +70,12 @@ class RowTree:
         return keys, ids
 
     def best(self, count: int) -> Entries:
-        """The best `count` entries, sorted, which stay; all if there are fewer."""
         count = min(count, len(self))
         keys, ids = np.empty(count), np.empty(count, np.uint64)
         self._tell_some(keys, ids, stays=True)
         return pack(keys, ids)
 
     def drop(self, count: int) -> None:
-        """The best `count` entries go."""
         self.extract_top(count)
 
     def state(self) -> bytes:

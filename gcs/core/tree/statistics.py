@@ -167,7 +167,6 @@ class SuperpageStatistics(msgspec.Struct):
 
 
 def merge(parts: Iterable[SuperpageStatistics]) -> SuperpageStatistics:
-    """The statistics of all together."""
     team = SuperpageStatistics()
     for part in parts:
         for at, figures in part.superpages.items():

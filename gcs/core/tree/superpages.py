@@ -44,7 +44,6 @@ class Superpages(msgspec.Struct, frozen=True):
     shares: tuple[tuple[int, int, float], ...]
 
     def locate(self, key: bytes) -> int:
-        """The superpage of a key."""
         return bisect_right(self.cuts, key) - 1
 
 

@@ -63,7 +63,6 @@ class UrlTree:
         return sum(sketch.visits for _, sketch in self.sketches())
 
     def locate(self, key: bytes) -> int:
-        """The superpage of a key."""
         return bisect_right(self.cuts, key) - 1
 
     def visit(self, key: bytes) -> int:
@@ -87,7 +86,6 @@ class UrlTree:
                 yield at, sketch
 
     def weights(self) -> list[int]:
-        """Visits of each superpage."""
         weights = [0] * len(self.cuts)
         for at, sketch in self.sketches():
             weights[at] = sketch.visits

@@ -120,7 +120,6 @@ class Admission:
             self._recent.clear()
 
     def in_scope(self, urls: list[str]) -> list[str]:
-        """Those of the canonical URLs that the scope covers."""
         return urls if self._scope.is_everything else [url for url in urls if self._scope.covers(url)]
 
     def is_left_out(self, url: str) -> bool:

@@ -63,7 +63,6 @@ class Scope:
         return self.kind == "any" and not self.include and not self.exclude and not self._sources
 
     def covers(self, url: str) -> bool:
-        """Whether a canonical URL is in the scope."""
         origin = url[: url.index("/", 8)]
         inside = self._verdicts.get(origin)
         if inside is None:

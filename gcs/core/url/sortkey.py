@@ -80,7 +80,6 @@ def host_key(host: str) -> bytes:
 
 
 def host_name(key: bytes) -> str:
-    """The host of a host key."""
     return ".".join(key.decode().split("\x00")[::-1])
 
 
