@@ -15,8 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.ordering import ORDERS, Ordering
-from gcs.core.ordering.orders import MOST
+from gcs.core.ordering import MOST, ORDERS, Ordering
 from gcs.core.queues.contract import Queue
 from gcs.errors import UsageError
 from gcs.sim.engine.reach import FirstOf
