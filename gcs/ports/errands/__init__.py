@@ -15,7 +15,7 @@ from typing import Protocol
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.core.url.join import UrlRules
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.summarise.options import SummarySettings
+from gcs.ports.summarise import SummarySettings
 
 
 @dataclass(frozen=True, slots=True)

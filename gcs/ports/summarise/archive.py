@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
-from gcs.ports.summarise.options import Options
+from gcs.ports.summarise import Options
 
 # -- Expander: the documents inside an archive (zip and jar; tar, plain or in gzip, bzip2 or xz), and gzip.
 

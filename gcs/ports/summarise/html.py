@@ -10,8 +10,8 @@ from itertools import islice
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from gcs.core.page.values import Document
+from gcs.ports.summarise import DEFAULT, Options
 from gcs.ports.summarise.html_elements import QUERY, QUERY_WITH_IMAGES, HtmlElements
-from gcs.ports.summarise.options import DEFAULT, Options
 
 # -- Nesting: cut a page before the point where parsing it would take more than a moment.
 

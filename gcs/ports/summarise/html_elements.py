@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from gcs.core.page.values import Document
-from gcs.ports.summarise.options import Options
+from gcs.ports.summarise import Options
 
 _NOT_NOFOLLOW = ':not([rel~="nofollow" i])'
 #: the elements that a Reading wants to see

@@ -16,7 +16,7 @@ import sys
 import msgspec
 
 from gcs.errors import GcsError
-from gcs.ports.summarise.options import DEFAULT, Options
+from gcs.ports.summarise import DEFAULT, Options
 from gcs.ports.summarise.text_worker import HEADER_BYTES, TextExtract, TextJob
 
 #: pages inside the pool for each worker: one in work, the others so that it need not wait

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from gcs.core.page.values import FailureKind
-from gcs.ports.fetch.sources.source_answer import LISTED, Answer, listing, missing
+from gcs.ports.fetch.sources import LISTED, Answer, listing, missing
 
 _URL = re.compile(r"https?://\S+")
 
