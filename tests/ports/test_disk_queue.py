@@ -175,7 +175,7 @@ def test_cut_at_any_write_leaves_the_last_save_or_this_one(name, loses, tmp_path
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(os, "pwrite", disk.pwrite)
             patch.setattr(os, "fsync", disk.sync)
-            patch.setattr(disk_queue, "_sync_data", disk.sync)
+            patch.setattr(disk_queue, "sync_data", disk.sync)
             patch.setattr(os, "replace", disk.replace)
             try:
                 extract(queue, 30)

@@ -1,4 +1,4 @@
-"""Where the files of a gatherer's record store lie.
+"""What a user may choose about the record store, and where the files of a gatherer's store lie.
 
 DIR/warc/NAME-GATHERER-yyyymmddhhmmss-SERIAL.warc.gz
 DIR/summaries/GATHERER-NNNNNN.parquet            made from the closed log file NNNNNN
@@ -13,7 +13,9 @@ from pathlib import Path
 from gcs.errors import SettingsError, UsageError
 from gcs.ports.records.append_file import store_error
 
-# -- What a user may choose about the record store.
+WARC, SUMMARIES = "warc", "summaries"
+#: what can be part of a file name and of a key of the whiteboard
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,6 @@ class StoreSettings:
         for name in ("warc_bytes", "log_records", "log_bytes"):
             if getattr(self, name) <= 0:
                 raise SettingsError(f"{name} is {getattr(self, name)}: it must be greater than 0")
-
-
-WARC, SUMMARIES = "warc", "summaries"
-#: what can be part of a file name and of a key of the whiteboard
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)

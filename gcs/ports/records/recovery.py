@@ -28,8 +28,8 @@ from gcs.ports.records.record_log import (
     opened_of,
     page_of,
 )
+from gcs.ports.records.warc import members
 from gcs.ports.records.warc_files import files_of, serial_of
-from gcs.ports.records.warc_reader import members
 
 events = Events("records")
 

@@ -9,7 +9,7 @@ kept after a crash: that is `recovery`, by the log.
 """
 
 import re
-from collections.abc import Callable
+import time
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -20,7 +20,7 @@ from gcs.core.page.values import Response
 from gcs.ports.records import warc
 from gcs.ports.records.append_file import AppendFile, sync_directory
 from gcs.ports.records.layout import StoreSettings
-from gcs.ports.records.warc import Digests, Original
+from gcs.ports.records.warc import Original, RecentDigests
 
 _SOFTWARE = {
     "software": f"GCS/{__version__}",
@@ -47,18 +47,11 @@ class HttpExchange(NamedTuple):
 class WarcFiles:
     """Writes exchanges; opens a file when the first one comes and another when one is closed."""
 
-    def __init__(
-        self,
-        directory: Path,
-        prefix: str,
-        settings: StoreSettings,
-        digests: Digests | None,
-        info: dict[str, str],
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, directory: Path, prefix: str, settings: StoreSettings, info: dict[str, str]) -> None:
         self._directory, self._prefix = directory, prefix
         self._level, self._limit_bytes = settings.warc_level, settings.warc_bytes
-        self._digests, self._info, self._clock = digests, info, clock
+        self._digests = RecentDigests(settings.warc_digests) if settings.warc_digests else None
+        self._info = info
         #: of the newest file
         self.serial = 0
         #: name and length of the file closed last
@@ -140,7 +133,7 @@ class WarcFiles:
         return path
 
     def _open(self) -> AppendFile:
-        at = self._clock()
+        at = time.time()
         stamp = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
         name = f"{self._prefix}-{stamp}-{self.serial + 1:05d}.warc.gz"
         file = AppendFile(self._directory / name, exclusive=True)

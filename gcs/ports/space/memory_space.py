@@ -27,8 +27,8 @@ from gcs.ports.space.port import (
     Handle,
     IfAbsent,
     IfHolds,
+    InboxSize,
     Numbered,
-    Pile,
     Receipt,
     Taken,
     check_place,
@@ -267,18 +267,18 @@ class MemorySpace:
         number = self._board.tickets[name] = max(self._board.tickets.get(name, 0), floor) + 1
         return number
 
-    async def piles(self) -> list[Pile]:
-        piles = [
-            Pile(
+    async def inbox_sizes(self) -> list[InboxSize]:
+        sizes = [
+            InboxSize(
                 place, kind.name, len(inbox.entries), inbox.size_bytes, sum(e.delivered for e in inbox.entries.values())
             )
             for (place, kind), inbox in self._board.inboxes.items()
         ]
-        piles += [
-            Pile(place, "dead", len(dead), sum(len(letter.payload) for letter in dead), 0)
+        sizes += [
+            InboxSize(place, "dead", len(dead), sum(len(letter.payload) for letter in dead), 0)
             for place, dead in self._board.dead.items()
         ]
-        return sorted(piles, key=lambda pile: (pile.place, pile.kind))
+        return sorted(sizes, key=lambda inbox: (inbox.place, inbox.kind))
 
     async def dead_letters(self, at: str, limit: int = 100) -> list[DeadLetter]:
         return self._board.dead.get(at, [])[:limit]
