@@ -130,7 +130,10 @@ class DiskSettings:
 class DiskQueue:
     """A queue in a folder. filled by: insert_many; emptied by: extract_top; durable by: save."""
 
-    def __init__(self, name: str, folder: Path, settings: DiskSettings, counts: QueueCounts | None) -> None:
+    def __init__(
+        self, name: str, folder: Path, settings: DiskSettings = DiskSettings(), counts: QueueCounts | None = None
+    ) -> None:
+        """The queue in this folder, as it was saved; an empty one if there is none yet."""
         self._name, self._block_keys = name, settings.block_keys
         self._lock = _lock(folder)
         self._manifest = folder / "queue"
@@ -173,13 +176,6 @@ class DiskQueue:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
-
-
-def open_queue(
-    name: str, folder: Path, settings: DiskSettings | None = None, counts: QueueCounts | None = None
-) -> DiskQueue:
-    """The queue in this folder, as it was saved; an empty one if there is none yet."""
-    return DiskQueue(name, folder, settings or DiskSettings(), counts)
 
 
 def open_scratch(name: str, folder: Path, settings: DiskSettings) -> Queue:

@@ -140,7 +140,6 @@ class GatewayConnection:
             raise GatewayError(f"{self._url}: this is no gateway; give the address of a gcs station ({why})") from None
 
     async def close(self) -> None:
-        """Free the sockets."""
         await self._session.close()
 
     async def _post(self, verb: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:

@@ -12,6 +12,7 @@ import os
 import socket
 import ssl
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
@@ -31,16 +32,15 @@ _MAX_LINE_BYTES = 64 << 10
 refused: contextvars.ContextVar[list[str]] = contextvars.ContextVar("refused")
 
 
+@dataclass(slots=True)
 class _Exchange:
     """One request, its start, and how far it has come."""
 
-    __slots__ = ("begun_s", "head_read", "request", "started_at")
-
-    def __init__(self, request: Request, begun_s: float) -> None:
-        self.request = request
-        self.started_at = time.time()
-        self.begun_s = begun_s  # by the clock of the event loop
-        self.head_read = False
+    request: Request
+    #: by the clock of the event loop
+    begun_s: float
+    started_at: float = field(default_factory=time.time)
+    head_read: bool = False
 
 
 class AioFetcher:
@@ -182,9 +182,7 @@ def open_session(settings: FetchSettings) -> "aiohttp.ClientSession":
         proxy=settings.proxy,
         skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
         timeout=aiohttp.ClientTimeout(
-            total=settings.total_timeout_s,
-            connect=settings.connect_timeout_s,
-            sock_read=settings.first_byte_timeout_s,
+            total=settings.total_timeout_s, connect=settings.connect_timeout_s, sock_read=settings.first_byte_timeout_s
         ),
         max_line_size=_MAX_LINE_BYTES,
         max_field_size=_MAX_LINE_BYTES,
@@ -267,7 +265,11 @@ def fault(error: Exception, settings: FetchSettings, head_read: bool) -> tuple[F
     """The kind and the line for a request that aiohttp ended with this exception, before or after its head came."""
     import aiohttp
 
-    if settings.proxy is not None and isinstance(error, _proxy_errors()):
+    at_proxy = (
+        *(aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError, aiohttp.ClientConnectorDNSError),
+        *(aiohttp.ConnectionTimeoutError, UnicodeError),
+    )
+    if settings.proxy is not None and isinstance(error, at_proxy):
         return FailureKind.PROXY, f"the proxy {proxy_name(settings.proxy)} does not serve: {_proxy_words(error)}"
     match error:
         case aiohttp.ConnectionTimeoutError():
@@ -305,18 +307,6 @@ def _not_http(error: Exception) -> tuple[FailureKind, str]:
     if isinstance(cause, LineTooLong) or "Too many headers" in str(error):
         return FailureKind.TOO_LARGE, "the headers of the answer never end"
     return FailureKind.PROTOCOL, "the server sent something that is not HTTP"
-
-
-def _proxy_errors() -> tuple[type[Exception], ...]:
-    import aiohttp
-
-    return (
-        aiohttp.ClientProxyConnectionError,
-        aiohttp.ClientHttpProxyError,
-        aiohttp.ClientConnectorDNSError,
-        aiohttp.ConnectionTimeoutError,
-        UnicodeError,
-    )
 
 
 def _proxy_words(error: Exception) -> str:

@@ -12,6 +12,7 @@ goes before whatever charset the header names). A page that cannot be rendered i
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 
@@ -121,13 +122,11 @@ class BrowserFetcher:
         return result
 
 
+@dataclass(frozen=True, slots=True)
 class _Wanted:
     """Tag of a request that a tab waits for."""
 
-    __slots__ = ("future",)
-
-    def __init__(self, future: "asyncio.Future[Result]") -> None:
-        self.future = future
+    future: "asyncio.Future[Result]"
 
 
 class _Cache:

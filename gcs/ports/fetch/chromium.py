@@ -135,7 +135,6 @@ class Chromium:
             return self._context
 
     async def close(self) -> None:
-        """End the browser."""
         await self._stop()
         if self._playwright:
             await self._playwright.stop()

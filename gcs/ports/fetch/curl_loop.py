@@ -145,7 +145,6 @@ class CurlDriver:
         self._multi.setopt(pycurl.M_MAXCONNECTS, kept_connections)
 
     def add(self, curl: pycurl.Curl) -> None:
-        """Begins a transfer."""
         self._handles += 1
         self._multi.add_handle(curl)
 

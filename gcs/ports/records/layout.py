@@ -65,17 +65,14 @@ class StoreLayout:
 
     @property
     def log(self) -> Path:
-        """The record log."""
         return self.state / "log"
 
     @property
     def warc(self) -> Path:
-        """Where WARC files are written."""
         return (self.state / "spool" if self.url else self.directory) / WARC
 
     @property
     def summaries(self) -> Path:
-        """Where Parquet files are written."""
         return (self.state / "spool" if self.url else self.directory) / SUMMARIES
 
     @property
@@ -84,7 +81,6 @@ class StoreLayout:
         return self.state / "url"
 
     def make(self) -> None:
-        """Make the folders that are not there yet."""
         path = self.directory
         try:
             for path in (self.log, self.warc, self.summaries):

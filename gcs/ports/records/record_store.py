@@ -81,25 +81,18 @@ class Store:
         `copy_of` names the stored copy that a 304 or the same payload confirms, where that is known; its digest is
         `record.digest`. A response whose body is not here goes into no WARC.
         """
+        exchange = None
         if response is not None:
             # that of a failed record may be of the copy that is held: this answer is none of it
             digest = digest_of(response) if record.failure else record.digest or digest_of(response)
+            record = structs.replace(record, digest=record.digest or digest)
             if self._settings.warc and response.absent is None:
                 exchange = self._warcs.prepare(response, digest, copy_of)
                 file, offset, size_bytes = exchange.place
-                record = structs.replace(
-                    record,
-                    digest=record.digest or digest,
-                    warc_file=file,
-                    warc_offset=offset,
-                    warc_bytes=size_bytes,
-                )
-                self._log.page(record)  # first: it may refuse the record, the other cannot
-                self._warcs.append(exchange)
-                self._took()
-                return record
-            record = structs.replace(record, digest=record.digest or digest)
-        self._log.page(record)
+                record = structs.replace(record, warc_file=file, warc_offset=offset, warc_bytes=size_bytes)
+        self._log.page(record)  # first: it may refuse the record, the WARC cannot
+        if exchange is not None:
+            self._warcs.append(exchange)
         self._took()
         return record
 

@@ -153,7 +153,6 @@ def warc_date(at: float) -> str:
 
 
 def record_id() -> str:
-    """A fresh WARC-Record-ID."""
     return f"<urn:uuid:{uuid4()}>"
 
 

@@ -102,7 +102,6 @@ class WarcFiles:
 
     @property
     def pending_bytes(self) -> int:
-        """What waits in memory."""
         return self._file.pending_bytes if self._file else 0
 
     @property
@@ -111,7 +110,6 @@ class WarcFiles:
         return self._file.path.name if self._file else ""
 
     def flush(self) -> None:
-        """Write out what waits."""
         if self._file:
             self._file.flush()
 

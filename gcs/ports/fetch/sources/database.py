@@ -65,7 +65,6 @@ class Table:
         return map(str, range(0 if number is None else number + 1, rows))
 
     def page(self, key: str) -> Answer:
-        """A row as a page."""
         if not key.removeprefix("-").isdigit() or len(key) > 20:
             return missing()
         which = "WHERE rowid = ?" if self._has_rowid else "LIMIT 1 OFFSET ?"
