@@ -29,7 +29,7 @@ LAZY = {
     ("gcs.app.assembly", "gcs.ports.fetch.aio_engine"),
     ("gcs.app.assembly", "gcs.ports.fetch.browser"),  # Playwright
     ("gcs.app.assembly", "gcs.ports.fetch.curl_engine"),
-    ("gcs.app.assembly", "gcs.ports.fetch.sources"),
+    ("gcs.app.assembly", "gcs.ports.fetch.sources.source_engine"),
     ("gcs.app.assembly", "gcs.roles.gatherer.team.seed_client"),
     ("gcs.app.assembly", "gcs.roles.gatherer.team.team_member"),
     ("gcs.app.crawl_dir", "gcs.ports.records.reading"),  # pyarrow

@@ -22,7 +22,9 @@ from gcs.ports.records.layout import check_names
 from gcs.ports.records.reading import read_records, rows
 from gcs.ports.records.record_store import Store
 from gcs.ports.space.port import Space
-from gcs.ports.summarise import Options, Summarisers, SummarySettings, TextPool
+from gcs.ports.summarise import Options, SummarySettings
+from gcs.ports.summarise.summarisers import Summarisers
+from gcs.ports.summarise.text_pool import TextPool
 from gcs.roles.gatherer import Dependencies, Gatherer
 from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
 from gcs.roles.gatherer.membership import GathererPort, MemberContext, Membership
@@ -107,7 +109,7 @@ def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fet
     engine = engine_class(settings.engine)
     if not settings.sources:
         return engine(settings, sink)
-    from gcs.ports.fetch.sources import SourceFetcher
+    from gcs.ports.fetch.sources.source_engine import SourceFetcher
 
     return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
 

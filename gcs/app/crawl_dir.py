@@ -15,7 +15,7 @@ import msgspec
 from gcs.core.report import report
 from gcs.core.report.report import Report, Share
 from gcs.errors import StoreError
-from gcs.ports.frontier.peek import peek
+from gcs.ports.frontier.lmdb_file import peek
 from gcs.settings import Settings, differences
 
 #: settings that hold for one run only
@@ -188,11 +188,11 @@ def count_unique(directory: Path, shares: list[Share]) -> int | None:
 def read_shares(directory: Path) -> tuple[list[Share], bool]:
     """What each gatherer whose disk is here has done, and whether one of them runs."""
     seen = [peek(file.parent) for file in sorted(directory.glob("state/*/frontier/data.mdb"))]
-    packed = [each.notes["share"] for each in seen if "share" in each.notes]
-    return [msgspec.msgpack.decode(each, type=Share) for each in packed], any(each.running for each in seen)
+    shares = [msgspec.msgpack.decode(each.share, type=Share) for each in seen if each.share is not None]
+    return shares, any(each.is_running for each in seen)
 
 
 def running(directory: Path) -> list[str]:
     """The gatherers that have their disks here and run."""
     frontiers = sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
-    return [frontier.parent.name for frontier in frontiers if peek(frontier).running]
+    return [frontier.parent.name for frontier in frontiers if peek(frontier).is_running]

@@ -24,9 +24,9 @@ def read_roster(output: Path, url: str | None, crawl: str | None) -> Roster:
 async def look(space: Space) -> Roster:
     """The team as the whiteboard shows it."""
     waiting: dict[str, int] = {}
-    for pile in await space.piles():
-        if pile.place != BOARD:
-            waiting[pile.place] = waiting.get(pile.place, 0) + pile.tuples
+    for inbox in await space.inbox_sizes():
+        if inbox.place != BOARD:
+            waiting[inbox.place] = waiting.get(inbox.place, 0) + inbox.tuples
     return roster(
         await space.scan(template(Member)),
         await space.read(template(PlanPosted)),

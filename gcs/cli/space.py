@@ -49,14 +49,14 @@ def ls(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
     """List what there is: tuples, bytes and how many are held, by place and type."""
 
     async def do(at: Space) -> None:
-        piles = await at.piles()
+        sizes = await at.inbox_sizes()
         if as_json:
-            click.echo(msgspec.json.encode(piles))
+            click.echo(msgspec.json.encode(sizes))
             return
         click.echo(f"{'INBOX':<24} {'TYPE':<12} {'TUPLES':>9} {'BYTES':>13} {'HELD':>7}")
-        for pile in piles:
-            place = pile.place or "(board)"
-            click.echo(f"{place:<24} {pile.kind:<12} {pile.tuples:>9,} {pile.size_bytes:>13,} {pile.held:>7,}")
+        for size in sizes:
+            place = size.place or "(board)"
+            click.echo(f"{place:<24} {size.kind:<12} {size.tuples:>9,} {size.size_bytes:>13,} {size.held:>7,}")
 
     _visit(output, url, crawl, do)
 
@@ -100,7 +100,7 @@ def count(
 
     async def do(at: Space) -> None:
         if kind == DEAD:
-            number = sum(pile.tuples for pile in await at.piles() if (pile.place, pile.kind) == (inbox, DEAD))
+            number = sum(size.tuples for size in await at.inbox_sizes() if (size.place, size.kind) == (inbox, DEAD))
         else:
             number = await at.count(_template(kind, where), at=inbox)
         click.echo(msgspec.json.encode({"count": number}) if as_json else f"{number:,}")

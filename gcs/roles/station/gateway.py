@@ -32,13 +32,13 @@ from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOf
 from gcs.core.url.join import Joiner
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.errands import HelperTerms
-from gcs.ports.errands.gateway_messages import (
+from gcs.ports.errands import (
     MACHINE,
     Beat,
     Errands,
     Greeting,
     HelperStanding,
+    HelperTerms,
     Ids,
     Wanted,
     Welcome,

@@ -14,7 +14,7 @@ from gcs.core.page.values import FINAL, Failure, PageRecord, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.ports.frontier import Entry, Mark
-from gcs.ports.reader import NOTHING, PageReading, summary_of
+from gcs.ports.reader import NOTHING, PageReading, gist
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
 from gcs.roles.gatherer.dependencies import Dependencies
@@ -186,7 +186,7 @@ class Recorder:
             digest=held.copy_digest or digest,
             language=document.language,
             title=document.title if shown else "",
-            summary=summary_of(document) if shown else "",
+            summary=gist(document) if shown else "",
             text=document.text if shown else "",
             outlinks=reading.outlinks,
             gatherer=self._name,

@@ -57,9 +57,9 @@ class BoardSnapshot:
 async def read_board(space: Space, crawl: str, now: float) -> BoardSnapshot:
     """Read it; SpaceError where it cannot be reached."""
     waiting: dict[str, int] = {}
-    for pile in await space.piles():
-        if pile.place != BOARD:
-            waiting[pile.place] = waiting.get(pile.place, 0) + pile.tuples
+    for inbox in await space.inbox_sizes():
+        if inbox.place != BOARD:
+            waiting[inbox.place] = waiting.get(inbox.place, 0) + inbox.tuples
     return BoardSnapshot(
         crawl=crawl,
         at=now,
