@@ -36,13 +36,13 @@ LAZY = {
     ("gcs.app.local_team", "gcs.app.station_process"),  # an HTTP server
     ("gcs.app.member_process", "gcs.app"),
     ("gcs.app.member_process", "gcs.app.coordination"),  # numpy
-    ("gcs.app.member_process", "gcs.core.plan.rebalance"),  # numpy
     ("gcs.app.terminal", "gcs.ports.records.reading"),  # pyarrow
     ("gcs.cli.crawl", "gcs.app"),
     ("gcs.cli.crawl", "gcs.app.coordination"),  # numpy
     ("gcs.cli.crawl", "gcs.app.local_team"),  # the client of Redis
     ("gcs.cli.status", "gcs.app"),
     ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis
+    ("gcs.roles.leader.rebalance_rounds", "gcs.core.plan.rebalance"),  # numpy
 }
 
 #: what the tests of a layer may import from the layers above it; assembly puts a gatherer or a helper together

@@ -13,7 +13,6 @@ from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, 
 from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.plan import keyspace
 from gcs.core.plan.plan import Plan
-from gcs.core.plan.rebalance import make_plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree import tree_copy
 from gcs.core.tree.statistics import SuperpageStatistics
@@ -223,9 +222,7 @@ class Crew:
         #: round → reason
         self.rounds: dict[int, str] = {}
         #: what a leader is given
-        self.config = LeaderConfig(
-            settings=settings, ghost=self.raise_ghost, planner=make_plan, random=random.Random(1)
-        )
+        self.config = LeaderConfig(settings=settings, ghost=self.raise_ghost, random=random.Random(1))
 
     def start(self, *names: str) -> None:
         for name in names:
