@@ -55,7 +55,7 @@ TESTS_IMPORT = {
 #: more parameters of a constructor are a value of their own (a frozen dataclass)
 MOST_PARAMETERS = 7
 #: constructors that have more, for now. This set may only shrink.
-LONG_CONSTRUCTORS = {"TeamMember", "SeedServer"}
+LONG_CONSTRUCTORS = {"TeamMember"}
 
 #: calls that change the whiteboard: what asks a question must not make them
 POSTING = {"post", "post_if", "publish", "put", "out", "remove", "take", "ack", "begin", "commit"}

@@ -22,7 +22,8 @@ from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, GathererState
-from gcs.roles.leader import Leader, LeaderConfig
+from gcs.roles.leader.config import LeaderConfig
+from gcs.roles.leader.leader import Leader
 from gcs.settings import Settings
 
 events = Events("gatherer")

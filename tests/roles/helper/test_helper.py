@@ -23,7 +23,8 @@ from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.curl_engine import CurlFetcher
 from gcs.ports.records.warc import payload_digest
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.helper import Helper, helper
+from gcs.roles.helper import helper
+from gcs.roles.helper.helper import Helper
 
 FETCH = FetchSettings(allow_private=True, user_agent="gcs-test")
 

@@ -21,7 +21,8 @@ from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Space
-from gcs.roles.leader import Leader, LeaderConfig
+from gcs.roles.leader.config import LeaderConfig
+from gcs.roles.leader.leader import Leader
 
 Finds = Callable[[bytes], list[bytes]]
 

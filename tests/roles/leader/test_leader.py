@@ -24,7 +24,7 @@ from gcs.core.plan.triggers import MOST_SURVEYS
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 from gcs.errors import SettingsError
 from gcs.ports.space.memory_space import MemorySpace
-from gcs.roles.leader import Leader as Candidate
+from gcs.roles.leader.leader import Leader as Candidate
 
 from .crew import Crew, keys_of
 

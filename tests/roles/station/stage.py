@@ -33,7 +33,7 @@ from gcs.core.report.counters import Counters, Traffic
 from gcs.core.report.report import Share
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.station import ListenAddress, Station
+from gcs.roles.station.station import ListenAddress, Station
 from gcs.settings import Settings
 
 TOKENS = {role: f"gcs_a-token-for-the-{role}-role-of-tests" for role in Role}

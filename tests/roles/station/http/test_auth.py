@@ -5,8 +5,8 @@ import pytest
 from gcs.core.helpers.access import Role, entry
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, RebalanceCall
-from gcs.roles.station import ListenAddress
 from gcs.roles.station.http.auth import HEADERS, host_of, is_loopback
+from gcs.roles.station.station import ListenAddress
 from tests.roles.station.stage import TOKENS, stage
 
 ORDERS = ["pause", "resume", "stop", "rebalance", "seeds"]

@@ -8,7 +8,7 @@ import pytest
 from gcs.core.helpers.access import Role, entry
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Control, CrawlState
-from gcs.roles.station import ListenAddress
+from gcs.roles.station.station import ListenAddress
 from tests.roles.station.stage import stage
 
 
