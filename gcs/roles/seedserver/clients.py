@@ -1,6 +1,6 @@
 """The clients of a seed-server, and which of them owns which domains.
 
-A member is a crawl-client, or a seed-server one level down. The URLs of a domain that a client owns are in the registry.
+A member is a crawl-client, or a seed-server one level down. URLs of a domain that a client owns are in the registry.
 Links into a domain that a server owns are passed down, and wait on the whiteboard while that server is away.
 
 Invariant: a domain has one owner. The owner changes only while none of the domain's URLs is out and its hosts' delays

@@ -280,7 +280,7 @@ class SeedServer:
     # -- every beat: clients and servers -----------------------------------------------------------------
 
     async def _meet(self) -> None:
-        """Every beat: see which members are there, set their pace, post a heartbeat, and end the crawl if it is done."""
+        """Every beat: see which members are there, set their pace, post a heartbeat, end the crawl if it is done."""
         now = self._clock()
         if now < self._beat_at + self._team.beat_s:
             return
