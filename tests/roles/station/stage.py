@@ -135,7 +135,7 @@ class Target:
 
         async def hang() -> None:
             await self.at.space.out(item)
-            await self.at.station._lookout.look()
+            await self.at.station._poller.poll()
 
         asyncio.run_coroutine_threadsafe(hang(), self.loop).result(10)
 
