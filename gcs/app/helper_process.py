@@ -27,7 +27,7 @@ from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.keys import checked
 from gcs.ports.space.redis_space import open_space
-from gcs.roles.helper import FETCH, Helper
+from gcs.roles.helper.helper import FETCH, Helper
 from gcs.settings import Settings, terms
 
 events = Events("helper")

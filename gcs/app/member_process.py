@@ -12,10 +12,8 @@ import msgspec
 
 from gcs.app import assembly
 from gcs.core.messages.tuples import Charter
-from gcs.core.plan.next_plan import Draft, FirstPlanner, RoundEvidence, TeamMembers
+from gcs.core.plan.next_plan import FirstPlanner
 from gcs.core.plan.plan import Plan
-from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree import tree
 from gcs.errors import GcsError, InUseError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
@@ -24,7 +22,8 @@ from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, GathererState
-from gcs.roles.leader import Leader, LeaderConfig
+from gcs.roles.leader.config import LeaderConfig
+from gcs.roles.leader.leader import Leader
 from gcs.settings import Settings
 
 events = Events("gatherer")
@@ -104,10 +103,8 @@ class MemberProcess:
         config = LeaderConfig(
             settings=self._settings.team,
             ghost=self.raise_ghost,
-            planner=_planner,
             random=random.Random(),
             expected=self._charter.gatherers,
-            initial=tree.parse(self._settings.team.expansion),
             session=self._charter.session,
             beginning=self._beginning,
             known_plan=lambda: team.known_plan,
@@ -159,15 +156,6 @@ def tenacious(settings: SpaceSettings) -> SpaceSettings:
 def patient(settings: SpaceSettings) -> SpaceSettings:
     """For a process that has been connected before: the address is right, so an absent server will come back."""
     return dataclasses.replace(settings, open_s=settings.patience_s)
-
-
-def _planner(
-    old: Plan, team: TeamMembers, evidence: RoundEvidence, settings: TeamSettings, *, fresh: bool = False
-) -> Draft:
-    """Imports the planner when a leader first needs it: numpy comes with it, and most members never lead."""
-    from gcs.core.plan.rebalance import make_plan  # it brings numpy
-
-    return make_plan(old, team, evidence, settings, fresh=fresh)
 
 
 def _note_end(dead: str, task: "asyncio.Task[GathererState]") -> None:

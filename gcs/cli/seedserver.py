@@ -22,7 +22,7 @@ from gcs.ports.records.layout import check_names
 from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.url_registry import UrlRegistry
-from gcs.roles.seedserver import SeedServer
+from gcs.roles.seedserver.seed_server import SeedServer, SeedServerConfig
 from gcs.settings import Settings
 
 #: the name of the only server, or of the top one
@@ -59,18 +59,15 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path) 
         )
     settings = msgspec.json.decode(charter.settings, type=Settings)
     registry = UrlRegistry(directory / "registry", load_order(settings.seed_server.order), settings.frontier.fsync)
-    server = SeedServer(
-        name,
-        space,
-        registry,
-        settings.seed_server,
-        settings.team,
-        clock=time.monotonic,
-        wall=time.time,
-        pause_s=settings.politeness.max_crawl_delay_s if registry.counts() else 0.0,
+    config = SeedServerConfig(
+        name=name,
+        rules=settings.seed_server,
+        team=settings.team,
         parent=parent,
         session=charter.session,
+        pause_s=settings.politeness.max_crawl_delay_s if registry.counts() else 0.0,
     )
+    server = SeedServer(config, space, registry, clock=time.monotonic, wall=time.time)
     with (directory / "pace.csv").open("a", newline="") as file:
         write = csv.writer(file).writerow
 
