@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from gcs.app import find_crawl
 from gcs.app.assembly import make_browser, make_fetcher, make_reader
 from gcs.app.setting_options import Number
 from gcs.core.helpers.loan import WHOLE_DAY, Loan, LoanLimits, Shift, parse
@@ -23,7 +24,7 @@ from gcs.events import Events
 from gcs.ports.errands import ErrandPort
 from gcs.ports.errands.gateway_client import AwayError, open_gateway
 from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
-from gcs.ports.space.address import SpaceSettings, shown
+from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.keys import checked
 from gcs.ports.space.redis_space import open_space
@@ -32,8 +33,8 @@ from gcs.settings import Settings, terms
 
 events = Events("helper")
 
-#: seconds between two looks whether to stop, and to wait for the crawl to be there
-LOOK_S, CHARTER_S = 0.25, 60.0
+#: seconds between two looks whether to stop
+LOOK_S = 0.25
 #: seconds before a crawl that is out of reach is tried again, in a shift
 AWAY_S = 20.0
 #: seconds after which a helper that was stopped and does not end (the whiteboard is gone) is given up
@@ -154,12 +155,8 @@ async def open_desk(loan: Loan) -> ErrandPort:
     try:
         charter = await space.read(template(Charter))
         if charter is None:
-            events.info("no-crawl-yet", crawl=loan.crawl, wait_s=CHARTER_S)
-            charter = await space.read(template(Charter), timeout_s=CHARTER_S)
-        if charter is None:
-            raise SpaceError(
-                f"there is no crawl '{loan.crawl}' at {shown(loan.space)}: look at the name, or start it first"
-            )
+            events.info("no-crawl-yet", crawl=loan.crawl, wait_s=find_crawl.CHARTER_S)
+            charter = await find_crawl.read_charter(space, loan.crawl, loan.space)
         settings = msgspec.json.decode(charter.settings, type=Settings)
     except BaseException:
         await space.close()
