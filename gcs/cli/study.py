@@ -22,16 +22,12 @@ from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import UsageError
 from gcs.ports.records import reading
 from gcs.sim.engine.capacity import NEVER_0, Costs
-from gcs.sim.engine.setup import Setup
 from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies import OWN, STUDIES, Study, StudyRequest, Tick
+from gcs.sim.studies import OWN, STUDIES, Setup, Study, StudyRequest, Tick
 
-# -- options of `gcs study run`: spelled once, in `sim.engine.setup`, which gives names, types and help
-
-
-#: names that can be said where the type says only that it is a word
+#: names that an option of `gcs study run` takes, where its type in `Setup` is only str
 _CHOICES: Mapping[str, Sequence[str]] = {
     "partitioner": tuple(PARTITIONERS),
     "order": tuple(ORDERS),

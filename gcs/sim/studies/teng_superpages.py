@@ -19,7 +19,7 @@ from gcs.sim.engine.partitions import crawled, crossing
 from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.engine.spread import spread
 from gcs.sim.engine.superpage_rounds import RoundTeam, count, imbalance, rounds
-from gcs.sim.graph.web_graph import Ids, WebGraph
+from gcs.sim.graph.web_graph import Ids, WebGraph, from_links
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
 KS = (8, 16, 32, 64)
@@ -92,10 +92,7 @@ def _rounds(
 def found_order(data: SessionGraph, seed: int) -> Ids:
     """The pages as a breadth-first crawl from random seeds finds them; what it does not find comes last."""
     session = data.session
-    counts = np.bincount(session.sources, minlength=session.pages)
-    by_source = np.argsort(session.sources, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    web = WebGraph("", offsets, session.targets[by_source].astype(np.int32))
+    web = from_links("", session.sources, session.targets, session.pages)
     chance = np.random.default_rng(seed)
     seeds = chance.choice(web.pages, min(SEEDS, web.pages), replace=False)
     depth = reach(web, seeds)
