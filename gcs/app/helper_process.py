@@ -69,7 +69,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class HelperOutcome:
-    """What came of a loan."""
+    """What came of a helper's work."""
 
     helper: str
     pages: int
@@ -106,7 +106,7 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
 
 
 async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
-    """Help until told to stop."""
+    """Help until `is_to_stop` says so, or nothing is left to do."""
     opening = asyncio.ensure_future(open_desk(loan))
     if not await _ends(opening, is_to_stop):  # the crawl is not there yet
         opening.cancel()
@@ -127,7 +127,7 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
 
 
 async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
-    """The same for hours, in which nobody looks: a crawl that is not there, or out of reach, is tried again."""
+    """As `work`, for hours unattended: a crawl that is not there, or out of reach, is tried again."""
     while True:
         try:
             return await work(loan, is_to_stop)
@@ -138,7 +138,7 @@ async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcom
 
 
 async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bool:
-    """Wait for it, unless we are to stop before."""
+    """Wait for the task; False if the process is to stop before."""
     while not (await asyncio.wait([task], timeout=LOOK_S))[0]:
         if is_to_stop():
             return False
@@ -146,7 +146,7 @@ async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bo
 
 
 async def open_desk(loan: Loan) -> ErrandPort:
-    """A desk at the gateway, or at the whiteboard of the crawl, under a name of our own."""
+    """Open the errands of a crawl, at a gateway or at the crawl's whiteboard, under a name made here."""
     means, own = Means.BROWSER if loan.browser else Means.PLAIN, f"{random.SystemRandom().getrandbits(24):06x}"
     if loan.gateway:  # whose machine it is, is nobody's business there
         return await open_gateway(loan.gateway, loan.token, means, own)
@@ -165,7 +165,7 @@ async def open_desk(loan: Loan) -> ErrandPort:
 
 
 def make_helper(desk: ErrandPort, loan: Loan, clock: Callable[[], float] = lease_time) -> Helper:
-    """A helper at this desk, which ends its requests within its leases."""
+    """A helper that takes these errands, and ends its requests within its leases."""
     told, limits = desk.terms, loan.limits
     fetch = dataclasses.replace(
         told.fetch,

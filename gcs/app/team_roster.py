@@ -21,7 +21,7 @@ def read_roster(output: Path, url: str | None, crawl: str | None) -> Roster:
 
 
 async def look(space: Space) -> Roster:
-    """The team as the whiteboard shows it."""
+    """Read the team from its whiteboard."""
     waiting: dict[str, int] = {}
     for pile in await space.piles():
         if pile.place != BOARD:
@@ -37,7 +37,7 @@ async def look(space: Space) -> Roster:
 
 
 def table(team: Roster) -> str:
-    """For a person."""
+    """The roster as text, one line for each gatherer."""
     head = (
         "gatherer",
         "state",

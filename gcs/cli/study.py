@@ -48,7 +48,7 @@ def setup_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_setup(options: Mapping[str, object], study: str) -> Setup:
-    """What the user has put together."""
+    """The Setup of the options that the user gave."""
     said: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if said and study != "run":
         raise UsageError(f"{_flag(next(iter(said)))} is for gcs study run: {study} puts its teams together itself")
@@ -79,7 +79,6 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
     name = "N,…"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """What the user typed, as numbers."""
         try:
             numbers = tuple(int(part) for part in str(value).split(","))
         except ValueError:

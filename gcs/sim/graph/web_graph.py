@@ -35,12 +35,10 @@ class WebGraph:
 
     @property
     def pages(self) -> int:
-        """How many pages there are."""
         return len(self.offsets) - 1
 
     @property
     def links(self) -> int:
-        """How many links there are."""
         return len(self.targets)
 
     def outlinks(self, page: int) -> NDArray[np.int32]:
@@ -76,7 +74,6 @@ class WebGraph:
         return np.repeat(np.arange(self.pages, dtype=np.int32), np.diff(self.offsets))
 
     def in_degrees(self) -> Ids:
-        """How many links point at each page."""
         return np.bincount(self.targets, minlength=self.pages)
 
     def induced(self, keep: NDArray[np.bool_]) -> "WebGraph":

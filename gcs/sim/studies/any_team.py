@@ -61,11 +61,11 @@ class SimTeam:
 
     @property
     def is_silent(self) -> bool:
-        """Whether its gatherers go abroad and tell nobody."""
+        """Whether the gatherers go abroad and tell nobody."""
         return self.setup.mode in ("cross-over", "independent")
 
     def turns(self) -> Iterator[TeamTurn]:
-        """Its crawl, a superstep at a time."""
+        """The crawl, a superstep at a time."""
         most = int(self.setup.part * self.reachable) or self.k * self.graph.pages
         rules = self._rules()
         if not self.is_silent:
@@ -150,7 +150,7 @@ def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[TeamRow]:
 
 
 def looks(team: SimTeam) -> Iterator[TeamRow]:
-    """The team now and then, and at the end."""
+    """Rows of the team now and then, and at the end."""
     graph, k = team.graph, team.k
     importance = graph.in_degrees()
     sizes = np.ones(graph.pages, np.int64) if graph.sizes_bytes is None else graph.sizes_bytes
@@ -194,7 +194,6 @@ def looks(team: SimTeam) -> Iterator[TeamRow]:
 
 
 def charts(rows: Sequence[TeamRow]) -> list[Chart]:
-    """What a team has, and what it costs."""
     pictures = (
         ("Coverage", "coverage", "coverage I / U"),
         ("Overlap", "overlap", "overlap (N − I) / I"),

@@ -66,11 +66,9 @@ class Moment:
 
     @property
     def overlap(self) -> float:
-        """(N - I) / I."""
         return overlap(self.downloads, self.unique)
 
     def coverage(self, reachable: int) -> float:
-        """I / U."""
         return coverage(self.unique, reachable)
 
 
@@ -211,7 +209,6 @@ PAPER = (OverlapRow(16, 0.5, 0.0), OverlapRow(4, 1.0, 2.5))
 
 
 def charts(rows: Sequence[OverlapRow]) -> list[Chart]:
-    """Figure 6, and the same at equal speeds."""
     paper = [ChartLine("Cho, 16", [0.5], [0.0], from_paper=True), ChartLine("Cho, 4", [1.0], [2.5], from_paper=True)]
     even = lines(rows, "n", "coverage", "overlap", "{} gatherers")
     equal = lines(rows, "n", "coverage_equal", "overlap_equal", "{} gatherers")
@@ -222,7 +219,6 @@ def charts(rows: Sequence[OverlapRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[OverlapRow]) -> list[Finding]:
-    """What the paper says of Figure 6."""
     ends = {row.n: row for row in rows}
     behind = [row for row in rows if row.coverage < (row.firewall_coverage or 0)]
     least, most = ends[min(ends)], ends[max(ends)]

@@ -25,7 +25,7 @@ from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.web_graph import Ids as PageIds
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, falls, lines
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, falls, line, lines
 
 #: R: pages per superstep
 TOPS = (100, 1_000, 4_000, 16_000)
@@ -186,15 +186,14 @@ PAPER = tuple(
 
 
 def charts(rows: Sequence[QueuesRow]) -> list[Chart]:
-    """Figures 8, 9 and 10."""
     eight, nine, ten = ([row for row in rows if row.figure == figure] for figure in (8, 9, 10))
     blocks = [
-        ChartLine(f"{name}, {room:.0%} in memory", [row.top for row in part], [row.blocks or 0 for row in part])
+        line(part, "top", "blocks", f"{name}, {room:.0%} in memory")
         for name in QUEUES[1:]
         for room in ROOM
         for part in [[row for row in nine if row.queue == name and row.room == room]]
     ]
-    ideal = [ChartLine("ideal", [row.trees for row in ten], [row.trees for row in ten], from_paper=True)]
+    ideal = [line(ten, "trees", "trees", "ideal", from_paper=True)]
     return [
         Chart("Figure 8", "R", "comparisons per key", lines(eight, "queue", "top", "comparisons"), log_x=True),
         Chart("Figure 9", "R", "blocks per 1,000 keys", blocks, log_x=True, log_y=True),
@@ -203,7 +202,6 @@ def charts(rows: Sequence[QueuesRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[QueuesRow]) -> list[Finding]:
-    """What the paper says of its figures."""
     compared = {(row.queue, row.top): row.comparisons or 0 for row in rows if row.figure == 8}
     tops = list(dict.fromkeys(top for _, top in compared))
     large = [top for top in tops if top >= 1_000] or tops

@@ -133,17 +133,15 @@ class Study:
     keys: tuple[str, ...] = ()
 
 
+def line(rows: Sequence[Row], x: str, y: str, label: str, from_paper: bool = False) -> ChartLine:
+    """A line through these rows: one field over another; 0 where a row has no value."""
+    return ChartLine(label, [getattr(row, x) for row in rows], [getattr(row, y) or 0 for row in rows], from_paper)
+
+
 def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> list[ChartLine]:
     """A line for each value of one field, in the order in which the values come up."""
     values = dict.fromkeys(getattr(row, by) for row in rows)
-    return [
-        ChartLine(
-            label.format(value),
-            [getattr(row, x) for row in rows if getattr(row, by) == value],
-            [getattr(row, y) for row in rows if getattr(row, by) == value],
-        )
-        for value in values
-    ]
+    return [line([row for row in rows if getattr(row, by) == value], x, y, label.format(value)) for value in values]
 
 
 def falls(values: Sequence[float], slack: float = 0.0) -> bool:
