@@ -1,4 +1,7 @@
-"""Assembly: puts the concrete parts of a gatherer together. The only place that names them."""
+"""Assembly: makes the concrete parts of gatherers and helpers from settings. The only place that names them.
+
+To add a fetch engine: write it in `ports/fetch`, name it in `FetchSettings.engine`, and list it in ENGINES below.
+"""
 
 import importlib
 import sys
@@ -31,17 +34,19 @@ from gcs.roles.gatherer.membership import GathererPort, MemberContext, Membershi
 from gcs.roles.gatherer.record.recrawl import LastVisit, Recrawl
 from gcs.settings import Settings, with_user_agent
 
-# -- The order and the queue that the settings name: the built-in ones, and scores of the user's own.
-
-
+#: group of entry points by which an installed package offers orders
 ENTRY_POINTS = "gcs.orders"
+#: the queue setting under which each host has its own queue
 HOSTS = "hosts"
 #: keys in a block of the queue: small, because a crawl extracts some hundreds at a time
 BLOCK_KEYS = 4096
 
+Sink = Callable[[Result], None]
+FetchEngine = Callable[[FetchSettings, Sink], Fetcher]
+
 
 def load_order(name: str) -> Ordering:
-    """The order of that name; or by a function `module:function`, or one that an installed package brings.
+    """The order of that name: a built-in one, a function `module:function`, or one that an installed package offers.
 
     The function is given a `gcs.core.ordering.Found` and returns a number; the larger, the sooner.
     """
@@ -94,9 +99,6 @@ def _from_package(name: str) -> object:
     raise SettingsError(f"there is no order {name!r}; give one of {known}, or module:function")
 
 
-# -- Parts that gatherers and helpers have in common, made from settings: how to fetch, and how to read.
-
-
 def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
     """Reads pages; the full text in processes of its own, where the caller cannot wait for it."""
     options = Options(agent=robots_token, images=summary.images, max_links=summary.max_links)
@@ -104,9 +106,25 @@ def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, hee
     return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)
 
 
-def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
+def _curl() -> FetchEngine:
+    from gcs.ports.fetch.curl_engine import CurlFetcher
+
+    return CurlFetcher
+
+
+def _aiohttp() -> FetchEngine:
+    from gcs.ports.fetch.aio_engine import AioFetcher
+
+    return AioFetcher
+
+
+#: name in the settings → loads the class of the engine; only the engine that is chosen is loaded
+ENGINES: dict[str, Callable[[], FetchEngine]] = {"curl": _curl, "aiohttp": _aiohttp}
+
+
+def make_fetcher(settings: FetchSettings, sink: Sink) -> Fetcher:
     """The engine that the settings name, behind the one for folders, databases and news if the crawl has any."""
-    engine = engine_class(settings.engine)
+    engine = ENGINES[settings.engine]()
     if not settings.sources:
         return engine(settings, sink)
     from gcs.ports.fetch.sources.source_engine import SourceFetcher
@@ -114,18 +132,7 @@ def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fet
     return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
 
 
-def engine_class(name: str) -> Callable[[FetchSettings, Callable[[Result], None]], Fetcher]:
-    """The class of a fetch engine; only the one that is chosen is loaded."""
-    if name == "aiohttp":
-        from gcs.ports.fetch.aio_engine import AioFetcher
-
-        return AioFetcher
-    from gcs.ports.fetch.curl_engine import CurlFetcher
-
-    return CurlFetcher
-
-
-def make_browser(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
+def make_browser(settings: FetchSettings, sink: Sink) -> Fetcher:
     """The engine that renders pages, above the one that the settings name."""
     from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings  # it brings Playwright, which is an extra
 
@@ -134,15 +141,15 @@ def make_browser(settings: FetchSettings, sink: Callable[[Result], None]) -> Fet
 
 @dataclass(frozen=True, slots=True)
 class TeamAccess:
-    """How a gatherer works with others."""
+    """How a gatherer works with its team."""
 
-    #: their whiteboard, in its name
+    #: the whiteboard, opened in the gatherer's name
     space: Space
-    #: it hands over what a dead gatherer of its name left behind, and fetches nothing
+    #: the gatherer hands over what a dead gatherer of its name left behind, and fetches nothing
     ghost: bool = False
-    #: which helpers work for it
+    #: the place whose helpers work for the gatherer
     place: str = ""
-    #: who hands it URLs, where a seed-server does
+    #: name of the seed-server that hands out URLs, where the team has one
     server: str = ""
     #: the session to be crawled
     session: int = 1
@@ -224,4 +231,4 @@ def load(settings: Settings) -> None:
 
     import gcs.roles.gatherer.team.team_member  # noqa: F401
 
-    engine_class(settings.fetch.engine)
+    ENGINES[settings.fetch.engine]()

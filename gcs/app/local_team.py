@@ -21,7 +21,7 @@ from gcs.app.assembly import load_order
 from gcs.app.child_process import Child, arguments
 from gcs.app.crawl_dir import count_unique, read_shares
 from gcs.app.local_crawl import run_loop
-from gcs.app.team_start import open_crawl, refuse_one_alone
+from gcs.app.team_start import CrawlStart, open_crawl, refuse_one_alone
 from gcs.app.terminal import Outcome, Progress
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Account, Charter, Control, CrawlState, Member, MemberState
@@ -153,9 +153,9 @@ class LocalTeam:
         space = await self._enter()
         try:
             fresh = self._count > 0 and not read_shares(self._directory)[0]
-            self._charter = await open_crawl(
-                space, self._settings, self._spec.seeds, self._count, self._spec.session, self._spec.blueprint, fresh
-            )
+            spec = self._spec
+            start = CrawlStart(spec.settings, spec.seeds, spec.gatherers, spec.session, spec.blueprint, fresh)
+            self._charter = await open_crawl(space, start)
         finally:
             await space.close()
 
