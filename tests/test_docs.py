@@ -13,7 +13,7 @@ PATH = re.compile(r"`((?:[\w.-]+/)+[\w-]+\.(?:py|lua|js|html|css|md|toml)|(?:[\w
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 #: where paths may begin; the last ones are the folders that a user of GCS has
 PLACES = ("", "gcs", "docs")
-USERS = ("docs/warc", "docs/summaries", "summaries", "state", "warc")
+USERS = ("mysite", "summaries", "state", "warc")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
