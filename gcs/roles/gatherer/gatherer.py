@@ -268,7 +268,7 @@ class Gatherer:
             self.team.recorded(record, elapsed_s)
 
     def _believe(self, held: HeldPage) -> None:
-        self._recorder.page(held.entry, held.response, held.reading)
+        self._recorder.page(held.entry, held.response, held.page)
 
     def _fetch_ourselves(self, entry: Entry) -> None:
         assert self._lending

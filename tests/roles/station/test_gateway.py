@@ -19,6 +19,7 @@ from gcs.core.helpers.access import Role, entry, helper_name
 from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.page.values import PageFacts
 from gcs.errors import GcsError, SpaceError
 from gcs.ports.errands import MACHINE
 from gcs.ports.errands.gateway_client import GatewayErrands, GatewayError, open_gateway
@@ -134,10 +135,10 @@ async def test_helper_takes_and_puts_and_links_are_made_canonical_here(room: Roo
     assert (await room.post("put", ANNA, claim))[0] == 200
     (summary,) = await room.brought()
     assert (summary.id, summary.url, summary.helper, summary.trusted) == (errand.id, errand.url, NAMES[0], False)
-    assert summary.outlinks == ["http://a.test/", "http://a.test/folder/c", "http://b.test/~x", "http://d.test/"]
-    assert summary.final_url == "http://a.test/"
+    assert summary.page.outlinks == ["http://a.test/", "http://a.test/folder/c", "http://b.test/~x", "http://d.test/"]
+    assert summary.page.final_url == "http://a.test/"
     assert summary.headers == [("Content-Type", "text/html"), ("ETag", "new")]
-    assert summary.simhash
+    assert summary.page.simhash
     assert not await room.space.count(template(UrlTS), at=pool("lab", Means.PLAIN))
 
 
@@ -455,12 +456,8 @@ async def test_desk_takes_puts_extends_and_gives_back(room: Room, desk: GatewayE
     summary = SummaryTS(
         *(taken[0].gatherer, taken[0].run, taken[0].number, taken[0].url, desk.helper, 200),
         headers=[("Server", "x")],
-        title="T" * 9000,
-        text="words",
+        page=PageFacts("http://a.test/c", "T" * 9000, text="words", language="en", outlinks=["http://b.test/"]),
         size_bytes=len(body),
-        outlinks=["http://b.test/"],
-        final_url="http://a.test/c",
-        language="en",
         ip="10.1.2.3",
         request_head=b"GET / HTTP/1.1\r\n\r\n",
         body=body,
@@ -472,7 +469,7 @@ async def test_desk_takes_puts_extends_and_gives_back(room: Room, desk: GatewayE
     assert (stored.body, stored.request_head, stored.ip) == (body, summary.request_head, "10.1.2.3")
     assert stored.headers == [("Server", "x")] and stored.trusted
     assert stored.digest != summary.digest and stored.digest.startswith("sha1:")
-    assert stored.outlinks == ["http://a.test/c", "http://b.test/"] and len(stored.title) == 4096
+    assert stored.page.outlinks == ["http://a.test/c", "http://b.test/"] and len(stored.page.title) == 4096
     assert {each["url"] for each in await room.take(ANNA, 4)} == {errands[1].url, errands[2].url}
 
 

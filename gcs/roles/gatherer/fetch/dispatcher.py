@@ -11,7 +11,7 @@ import msgspec
 
 from gcs.core.messages.tuples import BusyNote, HostState, RobotsNote
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import FINAL, Failure, FailureKind, Request, Response, Result
+from gcs.core.page.values import FINAL, Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.polite.politeness import HostTurn
 from gcs.core.polite.window import Host, Window
@@ -21,7 +21,6 @@ from gcs.core.url.join import origin as origin_of
 from gcs.core.url.sortkey import host_key, host_name
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
-from gcs.ports.reader import PageReading
 from gcs.roles.gatherer.fetch.robots_cache import MAX_HOPS, RobotsCache
 
 #: failures that are no matter of the robots.txt: its host, or all of the web, is out of reach
@@ -41,8 +40,8 @@ class PageVisit(msgspec.Struct, frozen=True):
 
     host: Host[Entry]
     entry: Entry
-    #: what a helper has read in the page
-    reading: PageReading | None = None
+    #: the facts of the page, where a helper has read them
+    page: PageFacts | None = None
     #: the helper is a stranger
     doubted: bool = False
     #: the helper has a browser

@@ -15,7 +15,7 @@ from gcs.core.helpers.loan import Loan, LoanLimits
 from gcs.core.helpers.pools import HelperSettings, pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, Member, PlanPosted, Seeds, SummaryTS, UrlTS
-from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
+from gcs.core.page.values import Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.core.plan.plan import Plan
 from gcs.core.polite.politeness import HostPace, HostTurn, Politeness
 from gcs.core.polite.window import Host
@@ -103,14 +103,16 @@ async def test_lending_offers_and_brings_as_if_it_had_fetched():
         one, two = await there.take(2)
         assert (one.url, one.payload, one.lease_s) == ("http://a.example/1", True, 10.0)
         await there.put(two, 404, headers=[("Server", "x")])
-        await there.put(one, title="T", outlinks=["http://b.example/"], request_head=b"GET", body=b"<p>")
+        await there.put(
+            one, page=PageFacts(title="T", outlinks=["http://b.example/"]), request_head=b"GET", body=b"<p>"
+        )
         await there.until(lambda: len(there.results) == 2)
         missing, page = there.results
         assert isinstance(missing, Response) and missing.status == 404 and missing.header("server") == "x"
         assert isinstance(page, Response) and page.helper == "h1" and page.body == b"<p>" and page.absent is None
         visit = page.request.tag
-        assert isinstance(visit, PageVisit) and visit.reading is not None
-        assert (visit.reading.document.title, visit.reading.outlinks) == ("T", ["http://b.example/"])
+        assert isinstance(visit, PageVisit) and visit.page is not None
+        assert (visit.page.title, visit.page.outlinks) == ("T", ["http://b.example/"])
         assert there.lending.in_flight == 0
 
 
@@ -235,10 +237,10 @@ async def test_lending_sends_to_a_browser_what_the_rules_say_and_what_was_an_emp
         assert there.lending.means_for(shell, we_could=True) is Means.BROWSER
         there.lending.start(Request(shell.entry.url, tag=shell), Means.BROWSER)
         (errand,) = await there.take(1, Means.BROWSER)
-        await there.put(errand, shell=True)
+        await there.put(errand, page=PageFacts(shell=True))
         await there.until(lambda: there.results)
         visit = there.results[0].request.tag
-        assert isinstance(visit, PageVisit) and visit.reading is not None and not visit.reading.shell
+        assert isinstance(visit, PageVisit) and visit.page is not None and not visit.page.shell
 
 
 async def test_lending_does_not_wait_for_a_browser_for_ever():
@@ -406,7 +408,9 @@ async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path:
         (taken,) = await browser.take_many([template(UrlTS)], at=pool("", Means.BROWSER), limit=1, timeout_s=None)
         errand = taken.item
         links = [f"{home}hidden"]
-        summary = SummaryTS(errand.gatherer, errand.run, errand.number, errand.url, "b1", 200, outlinks=links)
+        summary = SummaryTS(
+            errand.gatherer, errand.run, errand.number, errand.url, "b1", 200, page=PageFacts(outlinks=links)
+        )
         await browser.out(summary, to="g0")
         await browser.ack([taken])
         while gatherer.counters.pages < 2 or not gatherer.is_quiet():

@@ -31,7 +31,7 @@ from gcs.core.messages.tuples import (
     SummaryTS,
     UrlTS,
 )
-from gcs.core.page.values import PageRecord
+from gcs.core.page.values import PageFacts, PageRecord
 from gcs.core.plan.plan import Plan
 from gcs.core.url.sortkey import LAST_KEY
 from gcs.errors import GcsError
@@ -205,27 +205,30 @@ async def test_what_there_is_no_room_for_is_fetched(tmp_path: Path, fakeweb: Fak
     assert not await crawl.cut_off()
 
 
+def told(summary: SummaryTS, **changes: Any) -> SummaryTS:
+    """The summary with other values: of the page, or of the answer."""
+    page = {name: changes.pop(name) for name in list(changes) if name in PageFacts.__struct_fields__}
+    return msgspec.structs.replace(summary, page=msgspec.structs.replace(summary.page, **page), **changes)
+
+
 async def made_up_links(desk: Stranger, summary: SummaryTS) -> None:
-    evil = ["http://127.0.0.1:9/evil", *summary.outlinks]
-    await desk.tell(msgspec.structs.replace(summary, outlinks=evil))
+    evil = ["http://127.0.0.1:9/evil", *summary.page.outlinks]
+    await desk.tell(told(summary, outlinks=evil))
 
 
 async def links_kept_back(desk: Stranger, summary: SummaryTS) -> None:
-    await desk.tell(msgspec.structs.replace(summary, outlinks=[]))
+    await desk.tell(told(summary, outlinks=[]))
 
 
 async def made_up_text(desk: Stranger, summary: SummaryTS) -> None:
-    await desk.tell(
-        msgspec.structs.replace(summary, title="Buy pills", text="evil pills " * 50, body=b"", request_head=b"")
-    )
+    await desk.tell(told(summary, title="Buy pills", text="evil pills " * 50, body=b"", request_head=b""))
 
 
 def liar(**changes: Any) -> Any:
     """Tells what it found, but for these fields."""
 
     async def lie(desk: Stranger, summary: SummaryTS) -> None:
-        told = msgspec.structs.replace(summary, **changes)
-        await desk.tell(told if summary.status == 200 else summary)
+        await desk.tell(told(summary, **changes) if summary.status == 200 else summary)
 
     lie.__name__ = f"false_{'_'.join(changes)}"
     return lie
@@ -233,25 +236,24 @@ def liar(**changes: Any) -> Any:
 
 async def made_up_title(desk: Stranger, summary: SummaryTS) -> None:
     """A few words where the page says many."""
-    await desk.tell(msgspec.structs.replace(summary, title="evil", text=f"{summary.text} " * 9))
+    await desk.tell(told(summary, title="evil", text=f"{summary.page.text} " * 9))
 
 
 async def another_address(desk: Stranger, summary: SummaryTS) -> None:
     """The page belongs to where it only links to."""
-    await desk.tell(msgspec.structs.replace(summary, final_url=(summary.outlinks or [summary.url])[-1]))
+    await desk.tell(told(summary, final_url=(summary.page.outlinks or [summary.url])[-1]))
 
 
 async def page_where_there_is_none(desk: Stranger, summary: SummaryTS) -> None:
     page = {"status": 200, "text": "evil evil evil", "outlinks": ["http://127.0.0.1:9/evil"], "final_url": summary.url}
-    await desk.tell(msgspec.structs.replace(summary, **page))
+    await desk.tell(told(summary, **page))
 
 
 async def another_page(desk: Stranger, summary: SummaryTS) -> None:
     """Everything is true, but of one page for all."""
     first = getattr(desk, "first", summary)
     desk.first = first  # type: ignore[attr-defined]
-    names = ("number", "url", "final_url")
-    await desk.tell(msgspec.structs.replace(first, **{name: getattr(summary, name) for name in names}))
+    await desk.tell(told(first, number=summary.number, url=summary.url, final_url=summary.page.final_url))
 
 
 async def wrong_url(desk: Stranger, summary: SummaryTS) -> None:
@@ -381,8 +383,7 @@ async def test_page_that_is_different_every_time_accuses_nobody(tmp_path: Path) 
                 number = brought = brought + 1
                 summary = SummaryTS(
                     *(errand.gatherer, errand.run, errand.number, errand.url, "wild@1", 200),
-                    title=f"x{number}",
-                    outlinks=[f"http://127.0.0.1:1/wild/x{number}"],
+                    page=PageFacts(title=f"x{number}", outlinks=[f"http://127.0.0.1:1/wild/x{number}"]),
                     trusted=False,
                 )
                 await crawl.space.out(summary, to="g0")

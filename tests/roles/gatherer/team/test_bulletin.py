@@ -15,10 +15,10 @@ from gcs.roles.gatherer.team.bulletin import BULLETIN_S, HOSTS, PAGES, TREE_S, T
 
 def record(url: str, failure: str = "", text: str = "x", at: float = 5.0) -> PageRecord:
     return PageRecord(
-        *(url, url, "", 1, 0 if failure else 200, at, "text/html", 10, "", "en"),
-        *(text, text, text, ["http://a.org/"] * 3, "g", "", 0, "", "", "", 0, 0),
-        failure=failure,
-    )
+        url=url, final_url=url, parent="", depth=1, status=0 if failure else 200, fetched_at=at,
+        content_type="text/html", bytes=10, language="en", title=text, summary=text, text=text,
+        outlinks=["http://a.org/"] * 3, gatherer="g", failure=failure,
+    )  # fmt: skip
 
 
 class Crawl:
