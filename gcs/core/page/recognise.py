@@ -1,42 +1,14 @@
-"""Recogniser: the format of a document, from its Content-Type and its first bytes.
+"""The format of a document, from its Content-Type and its first bytes; and whether a page is an empty shell.
 
-The bytes win where they are sure (a PDF that is served as text/html is a PDF, a sitemap served as
-text/html a sitemap); the header decides the rest. Pure, never raises, looks at the first 4 KB only.
+The bytes win where they are sure (a PDF that is served as text/html is a PDF, a sitemap served as text/html a sitemap);
+the header decides the rest. `recognise` is pure, never raises, and looks at the first 4 KB only.
+
+An empty shell says next to nothing until its scripts have run: it needs a browser.
 """
 
 import re
 from enum import StrEnum
 from functools import lru_cache
-
-# -- Empty shells: pages that say next to nothing until their scripts have run.
-
-
-#: a page with more links, or more characters to read, speaks for itself
-MOST_LINKS, MOST_CHARS = 2, 200
-#: bytes of a page that are looked at
-LOOKED_AT = 1 << 18
-#: elements whose content a reader does not see
-_UNSEEN = re.compile(rb"<(script|style|noscript|template|head|svg)\b|<!--", re.I)
-_TAG = re.compile(rb"<[^<>]*>|&#?\w+;|\s+")
-
-
-def is_shell(content: bytes, content_type: str, links: int) -> bool:
-    """Whether an HTML page is an empty shell; `links` are those found in it."""
-    if links > MOST_LINKS or "html" not in content_type.lower():
-        return False
-    page = content[:LOOKED_AT]
-    return b"<script" in page.lower() and len(_seen(page)) <= MOST_CHARS
-
-
-def _seen(page: bytes) -> bytes:
-    """The characters that a reader sees, without spaces."""
-    parts, at, lower = [], 0, page.lower()
-    while match := _UNSEEN.search(page, at):
-        parts.append(page[at : match.start()])
-        end = b"-->" if match[1] is None else b"</" + match[1].lower()
-        found = lower.find(end, match.end())
-        at = len(page) if found < 0 else found + len(end)
-    return _TAG.sub(b"", b"".join([*parts, page[at:]]))
 
 
 class Format(StrEnum):
@@ -59,10 +31,16 @@ class Format(StrEnum):
     OTHER = "other"
 
 
+#: a page with more links, or more characters to read, speaks for itself
+MOST_LINKS, MOST_CHARS = 2, 200
+#: bytes of a page that are looked at
+LOOKED_AT = 1 << 18
+#: elements whose content a reader does not see
+_UNSEEN = re.compile(rb"<(script|style|noscript|template|head|svg)\b|<!--", re.I)
+_TAG = re.compile(rb"<[^<>]*>|&#?\w+;|\s+")
 _HEAD_BYTES = 4096
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
 _FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
-_TEXT_TYPES = frozenset(("text/plain", "text/markdown", "text/csv", "text/x-rst", "text/x-web-markdown"))
 _CODE_TYPES = frozenset(("text/css", "application/javascript", "application/ecmascript", "application/wasm"))
 _TYPES = {
     "application/pdf": Format.PDF,
@@ -213,3 +191,22 @@ def _sniffed(head: bytes) -> Format:
     if root is not Format.OTHER:
         return root
     return Format.OTHER if _BINARY.search(head) or not head else _text_or_more(head)
+
+
+def is_shell(content: bytes, content_type: str, links: int) -> bool:
+    """Whether an HTML page is an empty shell; `links` are those found in it."""
+    if links > MOST_LINKS or "html" not in content_type.lower():
+        return False
+    page = content[:LOOKED_AT]
+    return b"<script" in page.lower() and len(_seen(page)) <= MOST_CHARS
+
+
+def _seen(page: bytes) -> bytes:
+    """The characters that a reader sees, without spaces."""
+    parts, at, lower = [], 0, page.lower()
+    while match := _UNSEEN.search(page, at):
+        parts.append(page[at : match.start()])
+        end = b"-->" if match[1] is None else b"</" + match[1].lower()
+        found = lower.find(end, match.end())
+        at = len(page) if found < 0 else found + len(end)
+    return _TAG.sub(b"", b"".join([*parts, page[at:]]))

@@ -26,55 +26,8 @@ from collections.abc import Iterable
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-# -- The outlook: how much of the crawl is done, and when the rest will be. Pure.
-
-
 #: an estimate beyond this is no estimate
 _LONGEST_S = 10 * 365 * 86_400.0
-
-
-class Eta(msgspec.Struct, frozen=True):
-    """The explored fraction with its bounds, and the seconds to the end with theirs."""
-
-    fraction: float = 0.0
-    low: float = 0.0
-    high: float = 1.0
-    eta_s: float | None = None
-    #: if all goes well; and if it does not
-    soonest_s: float | None = None
-    latest_s: float | None = None
-
-
-def eta(parts: Iterable[tuple[int, tuple[float, float, float]]], done: int, queued: int, urls_per_s: float) -> Eta:
-    """`parts`: URLs known to each gatherer, and its fraction, low and high. `done` URLs are dealt with."""
-    weights = [(max(known, 1), estimate) for known, estimate in parts]
-    total = sum(known for known, _ in weights)
-    if done and not queued:
-        return Eta(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-    if not total or not done:
-        return Eta()
-    fraction, low, high = (sum(known * each[at] for known, each in weights) / total for at in range(3))
-    high = min(max(high, 0.0), 1.0)
-    fraction = min(max(fraction, 0.0), high)
-    low = min(max(low, 0.0), fraction)
-    return Eta(
-        round(fraction, 4),
-        round(low, 4),
-        round(high, 4),
-        _seconds(fraction, done, urls_per_s),
-        _seconds(high, done, urls_per_s),
-        _seconds(low, done, urls_per_s),
-    )
-
-
-def _seconds(fraction: float, done: int, urls_per_s: float) -> float | None:
-    """For what remains if this fraction is done."""
-    if fraction <= 0 or urls_per_s <= 0:
-        return None
-    seconds = done * (1 / fraction - 1) / urls_per_s
-    return round(seconds, 1) if seconds < _LONGEST_S else None
-
-
 _HASHES = 1 << 64
 #: URLs whose back-links are counted
 _SAMPLE = 4096
@@ -177,3 +130,48 @@ def _known_at(evidence: ExploredEvidence, fetched: float) -> float:
         return line[-1][1]
     (before, low), (after, high) = line[at - 1], line[at]
     return low + (high - low) * (fetched - before) / (after - before)
+
+
+class Eta(msgspec.Struct, frozen=True):
+    """The explored fraction with its bounds, and the seconds to the end with theirs."""
+
+    fraction: float = 0.0
+    low: float = 0.0
+    high: float = 1.0
+    eta_s: float | None = None
+    #: if all goes well; and if it does not
+    soonest_s: float | None = None
+    latest_s: float | None = None
+
+
+def eta(parts: Iterable[tuple[int, tuple[float, float, float]]], done: int, queued: int, urls_per_s: float) -> Eta:
+    """When the rest of a crawl will be done.
+
+    `parts`: URLs known to each gatherer, and its fraction, low and high. `done` URLs are dealt with.
+    """
+    weights = [(max(known, 1), estimate) for known, estimate in parts]
+    total = sum(known for known, _ in weights)
+    if done and not queued:
+        return Eta(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+    if not total or not done:
+        return Eta()
+    fraction, low, high = (sum(known * each[at] for known, each in weights) / total for at in range(3))
+    high = min(max(high, 0.0), 1.0)
+    fraction = min(max(fraction, 0.0), high)
+    low = min(max(low, 0.0), fraction)
+    return Eta(
+        round(fraction, 4),
+        round(low, 4),
+        round(high, 4),
+        _seconds(fraction, done, urls_per_s),
+        _seconds(high, done, urls_per_s),
+        _seconds(low, done, urls_per_s),
+    )
+
+
+def _seconds(fraction: float, done: int, urls_per_s: float) -> float | None:
+    """The time for what remains if this fraction is done."""
+    if fraction <= 0 or urls_per_s <= 0:
+        return None
+    seconds = done * (1 / fraction - 1) / urls_per_s
+    return round(seconds, 1) if seconds < _LONGEST_S else None
