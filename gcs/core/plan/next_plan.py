@@ -27,7 +27,6 @@ from gcs.core.plan.plan import ExchangeMode, Move, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.treemap import place_of
 from gcs.core.tree import tree as trees
-from gcs.core.tree import tree_copy
 from gcs.core.tree.statistics import SuperpageFigures, SuperpageStatistics, merge
 from gcs.core.tree.superpage_sketch import SuperpageSketch
 from gcs.core.tree.tree import Cuts, UrlTree, limits_for, node_of
@@ -58,7 +57,7 @@ def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Memb
         if reply.epoch != plan.epoch:
             continue
         try:
-            copy, table = tree_copy.decode(reply.tree, plan.cuts, random), SuperpageStatistics.decode(reply.rates)
+            copy, table = trees.decode(reply.tree, plan.cuts, random), SuperpageStatistics.decode(reply.rates)
         except CodecError:
             continue
         copies.append(copy)

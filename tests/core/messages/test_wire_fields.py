@@ -89,9 +89,9 @@ ARRAY_FIELDS = {
     # in what a gatherer posts of its superpages (_VERSION of their modules)
     "SuperpageFigures": "seen= queued= pages= bytes=",
     "MeasuredWork": "amount= seconds=",
-    "tree_copy._SampleCopy": "capacity rate population items priorities",
-    "tree_copy._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
-    "tree_copy._TreeCopy": "superpages sketches",
+    "tree._SampleCopy": "capacity rate population items priorities",
+    "tree._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
+    "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageRecord": "url final_url parent depth status fetched_at content_type bytes digest language title summary text "
     "outlinks gatherer helper simhash etag last_modified warc_file warc_offset warc_bytes noindex= failure= source= "

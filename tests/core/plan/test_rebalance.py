@@ -16,7 +16,7 @@ from gcs.core.plan.next_plan import RoundEvidence, TeamMembers, evidence_of, fir
 from gcs.core.plan.plan import ExchangeMode, Move, Plan, diff
 from gcs.core.plan.rebalance import make_plan, problem_of
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree import tree_copy
+from gcs.core.tree import tree as trees
 from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics
 from gcs.core.tree.superpages import weigh
 from gcs.core.tree.tree import WHOLE, UrlTree
@@ -36,7 +36,7 @@ def reply(plan: Plan, name: str, queued: list[bytes], done: list[bytes] = (), sp
     for key in done:
         table.fetched(name, tree.locate(key), 1000, 1 / speed)
     table.waiting = sorted(random.Random(3).sample(queued, min(len(queued), 4000)))
-    return Reply(name, 1, plan.epoch, tree_copy.encode(tree), table.encode(), len(queued), **more)
+    return Reply(name, 1, plan.epoch, trees.encode(tree), table.encode(), len(queued), **more)
 
 
 def evidence(plan: Plan, *replies: Reply, **members: Member) -> RoundEvidence:
