@@ -1,4 +1,4 @@
-"""The guard against spider traps, and the memory of recent links: bounded, and it claims nothing that it did not see."""
+"""The guard against spider traps, and the memory of recent links, which is bounded and claims nothing unseen."""
 
 import pytest
 from hypothesis import given
