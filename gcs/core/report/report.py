@@ -81,7 +81,7 @@ class Share(msgspec.Struct, frozen=True):
     """What one gatherer contributes to the report."""
 
     id: str
-    tally: Counters
+    counters: Counters = msgspec.field(name="tally")  # its name in crawls that exist
     known_urls: int
     queued: int
     unique: int
@@ -112,13 +112,13 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
     shares = current(shares)
     session = shares[0].session if shares else 1
     epoch = max((share.epoch for share in shares), default=0)
-    total = sum((share.tally for share in shares), Counters())
+    total = sum((share.counters for share in shares), Counters())
     traffic = total.traffic
     own = sum(share.unique for share in shares)
     # there may be records that no share counts yet: those of a killed gatherer, until it is started again
     unique = own if unique is None else min(unique, own)
     known = sum(share.known_urls for share in shares)
-    seconds = max((share.tally.seconds for share in shares), default=0.0)
+    seconds = max((share.counters.seconds for share in shares), default=0.0)
     return Report(
         crawl=crawl,
         state=state,
@@ -144,14 +144,15 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
         suppressed_by_hot_pages=traffic.suppressed_hot,
         suppressed_by_c_queue=traffic.suppressed_c_queue,
         imbalance=Imbalance(
-            pages=round(imbalance([share.tally.pages for share in shares]), 4),
-            bytes=round(imbalance([share.tally.size_bytes for share in shares]), 4),
-            time=round(imbalance([share.tally.busy_s for share in shares]), 4),
+            pages=round(imbalance([share.counters.pages for share in shares]), 4),
+            bytes=round(imbalance([share.counters.size_bytes for share in shares]), 4),
+            time=round(imbalance([share.counters.busy_s for share in shares]), 4),
         ),
         rebalances=max(epoch - 1, 0),
         moved_urls=traffic.moved_urls,
         per_gatherer=[
-            GathererReport(s.id, s.tally.pages, s.tally.size_bytes, round(s.busy, 3), s.superpages) for s in shares
+            GathererReport(s.id, s.counters.pages, s.counters.size_bytes, round(s.busy, 3), s.superpages)
+            for s in shares
         ],
         redirects=total.redirects,
         revisits=total.revisits,

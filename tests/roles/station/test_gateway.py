@@ -20,8 +20,8 @@ from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError, SpaceError
+from gcs.ports.errands import MACHINE
 from gcs.ports.errands.gateway_client import GatewayErrands, GatewayError, open_gateway
-from gcs.ports.errands.gateway_messages import MACHINE
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station.gateway import GONE_S, SILENT_S, Gateway
 from gcs.roles.station.http.auth import Authenticator
@@ -48,8 +48,8 @@ class Room:
         self.space = MemorySpace(self.board, "user")
         self.now = 0.0
         self.gateway = Gateway(MemorySpace(self.board, "station"), clock=lambda: self.now)
-        self.doorman = Authenticator("127.0.0.1", keys=())
-        self.app = web.Application(middlewares=[explain, self.doorman.guard])
+        self.authenticator = Authenticator("127.0.0.1", keys=())
+        self.app = web.Application(middlewares=[explain, self.authenticator.guard])
         self.app.add_routes(self.gateway.routes())
         self._settings = settings
         self._numbers = 0
@@ -66,7 +66,7 @@ class Room:
 
     async def look(self) -> None:
         """What station and gateway do every second."""
-        self.doorman.update(await self.space.scan(template(Access)))
+        self.authenticator.update(await self.space.scan(template(Access)))
         await self.gateway.tend()
 
     async def lend(self, *paths: str, means: Means = Means.PLAIN, payload: bool = False) -> list[UrlTS]:
