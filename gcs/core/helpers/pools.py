@@ -12,8 +12,8 @@ from gcs.errors import SettingsError
 
 #: seconds between two heartbeats of a helper; those of gatherers are `TeamSettings.beat_s`
 BEAT_S = 1.0
-#: seconds that a helper's beat stays on the board, and without a beat after which the gateway takes it to be gone
-BEAT_TTL_S, SILENT_S = 5 * BEAT_S, 3 * BEAT_S
+#: seconds that a helper's heartbeat stays on the board
+BEAT_TTL_S = 5 * BEAT_S
 
 
 @dataclass(frozen=True, slots=True)
