@@ -56,28 +56,15 @@ _TYPES = {
 #: where the header says one of these, it says nothing
 _VAGUE = frozenset(("", "application/octet-stream", "binary/octet-stream", "unknown/unknown", "application/unknown"))
 #: unmistakable beginnings of binary formats; none of them can begin a text
-_MAGIC = (
-    (b"\x1f\x8b\x08", Format.GZIP),
-    (b"PK\x03\x04", Format.ZIP),
-    (b"PK\x05\x06", Format.ZIP),
-    (b"%PDF-", Format.PDF),
-    (b"\x89PNG\r\n\x1a\n", Format.IMAGE),
-    (b"\xff\xd8\xff", Format.IMAGE),
-    (b"GIF87a", Format.IMAGE),
-    (b"GIF89a", Format.IMAGE),
-    (b"\x00\x00\x01\x00", Format.IMAGE),
-    (b"ID3", Format.MEDIA),
-    (b"OggS\x00", Format.MEDIA),
-    (b"\x1aE\xdf\xa3", Format.MEDIA),
-    (b"\x7fELF", Format.OTHER),
-    (b"wOFF", Format.OTHER),
-    (b"wOF2", Format.OTHER),
-    (b"7z\xbc\xaf\x27\x1c", Format.OTHER),
-    (b"Rar!\x1a\x07", Format.OTHER),
-    (b"\xfd7zXZ\x00", Format.OTHER),
-    (b"BZh", Format.OTHER),
-)
-_MAGIC_FIRST = frozenset(magic[0] for magic, _ in _MAGIC)
+_MAGIC = {
+    Format.GZIP: (b"\x1f\x8b\x08",),
+    Format.ZIP: (b"PK\x03\x04", b"PK\x05\x06"),
+    Format.PDF: (b"%PDF-",),
+    Format.IMAGE: (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"\x00\x00\x01\x00"),
+    Format.MEDIA: (b"ID3", b"OggS\x00", b"\x1aE\xdf\xa3"),
+    Format.OTHER: (b"\x7fELF", b"wOFF", b"wOF2", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\xfd7zXZ\x00", b"BZh"),
+}
+_MAGIC_FIRST = frozenset(magic[0] for magics in _MAGIC.values() for magic in magics)
 _RIFF = {b"WEBP": Format.IMAGE, b"WAVE": Format.MEDIA, b"AVI ": Format.MEDIA}
 _XML_ROOT = re.compile(
     rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+>)*+<(?:[\w.-]++:)?+([\w.-]++)", re.S | re.I
@@ -145,8 +132,8 @@ def _declared(content_type: str) -> Format | None:
 
 def _by_magic(head: bytes) -> Format | None:
     if head and head[0] in _MAGIC_FIRST:
-        for magic, format in _MAGIC:
-            if head.startswith(magic):
+        for format, magics in _MAGIC.items():
+            if head.startswith(magics):
                 return format
     if head[:4] == b"RIFF":
         return _RIFF.get(head[8:12])

@@ -1,4 +1,4 @@
-"""Are we halfway there? The share of the reachable web that a crawl has explored, from what it sees on the way.
+"""The share of the reachable web that a crawl has explored, estimated from what it sees on the way; and the time left.
 
 A page that nobody has linked to yet is a species that nobody has caught yet. Let F pages be fetched, K be known,
 and n1, n2 of the known ones have exactly one, two back-links from fetched pages. Good and Toulmin: t·F more pages would
@@ -16,7 +16,7 @@ rate of finds seen lately, going on for ever. Both this pair of bounds and the r
 replaying 27 crawls of seven graphs, where the bounds held the truth at 94 % of the checkpoints: expect less elsewhere.
 
 Back-links are counted for a sample of the URLs, those with a small hash. Cost: one hash per link, 4–7 µs a page. It
-must not look at a clock nor at a graph.
+looks neither at a clock nor at a graph.
 """
 
 import math
@@ -64,7 +64,7 @@ class Explored:
         self._sample = sample
 
     def known(self, urls: int) -> None:
-        """So many URLs became known: seeds, or links that were not seen before. Told by their owner."""
+        """So many URLs became known to their owner: seeds, or links that were not seen before."""
         self.evidence.known += urls
 
     def page(self, links: Iterable[str]) -> None:
