@@ -1,8 +1,8 @@
-"""Claims: what a helper says through the gateway, and what becomes of it before it stands on the whiteboard.
+"""Claims: what a helper reports through the gateway, and how a claim becomes a summary on the whiteboard.
 
-Invariant: pure. What leaves here speaks of the errand's own URL, within bounds; its links are canonical, whatever was
-written, and its signature and the digest of a body are reckoned here. It says nothing about whether a claim is true:
-that is for the gatherer (`core.helpers.trust`).
+Invariant: pure. A summary made here is of the errand's own URL and within bounds; its links are canonical, and its
+simhash and the digest of its body are computed here. Whether a claim is true, the gatherer finds out
+(`core.helpers.trust`).
 """
 
 import base64
@@ -24,9 +24,9 @@ from gcs.core.url.join import Joiner
 
 #: header fields of one answer, and characters of their names, of their values, and of the reason in its first line
 FIELDS, NAME, VALUE, REASON = 500, 256, 65_536, 200
-#: headers that say something of a page which is not archived
+#: headers that are kept of a page which is not archived
 SPEAKING = frozenset({"content-type", "etag", "last-modified", "retry-after", "location"})
-#: a validator that names one state of a page; "*", or a list of what is to come, would be answered 304 for ever
+#: a validator that names one state of a page; "*", or a list, would be answered 304 for ever
 _ETAG = re.compile(r'(?:W/)?"[^"]*"|[^"*,\s]+')
 #: a request without a body
 _REQUEST_HEAD = re.compile(rb"GET [^\r\n]+\r\n(?:[^\r\n]+\r\n)*\r\n")
@@ -49,12 +49,12 @@ class Errand(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, errand: UrlTS) -> "Errand":
-        """From the whiteboard."""
+        """From the tuple on the whiteboard."""
         names = (name for name in cls.__struct_fields__ if name != "id")
         return cls(errand.id, **{name: getattr(errand, name) for name in names})
 
     def tuple(self, place: str) -> UrlTS:
-        """As it stood on the whiteboard, as far as a helper has to know."""
+        """The tuple on the whiteboard, as far as a helper has to know it."""
         gatherer, run, number = self.id.rsplit("/", 2)
         names = (name for name in self.__struct_fields__ if name != "id")
         return UrlTS(gatherer, run, int(number), place=place, **{name: getattr(self, name) for name in names})
@@ -67,7 +67,7 @@ class Claim(Document, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     url: WrittenUrl
     #: of the answer; 0 if there was none
     status: Annotated[int, Meta(ge=0, le=999)] = 0
-    #: without a status: too-large or encoding, which are the page's; "" for "I have not tried: fetch it yourself"
+    #: without a status: too-large or encoding, where the page is at fault; "" where the helper has not tried
     failure: Annotated[str, Meta(max_length=40)] = ""
     message: Line = ""
     reason: Annotated[str, Meta(max_length=REASON)] = ""
@@ -90,7 +90,7 @@ class Claim(Document, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
 def summary_of(
     claim: Claim, errand: UrlTS, helper: str, *, trusted: bool, joiner: Joiner, text: bool, heed: bool, now: float
 ) -> SummaryTS:
-    """The claim as a summary of that errand. ValueError: it cannot be one.
+    """The claim as a summary of that errand; ValueError where it cannot be one.
 
     `text`: the crawl keeps texts; `heed`: it heeds nofollow and noindex; `now`: seconds since the epoch.
     """
@@ -141,7 +141,7 @@ def _address(ip: str) -> str:
 
 
 def _is_kept(name: str, value: str, archived: bool, now: float) -> bool:
-    """Whether this header field is kept. A validator that would hide what changes from the next session is not."""
+    """Whether this header field is kept. Validators that would hide changes from the next session are not."""
     match name.lower():
         case "etag":
             return _ETAG.fullmatch(value.strip()) is not None

@@ -14,12 +14,12 @@ class Request(msgspec.Struct, frozen=True):
     """One HTTP GET. Made by the gatherer, carried out by a fetch engine, answered by Response or Failure."""
 
     url: str
-    #: validators of the copy we hold; with them the server may answer 304
+    #: validators of the copy that is held; with them the server may answer 304
     etag: str | None = None
     last_modified: str | None = None
     #: whatever the asker wants back with the answer (the frontier entry, the robots.txt hop); never read by engines
     tag: object = None
-    #: not to be sent again, even where the server hangs up a kept connection: its host is owed a delay
+    #: not to be sent a second time, even where the server hangs up a kept connection: its host is owed a delay
     once: bool = False
 
 
@@ -51,7 +51,7 @@ class Response(msgspec.Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """Of the body as sent."""
+        """Size of the body as sent."""
         return self.absent[0] if self.absent else len(self.body)
 
     def header(self, name: str) -> str | None:
@@ -74,7 +74,7 @@ class FailureKind(StrEnum):
     ENCODING = "encoding"  # the content coding is damaged or unknown
     FORBIDDEN_ADDRESS = "forbidden-address"  # private, loopback or link-local (SSRF guard)
     PROXY = "proxy"
-    NOT_TRIED = "not-tried"  # a helper was asked to and did not: ask the server ourselves
+    NOT_TRIED = "not-tried"  # by the helper that was asked to: the gatherer asks the server itself
 
 
 #: failures that another try would only repeat
@@ -82,7 +82,7 @@ FINAL = frozenset({FailureKind.TOO_LARGE, FailureKind.FORBIDDEN_ADDRESS, Failure
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A request that brought no HTTP answer."""
+    """A request without an HTTP answer."""
 
     request: Request
     kind: FailureKind
@@ -197,7 +197,7 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
 
     @property
     def is_page(self) -> bool:
-        """Whether the URL brought a page: what `pages` in the report counts."""
+        """Whether it is a page: what `pages` in the report counts."""
         return 200 <= self.status < 300 and not self.failure and not self.source
 
 
@@ -211,5 +211,5 @@ COLUMNS = (
 
 
 def tells(status: int, failure: str, held_at_us: int) -> bool:
-    """Whether a record tells itself what is there, and not only that an older one still holds."""
+    """Whether a record tells what is at its URL, and not only that an older record still holds."""
     return status != 304 and not (failure and held_at_us)

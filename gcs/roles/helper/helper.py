@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from gcs.core.helpers.loan import Allowance, LoanLimits
+from gcs.core.helpers.pools import BEAT_S
 from gcs.core.messages.tuples import HelperBeat, SummaryTS, UrlTS
 from gcs.core.page.values import Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.events import Events
@@ -27,8 +28,6 @@ from gcs.ports.tasks import end
 
 events = Events("helper")
 
-#: seconds between two heartbeats
-BEAT_S = 1.0
 #: longest wait for errands: a helper that is stopped notices it after so many seconds
 TAKE_S = 0.5
 #: shares of the lease: an errand that took longer to get is not begun; longest wait for errands; longest request

@@ -26,7 +26,7 @@ from aiohttp import web
 
 from gcs.core.helpers.access import Role, helper_name, machine_name, token_id
 from gcs.core.helpers.claims import Claim, Errand, summary_of
-from gcs.core.helpers.pools import pool
+from gcs.core.helpers.pools import BEAT_S, BEAT_TTL_S, pool
 from gcs.core.helpers.trust import TrustSettings
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, UrlTS
@@ -55,12 +55,10 @@ from gcs.settings import Settings, terms
 WAIT_S, WAIT = 20.0, 0.2
 #: seconds between two checks of leases and of helpers that were cut off
 TEND_S = 0.5
-#: seconds that a helper's heartbeat stays on the board
-BEAT_TTL_S = 5.0
 #: most bytes of a request that is not a put, and of a put without the body of its page
 SMALL_BYTES, PUT_BYTES = 64 << 10, 8 << 20
 #: seconds without a request after which a helper counts as gone at the end, and between two checks for helpers then
-SILENT_S, FAREWELL_S = 3.0, 0.1
+SILENT_S, FAREWELL_S = 3 * BEAT_S, 0.1
 #: seconds without a request after which a helper that holds nothing is forgotten
 GONE_S = 60.0
 #: leases after the start in which unknown errands are no strike: an earlier station may have lent them

@@ -89,9 +89,9 @@ ARRAY_FIELDS = {
     # in what a gatherer posts of its superpages (_VERSION of their modules)
     "SuperpageFigures": "seen= queued= pages= bytes=",
     "MeasuredWork": "amount= seconds=",
-    "tree_copy._SampleCopy": "capacity rate population items priorities",
-    "tree_copy._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
-    "tree_copy._TreeCopy": "superpages sketches",
+    "tree._SampleCopy": "capacity rate population items priorities",
+    "tree._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
+    "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell=",
     "Opened": "version gatherer warc_file warc_end warc_serial",

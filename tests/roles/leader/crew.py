@@ -14,7 +14,7 @@ from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.plan import keyspace
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree import tree_copy
+from gcs.core.tree import tree as trees
 from gcs.core.tree.statistics import SuperpageStatistics
 from gcs.core.tree.tree import UrlTree
 from gcs.core.url.sortkey import sort_key
@@ -163,7 +163,7 @@ class Process:
         for key in sorted(self.disk.done):
             statistics.fetched(self.name, tree.locate(key), 1000, 1 / self.crew.speeds.get(self.name, self.crew.speed))
         hot = self.crew.hot.get(self.name, [])
-        reply = Reply(self.name, asked.round, plan.epoch, tree_copy.encode(tree), statistics.encode(), hot=hot)
+        reply = Reply(self.name, asked.round, plan.epoch, trees.encode(tree), statistics.encode(), hot=hot)
         await self.space.out(reply, ttl_s=600)
 
     async def _beat(self) -> None:

@@ -17,7 +17,7 @@ from gcs.core.page.values import PageRecord
 from gcs.core.plan import keyspace
 from gcs.core.plan.keyspace import EVERYTHING, Keyspace, Ranges
 from gcs.core.plan.plan import Plan
-from gcs.core.tree import tree_copy
+from gcs.core.tree import tree as trees
 from gcs.core.tree.sketch import KeySample
 from gcs.core.tree.statistics import MeasuredWork, SuperpageFigures, SuperpageStatistics
 from gcs.core.tree.superpages import recut
@@ -151,4 +151,4 @@ class SuperpageStats:
             self._statistics.exchange = {self._me: exchanged}
         if self._cuttable:
             self._statistics.waiting = sorted(key for key in {*self._waiting.items()} if self._frontier.waits(key))
-        return tree_copy.encode(self._tree), self._statistics.encode()
+        return trees.encode(self._tree), self._statistics.encode()

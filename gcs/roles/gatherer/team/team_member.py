@@ -22,7 +22,7 @@ from gcs.core.messages.tuples import Account, Announcement, BusyNote, Member, Me
 from gcs.core.messages.tuples import StatisticsReply as StatisticsPosted
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.plan import Plan
-from gcs.core.polite.politeness import CLOSED, Everywhere, HostTurn
+from gcs.core.polite.politeness import CLOSED, ROBOTS_NOTE_S, Everywhere, HostTurn
 from gcs.core.report.report import Share
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
@@ -36,8 +36,8 @@ from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 events = Events("team")
 
-#: seconds that a posted robots.txt and posted statistics stay on the board
-ROBOTS_TTL_S, STATISTICS_TTL_S = 3_600.0, 600.0
+#: seconds that posted statistics stay on the board
+STATISTICS_TTL_S = 600.0
 
 
 class TeamMember:
@@ -209,7 +209,7 @@ class TeamMember:
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
         """The robots.txt of a host that others ask too."""
         if host in self._shared:
-            self.whiteboard.post(RobotsNote(origin, status, body, now), ROBOTS_TTL_S)
+            self.whiteboard.post(RobotsNote(origin, status, body, now), ROBOTS_NOTE_S)
 
     def tell_busy(self, host: str, until: float, now: float) -> None:
         """A host wants to be left alone, by the others too if they ask it."""
