@@ -97,8 +97,6 @@ class UrlRegistry:
             raise store_error(directory, error) from error
         self._txn = self._env.begin(write=True)
 
-    # -- filling ---------------------------------------------------------------------------------------
-
     def add(self, links: Iterable[tuple[Link, str]], copies: Mapping[str, Queued] = _NO_COPIES) -> int:
         """Links, each with its domain: count them for their URLs; returns how many of those are new.
 
@@ -148,8 +146,6 @@ class UrlRegistry:
     def session(self) -> int:
         """The session under way."""
         return int(self.note(_SESSION) or 1)
-
-    # -- handing out -----------------------------------------------------------------------------------
 
     def hand_out(self, domain: str, client: str, most: int) -> list[Node]:
         """The best seeds of a domain, which the client has from now on."""
@@ -215,8 +211,6 @@ class UrlRegistry:
             self._count(node.domain, held=1, out=-1)
         return len(nodes)
 
-    # -- looking ---------------------------------------------------------------------------------------
-
     def counts(self) -> dict[str, Count]:
         with self._txn.cursor(self._counts) as cursor:
             return {key.decode(): Count(*_COUNT.unpack(value)) for key, value in cursor}
@@ -232,8 +226,6 @@ class UrlRegistry:
     def set_note(self, name: str, value: bytes) -> None:
         self._txn.put(name.encode(), value, db=self._notes)
 
-    # -- durability ------------------------------------------------------------------------------------
-
     def commit(self) -> None:
         try:
             self._txn.commit()
@@ -246,8 +238,6 @@ class UrlRegistry:
         self._txn.abort()
         self._env.close()
         self._lock.close()
-
-    # -- rows ------------------------------------------------------------------------------------------
 
     def _ranked(self, node: Node) -> Node:
         found = Found(node.url, node.parent, node.depth, int(node.worth))

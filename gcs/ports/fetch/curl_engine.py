@@ -15,8 +15,7 @@ from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.curl_loop import CurlDriver
 from gcs.ports.fetch.curl_transfer import CurlTransfer, options
 from gcs.ports.fetch.decode import ContentError, decode
-from gcs.ports.fetch.guard import forbidden_host
-from gcs.ports.fetch.head import RequestHead, ResponseHead, conditions, reject
+from gcs.ports.fetch.head import RequestHead, ResponseHead, conditions
 
 #: the first libcurl that ends a body of unknown length at MAXFILESIZE
 _OLDEST_LIBCURL = 0x080400
@@ -58,7 +57,6 @@ class CurlFetcher:
         if settings.proxy is not None:
             self._fields.append(b"Proxy-Connection:")  # without a value: not what libcurl would add, but nothing
         self._guarded = settings.proxy is None and not settings.allow_private
-        self._judge_hosts = settings.proxy is not None and not settings.allow_private
         self._idle: list[CurlTransfer] = []
         self._busy: dict[pycurl.Curl, CurlTransfer] = {}
         self._rejected: set[asyncio.Handle] = set()  # answers on their way to requests that were never sent
@@ -84,14 +82,11 @@ class CurlFetcher:
 
     def start(self, request: Request) -> None:
         assert self._driver is not None, "open() comes first"
-        url = request.url
-        if wrong := reject(url):
-            return self._answer_later(request, FailureKind.PROTOCOL, wrong)
-        if self._judge_hosts and (refused := forbidden_host(url.split("/", 3)[2])):
-            return self._answer_later(request, FailureKind.FORBIDDEN_ADDRESS, refused)
+        if refusal := self._head.refusal(request.url):
+            return self._answer_later(request, *refusal)
         transfer = self._idle.pop() if self._idle else CurlTransfer(self._options, self._guarded)
         curl = transfer.curl
-        curl.setopt(pycurl.URL, url)
+        curl.setopt(pycurl.URL, request.url)
         if request.etag is not None or request.last_modified is not None:
             curl.setopt(pycurl.HTTPHEADER, self._fields + _lines(conditions(request)))
         transfer.request = request

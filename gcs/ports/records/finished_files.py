@@ -30,9 +30,8 @@ _PAUSES_S = (0.5, 2.0, 8.0)
 class Remote:
     """A folder behind an fsspec URL."""
 
-    def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        self._sleep = sleep
         self._filesystem: Any = None
 
     def put(self, path: Path, folder: str) -> None:
@@ -48,7 +47,7 @@ class Remote:
                 if pause_s is None:
                     raise StoreError(f"cannot upload {path} to {target}: {error}") from error
                 events.warning("upload-retry", file=path, target=target, error=error)
-                self._sleep(pause_s)
+                time.sleep(pause_s)
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in URL/folder/, sorted."""

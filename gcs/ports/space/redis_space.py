@@ -56,8 +56,6 @@ class RedisSpace:
         #: what was reported as unreadable: stream, and the type and version bytes
         self._reported: set[tuple[str, bytes]] = set()
 
-    # -- putting ---------------------------------------------------------------------------------------
-
     async def out(
         self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: IfAbsent | IfHolds | None = None
     ) -> Receipt:
@@ -85,8 +83,6 @@ class RedisSpace:
     ) -> Receipt:
         check_place(kind, to)
         return await self._inboxes.put(kind, items, to, numbered, ttl_s)
-
-    # -- taking ----------------------------------------------------------------------------------------
 
     async def take(
         self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0, lease_s: float | None = None
@@ -122,8 +118,6 @@ class RedisSpace:
 
     async def release(self, taken: Sequence[Taken[Any]]) -> None:
         await self._inboxes.release(taken)
-
-    # -- looking ---------------------------------------------------------------------------------------
 
     async def read(self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0) -> T | None:
         async with aclosing(self._follow(wanted, at, timeout_s)) as entries:
@@ -178,8 +172,6 @@ class RedisSpace:
                 self._reported.add((stream, payload[:2]))
                 events.warning("unreadable", stream=stream, reason=str(error))
             return None
-
-    # -- counting and tending --------------------------------------------------------------------------
 
     async def flows(self, kind: type[Consumed], *, at: str) -> dict[str, Flow]:
         check_place(kind, at)

@@ -9,8 +9,9 @@ parsing it would take more than a moment.
 
 import re
 from itertools import islice
+from typing import Any
 
-from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Options
@@ -80,7 +81,7 @@ def summarise_links(markup: bytes, options: Options = DEFAULT) -> Document:
         elif tag == _LINK:
             reading.link(node.attributes.get)
         elif tag == _TITLE:
-            if not _inside_svg(node):
+            if not inside_svg(node):
                 reading.title(node.text())
         elif tag == _AREA:
             hrefs.append(node.attrs.get("href") or "")
@@ -94,15 +95,12 @@ def summarise_links(markup: bytes, options: Options = DEFAULT) -> Document:
     return reading.document(options, language=reading.language(declared))
 
 
-def _inside_svg(node: LexborNode) -> bool:
-    """Whether a <title> names a drawing and not the page."""
+def inside_svg(node: Any) -> bool:
+    """Whether a <title> names a drawing and not the page. The node is one of lexbor or of resiliparse."""
     ancestor = node.parent
-    while ancestor is not None:
-        tag = ancestor.tag
-        if tag == "head" or tag == "svg":
-            return tag == "svg"
+    while ancestor is not None and ancestor.tag not in ("head", "svg"):
         ancestor = ancestor.parent
-    return False
+    return ancestor is not None and ancestor.tag == "svg"
 
 
 # -- nesting
