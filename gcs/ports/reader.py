@@ -55,9 +55,8 @@ class Reader:
     ) -> None:
         self._joiner = Joiner(urls)
         self._summarise = registry.summarise
-        self._options = options
+        self._options, self._heed = options, heed
         self._depth: Depth = "links" if texts else depth
-        self._heed = heed
         #: processes that extract the text, where that takes longer than the loop can wait
         self.texts = texts
 

@@ -51,8 +51,7 @@ class AioFetcher:
     def __init__(self, settings: FetchSettings, sink: Sink) -> None:
         if settings.proxy and settings.proxy.startswith("socks"):
             raise UsageError("fetch.proxy: the engine aiohttp has no SOCKS; set fetch.engine to curl")
-        self._settings = settings
-        self._sink = sink
+        self._settings, self._sink = settings, sink
         self._head = RequestHead(settings)
         self._tasks: set[asyncio.Task[Result]] = set()
         self._session: aiohttp.ClientSession | None = None

@@ -35,8 +35,7 @@ class BrowserFetcher:
     def __init__(
         self, settings: FetchSettings, sink: Sink, browser: BrowserSettings, below: Callable[[Sink], Fetcher]
     ) -> None:
-        self._settings = settings
-        self._sink = sink
+        self._settings, self._sink = settings, sink
         self._below = below(self._arrive)
         self._chromium = Chromium(browser, settings.user_agent)
         self._tabs = [Tab(browser, settings.max_content_bytes, self._fetch) for _ in range(browser.tabs)]

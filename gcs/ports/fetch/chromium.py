@@ -99,8 +99,7 @@ class Chromium:
     """One browser with one context, which all pages share: a context of its own would cost a page tenfold."""
 
     def __init__(self, settings: BrowserSettings, user_agent: str) -> None:
-        self._settings = settings
-        self._user_agent = user_agent
+        self._settings, self._user_agent = settings, user_agent
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._context: BrowserContext | None = None
@@ -185,9 +184,7 @@ class Tab:
     """One page of the browser. Not for two renderings at once."""
 
     def __init__(self, settings: BrowserSettings, max_chars: int, fetch: Fetch) -> None:
-        self._settings = settings
-        self._max_chars = max_chars
-        self._fetch = fetch
+        self._settings, self._max_chars, self._fetch = settings, max_chars, fetch
         self._page: Page | None = None
         self._visit: _Visit | None = None
 

@@ -50,8 +50,7 @@ class CurlFetcher:
     """Fetches by libcurl. The contract stands in `gcs.ports.fetch`."""
 
     def __init__(self, settings: FetchSettings, sink: Sink) -> None:
-        self._settings = settings
-        self._sink = sink
+        self._settings, self._sink = settings, sink
         self._head = RequestHead(settings)
         self._fields = _lines(self._head.fields)
         if settings.proxy is not None:

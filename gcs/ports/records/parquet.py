@@ -25,6 +25,7 @@ _GROUP_ROWS = 1_000
 #: … or when its texts reach this length
 _GROUP_CHARS = 16 << 20
 FIELDS = PageRecord.__struct_fields__
+_DEFAULTS = dict(zip(reversed(FIELDS), reversed(PageRecord.__struct_defaults__)))
 #: columns of few different values, worth a dictionary
 _DICTIONARY = ["content_type", "language", "gatherer", "helper", "warc_file", "failure", "parent", "change"]
 
@@ -137,6 +138,3 @@ def read_pages(source: Path | BinaryIO, skip: int = 0) -> Iterator[PageRecord]:
     """The page records of a Parquet file, without the first `skip`."""
     for row in read_rows(source, FIELDS, skip):
         yield PageRecord(*row)
-
-
-_DEFAULTS = dict(zip(reversed(FIELDS), reversed(PageRecord.__struct_defaults__)))

@@ -21,7 +21,7 @@ from gcs.errors import StoreError
 from gcs.ports.records import warc
 from gcs.ports.records.append_file import store_error
 from gcs.ports.records.finished_files import Finisher, Remote
-from gcs.ports.records.layout import SUMMARIES, StoreLayout, StoreSettings, check_names, parse_parquet_name
+from gcs.ports.records.layout import SUMMARIES, WARC, StoreLayout, StoreSettings, check_names, parse_parquet_name
 from gcs.ports.records.parquet import read_pages
 from gcs.ports.records.record_log import VERSION, Fetched, LogFile, Opened, Position, file_name, log_numbers, pages
 from gcs.ports.records.recovery import recover
@@ -171,7 +171,7 @@ class Store:
     def _close_warc(self) -> None:
         self._sync()
         if path := self._warcs.close():
-            self._finisher.warc_closed(path)
+            self._finisher.file_closed(path, WARC)
 
     def _close_log(self) -> None:
         self._sync()
@@ -201,11 +201,11 @@ class Store:
             if path.suffix == ".tmp":
                 path.unlink()
             elif self._remote:
-                self._finisher.parquet_found(path)
+                self._finisher.file_closed(path, SUMMARIES)
         if self._remote:
             for path in files_of(layout.warc, prefix):
                 if path.name != self._warcs.file_name:
-                    self._finisher.warc_closed(path)
+                    self._finisher.file_closed(path, WARC)
 
     def _last_parquet(self) -> int:
         names = [path.name for path in self._layout.summaries.glob("*.parquet")]

@@ -68,9 +68,7 @@ class EmbeddedServer:
     def __init__(
         self, directory: Path, fsync: Literal["always", "everysec"] = "everysec", binary: str | None = None
     ) -> None:
-        self._directory = directory
-        self._fsync = fsync
-        self._binary = binary
+        self._directory, self._fsync, self._binary = directory, fsync, binary
         self._process: subprocess.Popen[bytes] | None = None
         self._socket = Path()
 

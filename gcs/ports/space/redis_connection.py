@@ -28,7 +28,6 @@ PASSING = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED")
 
 events = Events("space")
 
-
 LUA = Path(__file__).parent / "lua"
 PRELUDE = (LUA / "prelude.lua").read_text("utf-8")
 
@@ -131,9 +130,8 @@ class RedisConnection:
         """Our error for one of redis-py or the system; None for a mistake in our own code."""
         import redis.exceptions as failures
 
-        if isinstance(error, failures.OutOfMemoryError) or "OOM command not allowed" in str(
-            error
-        ):  # 6.2: inside a script
+        in_script = "OOM command not allowed" in str(error)  # as Redis 6.2 says it
+        if isinstance(error, failures.OutOfMemoryError) or in_script:
             return OutOfMemoryError(f"{self._address} is out of memory: raise its maxmemory")
         if isinstance(error, failures.ResponseError) and str(error).startswith("NOGROUP"):
             return NoGroupError(f"{self._address}: {error}")

@@ -66,10 +66,8 @@ class Inboxes:
     """The consumed half of a space."""
 
     def __init__(self, connection: RedisConnection, keys: Keys, name: str, settings: SpaceSettings) -> None:
-        self._connection = connection
-        self._keys = keys
-        self._name = name
-        self._settings = settings
+        self._connection, self._keys = connection, keys
+        self._name, self._settings = name, settings
         #: (place, type) → where to go on with what an earlier run of me held; "" when that is over
         self._replay: defaultdict[tuple[str, type[Tuple]], str] = defaultdict(lambda: "-")
         self._replaying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

@@ -16,7 +16,7 @@ from gcs.core.messages.tuples import Consumed, Posted, Tuple
 from gcs.errors import CodecError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings, parse
-from gcs.ports.space.keys import Keys, checked, crawl_of
+from gcs.ports.space.keys import Keys, checked, split_key
 from gcs.ports.space.port import (
     BOARD,
     DeadLetter,
@@ -88,9 +88,8 @@ class RedisSpace:
         self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0, lease_s: float | None = None
     ) -> Taken[T] | None:
         if at != BOARD:
-            return next(
-                iter(await self.take_many([wanted], at=at, limit=1, timeout_s=timeout_s, lease_s=lease_s)), None
-            )
+            taken = await self.take_many([wanted], at=at, limit=1, timeout_s=timeout_s, lease_s=lease_s)
+            return taken[0] if taken else None
         async with aclosing(self._follow(wanted, at, timeout_s)) as entries:
             async for entry_id, item in entries:
                 if await self._connection.run(REMOVE, self._keys.inbox(at, wanted.kind), [entry_id]):
@@ -239,10 +238,10 @@ async def open_space(url: str, *, crawl: str, name: str, settings: SpaceSettings
         raise
 
 
-async def crawls_at(url: str, patience_s: float = 5.0) -> list[str]:
+async def crawls_at(url: str) -> list[str]:
     """The names of the crawls that have a whiteboard at this URL."""
-    connection = await connect(parse(url), patience_s)
+    connection = await connect(parse(url), SpaceSettings().open_s)
     try:
-        return sorted({name for key in await connection.keys("{gcs:*") if (name := crawl_of(key))})
+        return sorted({name for key in await connection.keys("{gcs:*") if (name := split_key(key)[0])})
     finally:
         await connection.close()
