@@ -27,12 +27,12 @@ from gcs.errors import CodecError, GcsError, UsageError
 
 
 def write_blueprint(file: Path, blueprint: Blueprint) -> None:
-    """Keep a plan for a session."""
+    """Write a plan made ahead into this file."""
     write_whole(file, blueprint.encode(), "give another place with -o FILE")
 
 
 def read_blueprint(file: Path) -> Blueprint:
-    """The plan in this file."""
+    """Read a plan made ahead from this file."""
     try:
         return Blueprint.decode(file.read_bytes())
     except OSError as error:
@@ -59,7 +59,7 @@ def blueprint_of(directory: Path, team: TeamSettings, session: int, gatherers: i
 
 
 def beginning(packed: bytes, team: TeamSettings, session: int) -> FirstPlanner:
-    """Who makes the first plan of a session from its blueprint."""
+    """The planner that makes the first plan of a session from its blueprint."""
     blueprint = Blueprint.decode(packed)
     independent = team.coordination == "independent"
     mode = ExchangeMode.INDEPENDENT if independent else ExchangeMode(team.mode)

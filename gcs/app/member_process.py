@@ -1,21 +1,25 @@
 """The process of a team member (`gcs gatherer`): runs a gatherer, leads if elected, and runs ghosts of dead ones."""
 
 import asyncio
+import contextlib
 import dataclasses
+import math
+import os
 import random
+import signal
 import time
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
-from gcs.app import assembly
-from gcs.core.messages.tuples import Charter
-from gcs.core.plan.next_plan import Draft, FirstPlanner, RoundEvidence, TeamMembers
+from gcs.app import assembly, find_crawl
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter, Control, CrawlState
+from gcs.core.plan.next_plan import FirstPlanner
 from gcs.core.plan.plan import Plan
-from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree import tree
 from gcs.errors import GcsError, InUseError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
@@ -24,13 +28,16 @@ from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, GathererState
-from gcs.roles.leader import Leader, LeaderConfig
+from gcs.roles.leader.config import LeaderConfig
+from gcs.roles.leader.leader import Leader
 from gcs.settings import Settings
 
 events = Events("gatherer")
 
 #: seconds to wait until a ghost of this gatherer has closed its directory
 LOCK_S = 120.0
+#: seconds between two looks for a crawl to begin, and between two signs of life
+ATTEND_S, ALIVE_S = 0.5, 10.0
 #: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
 
@@ -104,14 +111,12 @@ class MemberProcess:
         config = LeaderConfig(
             settings=self._settings.team,
             ghost=self.raise_ghost,
-            planner=_planner,
             random=random.Random(),
             expected=self._charter.gatherers,
-            initial=tree.parse(self._settings.team.expansion),
             session=self._charter.session,
             beginning=self._beginning,
             known_plan=lambda: team.known_plan,
-            known_crawl=lambda: (team.observer.charter or self._charter, team.observer.control),
+            known_crawl=lambda: (team.whiteboard.charter or self._charter, team.whiteboard.control),
         )
         try:
             await Leader(space, mine.name, config, lease_time).run()
@@ -151,6 +156,90 @@ class MemberProcess:
         await end(self._ghosts.values())
 
 
+async def run_member(spec: MemberSpec, stay: bool) -> int:
+    """Work for one crawl; with `stay`, for one crawl after the other until a signal comes. Returns the exit code."""
+    signals = Signals()
+    alive = asyncio.create_task(_show_life(spec.output / "state" / "alive"))
+    code = 0
+    try:
+        while charter := await _charter_of(spec, signals, stay):
+            code = await _join(MemberProcess(spec, charter), signals)
+            if not stay:
+                return code
+    finally:
+        await end([alive])
+    return code
+
+
+async def _charter_of(spec: MemberSpec, signals: "Signals", stay: bool) -> Charter | None:
+    """Wait until the crawl is there (with `stay`: and runs); None if a signal came first."""
+    space = await spec.space(patient(SpaceSettings()) if stay else SpaceSettings())
+    give_up_at = time.monotonic() + (math.inf if stay else find_crawl.CHARTER_S)
+    try:
+        while not signals.came.is_set():
+            charter, control = await space.read(template(Charter)), await space.read(template(Control))
+            if charter and (not stay or (control and control.state in (CrawlState.RUNNING, CrawlState.PAUSED))):
+                return charter
+            if time.monotonic() > give_up_at:
+                raise find_crawl.no_crawl(spec.crawl, spec.url)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(signals.came.wait(), ATTEND_S)
+    finally:
+        await space.close()
+    return None
+
+
+async def _show_life(file: Path) -> NoReturn:
+    """Touch a file while the event loop runs: a liveness probe looks at its age."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        file.touch()
+        await asyncio.sleep(ALIVE_S)
+
+
+async def _join(process: MemberProcess, signals: "Signals") -> int:
+    """Run the gatherer of this process to its end; it stands for leader meanwhile."""
+    mine = await process.take(process.name)
+    signals.go_to(mine)
+    leader = asyncio.create_task(process.lead(mine))
+    try:
+        state = await mine.run([])
+    finally:
+        signals.go_to(None)
+        await end([leader])
+        await process.end_ghosts()
+    events.info("ended", gatherer=process.name, state=str(state))
+    return 0 if state in (GathererState.DONE, GathererState.LIMIT, GathererState.STOPPED) else 1
+
+
+class Signals:
+    """SIGTERM: hand over and leave. SIGINT: stop and keep the state. The second signal ends the process."""
+
+    def __init__(self) -> None:
+        self.came = asyncio.Event()
+        self._gatherer: Gatherer | None = None
+        self._last = 0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._handle, number)
+
+    def go_to(self, gatherer: Gatherer | None) -> None:
+        """Pass signals on to this gatherer from now on; one that has come already, at once."""
+        self._gatherer = gatherer
+        if gatherer is not None and self.came.is_set():
+            self._tell(gatherer)
+
+    def _handle(self, number: int) -> None:
+        if self.came.is_set():
+            os._exit(130)
+        self.came.set()
+        self._last = number
+        if self._gatherer is not None:
+            self._tell(self._gatherer)
+
+    def _tell(self, gatherer: Gatherer) -> None:
+        (gatherer.leave if self._last == signal.SIGTERM else gatherer.stop)()
+
+
 def tenacious(settings: SpaceSettings) -> SpaceSettings:
     """For a process that takes from its own inbox: however often it was killed, nothing there may be set aside."""
     return dataclasses.replace(patient(settings), max_deliveries=NEVER)
@@ -159,15 +248,6 @@ def tenacious(settings: SpaceSettings) -> SpaceSettings:
 def patient(settings: SpaceSettings) -> SpaceSettings:
     """For a process that has been connected before: the address is right, so an absent server will come back."""
     return dataclasses.replace(settings, open_s=settings.patience_s)
-
-
-def _planner(
-    old: Plan, team: TeamMembers, evidence: RoundEvidence, settings: TeamSettings, *, fresh: bool = False
-) -> Draft:
-    """Imports the planner when a leader first needs it: numpy comes with it, and most members never lead."""
-    from gcs.core.plan.rebalance import make_plan  # it brings numpy
-
-    return make_plan(old, team, evidence, settings, fresh=fresh)
 
 
 def _note_end(dead: str, task: "asyncio.Task[GathererState]") -> None:

@@ -13,7 +13,8 @@ from gcs.core.messages.tuples import Access
 from gcs.errors import UsageError
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.redis_space import open_space
-from gcs.roles.station import ListenAddress, Station, is_loopback
+from gcs.roles.station.http.auth import is_loopback
+from gcs.roles.station.station import ListenAddress, Station
 
 #: seconds of patience with a whiteboard that is away: an answer that comes later is of no use to a browser
 PATIENCE_S = 5.0

@@ -8,6 +8,7 @@ it. Long time slices are for a process that has more to do than time to do it.
 import contextlib
 import ctypes
 import os
+import random
 import resource
 import signal
 import sys
@@ -60,6 +61,11 @@ def peak_rss_mb() -> float:
         return float(_STATUS.read_text().split("VmHWM:", 1)[1].split(None, 1)[0]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 / (1024 if sys.platform == "darwin" else 1)  # macOS counts bytes, others kilobytes
+
+
+def new_run() -> str:
+    """An id for one run of a process: tuples of an earlier run under the same name are told apart by it."""
+    return f"{random.SystemRandom().getrandbits(48):012x}"
 
 
 class _Attributes(ctypes.Structure):

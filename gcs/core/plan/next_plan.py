@@ -2,8 +2,8 @@
 
 Five plans can follow. `first_plan` begins a crawl, `renewed` the next session of it. `refreshed` changes the hot pages
 only. `recovered` gives away what a dead gatherer owned when its disk cannot be reached; it touches nothing else, so
-that hand-overs between the living go on under it. The last, a new division of the work, is a Planner's
-(`core.plan.rebalance`).
+that hand-overs between the living go on under it. The last, a new division of the work, is made by
+`core.plan.rebalance`.
 
 Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
 change hands with it, or still do from the plan before.
@@ -144,14 +144,6 @@ class FirstPlanner(Protocol):
     """Makes the first plan of a session, for those who run, from a plan made ahead."""
 
     def __call__(self, running: tuple[str, ...], old: Plan | None) -> Plan: ...
-
-
-class Planner(Protocol):
-    """Makes the next plan: with as little to hand over as can be, or `fresh`, as if nobody owned anything."""
-
-    def __call__(
-        self, old: Plan, team: TeamMembers, evidence: RoundEvidence, settings: TeamSettings, *, fresh: bool = False
-    ) -> Draft: ...
 
 
 def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, heir: str | None = None) -> Plan:

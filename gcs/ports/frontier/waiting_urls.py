@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gcs.core.ordering import BEHIND, Found, Ordering
-from gcs.core.ordering.orders import rank as rank_by_worth
+from gcs.core.ordering import rank as rank_by_worth
 from gcs.core.url.join import host as host_of
 from gcs.ports.frontier.entry import ORDER, Entry, Mark, decode, encode, host_part, key_of, with_worth, worth_of
 from gcs.ports.frontier.host_queues import HostQueues

@@ -1,4 +1,4 @@
-"""What every leader of a crawl is given: one value, handed from the process to the leader, its terms and its rounds."""
+"""What a leader is given: one value, passed from the process to the leader, its terms and its rebalance rounds."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -6,12 +6,11 @@ from random import Random
 
 from gcs.core.messages.tuples import Charter, Control, PlanPosted
 from gcs.core.plan.expression import Expression
-from gcs.core.plan.next_plan import FirstPlanner, Planner
+from gcs.core.plan.next_plan import FirstPlanner
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.plan.triggers import NAMES
-from gcs.core.tree.tree import WHOLE, Cuts
 
-#: asks for a gatherer to be run as a ghost by this process; False if its directory cannot be reached or is in use
+#: runs a dead gatherer as a ghost in this process; False if its directory cannot be reached or is in use
 Ghost = Callable[[str], Awaitable[bool]]
 
 
@@ -21,14 +20,11 @@ class LeaderConfig:
 
     settings: TeamSettings
     ghost: Ghost
-    planner: Planner
     random: Random
     #: the user's reason to rebalance, besides those of the paper; SettingsError if it cannot be read
     trigger: Expression | None = field(init=False)
     #: how many members the first plan waits for
     expected: int = 1
-    #: the user's expansion, with which the crawl begins
-    initial: Cuts = WHOLE
     #: the session to crawl, and the plan made ahead for it, if there is one
     session: int = 1
     beginning: FirstPlanner | None = None

@@ -1,4 +1,4 @@
-"""The whiteboard as a leader uses it: read as one value, and postings that are refused once another one leads.
+"""The whiteboard as a leader uses it: read as one value, and postings that are refused once another candidate leads.
 
 Invariant: seeds are counted before the heartbeats are read (`termination` rests on it), and every posting is
 fenced by the LeaderLease tuple of this term.
@@ -43,11 +43,23 @@ class BoardView:
     now: float
     state: CrawlState
     seeds: int
+    #: the plan on the board, if there is one: encoded, and decoded
     posted: PlanPosted | None
-    plan: Plan | None
+    decoded: Plan | None
     #: members with a heartbeat, and the names of those that have said good-bye lately
     members: dict[str, Member]
     gone: frozenset[str]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan on the board. Only for boards that have one."""
+        assert self.decoded is not None
+        return self.decoded
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether all that the plan moves is handed over."""
+        return self.posted is not None and self.posted.committed
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -57,7 +69,7 @@ class BoardView:
     @property
     def epoch(self) -> int:
         """The epoch of the plan on the board, 0 if there is none."""
-        return self.plan.epoch if self.plan else 0
+        return self.decoded.epoch if self.decoded else 0
 
 
 class NewestPlan:
@@ -93,7 +105,6 @@ class FencedBoard:
         self._plan: tuple[bytes, Plan] | None = None
 
     async def view(self) -> BoardView:
-        """Read the board."""
         control = await self.space.read(template(Control))
         posted = await self.space.read(template(PlanPosted))
         self.known.see(posted)
@@ -104,7 +115,7 @@ class FencedBoard:
             state=control.state if control else CrawlState.RUNNING,
             seeds=seeds,
             posted=posted,
-            plan=self._decoded(posted) if posted else None,
+            decoded=self._decoded(posted) if posted else None,
             members={name: member for name, member in known.items() if member.state != MemberState.GONE},
             gone=frozenset(name for name, member in known.items() if member.state == MemberState.GONE),
         )

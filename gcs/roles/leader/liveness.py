@@ -5,7 +5,7 @@
     given up     missing for `recover_s`  →  a plan without the gatherer, which calls its ranges lost
     blank        the gatherer is back under its name, but without its disk  →  its ranges are lost at once
 
-The lists are filled and emptied by each step, from the board. Nothing else is decided while a gatherer is missing.
+Each step fills and empties the lists from the board. Nothing else is decided while a gatherer is missing.
 """
 
 from gcs.core.messages.tuples import MemberState
@@ -67,26 +67,18 @@ class Liveness:
         self._retry[name] = now + (self._settings.lease_s if raised else RETRY_BEATS * self._settings.beat_s)
 
     async def _give_up(self, dead: list[str], heirs: list[str], view: BoardView) -> None:
-        assert view.plan is not None and view.posted is not None
-        plan = recovered(view.plan, heirs, dead, committed=view.posted.committed)
+        plan = recovered(view.plan, heirs, dead, committed=view.is_committed)
         plan = await self._board.publish(plan, view, f"lost {', '.join(sorted(dead))}")
         events.warning("lost", epoch=plan.epoch, gatherers=",".join(dead), ranges=len(plan.lost))
 
 
 def _missing(view: BoardView) -> list[str]:
     """Gatherers and leavers of the plan without a heartbeat. A leaver that has said good-bye is not missing."""
-    assert view.plan is not None
-    leavers = [name for name in _leavers(view) if name not in view.gone]
+    leavers = () if view.is_committed else [name for name in view.plan.leavers if name not in view.gone]
     return [name for name in (*view.plan.gatherers, *leavers) if name not in view.members]
 
 
 def _blank(view: BoardView) -> list[str]:
     """Gatherers of the plan that are there, but without the disk that they had."""
-    assert view.plan is not None
     here = [name for name in view.plan.gatherers if name in view.members]
     return [name for name in here if view.members[name].state == MemberState.BLANK]
-
-
-def _leavers(view: BoardView) -> tuple[str, ...]:
-    assert view.plan is not None and view.posted is not None
-    return () if view.posted.committed else view.plan.leavers

@@ -85,14 +85,12 @@ class RebalanceRounds:
 
     async def _replies(self, view: BoardView, opened: _Round) -> list[StatisticsReply] | None:
         """The replies, when all are there or the time is up."""
-        assert view.plan is not None
         replies = await self._board.space.scan(template(StatisticsReply, round=opened.number))
         owners = {view.plan.gatherers[owner] for owner in view.plan.owners}
         silent = {*view.active, *owners} - {reply.gatherer for reply in replies if reply.epoch == view.epoch}
         return None if silent and view.now < opened.until else replies
 
     async def _decide(self, view: BoardView, why: str, replies: list[StatisticsReply], pace: RebalancePace) -> None:
-        assert view.plan is not None
         state = self._state(view)
         left = sum(state.left().values())
         if not state.active:
@@ -121,16 +119,16 @@ class RebalanceRounds:
         await self._board.space.ack(calls)
 
     def _draft(self, view: BoardView, survey: bool, replies: list[StatisticsReply]) -> tuple[Draft, tuple[str, ...]]:
-        assert view.plan is not None
+        from gcs.core.plan.rebalance import make_plan  # it loads numpy, and most members never lead
+
         evidence = evidence_of(view.plan, replies, view.members, self._config.random)
         team = TeamMembers(view.active, self._state(view).leaving)
         hot = hot_pages(view.plan, evidence, self._settings.hot_pages)
         if survey and view.plan.static:
             return Draft(view.plan, 0.0), hot
-        return self._config.planner(view.plan, team, evidence, self._settings, fresh=survey), hot
+        return make_plan(view.plan, team, evidence, self._settings, fresh=survey), hot
 
     def _state(self, view: BoardView) -> TeamState:
-        assert view.plan is not None
         members, parties = view.members, view.plan.gatherers
         return TeamState(
             plan=view.plan,

@@ -1,10 +1,10 @@
-"""The household of a seed-server: who belongs to it, and who has which domains.
+"""The clients of a seed-server, and which of them owns which domains.
 
-A member is a crawl-client, or a seed-server one level down. A domain that a member server has is its own: links into
-it are passed down, and wait for it where it is away. One that a client has is crawled from our registry.
+A member is a crawl-client, or a seed-server one level down. URLs of a domain that a client owns are in the registry.
+Links into a domain that a server owns are passed down, and wait on the whiteboard while that server is away.
 
-Invariant: a domain has one owner; it changes only while none of its URLs is out and its hosts' delays are over
-(`settle`), or when its owner, a client, is gone. One that a server has stays there, for that server has its URLs.
+Invariant: a domain has one owner. The owner changes only while none of the domain's URLs is out and its hosts' delays
+are over (`settle`), or when the owner, a client, is gone. A domain of a server stays there, with its URLs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from gcs.ports.url_registry import Count
 
 
 class _Book(msgspec.Struct, array_like=True):
-    """What survives: members in the order in which they came, domain → member, and which members are servers."""
+    """The part that survives: members in the order in which they came, domain → member, and the servers among them."""
 
     came: list[str] = []
     owners: dict[str, str] = {}
@@ -35,11 +35,11 @@ class Clients:
         self.present: dict[str, Member] = {}
 
     def encode(self) -> bytes:
-        """As bytes, for the registry's notes."""
+        """The lasting part, as bytes for the registry's notes."""
         return msgspec.msgpack.encode(_Book(self._came, self.owners, self._servers))
 
     def meet(self, members: Iterable[Member]) -> list[str]:
-        """These are there now; returns those that were not, before."""
+        """Note which members are there now; returns the names that never came before."""
         self.present = {member.gatherer: member for member in members}
         self._servers |= {name for name, member in self.present.items() if member.is_server}
         new = [name for name in sorted(self.present) if name not in self._came]
@@ -48,7 +48,7 @@ class Clients:
 
     @property
     def clients(self) -> list[str]:
-        """The clients that are there and stay, in the order in which they came."""
+        """The clients that are there and are not leaving, in the order in which they came."""
         return [name for name in self._members if name not in self._servers]
 
     @property
@@ -56,8 +56,13 @@ class Clients:
         return [name for name in self._came if name in self.present and self.present[name].state == MemberState.RUNNING]
 
     def is_server(self, name: str) -> bool:
-        """Whether this member is a seed-server, be it there or not."""
+        """Whether a member, present or missing, is a seed-server."""
         return name in self._servers
+
+    @property
+    def missing(self) -> list[str]:
+        """Members that have come and are not there now."""
+        return [name for name in self._came if name not in self.present]
 
     @property
     def missing_clients(self) -> list[str]:
@@ -65,12 +70,12 @@ class Clients:
         return [name for name in self.missing if name not in self._servers]
 
     @property
-    def awaits(self) -> list[str]:
-        """Servers that are away: what they have is on their disks, so nothing is over without them."""
+    def missing_servers(self) -> list[str]:
+        """Servers that are away: their URLs are on their disks, so the crawl cannot end without them."""
         return [name for name in self.missing if name in self._servers]
 
     def owner_of(self, domain: str, held: Mapping[str, Count]) -> str | None:
-        """Who has a domain; it is given to somebody if nobody has it. None if nobody is there."""
+        """The owner of a domain, chosen now if it has none; None if no member is there."""
         owner = self.owners.get(domain)
         if owner is None and (members := self._members):
             loads: dict[str, int] = dict.fromkeys(members, 0)
@@ -85,13 +90,13 @@ class Clients:
         return [domain for domain, name in self.owners.items() if name == client and domain not in self._moves]
 
     def share(self, counts: Mapping[str, Count]) -> None:
-        """Let clients that have nothing to do have some of the others' domains."""
+        """Decide which domains move to clients that have nothing to do."""
         waiting = {domain: count.held + count.out for domain, count in counts.items()}
         decided = fair_moves(self.owners, waiting, self.clients, self._rules)
         self._moves = {domain: to for domain, to in decided.items() if counts[domain].held}
 
     def settle(self, counts: Mapping[str, Count], is_free: Callable[[str], bool]) -> list[tuple[str, str]]:
-        """Carry out the moves of which nothing is out any more, and whose hosts are owed nothing; returns them."""
+        """Carry out the moves of domains that have no URL out and whose hosts may be asked; returns these moves."""
         ready = [(domain, to) for domain, to in self._moves.items() if not counts[domain].out and is_free(domain)]
         for domain, to in ready:
             self.owners[domain] = to
@@ -99,12 +104,7 @@ class Clients:
         return ready
 
     def forget(self, name: str) -> None:
-        """A client is gone for good: its domains are nobody's."""
+        """Forget a client that is gone for good: its domains have no owner now."""
         self._came.remove(name)
         self.owners = {domain: owner for domain, owner in self.owners.items() if owner != name}
         self._moves = {domain: to for domain, to in self._moves.items() if to != name and domain in self.owners}
-
-    @property
-    def missing(self) -> list[str]:
-        """Members that have come and are not there now."""
-        return [name for name in self._came if name not in self.present]

@@ -1,24 +1,25 @@
-"""The gateway: the door for helpers that cannot, or shall not, reach the whiteboard. They need HTTP and a token.
+"""The gateway: for helpers that cannot, or must not, reach the whiteboard. They need HTTP and a token.
 
     hello   who am I, and how does the crawl fetch          take     errands under a lease
-    beat    I am here, and do so many at once               put      what became of one
+    beat    I am here, and do so many at once               put      the summary of an errand
     bye     I am gone                                       extend, return
 
-A token of the role helper opens this and nothing else. What comes in is a stranger's word: an errand must be on the
-lease of the token that speaks of it, sizes and form are checked before anything is kept, and links are made
-canonical here (`core.helpers.claims`). Whether a claim is true is for its gatherer to find out (`core.helpers.trust`).
+A token of the role helper opens the gateway and nothing else. A helper is not trusted: an errand must be on the lease
+of the token that names it, sizes and form are checked before anything is kept, and links are made canonical here
+(`core.helpers.claims`). Whether a claim is true is for its gatherer to find out (`core.helpers.trust`).
 
 Invariant: whatever a helper sends, the whiteboard gets a summary only of an errand on that helper's lease, once (again
-only where the whiteboard failed while it got it, which does no harm). A helper that sends what no honest one does is
-struck, and after some strikes cut off: its token opens nothing any more, and what it holds goes to others. Every
-refusal is logged with its name. Machines that share a token (they name themselves in a header) come and go each for
-itself; trust, strikes and credit are the token's.
+only if the whiteboard failed in between, which does no harm). A request that no honest helper makes is a strike. After
+some strikes the helper is cut off: its token opens nothing any more, and its errands go to others. Every refusal is
+logged with the helper's name. Machines that share a token (they name themselves in a header) come and go one by one;
+trust, strikes and credit belong to the token.
 """
 
 import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -52,27 +53,28 @@ from gcs.settings import Settings, terms
 
 #: longest wait for errands, and the part of a lease that it may take
 WAIT_S, WAIT = 20.0, 0.2
-#: seconds between two looks at leases and at who was cut off
+#: seconds between two checks of leases and of helpers that were cut off
 TEND_S = 0.5
-#: seconds that a helper's beat stays on the board
+#: seconds that a helper's heartbeat stays on the board
 BEAT_TTL_S = 5.0
-#: bytes of a request that is not a put, and of a put beside the body that it may carry
+#: most bytes of a request that is not a put, and of a put without the body of its page
 SMALL_BYTES, PUT_BYTES = 64 << 10, 8 << 20
-#: seconds without a word after which a helper is taken to be gone, and between two looks at who is left at the end
+#: seconds without a request after which a helper counts as gone at the end, and between two checks for helpers then
 SILENT_S, FAREWELL_S = 3.0, 0.1
-#: seconds without a word after which a helper that holds nothing is forgotten
+#: seconds without a request after which a helper that holds nothing is forgotten
 GONE_S = 60.0
-#: leases after our start in which a helper may speak of errands that we do not know: the station before us lent them
-OF_OLD = 4.0
+#: leases after the start in which unknown errands are no strike: an earlier station may have lent them
+GRACE_LEASES = 4.0
 
 events = Events("gateway")
 
 Answer = msgspec.Struct | web.Response
-Handle = Callable[[GatewayHelper, bytes], Awaitable[Answer]]
+#: the message of a verb, and its handler
+Verb = tuple[type[msgspec.Struct], Callable[[GatewayHelper, Any], Awaitable[Answer]]]
 
 
 class RefusedError(Exception):
-    """A request that is not granted. With `strike` it is one that no honest helper makes."""
+    """A request is refused. `strike`: no honest helper makes such a request."""
 
     def __init__(self, status: int, why: str, *, strike: bool = False) -> None:
         super().__init__(why)
@@ -80,7 +82,7 @@ class RefusedError(Exception):
 
 
 class Gateway:
-    """Lends errands of one crawl to helpers, by HTTP."""
+    """Lends the errands of one crawl to helpers, over HTTP."""
 
     def __init__(self, space: Space, clock: Callable[[], float] = time.monotonic) -> None:
         self._space, self._clock = space, clock
@@ -92,20 +94,20 @@ class Gateway:
         self._terms, self._trust, self._joiner = HelperTerms(), TrustSettings(), Joiner()
 
     def routes(self) -> list[web.RouteDef]:
-        """For the station's application."""
-        handlers: dict[str, Handle] = {
-            "hello": self._hello,
-            "take": self._take,
-            "put": self._put,
-            "extend": self._extend,
-            "return": self._return,
-            "beat": self._beat,
-            "bye": self._bye,
+        """One route for each verb."""
+        verbs: dict[str, Verb] = {
+            "hello": (Greeting, self._hello),
+            "take": (Wanted, self._take),
+            "put": (Claim, self._put),
+            "extend": (Ids, self._extend),
+            "return": (Ids, self._return),
+            "beat": (Beat, self._beat),
+            "bye": (Ids, self._bye),
         }
-        return [web.post(f"/gateway/{verb}", self._guarded(verb, handle)) for verb, handle in handlers.items()]
+        return [web.post(f"/gateway/{name}", self._guarded(name, verb)) for name, verb in verbs.items()]
 
     async def run(self) -> None:
-        """Tend until cancelled; say once what keeps us from it."""
+        """Tend until cancelled. A whiteboard that cannot be reached is logged once, until it is back."""
         reason = ""
         while True:
             try:
@@ -115,20 +117,19 @@ class Gateway:
                 if str(error) != reason:
                     reason = str(error)
                     events.warning("unreachable", reason=reason)
-            except Exception as error:  # whatever it is: leases must end, and the next look may be better
+            except Exception as error:  # whatever it is: leases must end, and the next try may succeed
                 events.error("tending-failed", error=repr(error))
             await asyncio.sleep(TEND_S)
 
     async def tend(self) -> None:
-        """Give back what lapsed; see who was cut off, and what the crawl is."""
-        for helper in list(self._helpers.values()):  # others come and go while we wait
+        """Give back errands whose leases ended; read from the board who is cut off, and the crawl's settings."""
+        for helper in list(self._helpers.values()):  # helpers come and go during the awaits
             if ended := helper.lapse(self._clock()):
                 events.info("lapsed", helper=helper.name, errands=len(ended), quota=int(helper.credit.quota))
                 await self._space.release([lease.taken for lease in ended])
-        for gone in [
-            name for name, helper in self._helpers.items() if not helper.held and self._silent_s(helper) > GONE_S
-        ]:
-            del self._helpers[gone]
+        self._helpers = {
+            name: helper for name, helper in self._helpers.items() if helper.held or self._silent_s(helper) <= GONE_S
+        }
         for note in await self._space.scan(template(CutOff)):
             if note.helper not in self._cut_off:
                 self._cut_off[note.helper] = note.reason
@@ -136,16 +137,17 @@ class Gateway:
         await self._read_charter()
 
     async def farewell(self) -> None:
-        """Stay, if the crawl is over, until the helpers have heard so and said goodbye; not for one that is silent."""
+        """If the crawl is over: wait until all helpers have heard of it and said goodbye, except for silent ones."""
         while await self._is_over():
             if all(self._silent_s(helper) > SILENT_S for helper in self._helpers.values()):
                 return
             await asyncio.sleep(FAREWELL_S)
 
-    # -- the door --------------------------------------------------------------------------------------
+    # -- requests --------------------------------------------------------------------------------------
 
-    def _guarded(self, verb: str, handle: Handle) -> Callable[[web.Request], Awaitable[web.Response]]:
-        """A handler that reads no more than it may, and logs and counts what it refuses."""
+    def _guarded(self, name: str, verb: Verb) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """A handler with a limit of bytes, which logs and counts refusals."""
+        message, handle = verb
 
         @needs(Role.HELPER)
         async def handler(request: web.Request) -> web.Response:
@@ -154,11 +156,12 @@ class Gateway:
                 return problem(429, f"a token is for {MOST} machines: make another one", {"Retry-After": "60"})
             try:
                 self._check(helper)
-                answer = await handle(helper, await self._read(request, verb))
+                body = await self._read(request, name)
+                answer = await handle(helper, msgspec.json.decode(body, type=message))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                return await self._refuse(helper, verb, RefusedError(422, str(error), strike=True))
+                return await self._refuse(helper, name, RefusedError(422, str(error), strike=True))
             except RefusedError as refusal:
-                return await self._refuse(helper, verb, refusal)
+                return await self._refuse(helper, name, refusal)
             if isinstance(answer, web.Response):
                 return answer
             return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
@@ -186,7 +189,7 @@ class Gateway:
         return problem(refusal.status, str(refusal))
 
     async def cut_off(self, holder: str, reason: str) -> None:
-        """Take nothing from whoever holds this token any more."""
+        """Refuse all requests with this token from now on."""
         events.error("cut-off", helper=holder, reason=reason)
         self._cut_off[holder] = reason
         await self._space.out(CutOff(holder, reason, self._space.name, time.time()))
@@ -209,7 +212,7 @@ class Gateway:
             await self._space.take(template(HelperBeat, helper=name))
 
     def _helper(self, key: Access, machine: str) -> GatewayHelper | None:
-        """Who speaks; None if there are too many of them."""
+        """The helper that sent a request; None if its token has too many machines."""
         holder, name = helper_name(key), machine_name(key, machine)
         found = self._helpers.get(name)
         if found is None:
@@ -225,8 +228,7 @@ class Gateway:
 
     # -- verbs -----------------------------------------------------------------------------------------
 
-    async def _hello(self, helper: GatewayHelper, body: bytes) -> Answer:
-        greeting = msgspec.json.decode(body, type=Greeting)
+    async def _hello(self, helper: GatewayHelper, greeting: Greeting) -> Answer:
         if greeting.means is Means.BROWSER and not helper.trusted:
             raise RefusedError(403, "what a browser renders cannot be checked: this token must be a --trusted one")
         await self._read_charter()
@@ -236,8 +238,7 @@ class Gateway:
         events.info("hello", helper=helper.name, place=helper.place, means=helper.means, agent=greeting.agent)
         return Welcome(helper.name, helper.place, helper.trusted, public_terms(self._terms, helper.trusted))
 
-    async def _take(self, helper: GatewayHelper, body: bytes) -> Answer:
-        wanted = msgspec.json.decode(body, type=Wanted)
+    async def _take(self, helper: GatewayHelper, wanted: Wanted) -> Answer:
         credit, lease_s = helper.credit, self._terms.lease_s
         room = credit.room(wanted.limit)
         timeout_s = min(wanted.timeout_s, WAIT_S, WAIT * lease_s)
@@ -252,15 +253,14 @@ class Gateway:
             )
         finally:
             credit.used -= room
-        if self._helpers.get(helper.name) is not helper:  # it said goodbye meanwhile, or was cut off
+        if self._helpers.get(helper.name) is not helper:  # the helper said goodbye meanwhile, or was cut off
             await self._space.release(taken)
             self._check(helper)
             return Errands([])
         helper.lease({each.item.id: Lease(each, began + lease_s) for each in taken})
         return Errands([Errand.of(each.item) for each in taken])
 
-    async def _put(self, helper: GatewayHelper, body: bytes) -> Answer:
-        claim = msgspec.json.decode(body, type=Claim)
+    async def _put(self, helper: GatewayHelper, claim: Claim) -> Answer:
         lease = self._lease(helper, claim.id)
         try:
             summary = summary_of(
@@ -273,25 +273,24 @@ class Gateway:
             )
         except ValueError as error:
             raise RefusedError(422, str(error), strike=True) from None
-        helper.let_go(claim.id)  # before anything waits: it is put once
+        helper.let_go(claim.id)  # before any await: a claim is put once
         is_done = False
         try:
             receipt = await self._space.out(summary, to=summary.gatherer)
             if receipt.full:
-                return problem(503, "the gatherer has its hands full: put it again in a moment", {"Retry-After": "1"})
+                return problem(503, "the gatherer's inbox is full: put it again in a moment", {"Retry-After": "1"})
             await self._space.ack([lease.taken])
             is_done = True
-        finally:  # a whiteboard that is away is nothing to hold against the helper: it puts it again
+        finally:  # if the whiteboard failed, the helper keeps the lease and puts again
             if not is_done and self._helpers.get(helper.name) is helper:
                 helper.lease({claim.id: lease})
         if summary.status:
-            helper.has_brought(claim.id, summary.size_bytes)
+            helper.add_page(claim.id, summary.size_bytes)
         else:
-            helper.gave_up(claim.id)
+            helper.add_failure(claim.id)
         return Ids([claim.id])
 
-    async def _extend(self, helper: GatewayHelper, body: bytes) -> Answer:
-        asked = msgspec.json.decode(body, type=Ids)
+    async def _extend(self, helper: GatewayHelper, asked: Ids) -> Answer:
         leases = [helper.held[errand] for errand in asked.ids if errand in helper.held]
         began = self._clock()
         still = {each.item.id for each in await self._space.renew([lease.taken for lease in leases])}
@@ -303,14 +302,12 @@ class Gateway:
                 helper.let_go(errand)
         return Ids(sorted(still))
 
-    async def _return(self, helper: GatewayHelper, body: bytes) -> Answer:
-        asked = msgspec.json.decode(body, type=Ids)
+    async def _return(self, helper: GatewayHelper, asked: Ids) -> Answer:
         leases = [lease for errand in asked.ids if (lease := helper.let_go(errand))]
         await self._space.release([lease.taken for lease in leases])
         return Ids([lease.taken.item.id for lease in leases])
 
-    async def _beat(self, helper: GatewayHelper, body: bytes) -> Answer:
-        beat = msgspec.json.decode(body, type=Beat)
+    async def _beat(self, helper: GatewayHelper, beat: Beat) -> Answer:
         helper.connections = beat.connections
         fellows = [each for each in self._helpers.values() if each.credit is helper.credit]
         wished = sum(each.connections for each in fellows if self._silent_s(each) < BEAT_TTL_S)
@@ -319,13 +316,10 @@ class Gateway:
         await self._space.out(HelperBeat(helper.name, helper.place, helper.means, able, *figures), ttl_s=BEAT_TTL_S)
         return HelperStanding(list(helper.held), await self._is_over())
 
-    async def _bye(self, helper: GatewayHelper, body: bytes) -> Answer:
-        msgspec.json.decode(body, type=Ids)
+    async def _bye(self, helper: GatewayHelper, _: Ids) -> Answer:
         await self._let_go(helper.name)
         events.info("bye", helper=helper.name, pages=helper.pages)
         return Ids([])
-
-    # -- what they need --------------------------------------------------------------------------------
 
     def _lease(self, helper: GatewayHelper, errand: str) -> Lease:
         lease = helper.held.get(errand)
@@ -333,7 +327,7 @@ class Gateway:
             return lease
         if lease or errand in helper.credit.past:
             raise RefusedError(409, "this errand is yours no longer: it was put before, or its lease has ended")
-        is_new_here = self._clock() < self._opened_at + OF_OLD * self._terms.lease_s
+        is_new_here = self._clock() < self._opened_at + GRACE_LEASES * self._terms.lease_s
         raise RefusedError(409, "this errand is not on your lease", strike=not is_new_here)
 
     async def _is_over(self) -> bool:

@@ -1,9 +1,15 @@
-"""The station: the paper's embedded HTTP server (§2), from which a crawl is watched and run. startup → … → shutdown."""
+"""The station: the paper's embedded HTTP server (§2), from which a crawl is watched and controlled.
+
+whiteboard ─► view (poller, views, schemas) ─► http (api, event_stream, prometheus) ─► page, programs
+page, programs ─► http (auth, api) ─► whiteboard: commands to the crawl
+helpers ─► http (auth) ─► gateway ─► whiteboard: errands and summaries
+"""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp import web
 
@@ -19,11 +25,11 @@ from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.idle_connections import IdleConnections
 from gcs.roles.station.view.poller import Poller
 
-#: seconds that requests under way get at the end, and that helpers have to hear of it
+#: seconds that requests under way get at the end, and that helpers get to hear of the end
 END_S, FAREWELL_S = 2.0, 8.0
 #: bytes of a request line: the longest path of the URL tree, quoted
 MOST_LINE_BYTES = 1 << 16
-#: what the server logs by itself is what strangers send that is not HTTP; what our handlers do wrong is logged by them
+#: aiohttp logs requests that are not HTTP, which anybody can send: dropped. Errors of handlers are logged by `problems`
 _UNHEARD = logging.getLogger("gcs.station.unheard")
 _UNHEARD.addFilter(lambda _: False)
 
@@ -32,7 +38,7 @@ events = Events("station")
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where to listen."""
+    """The address on which the station listens."""
 
     host: str = "127.0.0.1"
     port: int = 8642
@@ -64,27 +70,24 @@ class Station:
         keys: Iterable[Access] = (),
         names: Sequence[str] = (),
     ) -> None:
-        self._wanted, self._space = address, space
-        self._doorman = Authenticator(address.host, keys=keys, names=names, posted=self._keys)
-        self._lookout = Poller(space, crawl)
-        self._lookout.listen(self._see)
+        self._wanted = address
+        posted = partial(space.scan, template(Access))
+        self._authenticator = Authenticator(address.host, keys=keys, names=names, posted=posted)
+        self._poller = Poller(space, crawl)
+        self._poller.listen(lambda: self._authenticator.update(self._poller.board.keys))
         self._gateway = Gateway(space)
-        self._porter = IdleConnections()
-        app = make_app(self._doorman, self._lookout, space, self._gateway.routes())
-        app.middlewares.insert(0, self._porter.attend)
+        self._idle_connections = IdleConnections()
+        app = make_app(self._authenticator, self._poller, space, self._gateway.routes())
+        app.middlewares.insert(0, self._idle_connections.attend)
         self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            logger=_UNHEARD,
-            max_line_size=MOST_LINE_BYTES,
-            shutdown_timeout=END_S,
+            app, access_log=None, logger=_UNHEARD, max_line_size=MOST_LINE_BYTES, shutdown_timeout=END_S
         )
         self._tasks: list[asyncio.Task[None]] = []
         self.address = address
 
     async def startup(self) -> None:
-        """Look once, then listen."""
-        await self._look()
+        """Read the board once, then listen."""
+        await _within(END_S, self._poller.poll())
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._wanted.host, self._wanted.port)
         try:
@@ -94,33 +97,24 @@ class Station:
                 f"--listen {self._wanted.host}:{self._wanted.port}: {error.strerror or error}; choose another address"
             ) from None
         self.address = ListenAddress(self._wanted.host, self._runner.addresses[0][1])
-        runs = (self._lookout.run(), self._gateway.run(), self._porter.run(self._connections))
+        runs = (self._poller.run(), self._gateway.run(), self._idle_connections.run(self._connections))
         self._tasks = [asyncio.create_task(run) for run in runs]
         events.info("listening", url=self.address.url)
 
     async def shutdown(self) -> None:
-        """Show how it ended, let requests under way end, and close."""
+        """Show how the crawl ended, let requests under way end, and close."""
         if self._tasks:
             await _within(FAREWELL_S, self._gateway.farewell())
             await end(self._tasks)
-            await self._look()
+            await _within(END_S, self._poller.poll())
         await self._runner.cleanup()
 
     def _connections(self) -> list[web.RequestHandler]:
         return self._runner.server.connections if self._runner.server else []
 
-    async def _look(self) -> None:
-        await _within(END_S, self._lookout.look())
-
-    async def _keys(self) -> list[Access]:
-        return await self._space.scan(template(Access))
-
-    def _see(self) -> None:
-        self._doorman.update(self._lookout.board.keys)
-
 
 async def _within(seconds: float, work: Awaitable[None]) -> None:
-    """What needs the whiteboard, and can be done without."""
+    """Do something for which the whiteboard is needed; go on without it if the whiteboard cannot be reached."""
     try:
         async with asyncio.timeout(seconds):
             await work

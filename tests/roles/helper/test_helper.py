@@ -1,4 +1,4 @@
-"""A helper at a desk, with a real engine, on a real (loopback) web: what it says, what it keeps to, how it ends."""
+"""A helper with a real fetch engine, on a real (loopback) web: what it says, what it keeps to, how it ends."""
 
 import asyncio
 import dataclasses
@@ -23,12 +23,13 @@ from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.curl_engine import CurlFetcher
 from gcs.ports.records.warc import payload_digest
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.helper import Helper, helper
+from gcs.roles.helper import helper
+from gcs.roles.helper.helper import Helper
 
 FETCH = FetchSettings(allow_private=True, user_agent="gcs-test")
 
 
-class Office:
+class Scene:
     """A web, a whiteboard, and the gatherer's end of it."""
 
     def __init__(self, web: FakeWeb) -> None:
@@ -38,8 +39,8 @@ class Office:
         self.numbers = 0
 
     def helper(self, name: str = "h1", lease_s: float = 30.0, fetch: FetchSettings = FETCH, **limits: Any) -> Helper:
-        desk = WhiteboardErrands(MemorySpace(self.board, name), HelperTerms(fetch=fetch, lease_s=lease_s))
-        return make_helper(desk, Loan("", limits=LoanLimits(**limits), allow_private=True))
+        port = WhiteboardErrands(MemorySpace(self.board, name), HelperTerms(fetch=fetch, lease_s=lease_s))
+        return make_helper(port, Loan("", limits=LoanLimits(**limits), allow_private=True))
 
     async def lend(self, *urls: str, **more: Any) -> None:
         for url in urls:
@@ -57,9 +58,9 @@ class Office:
 
 
 @asynccontextmanager
-async def office(**spec: Any) -> AsyncIterator[Office]:
+async def scene(**spec: Any) -> AsyncIterator[Scene]:
     async with FakeWeb(FakeWebSpec.plain(**({"hosts": 2, "pages": 20} | spec))) as web:
-        yield Office(web)
+        yield Scene(web)
 
 
 @asynccontextmanager
@@ -86,8 +87,8 @@ async def fetched(url: str) -> Response:
     return results[0]
 
 
-async def test_helper_brings_what_a_gatherer_would_have_found():
-    async with office() as there, at_work(there.helper()):
+async def test_helper_finds_what_a_gatherer_would_have_found():
+    async with scene() as there, at_work(there.helper()):
         urls = there.web.web.homes[:2]
         await there.lend(*urls, payload=True)
         found = await there.summaries(2)
@@ -101,7 +102,7 @@ async def test_helper_brings_what_a_gatherer_would_have_found():
 
 
 async def test_helper_leaves_the_payload_where_it_is_not_asked_for():
-    async with office() as there, at_work(there.helper()):
+    async with scene() as there, at_work(there.helper()):
         await there.lend(there.web.seeds[0])
         (summary,) = (await there.summaries(1)).values()
         assert (summary.body, summary.request_head) == (b"", b"")
@@ -109,7 +110,7 @@ async def test_helper_leaves_the_payload_where_it_is_not_asked_for():
 
 
 async def test_helper_asks_with_the_validators_of_the_errand():
-    async with office(validators=True) as there, at_work(there.helper()):
+    async with scene(validators=True) as there, at_work(there.helper()):
         url = there.web.seeds[0]
         await there.lend(url, etag=(await fetched(url)).header("etag") or "")
         assert (await there.summaries(1))[url].status == 304
@@ -117,7 +118,7 @@ async def test_helper_asks_with_the_validators_of_the_errand():
 
 async def test_helper_says_fetch_it_yourself_where_there_was_no_answer():
     """It may be our own network: the gatherer shall judge."""
-    async with office() as there, at_work(there.helper()):
+    async with scene() as there, at_work(there.helper()):
         await there.lend("http://127.0.0.1:1/closed", "http://nowhere.invalid/")
         for summary in (await there.summaries(2)).values():
             assert (summary.status, summary.failure) == (0, "") and summary.message
@@ -125,16 +126,16 @@ async def test_helper_says_fetch_it_yourself_where_there_was_no_answer():
 
 async def test_helper_reports_what_is_wrong_with_the_page_itself():
     fetch = FetchSettings(allow_private=True, user_agent="gcs-test", max_body_bytes=100)
-    async with office() as there, at_work(there.helper(fetch=fetch)):
+    async with scene() as there, at_work(there.helper(fetch=fetch)):
         await there.lend(there.web.seeds[0])
         (summary,) = (await there.summaries(1)).values()
         assert (summary.status, summary.failure) == (0, "too-large")
 
 
 async def test_helper_keeps_to_public_addresses_unless_its_owner_says_otherwise():
-    async with office() as there:
-        desk = WhiteboardErrands(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
-        async with at_work(make_helper(desk, Loan("", allow_private=False))):
+    async with scene() as there:
+        port = WhiteboardErrands(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
+        async with at_work(make_helper(port, Loan("", allow_private=False))):
             await there.lend(there.web.seeds[0])
             (summary,) = (await there.summaries(1)).values()
             assert summary.message.startswith("forbidden-address")
@@ -146,7 +147,7 @@ async def test_helper_reads_no_files_and_takes_no_proxy_whoever_tells_it_to(tmp_
     (tmp_path / "diary.txt").write_text("dear diary")
     folder = tmp_path.as_uri().replace("file:///", "file://localhost/") + "/"
     told = dataclasses.replace(FETCH, sources=(folder,), proxy="http://127.0.0.1:9")
-    async with office() as there, at_work(there.helper(fetch=told)):
+    async with scene() as there, at_work(there.helper(fetch=told)):
         await there.lend(folder + "diary.txt", there.web.seeds[0])
         found = await there.summaries(2)
         assert found[folder + "diary.txt"].status == 0
@@ -154,14 +155,14 @@ async def test_helper_reads_no_files_and_takes_no_proxy_whoever_tells_it_to(tmp_
 
 
 async def test_helper_does_no_more_at_once_than_its_owner_allows():
-    async with office(pages=60, latency_s=0.05) as there, at_work(there.helper(connections=3)):
+    async with scene(pages=60, latency_s=0.05) as there, at_work(there.helper(connections=3)):
         await there.lend(*(f"{home}p{number}" for home in there.web.web.homes for number in range(12)))
         await there.summaries(24)
         assert max(host.max_in_flight for host in there.web.log.hosts.values()) <= 3
 
 
 async def test_helper_ends_when_it_has_fetched_its_share():
-    async with office() as there, at_work(there.helper(connections=1, max_bytes=5_000)) as task:
+    async with scene() as there, at_work(there.helper(connections=1, max_bytes=5_000)) as task:
         await there.lend(*there.web.web.homes, *there.web.web.homes, *there.web.web.homes)
         await asyncio.wait_for(task, 20)
         assert 2 <= there.web.log.requests < 6
@@ -170,7 +171,7 @@ async def test_helper_ends_when_it_has_fetched_its_share():
 
 async def test_helper_that_is_stopped_gives_back_what_takes_too_long(monkeypatch):
     monkeypatch.setattr(helper, "GRACE_S", 0.2)
-    async with office(latency_s=20) as there:
+    async with scene(latency_s=20) as there:
         worker = there.helper(connections=2)
         async with at_work(worker) as task:
             await there.lend(*there.web.web.homes, f"{there.web.web.homes[0]}more")
@@ -187,7 +188,7 @@ async def test_helper_that_is_stopped_gives_back_what_takes_too_long(monkeypatch
 
 
 async def test_helper_that_is_stopped_finishes_what_is_nearly_done():
-    async with office(latency_s=0.3) as there:
+    async with scene(latency_s=0.3) as there:
         worker = there.helper(connections=2)
         async with at_work(worker) as task:
             await there.lend(*there.web.web.homes)
@@ -199,7 +200,7 @@ async def test_helper_that_is_stopped_finishes_what_is_nearly_done():
 
 
 async def test_helper_gives_up_a_request_before_its_lease_ends():
-    async with office(latency_s=20) as there, at_work(there.helper(lease_s=0.6)):
+    async with scene(latency_s=20) as there, at_work(there.helper(lease_s=0.6)):
         await there.lend(there.web.seeds[0])
         began = time.monotonic()
         (summary,) = (await there.summaries(1)).values()
@@ -207,7 +208,7 @@ async def test_helper_gives_up_a_request_before_its_lease_ends():
         assert time.monotonic() - began < 10
 
 
-class SlowDesk(WhiteboardErrands):
+class SlowErrands(WhiteboardErrands):
     """Between the asking and the answer the process was stopped for longer than a lease."""
 
     now = 0.0
@@ -215,43 +216,43 @@ class SlowDesk(WhiteboardErrands):
     async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
         errands = await super().take(limit, timeout_s)
         await asyncio.sleep(0.01)
-        SlowDesk.now += self.terms.lease_s if errands else 0.0
+        SlowErrands.now += self.terms.lease_s if errands else 0.0
         return errands
 
 
 async def test_helper_does_not_begin_what_came_too_late():
-    async with office() as there:
-        desk = SlowDesk(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
-        worker = make_helper(desk, Loan("", allow_private=True), clock=lambda: SlowDesk.now)
+    async with scene() as there:
+        port = SlowErrands(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
+        worker = make_helper(port, Loan("", allow_private=True), clock=lambda: SlowErrands.now)
         async with at_work(worker):
             await there.lend(there.web.seeds[0])
-            while SlowDesk.now < 3 * desk.terms.lease_s:
+            while SlowErrands.now < 3 * port.terms.lease_s:
                 await asyncio.sleep(0.01)
         assert there.web.log.requests == 0
         assert await there.space.count(template(UrlTS), at=pool("", Means.PLAIN)) == 1
 
 
 async def test_helper_beats_with_what_it_can_hold():
-    async with office() as there, at_work(there.helper(connections=8, rate=2.5)):
+    async with scene() as there, at_work(there.helper(connections=8, rate=2.5)):
         async with asyncio.timeout(10):
             beat = await there.space.read(template(HelperBeat), timeout_s=None)
         assert beat is not None and (beat.helper, beat.connections) == ("h1", 3)
 
 
-async def test_helper_whose_desk_fails_says_so():
+async def test_helper_whose_errand_port_fails_says_so():
     class Broken(WhiteboardErrands):
         async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
-            raise OSError("no desk")
+            raise OSError("no errands")
 
-    async with office() as there:
-        desk = Broken(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
-        with pytest.raises(OSError, match="no desk"):
-            await asyncio.wait_for(make_helper(desk, Loan("")).run(), 10)
+    async with scene() as there:
+        port = Broken(MemorySpace(there.board, "h1"), HelperTerms(fetch=FETCH))
+        with pytest.raises(OSError, match="no errands"):
+            await asyncio.wait_for(make_helper(port, Loan("")).run(), 10)
 
 
 async def test_helper_without_answers_rests_and_leaves_errands_to_others():
     """It may be its own network: what it could not fetch is untried, and it takes no more for a while."""
-    async with office() as there:
+    async with scene() as there:
         await there.lend(*(f"http://127.0.0.1:9/{number}" for number in range(100)))
         async with at_work(there.helper(connections=4)), asyncio.timeout(20):
             while not any(beat.connections == 0 for beat in await there.space.scan(template(HelperBeat))):

@@ -13,7 +13,6 @@ from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, 
 from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.plan import keyspace
 from gcs.core.plan.plan import Plan
-from gcs.core.plan.rebalance import make_plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree import tree_copy
 from gcs.core.tree.statistics import SuperpageStatistics
@@ -22,7 +21,8 @@ from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Space
-from gcs.roles.leader import Leader, LeaderConfig
+from gcs.roles.leader.config import LeaderConfig
+from gcs.roles.leader.leader import Leader
 
 Finds = Callable[[bytes], list[bytes]]
 
@@ -223,9 +223,7 @@ class Crew:
         #: round → reason
         self.rounds: dict[int, str] = {}
         #: what a leader is given
-        self.config = LeaderConfig(
-            settings=settings, ghost=self.raise_ghost, planner=make_plan, random=random.Random(1)
-        )
+        self.config = LeaderConfig(settings=settings, ghost=self.raise_ghost, random=random.Random(1))
 
     def start(self, *names: str) -> None:
         for name in names:

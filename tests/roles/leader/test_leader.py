@@ -24,7 +24,7 @@ from gcs.core.plan.triggers import MOST_SURVEYS
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 from gcs.errors import SettingsError
 from gcs.ports.space.memory_space import MemorySpace
-from gcs.roles.leader import Leader as Candidate
+from gcs.roles.leader.leader import Leader as Candidate
 
 from .crew import Crew, keys_of
 
@@ -85,17 +85,16 @@ async def test_leader_puts_back_a_crawl_that_the_whiteboard_has_forgotten_and_do
 
 
 async def test_leader_begins_with_the_users_expansion():
-    crew = Crew(SETTINGS)
+    crew = Crew(replace(SETTINGS, expansion=("<com", "<de", "<org", "<uk")))
     space = MemorySpace(crew.board, "x")
     for name in ("a", "b"):
         await space.out(Member(name, "run"))
-    cuts = (b"", b"com", b"de", b"org", b"uk")
-    leader = Candidate(space, "x", replace(crew.config, initial=cuts), crew.clock.now)
+    leader = Candidate(space, "x", crew.config, crew.clock.now)
     await leader.step()
     posted = await crew.posted()
     assert posted is not None
     plan = Plan.decode(posted.plan)
-    assert plan.cuts == cuts
+    assert plan.cuts == (b"", b"com", b"de", b"org", b"uk")
     assert plan.owners == (0, 1, 0, 1, 0)
 
 

@@ -16,7 +16,7 @@ from gcs.errors import UsageError
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Receipt
 from gcs.ports.url_registry import UrlRegistry
-from gcs.roles.seedserver import SeedServer
+from gcs.roles.seedserver.seed_server import SeedServer, SeedServerConfig
 
 TEAM = TeamSettings(beat_s=0.0, lease_s=1000.0, recover_s=100.0)
 DOMAINS = ("com", "edu", "net", "org", "biz")
@@ -110,8 +110,8 @@ class Scene:
     def server(self, name: str, parent: str = "") -> SeedServer:
         registry = UrlRegistry(self.directory / name, ORDERS["backlink"], fsync=False)
         space = MemorySpace(self.board, name)
-        clocks = {"clock": self.clock, "wall": self.clock}
-        server = SeedServer(name, space, registry, self.rules, TEAM, **clocks, parent=parent, session=self.session)
+        config = SeedServerConfig(name=name, rules=self.rules, team=TEAM, parent=parent, session=self.session)
+        server = SeedServer(config, space, registry, clock=self.clock, wall=self.clock)
         server.on_word = lambda *word: self.words.append(word)
         self.servers.append(server)
         return server
@@ -404,8 +404,8 @@ async def test_second_server_of_a_name_is_refused(tmp_path: Path) -> None:
     await first.startup()
     await first.step()
     registry = UrlRegistry(tmp_path / "other", ORDERS["backlink"], fsync=False)
-    space = MemorySpace(scene.board, "s")
-    second = SeedServer("s", space, registry, scene.rules, TEAM, clock=scene.clock, wall=scene.clock)
+    config = SeedServerConfig(name="s", rules=scene.rules, team=TEAM)
+    second = SeedServer(config, MemorySpace(scene.board, "s"), registry, clock=scene.clock, wall=scene.clock)
 
     async def serve() -> None:
         for _ in range(20):

@@ -33,7 +33,7 @@ from gcs.core.report.counters import Counters, Traffic
 from gcs.core.report.report import Share
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.station import ListenAddress, Station
+from gcs.roles.station.station import ListenAddress, Station
 from gcs.settings import Settings
 
 TOKENS = {role: f"gcs_a-token-for-the-{role}-role-of-tests" for role in Role}
@@ -135,7 +135,7 @@ class Target:
 
         async def hang() -> None:
             await self.at.space.out(item)
-            await self.at.station._lookout.look()
+            await self.at.station._poller.poll()
 
         asyncio.run_coroutine_threadsafe(hang(), self.loop).result(10)
 

@@ -48,8 +48,8 @@ class Room:
         self.space = MemorySpace(self.board, "user")
         self.now = 0.0
         self.gateway = Gateway(MemorySpace(self.board, "station"), clock=lambda: self.now)
-        self.doorman = Authenticator("127.0.0.1", keys=())
-        self.app = web.Application(middlewares=[explain, self.doorman.guard])
+        self.authenticator = Authenticator("127.0.0.1", keys=())
+        self.app = web.Application(middlewares=[explain, self.authenticator.guard])
         self.app.add_routes(self.gateway.routes())
         self._settings = settings
         self._numbers = 0
@@ -66,7 +66,7 @@ class Room:
 
     async def look(self) -> None:
         """What station and gateway do every second."""
-        self.doorman.update(await self.space.scan(template(Access)))
+        self.authenticator.update(await self.space.scan(template(Access)))
         await self.gateway.tend()
 
     async def lend(self, *paths: str, means: Means = Means.PLAIN, payload: bool = False) -> list[UrlTS]:

@@ -1,6 +1,6 @@
-"""The API: one table of endpoints. Routes, checks of what comes in, and the OpenAPI description are all made of it.
+"""The API: one table of endpoints. Routes, checks of requests, and the OpenAPI description are all made from it.
 
-Invariant: what an endpoint takes and gives are values of `view.schemas`, so that the description cannot drift.
+Invariant: endpoints take and give values of `view.schemas` only, so that the description is always true.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,37 +20,32 @@ from gcs.roles.station.http.problems import problem
 from gcs.roles.station.view import schemas
 from gcs.roles.station.view.poller import Poller
 
-#: what an order that carries nothing takes
-Take = type[msgspec.Struct] | None
+Handle = Callable[[web.Request, Any], Awaitable[msgspec.Struct]]
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One call: GET reads (its parameters are the fields of `takes`), POST orders (`takes` is its JSON body)."""
+    """One call: GET reads (its parameters are the fields of `takes`), POST commands (`takes` is its JSON body)."""
 
     method: str
-    path: str
     name: str
     summary: str
     gives: type[msgspec.Struct]
-    #: gets the caller's request, and what it takes
-    handle: Callable[[web.Request, Any], Awaitable[msgspec.Struct]]
-    takes: Take = None
+    #: called with the request, and with its parameters or body
+    handle: Handle
+    takes: type[msgspec.Struct] | None = None
 
     @property
-    def role(self) -> Role:
-        """What its caller needs."""
-        return Role.VIEW if self.method == "GET" else Role.CONTROL
+    def path(self) -> str:
+        return f"/api/{self.name}"
 
     @property
     def status(self) -> int:
-        """Of the answer: an order is obeyed later."""
+        """The status of the answer: a command is accepted now and carried out later."""
         return 200 if self.method == "GET" else 202
 
     def route(self) -> web.RouteDef:
-        """For the application."""
-
-        @needs(self.role)
+        @needs(Role.VIEW if self.method == "GET" else Role.CONTROL)
         async def handler(request: web.Request) -> web.Response:
             if self.method == "POST" and self.takes and request.content_type != "application/json":
                 return problem(415, "send application/json")
@@ -64,7 +59,7 @@ class Endpoint:
         return web.route(self.method, self.path, handler)
 
     async def _read(self, request: web.Request) -> msgspec.Struct | None:
-        """What came with the request; DecodeError (ValidationError) where it is not what we take."""
+        """The parameters or the body of a request; DecodeError (ValidationError) if they are not as `takes` says."""
         if self.takes is None:
             return None
         if self.method == "POST":
@@ -80,66 +75,40 @@ class Endpoint:
 class Api:
     """The endpoints of one station."""
 
-    def __init__(self, lookout: Poller, space: Space) -> None:
-        self._lookout, self._space = lookout, space
+    def __init__(self, poller: Poller, space: Space) -> None:
+        self._poller, self._space = poller, space
 
     def endpoints(self) -> list[Endpoint]:
         """The table."""
-        see = self._lookout
+        poller, accepted = self._poller, schemas.Accepted
+        pause, resume, stop = map(self._order, (CrawlState.PAUSED, CrawlState.RUNNING, CrawlState.STOPPING))
+        plans = "The plans of the crawl, and what they moved"
         return [
-            Endpoint("GET", "/api/me", "me", "What the caller may do", schemas.Me, self._me),
+            Endpoint("GET", "me", "What the caller may do", schemas.Me, self._me),
+            Endpoint("GET", "status", "How the crawl stands", schemas.Status, _shows(poller.status)),
+            Endpoint("GET", "history", "The figures over time", schemas.History, _shows(poller.history)),
+            Endpoint("GET", "tree", "A part of the URL tree, and who owns it", Tile, self._tree, schemas.TreeQuery),
+            Endpoint("GET", "links", "Who sends links to whom", schemas.ExchangedLinks, _shows(poller.links)),
+            Endpoint("GET", "rebalances", plans, schemas.Rebalances, _shows(poller.rebalances)),
+            Endpoint("GET", "errors", "Failures by kind and by host", schemas.Errors, _shows(poller.errors)),
             Endpoint(
-                "GET", "/api/status", "status", "How the crawl stands", schemas.Status, _shows(lambda: see.status)
+                "GET", "pages", "Pages stored lately, with their summaries", schemas.RecentPages, _shows(poller.pages)
             ),
-            Endpoint(
-                "GET", "/api/history", "history", "The figures over time", schemas.History, _shows(lambda: see.history)
-            ),
-            Endpoint(
-                "GET", "/api/tree", "tree", "A part of the URL tree, and who owns it", Tile, self._tree,
-                schemas.TreeQuery,
-            ),
-            Endpoint(
-                "GET", "/api/links", "links", "Who sends links to whom", schemas.ExchangedLinks,
-                _shows(lambda: see.links),
-            ),
-            Endpoint(
-                "GET", "/api/rebalances", "rebalances", "The plans of the crawl, and what they moved",
-                schemas.Rebalances, _shows(lambda: see.rebalances),
-            ),
-            Endpoint(
-                "GET", "/api/errors", "errors", "Failures by kind and by host", schemas.Errors,
-                _shows(lambda: see.errors),
-            ),
-            Endpoint(
-                "GET", "/api/pages", "pages", "Pages stored lately, with their summaries", schemas.RecentPages,
-                _shows(lambda: see.pages),
-            ),
-            Endpoint(
-                "POST", "/api/pause", "pause", "Start nothing more until resumed", schemas.Accepted,
-                self._order(CrawlState.PAUSED),
-            ),
-            Endpoint(
-                "POST", "/api/resume", "resume", "Go on", schemas.Accepted, self._order(CrawlState.RUNNING),
-            ),
-            Endpoint(
-                "POST", "/api/stop", "stop", "End; the state is kept", schemas.Accepted,
-                self._order(CrawlState.STOPPING),
-            ),
-            Endpoint(
-                "POST", "/api/rebalance", "rebalance", "Ask the leader to share the work anew", schemas.Accepted,
-                self._rebalance,
-            ),
-            Endpoint("POST", "/api/seeds", "seeds", "Add seeds", schemas.AddedSeeds, self._seeds, schemas.NewSeeds),
-        ]  # fmt: skip
+            Endpoint("POST", "pause", "Start nothing more until resumed", accepted, pause),
+            Endpoint("POST", "resume", "Go on", accepted, resume),
+            Endpoint("POST", "stop", "End; the state is kept", accepted, stop),
+            Endpoint("POST", "rebalance", "Ask the leader to share the work anew", accepted, self._rebalance),
+            Endpoint("POST", "seeds", "Add seeds", schemas.AddedSeeds, self._seeds, schemas.NewSeeds),
+        ]
 
     async def _me(self, request: web.Request, _: None) -> schemas.Me:
         roles: frozenset[Role] = request[ROLES]
         return schemas.Me(request[CALLER], sorted(roles))
 
     async def _tree(self, _: web.Request, query: schemas.TreeQuery) -> Tile:
-        return self._lookout.tree(query.path, query.levels, query.most)
+        return self._poller.tree(query.path, query.levels, query.most)
 
-    def _order(self, state: CrawlState) -> Callable[[web.Request, None], Awaitable[schemas.Accepted]]:
+    def _order(self, state: CrawlState) -> Handle:
         async def give(request: web.Request, _: None) -> schemas.Accepted:
             await crawl_control.order(self._space, state, _by(request))
             return schemas.Accepted(str(state))
@@ -154,7 +123,7 @@ class Api:
         return schemas.AddedSeeds(await crawl_control.add_seeds(self._space, given.urls))
 
 
-def _shows(value: Callable[[], msgspec.Struct]) -> Callable[[web.Request, None], Awaitable[Any]]:
+def _shows(value: Callable[[], msgspec.Struct]) -> Handle:
     async def show(_: web.Request, __: None) -> msgspec.Struct:
         return value()
 
@@ -162,5 +131,5 @@ def _shows(value: Callable[[], msgspec.Struct]) -> Callable[[web.Request, None],
 
 
 def _by(request: web.Request) -> str:
-    """Who gives an order, for the whiteboard."""
+    """Who gives a command, for the whiteboard."""
     return f"{request[CALLER]} (station)"

@@ -1,4 +1,7 @@
-"""The application: middlewares around routes. Every route says what its caller needs (see `doorman`)."""
+"""The application: middlewares around routes, and the page's files, which are held in memory and served as they are.
+
+Every route says which role its caller needs (see `auth`).
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -15,11 +18,13 @@ from gcs.roles.station.http.event_stream import EventStream
 from gcs.roles.station.http.openapi import describe
 from gcs.roles.station.http.problems import explain, problem
 from gcs.roles.station.http.prometheus import CONTENT_TYPE, exposition
-from gcs.roles.station.view.poller import LOOK_S, Poller
+from gcs.roles.station.view.poller import POLL_S, Poller
 
-# -- The page's files: shipped with the package, held in memory, served as they are. Nothing comes from elsewhere.
-
-
+#: bytes of a request's body, unless its handler reads the stream by itself
+MOST_BYTES = 8 << 20
+#: polls without success after which the whiteboard counts as out of reach
+LATE_POLLS = 15
+#: the page's files: nothing comes from elsewhere
 FOLDER = Path(__file__).parents[1] / "static"
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -46,26 +51,20 @@ def _serve(file: Path) -> Handler:
     return serve
 
 
-#: bytes of a request's body, unless its handler reads the stream by itself
-MOST_BYTES = 8 << 20
-#: looks after which the whiteboard counts as out of reach
-LATE_LOOKS = 15
-
-
 def make_app(
-    doorman: Authenticator, lookout: Poller, space: Space, routes: Iterable[web.AbstractRouteDef] = ()
+    authenticator: Authenticator, poller: Poller, space: Space, routes: Iterable[web.AbstractRouteDef] = ()
 ) -> web.Application:
     """The station's application; `routes` are those of other parts, such as the gateway of helpers."""
-    app = web.Application(middlewares=[explain, doorman.guard], client_max_size=MOST_BYTES)
+    app = web.Application(middlewares=[explain, authenticator.guard], client_max_size=MOST_BYTES)
     app.on_response_prepare.append(secure)
-    stream = EventStream(lookout, doorman)
+    stream = EventStream(poller, authenticator)
 
     async def end(_app: web.Application) -> None:
         stream.end()
 
     app.on_shutdown.append(end)
-    endpoints = Api(lookout, space).endpoints()
-    description = msgspec.json.encode(describe(endpoints, anybody_looks=doorman.on_loopback))
+    endpoints = Api(poller, space).endpoints()
+    description = msgspec.json.encode(describe(endpoints, anybody_looks=authenticator.on_loopback))
 
     @public
     async def alive(_request: web.Request) -> web.Response:
@@ -73,7 +72,7 @@ def make_app(
 
     @public
     async def ready(_request: web.Request) -> web.Response:
-        if lookout.age_s() > LATE_LOOKS * LOOK_S:
+        if poller.age_s() > LATE_POLLS * POLL_S:
             return problem(503, "the whiteboard cannot be reached", {"Retry-After": "5"})
         return web.Response(text="ready\n")
 
@@ -83,7 +82,7 @@ def make_app(
 
     @needs(Role.VIEW)
     async def metrics(_request: web.Request) -> web.Response:
-        text = exposition(lookout.status, lookout.age_s())
+        text = exposition(poller.status(), poller.age_s())
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     app.router.add_get("/healthz", alive)

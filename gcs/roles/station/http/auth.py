@@ -1,15 +1,15 @@
-"""The doorman: which requests come in. Host, origin and token are looked at before any handler is.
+"""Authentication: host, origin and token of a request are checked before its handler runs.
 
 - Bound to loopback, a request must name a loopback host (or one of `names`): a page of the web whose name was rebound
-  to 127.0.0.1 is turned away. There, whoever asks may look; to act needs a token all the same, since other users and
-  other pages of the browser are on loopback too.
+  to 127.0.0.1 is refused. There, anybody may read; commands need a token all the same, because other users and other
+  pages of the browser are on loopback too.
 - Bound to any other address, everything but the page's own files and the health checks needs a token.
 - A request that changes something must not come from another site (Sec-Fetch-Site, Origin). Tokens travel in a header,
-  never in a cookie, so that no other site can borrow one. Helpers may: theirs is a door that a token alone opens.
+  never in a cookie, so that no other site can use one. The gateway is an exception: a helper's token alone opens it.
 
-A handler says what it needs (`needs(Role.VIEW)`, or `public`); one that says nothing needs the control role.
+A handler names the role that it needs (`needs(Role.VIEW)`, or `public`); the default is the control role.
 
-Invariant: no handler runs for a request that was not let in. It must not know what the handlers do.
+Invariant: no handler runs for a request that was refused. This module must not know what the handlers do.
 """
 
 import contextlib
@@ -28,17 +28,17 @@ from gcs.roles.station.http.problems import problem
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 H = TypeVar("H", bound=Callable[..., Any])
 
-#: the token of whoever asks with one
+#: the token of the request, if it has one
 KEY = web.RequestKey("key", Access)
-#: who asks, as a handler finds it in its request
+#: the name of the caller
 CALLER = web.RequestKey("caller", str)
-#: what the caller may do
+#: the roles of the caller
 ROLES = web.RequestKey("roles", frozenset[Role])
 
-#: seconds between two looks for a token that is not known
+#: seconds between two reads of the whiteboard because of unknown tokens
 AGAIN_S = 0.2
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-#: what every answer says: nothing from elsewhere, in no frame, no guessing of types
+#: headers of every answer: load nothing from other sites, show in no frame, guess no types
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -65,7 +65,7 @@ public = needs(None)
 
 
 class Authenticator:
-    """Lets requests in, or not."""
+    """Accepts or refuses the requests of one station."""
 
     def __init__(
         self,
@@ -76,34 +76,34 @@ class Authenticator:
         posted: Callable[[], Awaitable[Iterable[Access]]] | None = None,
     ) -> None:
         self.on_loopback = is_loopback(host)
-        self._posted, self._looked_at = posted, -AGAIN_S
+        self._posted, self._read_at = posted, -AGAIN_S
         self._names = frozenset(name.lower() for name in names)
         self._own_keys = tuple(keys)
         self._keys = self._own_keys
 
     def update(self, posted: Iterable[Access]) -> None:
-        """These tokens are on the whiteboard now; others are revoked."""
+        """Replace the tokens of the whiteboard: those that are missing now are revoked."""
         self._keys = (*self._own_keys, *posted)
 
     def allows(self, request: web.Request, role: Role) -> bool:
-        """Whether the caller of a request may do this now: a token may have been revoked since it came in."""
+        """Whether the caller of a request has this role now: its token may have been revoked since it came."""
         roles = self._caller(request)[1]
         return roles is not None and role in roles
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """The middleware."""
+        """The middleware: refuse a request, or run its handler."""
         if self._caller(request)[1] is None:
-            await self._look_again()
+            await self._reread_tokens()
         if refusal := self._refusal(request):
             return refusal
         return await handler(request)
 
-    async def _look_again(self) -> None:
-        """Before a token is called wrong: it may have been made just now. Who guesses tokens costs us little by it."""
-        if self._posted is None or time.monotonic() < self._looked_at + AGAIN_S:
+    async def _reread_tokens(self) -> None:
+        """Read the tokens again before one is refused: it may be new. Rarely, so that guessed tokens cost little."""
+        if self._posted is None or time.monotonic() < self._read_at + AGAIN_S:
             return
-        self._looked_at = time.monotonic()
+        self._read_at = time.monotonic()
         with contextlib.suppress(SpaceError):
             self.update(await self._posted())
 
@@ -113,7 +113,7 @@ class Authenticator:
         if request.method not in SAFE and not is_own_origin(request) and not _is_of_helpers(request):
             return problem(403, "a request of another site")
         if request.match_info.http_exception is not None:
-            return None  # no such page: that is said to everyone
+            return None  # there is no such page, and everybody may know
         role: Role | None = getattr(request.match_info.handler, "role", Role.CONTROL)
         caller, roles = self._caller(request)
         if roles is None:
@@ -126,18 +126,17 @@ class Authenticator:
         return problem(401, f"this needs a token of the role {role} (gcs token create)", {"WWW-Authenticate": "Bearer"})
 
     def _caller(self, request: web.Request) -> tuple[str, frozenset[Role] | None]:
-        """Who asks, and what for; None if the token is no good."""
+        """The name and the roles of the caller; None for the roles if the token is not valid."""
         given = request.headers.getall("Authorization", [])
         if not given:
             return "", ALLOWS[Role.VIEW] if self.on_loopback else frozenset()
         scheme, _, token = given[0].partition(" ")
-        kept = (
-            holder(token.strip(), self._keys, time.time()) if scheme.lower() == "bearer" and len(given) == 1 else None
-        )
-        if kept is None:
+        is_bearer = scheme.lower() == "bearer" and len(given) == 1
+        key = holder(token.strip(), self._keys, time.time()) if is_bearer else None
+        if key is None:
             return "", None
-        request[KEY] = kept
-        return kept.label or kept.id, allowed(kept)
+        request[KEY] = key
+        return key.label or key.id, allowed(key)
 
     def _is_known_host(self, request: web.Request) -> bool:
         name = host_of(request.headers.get("Host", ""))
@@ -145,7 +144,7 @@ class Authenticator:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this is a name or an address of this machine, for itself."""
+    """Whether a host name or an address is a loopback one."""
     if host == "localhost":
         return True
     try:
@@ -169,12 +168,12 @@ def is_own_origin(request: web.Request) -> bool:
 
 
 def _is_of_helpers(request: web.Request) -> bool:
-    """Whether this is the helpers' door: a browser extension knocks there in its own name, and always with a token."""
+    """Whether a request is for the gateway: a browser extension has an origin of its own there, and always a token."""
     return getattr(request.match_info.handler, "role", None) is Role.HELPER
 
 
 async def secure(request: web.Request, response: web.StreamResponse) -> None:
-    """Before an answer is sent: what every answer says."""
+    """Add the headers of every answer, before it is sent."""
     response.headers.update(HEADERS)
     if request.secure or is_loopback(host_of(request.headers.get("Host", ""))):  # elsewhere, browsers complain of it
         response.headers["Cross-Origin-Opener-Policy"] = "same-origin"

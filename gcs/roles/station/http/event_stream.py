@@ -1,7 +1,7 @@
 """The stream: live values as server-sent events. A topic is sent when it has changed since this reader got it.
 
-Invariant: a reader that is slow misses states, never the newest one: nothing is queued for it. A reader whose token is
-revoked is let go at the next look.
+Invariant: a slow reader misses states, but never the newest one: nothing is queued for it. The stream of a reader whose
+token is revoked ends at the next poll.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from aiohttp import web
 from gcs.core.helpers.access import Role
 from gcs.roles.station.http.auth import Authenticator, needs
 from gcs.roles.station.http.problems import problem
-from gcs.roles.station.view.poller import LOOK_S, Poller
+from gcs.roles.station.view.poller import POLL_S, Poller
 
 #: readers at a time: each holds a connection
 MOST_READERS = 200
-#: seconds after which a reader that hears nothing is told that we are there
-QUIET_S = 10 * LOOK_S
+#: seconds of silence after which a reader is sent a comment, to show that the station is there
+QUIET_S = 10 * POLL_S
 #: milliseconds after which a browser comes back
 RETRY_MS = 2_000
 
@@ -26,38 +26,37 @@ RETRY_MS = 2_000
 class EventStream:
     """The live values of one station."""
 
-    def __init__(self, lookout: Poller, doorman: Authenticator) -> None:
-        self._doorman = doorman
+    def __init__(self, poller: Poller, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
         self._topics: dict[str, Callable[[], msgspec.Struct]] = {
-            "status": lambda: lookout.status,
-            "links": lambda: lookout.links,
-            "rebalances": lambda: lookout.rebalances,
-            "errors": lambda: lookout.errors,
-            "pages": lambda: lookout.pages,
+            "status": poller.status,
+            "links": poller.links,
+            "rebalances": poller.rebalances,
+            "errors": poller.errors,
+            "pages": poller.pages,
         }
         self._events: dict[str, bytes] = {}
-        self._looked = asyncio.Event()
+        self._changed = asyncio.Event()
         self._readers = 0
         self._ended = False
-        lookout.listen(self._look)
+        poller.listen(self._update)
 
     def end(self) -> None:
-        """Let all readers go."""
+        """End the streams of all readers."""
         self._ended = True
-        self._tell()
+        self._wake_readers()
 
     def route(self) -> web.RouteDef:
-        """For the application."""
         return web.get("/api/events", self._serve, allow_head=False)
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         if self._readers:
             self._encode()
-        self._tell()
+        self._wake_readers()
 
-    def _tell(self) -> None:
-        looked, self._looked = self._looked, asyncio.Event()
-        looked.set()
+    def _wake_readers(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     def _encode(self) -> None:
         for topic, value in self._topics.items():
@@ -84,8 +83,8 @@ class EventStream:
 
     async def _feed(self, request: web.Request, response: web.StreamResponse) -> None:
         sent: dict[str, bytes] = {}
-        while self._doorman.allows(request, Role.VIEW):
-            looked = self._looked
+        while self._authenticator.allows(request, Role.VIEW):
+            changed = self._changed
             news = [event for topic, event in self._events.items() if sent.get(topic) != event]
             sent = dict(self._events)
             await response.write(b"".join(news) or b": still here\n\n")
@@ -93,6 +92,6 @@ class EventStream:
                 return
             try:
                 async with asyncio.timeout(QUIET_S):
-                    await looked.wait()
+                    await changed.wait()
             except TimeoutError:
                 continue

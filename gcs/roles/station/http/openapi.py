@@ -1,4 +1,4 @@
-"""The OpenAPI description of the API, made of the table of its endpoints and the schemas of its values."""
+"""The OpenAPI description of the API, made from the table of endpoints and the schemas of their values."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -11,7 +11,7 @@ from gcs.roles.station.http.api import Endpoint
 from gcs.roles.station.http.problems import ProblemDetails
 
 _REF = "#/components/schemas/{name}"
-#: what can go wrong with any call; and with one that brings something, or that orders
+#: statuses of problems: of any call, of a call with parameters or a body, and of a command
 _ALWAYS, _TAKES, _ORDERS = (401, 403, 421, 503), (400,), (409,)
 
 

@@ -1,4 +1,4 @@
-"""Problems: every refusal and failure of the station as one kind of answer (RFC 9457), with no word of its insides."""
+"""Problems: every refusal and failure of the station as one kind of answer (RFC 9457), without internal details."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -14,7 +14,7 @@ events = Events("station")
 
 
 class ProblemDetails(msgspec.Struct, frozen=True):
-    """Why there is no other answer."""
+    """Why a request was refused, or failed."""
 
     status: int
     title: str
@@ -29,7 +29,7 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 
 @web.middleware
 async def explain(request: web.Request, handler) -> web.StreamResponse:  # type: ignore[no-untyped-def]
-    """The middleware that makes problems of exceptions."""
+    """The middleware that turns exceptions into problems."""
     try:
         answer: web.StreamResponse = await handler(request)
         return answer

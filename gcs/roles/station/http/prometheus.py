@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from gcs.core.messages.tuples import MemberState
-from gcs.core.report.roster import Row
 from gcs.roles.station.view.schemas import Status
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-#: what `state` may be
+#: states of a crawl, as `views.state_of` names them
 STATES = ("running", "paused", "stopping", "stopped", "done", "waiting")
 
 #: (name, type, help) of the figures of the report
@@ -47,7 +46,7 @@ _ROWS = {
 
 
 def exposition(status: Status, age_s: float) -> str:
-    """The text."""
+    """The figures as text."""
     return "".join(f"{line}\n" for line in _lines(status, age_s))
 
 
@@ -68,13 +67,10 @@ def _lines(status: Status, age_s: float) -> Iterator[str]:
     there = sum(row.state != MemberState.GONE for row in status.team)
     yield from _family("gcs_gatherers", "gauge", "Gatherers at work.", [(of, there)])
     for field, (name, kind, text) in _ROWS.items():
-        yield from _family(name, kind, text, _per_gatherer(of, status.team, field))
+        rows = [({**of, "gatherer": row.gatherer}, getattr(row, field)) for row in status.team]
+        yield from _family(name, kind, text, rows)
     helped = [({**of, "helper": each.helper, "place": each.place}, each.pages) for each in status.helpers]
     yield from _family("gcs_helper_pages_total", "counter", "Pages fetched by a helper.", helped)
-
-
-def _per_gatherer(of: Mapping[str, str], team: Iterable[Row], field: str) -> list[tuple[dict[str, str], float]]:
-    return [({**of, "gatherer": row.gatherer}, getattr(row, field)) for row in team]
 
 
 def _family(name: str, kind: str, text: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 // Lines over time, in SVG: an area, a grid, and what the pointer is at.
 
-import { h, s, hideTip, showTip } from "./dom.js";
+import { $, h, s, hideTip, showTip } from "./dom.js";
 import { axisTime, brief, time } from "./format.js";
 
 const LEFT = 46;
@@ -116,4 +116,16 @@ export class Chart {
     hideTip();
     this.rule?.setAttribute("visibility", "hidden");
   }
+}
+
+/** A chart in a card of its own, on the page behind those before; with a legend if it has several lines. */
+export function chartCard(id, heading, title, lines) {
+  const place = h("div", { id: `${id}-chart`, class: "chart" });
+  const head = h("div", { class: "card-head" }, h("h2", { id: `${id}-title` }, heading));
+  if (lines.length > 1) {
+    const keys = lines.map((line) => h("li", {}, h("span", { class: "key", style: { background: line.colour } }), line.name));
+    head.append(h("ul", { class: "legend", "aria-label": "Lines" }, ...keys));
+  }
+  $("charts-end").before(h("section", { class: "card half", "aria-labelledby": `${id}-title` }, head, place));
+  return new Chart(place, title, lines);
 }

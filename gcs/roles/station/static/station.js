@@ -1,7 +1,7 @@
 // The page: what comes from the station goes to the panels; what the reader does goes to the station.
 
 import { follow, get, keepToken, post, token } from "./api.js";
-import { Chart } from "./charts.js";
+import { chartCard } from "./charts.js";
 import { $, h, say } from "./dom.js";
 import { time } from "./format.js";
 import * as panels from "./panels.js";
@@ -10,13 +10,16 @@ import { legend, Treemap } from "./treemap.js";
 const TREE_S = 4;
 const MOST_POINTS = 700;
 
-const rate = new Chart($("rate-chart"), "Pages per second", [
-  { name: "pages/s", colour: "var(--accent)", of: (point) => point.pages_per_s, area: true },
-]);
-const queue = new Chart($("queue-chart"), "URLs", [
-  { name: "known", colour: "var(--muted)", of: (point) => point.known },
-  { name: "queued", colour: "var(--warn)", of: (point) => point.queued, area: true },
-]);
+/** The charts of the history, side by side. A point is a SeriesPoint (`core/report/series.py`). */
+const charts = [
+  chartCard("rate", "Pages per second", "Pages per second", [
+    { name: "pages/s", colour: "var(--accent)", of: (point) => point.pages_per_s, area: true },
+  ]),
+  chartCard("queue", "Queue", "URLs", [
+    { name: "known", colour: "var(--muted)", of: (point) => point.known },
+    { name: "queued", colour: "var(--warn)", of: (point) => point.queued, area: true },
+  ]),
+];
 const treemap = new Treemap();
 
 let points = [];
@@ -32,8 +35,7 @@ async function loadHistory() {
 }
 
 function draw() {
-  rate.show(points);
-  queue.show(points);
+  for (const chart of charts) chart.show(points);
 }
 
 function add(point) {

@@ -1,4 +1,7 @@
-"""The board of a crawl, as read at one moment: one value."""
+"""The board of a crawl as one value, read at one moment.
+
+The last bulletins of gatherers that have gone are kept, so that their work does not vanish from the page.
+"""
 
 import dataclasses
 from dataclasses import dataclass
@@ -22,10 +25,12 @@ from gcs.core.messages.tuples import (
 )
 from gcs.ports.space.port import BOARD, Space
 
+_OVER = frozenset({CrawlState.DONE, CrawlState.STOPPING})
+
 
 @dataclass(frozen=True, slots=True)
 class BoardSnapshot:
-    """What hangs on the board."""
+    """The tuples on the board that the station shows."""
 
     crawl: str = ""
     #: seconds since the epoch
@@ -36,12 +41,12 @@ class BoardSnapshot:
     plan: PlanPosted | None = None
     members: tuple[Member, ...] = ()
     bulletins: tuple[Bulletin, ...] = ()
-    #: of gatherers that have ended, and may have begun again
+    #: accounts of gatherers that have ended, and may have started again
     accounts: tuple[Account, ...] = ()
     helpers: tuple[HelperBeat, ...] = ()
     notes: tuple[PlanNote, ...] = ()
     keys: tuple[Access, ...] = ()
-    #: inbox → tuples that wait there
+    #: (inbox, number of tuples in it)
     waiting: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -50,12 +55,12 @@ class BoardSnapshot:
         return tuple(member for member in self.members if member.state != MemberState.GONE)
 
     def figure(self, gatherer: str, name: str) -> float:
-        """What a gatherer's heartbeat says."""
+        """A figure of a gatherer's heartbeat; 0 if there is none."""
         return next((member.figures.get(name, 0.0) for member in self.members if member.gatherer == gatherer), 0.0)
 
 
 async def read_board(space: Space, crawl: str, now: float) -> BoardSnapshot:
-    """Read it; SpaceError where it cannot be reached."""
+    """Read the board; SpaceError if it cannot be reached."""
     waiting: dict[str, int] = {}
     for inbox in await space.inbox_sizes():
         if inbox.place != BOARD:
@@ -77,30 +82,23 @@ async def read_board(space: Space, crawl: str, now: float) -> BoardSnapshot:
     )
 
 
-# -- Keepsakes: the last bulletins of gatherers that have gone, so that what they did does not vanish from the page.
-
-
-_OVER = frozenset({CrawlState.DONE, CrawlState.STOPPING})
-
-
 class LastBulletins:
-    """filled by: each look; emptied by: the beginning of a crawl."""
+    """The last bulletin of each gatherer. Filled by each poll; emptied when a crawl begins again."""
 
     def __init__(self) -> None:
         self._bulletins: dict[str, Bulletin] = {}
         self._was_over = False
 
     def complete(self, board: BoardSnapshot) -> BoardSnapshot:
-        """The board, with what no longer hangs there."""
+        """The board, with the last bulletins of gatherers whose bulletins are gone from it."""
         is_over = board.control is None or board.control.state in _OVER
         if self._was_over and not is_over:
             self._bulletins.clear()
         self._was_over = is_over
         self._bulletins |= {bulletin.gatherer: bulletin for bulletin in board.bulletins}
         shown = {bulletin.gatherer for bulletin in board.bulletins}
-        anybody = bool(board.at_work)
         kept = [
-            msgspec.structs.replace(bulletin, patches=[]) if anybody else bulletin
+            msgspec.structs.replace(bulletin, patches=[]) if board.at_work else bulletin
             for name, bulletin in self._bulletins.items()
             if name not in shown
         ]

@@ -1,9 +1,9 @@
-"""The lookout: reads the whiteboard every second, and keeps what there is to see.
+"""The poller: reads the whiteboard every second, and keeps what the station shows.
 
-Whoever asks the station is answered from here, so that a hundred open pages ask the whiteboard no more than one does.
+All requests are answered from here, so that a hundred open pages ask the whiteboard no more than one does.
 
-Invariant: a look reads; it changes nothing. If the whiteboard cannot be reached the last look stays, and says when it
-was. It must not know HTTP.
+Invariant: polling reads and changes nothing. If the whiteboard cannot be reached, the last snapshot stays, with its
+time. The poller must not know HTTP.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from gcs.ports.space.port import Space
 from gcs.roles.station.view.board_snapshot import BoardSnapshot, LastBulletins, read_board
 from gcs.roles.station.view.schemas import Errors, ExchangedLinks, History, Rebalances, RecentPages, Status
 
-#: seconds between two looks
-LOOK_S = 1.0
-#: seconds over which the rate is taken that the end of the crawl is foretold by
+#: seconds between two polls
+POLL_S = 1.0
+#: seconds over which the rate is measured that the end of the crawl is estimated from
 RATE_S = 60.0
 
 events = Events("station")
 
 
 class Poller:
-    """Looks, and tells who listens."""
+    """Polls the board, and calls its listeners after each poll."""
 
     def __init__(self, space: Space, crawl: str, clock: Callable[[], float] = time.time) -> None:
         self._space, self._crawl, self._clock = space, crawl, clock
@@ -38,93 +38,78 @@ class Poller:
         self._plan: tuple[bytes, Plan] | None = None
         self._points: list[Point] | None = None
         self._series = Series()
-        self._keepsakes = LastBulletins()
+        self._last_bulletins = LastBulletins()
         self._now = SeriesPoint(0.0)
         self.board = BoardSnapshot(crawl)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call this after each look."""
+        """Call this function after each poll."""
         self._listeners.append(listener)
 
     def age_s(self) -> float:
-        """Seconds since the last look that succeeded."""
+        """Seconds since the last poll that succeeded."""
         return self._clock() - self.board.at
 
     async def run(self) -> None:
-        """Look until cancelled; say once what keeps us from it."""
+        """Poll until cancelled. A whiteboard that cannot be reached is logged once, until it is back."""
         reason = ""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
             try:
-                await self.look()
+                await self.poll()
                 reason = ""
             except SpaceError as error:
                 if str(error) != reason:
                     reason = str(error)
                     events.warning("unreachable", reason=reason)
-            except Exception as error:  # whatever it is, the next look may be better: people wait for it
+            except Exception as error:  # whatever it is, the next poll may succeed, and open pages wait for it
                 events.error("look-failed", error=repr(error))
 
-    async def look(self) -> None:
-        """Look once."""
-        self.board = board = self._keepsakes.complete(await read_board(self._space, self._crawl, self._clock()))
+    async def poll(self) -> None:
+        """Read the board once."""
+        self.board = board = self._last_bulletins.complete(await read_board(self._space, self._crawl, self._clock()))
         self._points = None
         if board.plan is not None and (self._plan is None or self._plan[0] != board.plan.plan):
             self._plan = board.plan.plan, Plan.decode(board.plan.plan)
-        point, counts = views.sample(board, self.report)
-        if board.at_work or views.differs(point, self._now):  # what stands still after the end makes no line
+        point, counts = views.sample(board, self.report())
+        if board.at_work or views.differs(point, self._now):  # after the end, the lines of the charts end too
             self._now = self._series.add(point, counts)
         for listener in self._listeners:
             listener()
 
-    # -- what there is to see ------------------------------------------------------------------------------
+    # -- what the API shows (`schemas`) ------------------------------------------------------------------
 
-    @property
     def status(self) -> Status:
-        """How the crawl stands."""
         plan = self._plan[1] if self._plan and self.board.plan else None
-        return views.status(self.board, plan, self.report, self._now, self._urls_per_s())
+        return views.status(self.board, plan, self.report(), self._now, self._urls_per_s())
 
-    @property
     def report(self) -> Report:
-        """The report as it would be now."""
         return views.report(self.board)
 
-    @property
     def history(self) -> History:
-        """The figures over time."""
         return History(self._series.step_s, self._series.points())
 
-    @property
     def links(self) -> ExchangedLinks:
-        """Who sends links to whom."""
         return views.links(self.board)
 
-    @property
     def rebalances(self) -> Rebalances:
-        """The plans of the crawl."""
         return views.rebalances(self.board)
 
-    @property
     def errors(self) -> Errors:
-        """Failures by kind and host."""
-        return views.errors(self.board, self.report)
+        return views.errors(self.board, self.report())
 
-    @property
     def pages(self) -> RecentPages:
-        """Pages stored lately."""
         return views.pages(self.board)
 
     def tree(self, path: str, levels: int, most: int) -> Tile:
-        """A part of the URL tree."""
         if self._points is None:
             self._points = views.points(self.board)
         return tile(self._points, path, levels=levels, most=most)
 
     def _urls_per_s(self) -> float:
-        """URLs dealt with per second, lately."""
+        """URLs finished per second, over the last minute."""
         points = [point for point in self._series.points() if point.at >= self.board.at - RATE_S]
-        if len(points) < 2 or points[-1].at - points[0].at < LOOK_S:
+        if len(points) < 2 or points[-1].at - points[0].at < POLL_S:
             return 0.0
         first, last = points[0], points[-1]
         return max((last.known - last.queued) - (first.known - first.queued), 0) / (last.at - first.at)

@@ -1,4 +1,4 @@
-"""The values of the API: what a person or a program is told of a crawl. The OpenAPI description is made of them.
+"""The values of the API: what it tells people and programs about a crawl. The OpenAPI description is made from them.
 
 Times are seconds since the epoch, durations seconds, sizes bytes. Field names are a contract.
 """

@@ -1,6 +1,7 @@
-"""Views: from what hangs on the board to the values of the API. Pure, and total: a board may lack anything."""
+"""Views: from a snapshot of the board to the values of the API. Pure; any tuple may be missing on the board."""
 
 import msgspec
+from msgspec.structs import asdict
 
 from gcs.core.messages.tuples import Bulletin, Control, CrawlState, Member, MemberState
 from gcs.core.plan.plan import Plan
@@ -25,6 +26,8 @@ from gcs.roles.station.view.schemas import (
     Status,
 )
 
+#: figures of the heartbeats that a point of the history adds up
+SUMMED = ("pages", "queued", "known", "in_flight")
 #: pages and hosts that are shown
 MOST_PAGES, MOST_HOSTS = 30, 50
 
@@ -49,25 +52,13 @@ def status(board: BoardSnapshot, plan: Plan | None, report: Report, now: SeriesP
         outlook=eta(explored, now.known - now.queued, now.queued, urls_per_s),
         now=now,
         team=[*rows(board.at_work, board.leader, dict(board.waiting)), *map(_past, _gone(board, report.session))],
-        helpers=[
-            HelperStatus(
-                beat.helper,
-                beat.place,
-                str(beat.means),
-                beat.connections,
-                beat.pages,
-                beat.bytes,
-                beat.pages_per_s,
-                beat.since,
-            )
-            for beat in sorted(board.helpers, key=lambda beat: beat.helper)
-        ],
+        helpers=[HelperStatus(**asdict(beat)) for beat in sorted(board.helpers, key=lambda beat: beat.helper)],
         report=report,
     )
 
 
 def state_of(control: Control | None, anybody: bool) -> str:
-    """What the crawl does, in a word."""
+    """The state of the crawl in one word, as the page shows it."""
     if control is None:
         return "waiting"
     if control.state is CrawlState.DONE:
@@ -78,7 +69,7 @@ def state_of(control: Control | None, anybody: bool) -> str:
 
 
 def report(board: BoardSnapshot) -> Report:
-    """The report as it would be now, with those that have left or died."""
+    """The report as it would be now, with the gatherers that have left or died."""
     shown = {bulletin.gatherer: bulletin.share for bulletin in board.bulletins}
     shares = [_share(member, shown.get(member.gatherer, b"")) for member in board.at_work]
     shares = sorted([*shares, *_gone(board)], key=lambda share: natural(share.id))
@@ -91,8 +82,8 @@ def sample(board: BoardSnapshot, report: Report) -> tuple[SeriesPoint, SeriesCou
     figures = [member.figures for member in board.at_work]
     figures += [
         {
-            "pages": share.tally.pages,
-            "bytes": share.tally.size_bytes,
+            "pages": share.counters.pages,
+            "bytes": share.counters.size_bytes,
             "known": share.known_urls,
             "queued": share.queued,
             "explored": share.explored_fraction,
@@ -105,15 +96,8 @@ def sample(board: BoardSnapshot, report: Report) -> tuple[SeriesPoint, SeriesCou
 
     known = total("known")
     explored = sum(each.get("explored", 0.0) * each.get("known", 0.0) for each in figures) / known if known else 0.0
-    point = SeriesPoint(
-        at=board.at,
-        pages=total("pages"),
-        queued=total("queued"),
-        known=known,
-        in_flight=total("in_flight"),
-        failed=report.failed,
-        explored=round(explored, 4),
-    )
+    summed = {name: total(name) for name in SUMMED}
+    point = SeriesPoint(at=board.at, failed=report.failed, explored=round(explored, 4), **summed)
     return point, SeriesCounts(board.at, point.pages, total("bytes"))
 
 
@@ -141,7 +125,7 @@ def rebalances(board: BoardSnapshot) -> Rebalances:
                 superpages=note.superpages,
                 gatherers=note.gatherers,
                 moved=note.moved,
-                transfers=[RangeTransfer(move.loser, move.winner, move.ranges, move.places) for move in note.moves],
+                transfers=[RangeTransfer(**asdict(move)) for move in note.moves],
                 lost=note.lost,
                 committed_at=note.committed_at or None,
             )
@@ -168,11 +152,7 @@ def errors(board: BoardSnapshot, report: Report) -> Errors:
 
 def pages(board: BoardSnapshot) -> RecentPages:
     """The newest pages of all."""
-    found = [
-        Page(bulletin.gatherer, *msgspec.structs.astuple(glance))
-        for bulletin in board.bulletins
-        for glance in bulletin.recent
-    ]
+    found = [Page(bulletin.gatherer, **asdict(page)) for bulletin in board.bulletins for page in bulletin.recent]
     return RecentPages(sorted(found, key=lambda page: (-page.fetched_at, page.url))[:MOST_PAGES])
 
 
@@ -182,18 +162,18 @@ def points(board: BoardSnapshot) -> list[Point]:
 
 
 def _known(board: BoardSnapshot, bulletin: Bulletin) -> int:
-    """URLs that a gatherer knows, as its heartbeat says; where all have gone, as it said last."""
+    """URLs that a gatherer knows, from its heartbeat; if all have gone, from its last bulletin."""
     share = None if board.at_work else _decoded(bulletin.share)
     return share.known_urls if share else int(board.figure(bulletin.gatherer, "known"))
 
 
 def _gone(board: BoardSnapshot, session: int = 0) -> list[Share]:
-    """What those have done in this session who are not here: as they gave account of it, or as they showed it last."""
+    """Shares of gatherers that are not here, for this session (0: all): from their accounts or their last bulletins."""
     here = {member.gatherer for member in board.at_work}
     found: dict[str, Share] = {}
     for bulletin in board.bulletins:
         if share := _decoded(bulletin.share):
-            # one that has died: the others have, or will have, what was queued there
+            # a gatherer that has died: the others have, or will get, the URLs that were queued there
             found[share.id] = msgspec.structs.replace(share, known_urls=0, queued=0) if here else share
     found |= {share.id: share for account in board.accounts if (share := _decoded(account.share))}
     gone = [share for share in found.values() if share.id not in here and session in (0, share.session)]
@@ -201,13 +181,13 @@ def _gone(board: BoardSnapshot, session: int = 0) -> list[Share]:
 
 
 def _past(share: Share) -> Row:
-    """One that has gone, in the table of the team."""
-    pages, queued, epoch = share.tally.pages, share.queued, share.epoch
+    """The row of a gatherer that has gone, in the table of the team."""
+    pages, queued, epoch = share.counters.pages, share.queued, share.epoch
     return Row(share.id, MemberState.GONE, False, 0, queued, 0, pages, 0.0, 0.0, 0, 0, epoch, True)
 
 
 def _decoded(share: bytes) -> Share | None:
-    """None if it is another version's."""
+    """The share; None if another version of GCS encoded it."""
     try:
         return msgspec.msgpack.decode(share, type=Share)
     except msgspec.DecodeError:
@@ -215,7 +195,7 @@ def _decoded(share: bytes) -> Share | None:
 
 
 def _share(member: Member, shown: bytes) -> Share:
-    """What a gatherer has shown; if nothing, or another version of it, what its heartbeat says."""
+    """A gatherer's share from its bulletin; if there is none, or of another version, from its heartbeat."""
     if found := _decoded(shown):
         return found
     figures = member.figures

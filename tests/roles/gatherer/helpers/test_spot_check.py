@@ -90,7 +90,7 @@ class Crawl:
         self.directory, self.web, self.settings = directory, fakeweb, settings
         self.board = MemoryBoard()
         self.space = MemorySpace(self.board, "test")
-        self.doorman = Authenticator("127.0.0.1")
+        self.authenticator = Authenticator("127.0.0.1")
         self.gateway = Gateway(MemorySpace(self.board, "station"))
 
     async def run(self, put: Put | None) -> dict[str, PageRecord]:
@@ -99,7 +99,7 @@ class Crawl:
         gatherer = assembly.gatherer(self.directory, "g0", self.settings, list(self.web.seeds), member)
         await self.space.out(Charter(msgspec.json.encode(self.settings), list(self.web.seeds)))
         await self.space.out(KEY)
-        app = web.Application(middlewares=[explain, self.doorman.guard])
+        app = web.Application(middlewares=[explain, self.authenticator.guard])
         app.add_routes(self.gateway.routes())
         runner = web.AppRunner(app)
         await runner.setup()
@@ -133,7 +133,7 @@ class Crawl:
 
     async def _look(self) -> None:
         while True:
-            self.doorman.update(await self.space.scan(template(Access)))
+            self.authenticator.update(await self.space.scan(template(Access)))
             await self.gateway.tend()
             await asyncio.sleep(0.02)
 
@@ -293,7 +293,7 @@ async def test_liar_changes_nothing_in_the_store_and_the_log_says_who(
     assert not await crawl.space.scan(template(Access))
     assert "revoked" in crawl.farewell or "cut off" in crawl.farewell
     names = {record.message for record in caplog.records if record.fields.get("helper") == helper_name(KEY)}
-    assert names & {"scrutiny.lied", "gateway.refused"} and names & {"lending.cut-off", "gateway.cut-off"}
+    assert names & {"spot-check.lied", "gateway.refused"} and names & {"lending.cut-off", "gateway.cut-off"}
 
 
 async def test_replayed_claims_and_a_thief_change_nothing(tmp_path: Path, fakeweb: FakeWebProcess, truth: Any) -> None:

@@ -1,12 +1,12 @@
-"""The doorman: who comes in, who does not."""
+"""The authenticator: who comes in, who does not."""
 
 import pytest
 
 from gcs.core.helpers.access import Role, entry
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, RebalanceCall
-from gcs.roles.station import ListenAddress
 from gcs.roles.station.http.auth import HEADERS, host_of, is_loopback
+from gcs.roles.station.station import ListenAddress
 from tests.roles.station.stage import TOKENS, stage
 
 ORDERS = ["pause", "resume", "stop", "rebalance", "seeds"]
@@ -19,7 +19,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("address", [ListenAddress("127.0.0.1", 0), OUTSIDE], ids=["loopback", "outside"])
-async def test_doorman_refuses_every_order_without_the_control_token(address):
+async def test_authenticator_refuses_every_order_without_the_control_token(address):
     """No token, a wrong one, half of the right one, the right one in another way, the helper's, the viewer's."""
     right = TOKENS[Role.CONTROL]
     async with stage(address) as at:
@@ -46,7 +46,7 @@ async def test_doorman_refuses_every_order_without_the_control_token(address):
         assert not await at.space.count(template(RebalanceCall), at="leader")
 
 
-async def test_doorman_lets_anybody_look_on_loopback_but_not_with_a_token_that_is_no_good():
+async def test_authenticator_lets_anybody_look_on_loopback_but_not_with_a_token_that_is_no_good():
     async with stage() as at:
         for view in VIEWS[:-1]:
             assert (await at.call(f"/api/{view}")).status == 200
@@ -57,7 +57,7 @@ async def test_doorman_lets_anybody_look_on_loopback_but_not_with_a_token_that_i
         assert (await at.get("/api/me", Role.CONTROL)) == {"name": "control", "roles": ["control", "view"]}
 
 
-async def test_doorman_wants_a_token_even_to_look_on_any_other_address():
+async def test_authenticator_wants_a_token_even_to_look_on_any_other_address():
     async with stage(OUTSIDE) as at:
         for view in [*VIEWS, "../metrics"]:
             assert (await at.call(f"/api/{view}")).status == 401
@@ -67,35 +67,35 @@ async def test_doorman_wants_a_token_even_to_look_on_any_other_address():
             assert (await at.call(page)).status == 200
 
 
-async def test_doorman_knows_tokens_of_the_board_as_soon_as_it_looks_and_forgets_revoked_ones():
+async def test_authenticator_knows_tokens_of_the_board_as_soon_as_it_looks_and_forgets_revoked_ones():
     kept = entry("gcs_a-token-that-comes-and-goes", Role.CONTROL, label="guest")
     async with stage() as at:
         me = {"headers": bearer("gcs_a-token-that-comes-and-goes")}
         assert (await at.call("/api/me", **me)).status == 401
         await at.space.out(kept)
-        await at.station._lookout.look()
+        await at.station._poller.poll()
         assert (await (await at.call("/api/me", **me)).json())["name"] == "guest"
         await at.space.remove(template(Access, id=kept.id))
-        await at.station._lookout.look()
+        await at.station._poller.poll()
         assert (await at.call("/api/me", **me)).status == 401
 
 
-async def test_doorman_knows_a_token_that_was_made_just_now():
+async def test_authenticator_knows_a_token_that_was_made_just_now():
     async with stage() as at:
         await at.space.out(entry("gcs_a-token-made-a-moment-ago", Role.VIEW, label="guest"))
         assert (await at.call("/api/me", headers=bearer("gcs_a-token-made-a-moment-ago"))).status == 200
 
 
-async def test_doorman_looks_rarely_for_tokens_that_are_guessed():
+async def test_authenticator_looks_rarely_for_tokens_that_are_guessed():
     async with stage() as at:
         looks = []
-        at.station._doorman._posted = lambda: looks.append(1) or at.space.scan(template(Access))
+        at.station._authenticator._posted = lambda: looks.append(1) or at.space.scan(template(Access))
         for guess in range(20):
             assert (await at.call("/api/me", headers=bearer(f"gcs_a-token-that-is-guessed-{guess}"))).status == 401
         assert 1 <= len(looks) < 20
 
 
-async def test_doorman_turns_away_rebound_names_on_loopback():
+async def test_authenticator_turns_away_rebound_names_on_loopback():
     async with stage(names=["station.example.org"]) as at:
         port = at.station.address.port
         for host in ("evil.org", f"evil.org:{port}", "127.0.0.1.evil.org", "", "localhost.evil.org", "169.254.1.1"):
@@ -105,7 +105,7 @@ async def test_doorman_turns_away_rebound_names_on_loopback():
             assert (await at.call("/api/status", headers={"Host": host})).status == 200, host
 
 
-async def test_doorman_turns_away_requests_of_other_sites():
+async def test_authenticator_turns_away_requests_of_other_sites():
     async with stage() as at:
         for headers in (
             {"Sec-Fetch-Site": "cross-site"},
@@ -119,14 +119,14 @@ async def test_doorman_turns_away_requests_of_other_sites():
         assert (await at.call("/api/pause", Role.CONTROL, "POST", headers=own)).status == 202
 
 
-async def test_doorman_answers_no_preflight():
+async def test_authenticator_answers_no_preflight():
     async with stage() as at:
         headers = {"Origin": "https://evil.org", "Access-Control-Request-Method": "POST"}
         answer = await at.call("/api/pause", method="OPTIONS", headers=headers)
         assert answer.status == 405 and not [name for name in answer.headers if name.startswith("Access-Control")]
 
 
-async def test_doorman_sends_security_headers_with_every_answer():
+async def test_authenticator_sends_security_headers_with_every_answer():
     async with stage() as at:
         for path in ("/", "/api/status", "/nothing", "/metrics", "/station.css"):
             answer = await at.call(path)
@@ -136,7 +136,7 @@ async def test_doorman_sends_security_headers_with_every_answer():
         assert (await at.call("/api/status")).headers["Cache-Control"] == "no-store"
 
 
-async def test_doorman_asks_for_control_where_a_handler_says_nothing():
+async def test_authenticator_asks_for_control_where_a_handler_says_nothing():
     from aiohttp import web
 
     from gcs.roles.station.http.app import make_app
@@ -147,8 +147,8 @@ async def test_doorman_asks_for_control_where_a_handler_says_nothing():
         return web.Response()
 
     async with stage() as at:
-        doorman = Authenticator("127.0.0.1", keys=[entry(TOKENS[Role.CONTROL], Role.CONTROL)])
-        app = make_app(doorman, Poller(at.space, "test"), at.space, [web.get("/forgotten", forgotten)])
+        authenticator = Authenticator("127.0.0.1", keys=[entry(TOKENS[Role.CONTROL], Role.CONTROL)])
+        app = make_app(authenticator, Poller(at.space, "test"), at.space, [web.get("/forgotten", forgotten)])
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -1,4 +1,4 @@
-"""The porter: connections that ask for nothing are shown out, those with a request under way are not."""
+"""Idle connections are closed, those with a request under way are not."""
 
 import asyncio
 
@@ -22,12 +22,12 @@ async def test_station_answers_though_somebody_holds_all_the_connections_that_he
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(idle_connections, "MOST_IDLE", 4)
-    monkeypatch.setattr(idle_connections, "LOOK_S", 0.01)
+    monkeypatch.setattr(idle_connections, "CHECK_S", 0.01)
     async with stage() as at:
         events = await at.call("/api/events")
         held = [await connect(at, said) for said in (TORN, SILENT) * 6]
         async with asyncio.timeout(20):
-            await asyncio.gather(*(reader.read() for reader, _ in held[:8]))  # the oldest are shown out
+            await asyncio.gather(*(reader.read() for reader, _ in held[:8]))  # the oldest are closed
         assert await at.get("/api/status")
         assert (await events.content.readline()).startswith(b"retry:")
         assert not events.content.at_eof() and len(at.station._connections()) <= 4 + 2
@@ -46,10 +46,10 @@ async def test_porter_shows_out_who_asks_for_nothing_for_long() -> None:
 
     first, second = Guest(), Guest()
     watching = IdleConnections(lambda: now)
-    watching.look([first])
+    watching.close_idle([first])
     now = idle_connections.IDLE_S - 1
-    watching.look([first, second])
+    watching.close_idle([first, second])
     assert not first.shown_out
     now = idle_connections.IDLE_S
-    watching.look([first, second])
+    watching.close_idle([first, second])
     assert first.shown_out and not second.shown_out

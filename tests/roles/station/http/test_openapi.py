@@ -10,7 +10,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import Control, CrawlState
-from gcs.roles.station import ListenAddress
+from gcs.roles.station.station import ListenAddress
 from tests.roles.station.stage import TOKENS, Target, in_thread
 
 

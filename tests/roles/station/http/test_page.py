@@ -11,7 +11,7 @@ from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import Account, Control, CrawlState, Member, PlanNote
 from gcs.core.report.counters import Counters
 from gcs.core.report.report import Share
-from gcs.roles.station import ListenAddress
+from gcs.roles.station.station import ListenAddress
 from tests.browsing import WIDTHS, browsing, judge, open_page
 from tests.roles.station.stage import EVIL, TOKENS, Target, in_thread
 

@@ -3,7 +3,7 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 from gcs.core.messages.tuples import HelperBeat, Member
-from gcs.roles.station.http.app import LATE_LOOKS
+from gcs.roles.station.http.app import LATE_POLLS
 from tests.roles.station.stage import stage
 
 
@@ -11,7 +11,7 @@ async def test_metrics_are_what_the_report_says():
     async with stage() as at:
         await at.space.out(Member('odd "name"\\', "run", figures={"pages": 1.0}))
         await at.space.out(HelperBeat("h", pages=4))
-        await at.station._lookout.look()
+        await at.station._poller.poll()
         answer = await at.call("/metrics")
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         families = list(text_string_to_metric_families(await answer.text()))
@@ -30,9 +30,9 @@ async def test_station_is_alive_but_not_ready_when_the_whiteboard_is_away():
     now = [1000.0]
     async with stage() as at:
         assert (await at.call("/readyz")).status == 200
-        lookout = at.station._lookout
-        lookout._clock = lambda: now[0]
-        await lookout.look()
-        now[0] += LATE_LOOKS + 1
+        poller = at.station._poller
+        poller._clock = lambda: now[0]
+        await poller.poll()
+        now[0] += LATE_POLLS + 1
         assert (await at.call("/healthz")).status == 200
         assert (await at.call("/readyz")).status == 503

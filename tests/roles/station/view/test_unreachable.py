@@ -20,14 +20,14 @@ LOOKS = 4
 async def test_station_says_once_that_its_whiteboard_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(poller, "LOOK_S", 0.01)
+    monkeypatch.setattr(poller, "POLL_S", 0.01)
     monkeypatch.setattr(gateway, "TEND_S", 0.01)
     enough = [asyncio.Semaphore(0), asyncio.Semaphore(0)]
 
-    class Lookout(poller.Poller):
-        async def look(self) -> None:
+    class CountingPoller(poller.Poller):
+        async def poll(self) -> None:
             enough[0].release()
-            await super().look()
+            await super().poll()
 
     class Gateway(gateway.Gateway):
         async def tend(self) -> None:
@@ -38,7 +38,7 @@ async def test_station_says_once_that_its_whiteboard_is_gone(
     space = await open_space(server.start(), crawl="c", name="station", settings=SpaceSettings(patience_s=0.1))
     server.stop()
     with caplog.at_level(logging.WARNING, "gcs"):
-        tasks = [asyncio.create_task(part.run()) for part in (Lookout(space, "c"), Gateway(space))]
+        tasks = [asyncio.create_task(part.run()) for part in (CountingPoller(space, "c"), Gateway(space))]
         for each in enough:
             for _ in range(LOOKS):
                 await each.acquire()
