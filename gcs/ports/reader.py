@@ -82,9 +82,7 @@ class Reader:
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
         location = response.header("location")
-        if not location:
-            return None
-        return self._first(response.request.url, location)
+        return self._first(response.request.url, location) if location else None
 
     def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
         """Links of a page or a robots.txt, canonical under the settings of this crawl."""
@@ -142,7 +140,7 @@ def gist(document: Document) -> str:
 
 
 def clipped(text: str, most: int = _LETTERS) -> str:
-    """Cut at a word where it is too long."""
+    """The text, cut at the end of a word if it is too long."""
     if len(text) <= most:
         return text
     cut = text[:most]

@@ -1,4 +1,4 @@
-"""The URL-Registry of a seed-server: its nodes (a URL, its worth, and who has it), and its tables in LMDB.
+"""The URL-Registry of a seed-server: its nodes (a URL, its worth, and the client that has it), and its tables in LMDB.
 
     nodes      DocID → Node
     best       domain, rank, DocID of every URL that is held: the best seeds of a domain are one short scan
@@ -55,11 +55,11 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
     domain: str
     parent: str = ""
     depth: int = 0
-    #: back-links, or whatever the order adds up
+    #: back-links, or what else the ordering adds up
     worth: float = 0.0
     rank: int = 0
     state: UrlState = UrlState.HELD
-    #: who has it, while it is out
+    #: the client that has it, while it is out
     client: str = ""
     #: what the last session knew of it; until it is visited in this one
     copy: Queued | None = None
@@ -108,7 +108,7 @@ class UrlRegistry:
             key = docid(link.url)
             row = self._txn.get(key, db=self._nodes)
             if row is None and link.depth == GIFT:
-                continue  # its URL was never ours: outside of the crawl
+                continue  # its URL was never known here: it is outside of the crawl
             copy = copies.get(link.url)
             if row is None:
                 new += 1
@@ -172,12 +172,10 @@ class UrlRegistry:
         return None
 
     def visited(self, urls: Iterable[str]) -> int:
-        """These URLs are dealt with, whoever had them; returns how many were not before."""
+        """Mark these URLs as visited; returns how many were not marked before."""
         changed = 0
         for url in urls:
-            key = docid(url)
-            row = self._txn.get(key, db=self._nodes)
-            node: Node | None = _decode(row) if row is not None else None
+            key, node = docid(url), self.node(url)
             if node is None or node.state is UrlState.VISITED:
                 continue
             changed += 1
@@ -190,8 +188,8 @@ class UrlRegistry:
             self._count(node.domain, held=-held, out=held - 1, visited=1)
         return changed
 
-    def in_hands_of(self, client: str) -> list[Node]:
-        """Everything that a client has."""
+    def out_with(self, client: str) -> list[Node]:
+        """The URLs that a client has."""
         nodes: list[Node] = []
         begin = client.encode() + _SEPARATOR
         with self._txn.cursor(self._out) as cursor:
@@ -203,7 +201,7 @@ class UrlRegistry:
 
     def take_back(self, client: str) -> int:
         """Hold again what a client had; returns how many."""
-        nodes = self.in_hands_of(client)
+        nodes = self.out_with(client)
         for node in nodes:
             key = docid(node.url)
             self._txn.delete(_out_key(node, key), db=self._out)

@@ -82,7 +82,7 @@ class AioFetcher:
 
     def _done(self, task: asyncio.Task[Result]) -> None:
         self._tasks.discard(task)
-        if self._session is not None:  # else: closed, and nobody listens any more
+        if self._session is not None:  # else: closed, and the sink is not called any more
             self._sink(task.result())
 
     async def _fetch(self, exchange: _Exchange) -> Result:
@@ -94,7 +94,7 @@ class AioFetcher:
             return await self._exchange(exchange)
         except ContentError as error:
             return self._failure(exchange, error.kind, str(error))
-        except Exception as error:  # whatever aiohttp lets through: the asker is owed an answer
+        except Exception as error:  # aiohttp lets many kinds through, and every request must be answered
             if reasons:
                 return self._failure(exchange, FailureKind.FORBIDDEN_ADDRESS, reasons[0])
             return self._failure(exchange, *fault(error, self._settings, exchange.head_read))

@@ -120,7 +120,7 @@ class CurlFetcher:
                 self._deliver(transfer, self._failure(transfer, FailureKind.TIMEOUT, message))
 
     def _finished(self, curl: pycurl.Curl, code: int, message: str) -> None:
-        """The driver's word that a transfer is over."""
+        """Called by the driver when a transfer is over."""
         transfer = self._busy[curl]
         if code == pycurl.E_OK:
             result = self._result(transfer)
@@ -181,7 +181,7 @@ class CurlFetcher:
     def _call_sink(self, result: Result) -> None:
         try:
             self._sink(result)
-        except Exception as error:  # a fault of the asker's must not cost the other answers of the batch theirs
+        except Exception as error:  # an error in the sink must not keep the other answers of the batch from it
             context = {"message": f"the sink failed on the answer of {result.request.url}", "exception": error}
             self._loop.call_exception_handler(context)
 

@@ -69,7 +69,7 @@ class AppendFile:
             self._dirty = False
 
     def close(self) -> None:
-        """Let go of the file. What was not flushed is dropped: it was never promised."""
+        """Close the file. What was not flushed is dropped."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

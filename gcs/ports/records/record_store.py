@@ -83,7 +83,7 @@ class Store:
         """
         exchange = None
         if response is not None:
-            # that of a failed record may be of the copy that is held: this answer is none of it
+            # a failed record may have the digest of the copy that is held, which is not the digest of this answer
             digest = digest_of(response) if record.failure else record.digest or digest_of(response)
             record = structs.replace(record, digest=record.digest or digest)
             if self._settings.warc and response.absent is None:
@@ -235,7 +235,7 @@ def digest_of(response: Response) -> str:
 
 
 def _lock(path: Path) -> TextIO:
-    """Held until the file is closed, also by death. A record lock, which a forked child does not inherit."""
+    """Held until the file is closed or the process dies. A record lock, which a forked child does not inherit."""
     try:
         file = path.open("a")
     except OSError as error:

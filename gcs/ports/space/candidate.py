@@ -26,7 +26,7 @@ class Candidate:
         self._lease_s, self._clock = lease_s, clock
         self._mine: LeaderLease | None = None
         self._tenure: Tenure | None = None
-        #: the last leader seen, whoever it is
+        #: the last leader seen: this gatherer, or another
         self.seen: LeaderLease | None = None
         self._highest_term = 0
 

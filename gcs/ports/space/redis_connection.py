@@ -57,7 +57,7 @@ class RedisConnection:
         self._others = others
         self._address = address
         self.patience_s = patience_s
-        #: since when it does not answer: told once, however many calls wait for it
+        #: since when the server does not answer; logged once, however many calls wait
         self._away_at: float | None = None
         for command in ("XREAD", "XREADGROUP", "XRANGE", "XINFO GROUPS"):
             client.set_response_callback(command, lambda reply, **_: reply)

@@ -163,7 +163,7 @@ class RedisSpace:
                 news = bool(await self._connection.command("XREAD", "COUNT", 1, *block))
 
     def _decoded(self, stream: str, payload: bytes) -> Any:
-        """The tuple, or None if it cannot be read: it stays for those who can, and is reported once."""
+        """The tuple, or None if it cannot be read: it stays for newer versions of GCS, and is reported once."""
         try:
             return decode(payload)
         except CodecError as error:

@@ -1,4 +1,4 @@
-"""Archives (zip and jar; tar, plain or in gzip, bzip2 or xz; gzip): the documents inside, told as one.
+"""Archives (zip and jar; tar, plain or in gzip, bzip2 or xz; gzip): the documents inside, as one document.
 
 Each member is read by the summariser of its own format. An archive is one page of the crawl: its text is the members'
 texts under their names, its links are their absolute ones (a relative link inside an archive leads nowhere on the web).

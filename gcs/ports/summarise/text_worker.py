@@ -1,4 +1,4 @@
-"""Worker: one process of the text pool. Reads jobs from a socket, answers each with an Extract.
+"""One process of the text pool. Reads jobs from a socket, answers each with a TextExtract.
 
 A frame is the length of a msgpack value in 4 bytes, then the value. Runs until the socket ends, and
 never outlives its parent: the kernel kills it with its parent where it can (Linux), the end of the
