@@ -54,7 +54,7 @@ class Reader:
         texts: TextPool | None = None,
     ) -> None:
         self._joiner = Joiner(urls)
-        self._summarise = registry.summarise
+        self._registry = registry
         self._options, self._heed = options, heed
         self._depth: Depth = "links" if texts else depth
         #: processes that extract the text, where that takes longer than the loop can wait
@@ -64,7 +64,7 @@ class Reader:
         """The content of a 2xx response."""
         url = response.request.url
         content_type = response.header("content-type") or ""
-        document = self._summarise(response.content, content_type, url, self._depth, self._options)
+        document = self._registry.summarise(response.content, content_type, url, self._depth, self._options)
         noindex, nofollow = _header_directives(response, self._options.agent)
         noindex = self._heed and (noindex or document.noindex)
         shell = not document.source and is_shell(response.content, content_type, len(document.hrefs))

@@ -76,7 +76,6 @@ _FLAT = frozenset(
     b"source tbody td tfoot th thead tr track wbr".split()
 )
 
-
 # One selector engine for all pages: selectolax would build one per document (5 µs). Not thread-safe,
 # which is why summaries are made on the event loop or in worker processes, never in threads.
 _selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
