@@ -41,7 +41,8 @@ class Store:
         self._finisher = Finisher(layout, remote, summaries=settings.summaries, keep_logs=settings.keep_logs)
         self._lock = _lock(layout.state / "records.lock")
         self._log: LogFile
-        self._synced = Position()
+        #: the end of what is durable: everything up to here survives even a power cut
+        self.position = Position()
         self._changed = False
 
     @classmethod
@@ -118,11 +119,7 @@ class Store:
         """`flush`, and wait until the disk holds it; the position that a checkpoint may now refer to."""
         self.flush()
         self._sync()
-        return self._synced
-
-    def position(self) -> Position:
-        """The end of what is durable: everything up to here survives even a power cut."""
-        return self._synced
+        return self.position
 
     def tail(self, position: Position) -> Iterator[PageRecord]:
         """The stored page records after a position, in order. For the time between `open` and the first `page`."""
@@ -166,7 +163,7 @@ class Store:
         if self._changed:
             self._log.sync()
             self._changed = False
-        self._synced = self._log.position
+        self.position = self._log.position
 
     def _close_warc(self) -> None:
         self._sync()
@@ -178,7 +175,7 @@ class Store:
         old = self._log
         self._log = LogFile.create(self._layout.log, old.number + 1, self._opened())
         old.file.close()
-        self._synced = self._log.position
+        self.position = self._log.position
         self._finisher.log_closed(old.file.path)
 
     def _opened(self) -> Opened:

@@ -51,12 +51,8 @@ def _names(folder: Path, after: str) -> list[str]:
     """The first names behind `after`, folders with a slash at their end. Memory is bounded, however many there are."""
     with os.scandir(folder) as entries:
         named = (entry.name + "/" * entry.is_dir() for entry in entries if not entry.name.startswith("."))
-        return heapq.nsmallest(LISTED + 1, (name for name in named if name > after and _is_text(name)))
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name can stand in a URL that leads back to it: one of bytes that are no UTF-8 cannot."""
-    return name.isprintable()
+        # a name of bytes that are no UTF-8 is not printable: no URL would lead back to it
+        return heapq.nsmallest(LISTED + 1, (name for name in named if name > after and name.isprintable()))
 
 
 def _type(path: Path) -> str:
