@@ -38,17 +38,16 @@ class Reader:
         texts: TextPool | None = None,
     ) -> None:
         self._joiner = Joiner(urls)
-        self._summarise = registry.summarise
-        self._options = options
+        self._registry = registry
+        self._options, self._heed = options, heed
         self._depth: Depth = "links" if texts else depth
-        self._heed = heed
         #: processes that extract the text, where that takes longer than the loop can wait
         self.texts = texts
 
     def read(self, response: Response) -> PageFacts:
         """The content of a 2xx response."""
         content_type, url = response.header("content-type") or "", response.request.url
-        document = self._summarise(response.content, content_type, url, self._depth, self._options)
+        document = self._registry.summarise(response.content, content_type, url, self._depth, self._options)
         noindex, nofollow = _header_directives(response, self._options.agent)
         facts = facts_of(document, url, self._joiner, heed=self._heed, noindex=noindex, nofollow=nofollow)
         if not document.source and is_shell(response.content, content_type, len(document.hrefs)):
@@ -58,9 +57,7 @@ class Reader:
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
         location = response.header("location")
-        if not location:
-            return None
-        return self._first(response.request.url, location)
+        return self._first(response.request.url, location) if location else None
 
     def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
         """Links of a page or a robots.txt, canonical under the settings of this crawl."""
@@ -115,7 +112,7 @@ def gist(page: PageFacts) -> str:
 
 
 def clipped(text: str, most: int = _LETTERS) -> str:
-    """Cut at a word where it is too long."""
+    """The text, cut at the end of a word if it is too long."""
     if len(text) <= most:
         return text
     cut = text[:most]

@@ -125,7 +125,7 @@ class GatewayConnection:
                 why = FINAL.get(status, f"{verb} was answered {status}")
                 raise GatewayError(f"{self._url}: {why} ({_detail(answer)})")
             if not told and patience_s:
-                told = True  # a person who waits should know why
+                told = True  # so that the user knows what is waited for
                 events.info("waiting", gateway=self._url, reason=why, at_most_s=patience_s)
             if loop.time() + PAUSE_S > deadline:
                 raise AwayError(f"{self._url}: the gateway is out of reach ({why}); is the station running?")

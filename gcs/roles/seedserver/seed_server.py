@@ -139,7 +139,7 @@ class SeedServer:
             before = now
         self.registry.renew(self._session)
         for name in {*self._clients.owners.values()}:
-            self._out[name] = len(self.registry.in_hands_of(name))
+            self._out[name] = len(self.registry.out_with(name))
         events.info("started", server=self.name, parent=self._parent, domains=len(self._clients.owners))
 
     async def shutdown(self) -> None:
@@ -256,7 +256,7 @@ class SeedServer:
         for client in self._clients.clients:
             if self._idle[client] >= PATIENT_STEPS:
                 self._idle[client] = 0
-                outgoing[client].add_nodes(self.registry.in_hands_of(client))
+                outgoing[client].add_nodes(self.registry.out_with(client))
             free = room(self._connections[client], self._out[client], self._rules)
             best = [
                 (node.rank, domain)
@@ -294,7 +294,7 @@ class SeedServer:
         mine = [member for member in everybody if member.server == self.name and member.state != MemberState.GONE]
         for name in self._clients.meet(mine):
             events.info("joined", member=name, server=self.name)
-            self._out[name] = len(self.registry.in_hands_of(name))
+            self._out[name] = len(self.registry.out_with(name))
         if self.state in (CrawlState.RUNNING, CrawlState.PAUSED):  # otherwise all leave, and none is missing
             self._miss({member.gatherer for member in everybody if member.state == MemberState.GONE}, now)
         counts = self.registry.counts()
