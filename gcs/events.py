@@ -15,7 +15,7 @@ _COMMANDS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\N{REP
 
 
 def tame(text: str) -> str:
-    """What a stranger wrote (a page, a server), fit for a terminal, which it could else command."""
+    """Text of a page or server without the characters that command a terminal."""
     return text.translate(_COMMANDS)
 
 
@@ -27,19 +27,19 @@ class Events:
         self._log = logging.getLogger(f"gcs.{part}")
 
     def debug(self, event: str, **fields: Any) -> None:
-        """What only a developer wants to see."""
+        """Log what only a developer wants to see."""
         self._emit(logging.DEBUG, event, fields)
 
     def info(self, event: str, **fields: Any) -> None:
-        """A change of state."""
+        """Log a change of state."""
         self._emit(logging.INFO, event, fields)
 
     def warning(self, event: str, **fields: Any) -> None:
-        """Something went wrong, and the crawl goes on."""
+        """Log something that went wrong while the crawl goes on."""
         self._emit(logging.WARNING, event, fields)
 
     def error(self, event: str, **fields: Any) -> None:
-        """Something went wrong, and somebody has to act."""
+        """Log something that went wrong and that somebody has to act on."""
         self._emit(logging.ERROR, event, fields)
 
     def _emit(self, level: int, event: str, fields: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ from gcs.ports.fetch import FetchSettings
 from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.layout import NAME, StoreSettings
 from gcs.ports.space.address import SpaceSettings
-from gcs.ports.summarise.options import SummarySettings
+from gcs.ports.summarise import SummarySettings
 
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings

@@ -1,8 +1,11 @@
-"""Assembly: puts the concrete parts of a gatherer together. The only place that names them."""
+"""Assembly: makes the concrete parts of gatherers and helpers from settings. The only place that names them.
+
+To add a fetch engine: write it in `ports/fetch`, name it in `FetchSettings.engine`, and list it in ENGINES below.
+"""
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,24 +25,28 @@ from gcs.ports.records.layout import check_names
 from gcs.ports.records.reading import read_records, rows
 from gcs.ports.records.record_store import Store
 from gcs.ports.space.port import Space
-from gcs.ports.summarise import Options, Summarisers, SummarySettings, TextPool
+from gcs.ports.summarise import Options, SummarySettings
+from gcs.ports.summarise.summarisers import Summarisers
+from gcs.ports.summarise.text_pool import TextPool
 from gcs.roles.gatherer import Dependencies, Gatherer
-from gcs.roles.gatherer.helpers.lending import Lending
-from gcs.roles.gatherer.membership import Membership
-from gcs.roles.gatherer.record.recrawl import FIELDS, Recrawl
+from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
+from gcs.roles.gatherer.membership import GathererPort, MemberContext, Membership
+from gcs.roles.gatherer.record.recrawl import LastVisit, Recrawl
 from gcs.settings import Settings, with_user_agent
 
-# -- The order and the queue that the settings name: the built-in ones, and scores of the user's own.
-
-
+#: group of entry points by which an installed package offers orders
 ENTRY_POINTS = "gcs.orders"
+#: the queue setting under which each host has its own queue
 HOSTS = "hosts"
 #: keys in a block of the queue: small, because a crawl extracts some hundreds at a time
 BLOCK_KEYS = 4096
 
+Sink = Callable[[Result], None]
+FetchEngine = Callable[[FetchSettings, Sink], Fetcher]
+
 
 def load_order(name: str) -> Ordering:
-    """The order of that name; or by a function `module:function`, or one that an installed package brings.
+    """The order of that name: a built-in one, a function `module:function`, or one that an installed package offers.
 
     The function is given a `gcs.core.ordering.Found` and returns a number; the larger, the sooner.
     """
@@ -92,9 +99,6 @@ def _from_package(name: str) -> object:
     raise SettingsError(f"there is no order {name!r}; give one of {known}, or module:function")
 
 
-# -- Parts that gatherers and helpers have in common, made from settings: how to fetch, and how to read.
-
-
 def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
     """Reads pages; the full text in processes of its own, where the caller cannot wait for it."""
     options = Options(agent=robots_token, images=summary.images, max_links=summary.max_links)
@@ -102,28 +106,33 @@ def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, hee
     return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)
 
 
-def make_fetcher(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
-    """The engine that the settings name, behind the one for folders, databases and news if the crawl has any."""
-    engine = engine_class(settings.engine)
-    if not settings.sources:
-        return engine(settings, sink)
-    from gcs.ports.fetch.sources import SourceFetcher
-
-    return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
-
-
-def engine_class(name: str) -> Callable[[FetchSettings, Callable[[Result], None]], Fetcher]:
-    """The class of a fetch engine; only the one that is chosen is loaded."""
-    if name == "aiohttp":
-        from gcs.ports.fetch.aio_engine import AioFetcher
-
-        return AioFetcher
+def _curl() -> FetchEngine:
     from gcs.ports.fetch.curl_engine import CurlFetcher
 
     return CurlFetcher
 
 
-def make_browser(settings: FetchSettings, sink: Callable[[Result], None]) -> Fetcher:
+def _aiohttp() -> FetchEngine:
+    from gcs.ports.fetch.aio_engine import AioFetcher
+
+    return AioFetcher
+
+
+#: name in the settings → loads the class of the engine; only the engine that is chosen is loaded
+ENGINES: dict[str, Callable[[], FetchEngine]] = {"curl": _curl, "aiohttp": _aiohttp}
+
+
+def make_fetcher(settings: FetchSettings, sink: Sink) -> Fetcher:
+    """The engine that the settings name, behind the one for folders, databases and news if the crawl has any."""
+    engine = ENGINES[settings.engine]()
+    if not settings.sources:
+        return engine(settings, sink)
+    from gcs.ports.fetch.sources.source_engine import SourceFetcher
+
+    return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
+
+
+def make_browser(settings: FetchSettings, sink: Sink) -> Fetcher:
     """The engine that renders pages, above the one that the settings name."""
     from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings  # it brings Playwright, which is an extra
 
@@ -132,22 +141,22 @@ def make_browser(settings: FetchSettings, sink: Callable[[Result], None]) -> Fet
 
 @dataclass(frozen=True, slots=True)
 class TeamAccess:
-    """How a gatherer works with others."""
+    """How a gatherer works with its team."""
 
-    #: their whiteboard, in its name
+    #: the whiteboard, opened in the gatherer's name
     space: Space
-    #: it hands over what a dead gatherer of its name left behind, and fetches nothing
+    #: the gatherer hands over what a dead gatherer of its name left behind, and fetches nothing
     ghost: bool = False
-    #: which helpers work for it
+    #: the place whose helpers work for the gatherer
     place: str = ""
-    #: who hands it URLs, where a seed-server does
+    #: name of the seed-server that hands out URLs, where the team has one
     server: str = ""
     #: the session to be crawled
     session: int = 1
 
 
 def gatherer(
-    directory: Path, name: str, settings: Settings, seeds: list[str], membership: TeamAccess | None = None
+    directory: Path, name: str, settings: Settings, seeds: list[str], access: TeamAccess | None = None
 ) -> Gatherer:
     """A gatherer that works in this directory, alone or with others. Needs a running event loop."""
     keep_arena()
@@ -157,7 +166,7 @@ def gatherer(
     check_names(name)  # first: a bad one would be a path elsewhere
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
-    by_server = membership is not None and settings.team.coordination == "seed-server"
+    by_server = access is not None and settings.team.coordination == "seed-server"
     folder = directory / "state" / name / "frontier"
     frontier = Frontier(
         folder,
@@ -170,7 +179,6 @@ def gatherer(
     except BaseException:
         frontier.close()
         raise
-    team, lending = _company(directory, name, settings, frontier, membership) if membership else (None, None)
     return Gatherer(
         name,
         settings,
@@ -182,36 +190,39 @@ def gatherer(
                 settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
             ),
             make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
-            renewal=Recrawl(
-                frontier,
-                lambda since: rows(directory, FIELDS, lambda whose, number: whose == name and number >= since),
-            ),
-            team=team,
-            lending=lending,
+            recrawl=Recrawl(frontier, lambda since: _last_visits(directory, name, since)),
+            make_team=_team_maker(directory, name, settings, frontier, access) if access else None,
+            make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,
         ),
     )
 
 
-def _company(
-    directory: Path, name: str, settings: Settings, frontier: Frontier, membership: TeamAccess
-) -> tuple[Membership, Lending | None]:
-    """Its side at the whiteboard, and the helpers' side of it."""
-    space, place, session = membership.space, membership.place, membership.session
-    team: Membership
+def _last_visits(directory: Path, name: str, since: int) -> Iterator[LastVisit]:
+    """Of this gatherer's own records, from the log file of that number on."""
+    return map(
+        LastVisit._make,
+        rows(directory, LastVisit._fields, lambda gatherer, number: gatherer == name and number >= since),
+    )
+
+
+def _team_maker(
+    directory: Path, name: str, settings: Settings, frontier: Frontier, access: TeamAccess
+) -> Callable[[GathererPort], Membership]:
+    context = MemberContext(name, access.space, settings.team, frontier, access.place, access.session)
     if settings.team.coordination == "seed-server":
         from gcs.roles.gatherer.team.seed_client import SeedClient
 
-        team = SeedClient(name, space, membership.server, settings.team, frontier, session)
-    else:
-        from gcs.roles.gatherer.team.team_member import (
-            TeamMember,  # a gatherer alone does without it, and it is slow to load
-        )
+        return lambda port: SeedClient(context, port, access.server)
+    from gcs.roles.gatherer.team.team_member import TeamMember  # slow to load, and a gatherer alone does without
 
-        records, ghost = lambda: read_records(directory), membership.ghost
-        team = TeamMember(name, space, settings.team, frontier, records, ghost, place, session)
-    if not settings.helpers.lend:
-        return team, None
-    return team, Lending(space, name, place, settings.helpers, settings.politeness, settings.store.warc)
+    return lambda port: TeamMember(context, port, lambda: read_records(directory), access.ghost)
+
+
+def _lending_maker(name: str, settings: Settings, access: TeamAccess) -> Callable[[LendingPort], Lending]:
+    context = LendingContext(
+        access.space, name, access.place, settings.helpers, settings.politeness, settings.store.warc
+    )
+    return lambda port: Lending(context, port)
 
 
 def load(settings: Settings) -> None:
@@ -220,4 +231,4 @@ def load(settings: Settings) -> None:
 
     import gcs.roles.gatherer.team.team_member  # noqa: F401
 
-    engine_class(settings.fetch.engine)
+    ENGINES[settings.fetch.engine]()

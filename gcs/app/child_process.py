@@ -37,7 +37,7 @@ class Child:
         self._program: subprocess.Popen[bytes] | None = None
 
     def fork(self) -> None:
-        """Start it with everything that is loaded here. Only before this process has a loop or a thread."""
+        """Start it as a copy of this process with all that is loaded, before there is a loop or a thread."""
         sys.stdout.flush()
         sys.stderr.flush()
         prepare = end_with(os.getpid(), signal.SIGKILL)
@@ -48,7 +48,7 @@ class Child:
             _live(self._arguments, self._main)
 
     def start(self) -> None:
-        """Start it anew."""
+        """Start it again, as a new program."""
         command = [sys.executable, "-m", "gcs", *self._arguments]
         self._program = subprocess.Popen(
             command,
@@ -60,7 +60,7 @@ class Child:
 
     @property
     def code(self) -> int | None:
-        """Its exit code, minus a signal's number, or None while it lives."""
+        """The exit code (minus the signal's number, if a signal ended it), or None while it runs."""
         if self._program:
             return self._program.poll()
         if self._code is None:
@@ -69,12 +69,12 @@ class Child:
         return self._code
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal, if it lives."""
+        """Send it a signal, if it runs."""
         if self.code is None:
             os.kill(self._pid, number)
 
     async def ended(self) -> None:
-        """Returns when it has ended."""
+        """Wait until it has ended."""
         while self.code is None:  # noqa: ASYNC110  nobody tells us
             await asyncio.sleep(POLL_S)
 
@@ -84,12 +84,12 @@ class Child:
 
 
 def arguments(url: str, crawl: str, directory: Path, log: str) -> list[str]:
-    """For all children of a crawl."""
+    """The arguments that all children of a crawl share."""
     return ["--space", url, "--crawl", crawl, "-o", str(directory), "--log", log]
 
 
 def _live(words: list[str], main: Callable[[], None]) -> None:
-    """What a forked child does: become its command."""
+    """The life of a forked child: run its command, and exit."""
     code = 1
     try:
         os.setsid()

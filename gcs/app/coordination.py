@@ -25,12 +25,12 @@ from gcs.errors import CodecError, GcsError, UsageError
 
 
 def write_blueprint(file: Path, blueprint: Blueprint) -> None:
-    """Keep a plan for a session."""
+    """Write a plan made ahead into this file."""
     write_whole(file, blueprint.encode(), "give another place with -o FILE")
 
 
 def read_blueprint(file: Path) -> Blueprint:
-    """The plan in this file."""
+    """Read a plan made ahead from this file."""
     try:
         return Blueprint.decode(file.read_bytes())
     except OSError as error:

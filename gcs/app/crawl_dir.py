@@ -15,7 +15,7 @@ import msgspec
 from gcs.core.report import report
 from gcs.core.report.report import Report, Share
 from gcs.errors import StoreError
-from gcs.ports.frontier.peek import peek
+from gcs.ports.frontier.lmdb_file import peek
 from gcs.settings import Settings, differences
 
 #: settings that hold for one run only
@@ -44,7 +44,7 @@ class SavedCrawl:
             raise StoreError(f"{directory}/state: its seeds or settings are damaged; start a new directory") from None
 
     def write(self, directory: Path, seeds: list[str], settings: Settings) -> None:
-        """Remember these from now on; `seeds` hold all that came before."""
+        """Save the prediction for the next session."""
         seeds_file, settings_file = _files(directory)
         kept = msgspec.json.encode({key: value for key, value in differences(settings).items() if key not in ONE_RUN})
         if tuple(seeds) != self.seeds:
@@ -100,12 +100,12 @@ class Foretold(msgspec.Struct, frozen=True):
 
 
 def write(directory: Path, foretold: Foretold) -> None:
-    """Keep it for the next session."""
+    """Save the prediction for the next session."""
     write_whole(_file(directory), msgspec.json.encode(foretold), "choose another place")
 
 
 def heed(directory: Path, settings: Settings, gatherers: int) -> Settings:
-    """The settings with what was foretold for so many gatherers, where the user has not said otherwise."""
+    """The settings with what was foretold for so many gatherers, where the user has not set it."""
     try:
         foretold = msgspec.json.decode(_file(directory).read_bytes(), type=Foretold)
     except (OSError, msgspec.MsgspecError):
@@ -140,7 +140,7 @@ def current(directory: Path) -> int:
 
 
 def begin(directory: Path, number: int) -> None:
-    """From now on, this session is under way."""
+    """Record that this session is under way."""
     write_whole(directory / "state" / "session", f"{number}\n".encode(), _ADVICE)
 
 
@@ -181,18 +181,18 @@ def count_unique(directory: Path, shares: list[Share]) -> int | None:
         return None
     from gcs.ports.records.reading import distinct  # a crawl alone does without it
 
-    found = distinct(directory, shares[0].session, sum(share.tally.pages for share in shares))
+    found = distinct(directory, shares[0].session, sum(share.counters.pages for share in shares))
     return found.unique + sum(share.unique for share in shares if not found.stored[share.id])
 
 
 def read_shares(directory: Path) -> tuple[list[Share], bool]:
     """What each gatherer whose disk is here has done, and whether one of them runs."""
     seen = [peek(file.parent) for file in sorted(directory.glob("state/*/frontier/data.mdb"))]
-    packed = [each.notes["share"] for each in seen if "share" in each.notes]
-    return [msgspec.msgpack.decode(each, type=Share) for each in packed], any(each.running for each in seen)
+    shares = [msgspec.msgpack.decode(each.share, type=Share) for each in seen if each.share is not None]
+    return shares, any(each.is_running for each in seen)
 
 
 def running(directory: Path) -> list[str]:
     """The gatherers that have their disks here and run."""
     frontiers = sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
-    return [frontier.parent.name for frontier in frontiers if peek(frontier).running]
+    return [frontier.parent.name for frontier in frontiers if peek(frontier).is_running]

@@ -1,21 +1,55 @@
-"""Find a running crawl: the options that name it, its whiteboard, and a short visit there."""
+"""Find a running crawl: the options that name it, its whiteboard, its charter, and a short visit there."""
 
+import asyncio
+import functools
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gcs import events as logging
-from gcs.errors import UsageError
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter
+from gcs.errors import SpaceError, UsageError
 from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.embedded_server import address_of
 from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import crawls_at, open_space
 
+#: seconds that a process waits for the charter of its crawl
+CHARTER_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlAddress:
+    """The running crawl that a user means: by its directory, or by its whiteboard and name."""
+
+    output: Path
+    url: str | None
+    crawl: str | None
+
+    async def locate(self) -> tuple[str, str]:
+        """The URL of the whiteboard and the name of the crawl."""
+        url = self.url or address_of(self.output / "state" / "space")
+        if url is None:
+            raise UsageError(
+                f"{self.output}: no team is crawling here; give the DIR of a running gcs crawl -n, or --space"
+            )
+        names = [self.crawl] if self.crawl is not None else await crawls_at(url)
+        if len(names) != 1:
+            raise UsageError(f"{shown(url)} has the crawls {', '.join(names) or '(none)'}: choose with --crawl NAME")
+        return url, names[0]
+
 
 def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which crawl is meant."""
+    """Give a command the options that name a running crawl; the command takes them as one CrawlAddress, `at`."""
+
+    @functools.wraps(command)
+    def run(output: Path, url: str | None, crawl: str | None, **options: Any) -> Any:
+        return command(at=CrawlAddress(output, url, crawl), **options)
+
     for option in (
         click.option("--crawl", help="Name of the crawl. [the only one there]"),
         click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Its whiteboard, if it is not ours."),
@@ -24,29 +58,35 @@ def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Directory of the crawl.",
         ),
     ):  # fmt: skip
-        command = option(command)
-    return command
+        run = option(run)
+    return run
 
 
-async def locate(output: Path, url: str | None, crawl: str | None) -> tuple[str, str]:
-    """The whiteboard and the name of a crawl."""
-    place = url or address_of(output / "state" / "space")
-    if place is None:
-        raise UsageError(f"{output}: no team is crawling here; give the DIR of a running gcs crawl -n, or --space")
-    if crawl is None:
-        names = await crawls_at(place)
-        if len(names) != 1:
-            raise UsageError(f"{shown(place)} has the crawls {', '.join(names) or '(none)'}: choose with --crawl NAME")
-        crawl = names[0]
-    return place, crawl
+def visit(at: CrawlAddress, do: Callable[[Space], Awaitable[object]]) -> None:
+    """Open the whiteboard of a crawl, do something there, and close it."""
+    logging.set_up("error", as_json=False)  # if it cannot be reached, the error message says so
+    asyncio.run(_visit(at, do))
 
 
-async def visit(output: Path, url: str | None, crawl: str | None, do: Callable[[Space], Awaitable[object]]) -> None:
-    """Do something at the whiteboard of a crawl."""
-    logging.set_up("error", as_json=False)  # if it cannot be reached, our last word says so
-    place, crawl = await locate(output, url, crawl)
-    space = await open_space(place, crawl=crawl, name="user", settings=SpaceSettings(patience_s=5.0))
+async def _visit(at: CrawlAddress, do: Callable[[Space], Awaitable[object]]) -> None:
+    url, crawl = await at.locate()
+    space = await open_space(url, crawl=crawl, name="user", settings=SpaceSettings(patience_s=5.0))
     try:
         await do(space)
     finally:
         await space.close()
+
+
+async def read_charter(space: Space, crawl: str, url: str) -> Charter:
+    """The charter of a crawl; waits until somebody has started the crawl."""
+    charter = await space.read(template(Charter), timeout_s=CHARTER_S)
+    if charter is None:
+        raise no_crawl(crawl, url)
+    return charter
+
+
+def no_crawl(crawl: str, url: str) -> SpaceError:
+    """The error of a process whose crawl is not on the whiteboard. It shows no password."""
+    return SpaceError(
+        f"there is no crawl '{crawl}' at {shown(url)}: start it with gcs crawl --space, or check the name"
+    )

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from gcs.app import find_crawl
 from gcs.app.assembly import make_browser, make_fetcher, make_reader
 from gcs.app.setting_options import Number
 from gcs.core.helpers.loan import WHOLE_DAY, Loan, LoanLimits, Shift, parse
@@ -23,7 +24,7 @@ from gcs.events import Events
 from gcs.ports.errands import ErrandPort
 from gcs.ports.errands.gateway_client import AwayError, open_gateway
 from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
-from gcs.ports.space.address import SpaceSettings, shown
+from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.keys import checked
 from gcs.ports.space.redis_space import open_space
@@ -32,8 +33,8 @@ from gcs.settings import Settings, terms
 
 events = Events("helper")
 
-#: seconds between two looks whether to stop, and to wait for the crawl to be there
-LOOK_S, CHARTER_S = 0.25, 60.0
+#: seconds between two looks whether to stop
+LOOK_S = 0.25
 #: seconds before a crawl that is out of reach is tried again, in a shift
 AWAY_S = 20.0
 #: seconds after which a helper that was stopped and does not end (the whiteboard is gone) is given up
@@ -68,7 +69,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class HelperOutcome:
-    """What came of a loan."""
+    """What came of a helper's work."""
 
     helper: str
     pages: int
@@ -105,7 +106,7 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
 
 
 async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
-    """Help until told to stop."""
+    """Help until `is_to_stop` says so, or nothing is left to do."""
     opening = asyncio.ensure_future(open_desk(loan))
     if not await _ends(opening, is_to_stop):  # the crawl is not there yet
         opening.cancel()
@@ -126,7 +127,7 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
 
 
 async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
-    """The same for hours, in which nobody looks: a crawl that is not there, or out of reach, is tried again."""
+    """As `work`, for hours unattended: a crawl that is not there, or out of reach, is tried again."""
     while True:
         try:
             return await work(loan, is_to_stop)
@@ -137,7 +138,7 @@ async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcom
 
 
 async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bool:
-    """Wait for it, unless we are to stop before."""
+    """Wait for the task; False if the process is to stop before."""
     while not (await asyncio.wait([task], timeout=LOOK_S))[0]:
         if is_to_stop():
             return False
@@ -145,7 +146,7 @@ async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bo
 
 
 async def open_desk(loan: Loan) -> ErrandPort:
-    """A desk at the gateway, or at the whiteboard of the crawl, under a name of our own."""
+    """Open the errands of a crawl, at a gateway or at the crawl's whiteboard, under a name made here."""
     means, own = Means.BROWSER if loan.browser else Means.PLAIN, f"{random.SystemRandom().getrandbits(24):06x}"
     if loan.gateway:  # whose machine it is, is nobody's business there
         return await open_gateway(loan.gateway, loan.token, means, own)
@@ -154,12 +155,8 @@ async def open_desk(loan: Loan) -> ErrandPort:
     try:
         charter = await space.read(template(Charter))
         if charter is None:
-            events.info("no-crawl-yet", crawl=loan.crawl, wait_s=CHARTER_S)
-            charter = await space.read(template(Charter), timeout_s=CHARTER_S)
-        if charter is None:
-            raise SpaceError(
-                f"there is no crawl '{loan.crawl}' at {shown(loan.space)}: look at the name, or start it first"
-            )
+            events.info("no-crawl-yet", crawl=loan.crawl, wait_s=find_crawl.CHARTER_S)
+            charter = await find_crawl.read_charter(space, loan.crawl, loan.space)
         settings = msgspec.json.decode(charter.settings, type=Settings)
     except BaseException:
         await space.close()
@@ -168,7 +165,7 @@ async def open_desk(loan: Loan) -> ErrandPort:
 
 
 def make_helper(desk: ErrandPort, loan: Loan, clock: Callable[[], float] = lease_time) -> Helper:
-    """A helper at this desk, which ends its requests within its leases."""
+    """A helper that takes these errands, and ends its requests within its leases."""
     told, limits = desk.terms, loan.limits
     fetch = dataclasses.replace(
         told.fetch,

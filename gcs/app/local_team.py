@@ -21,7 +21,7 @@ from gcs.app.assembly import load_order
 from gcs.app.child_process import Child, arguments
 from gcs.app.crawl_dir import count_unique, read_shares
 from gcs.app.local_crawl import run_loop
-from gcs.app.team_start import open_crawl, refuse_one_alone
+from gcs.app.team_start import CrawlStart, open_crawl, refuse_one_alone
 from gcs.app.terminal import Outcome, Progress
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Account, Charter, Control, CrawlState, Member, MemberState
@@ -153,9 +153,9 @@ class LocalTeam:
         space = await self._enter()
         try:
             fresh = self._count > 0 and not read_shares(self._directory)[0]
-            self._charter = await open_crawl(
-                space, self._settings, self._spec.seeds, self._count, self._spec.session, self._spec.blueprint, fresh
-            )
+            spec = self._spec
+            start = CrawlStart(spec.settings, spec.seeds, spec.gatherers, spec.session, spec.blueprint, fresh)
+            self._charter = await open_crawl(space, start)
         finally:
             await space.close()
 
@@ -244,7 +244,7 @@ class LocalTeam:
         for account in await self._space.scan(template(Account)):
             share = msgspec.msgpack.decode(account.share, type=Share)
             if share.session == self._spec.session:
-                pages[account.gatherer] = max(pages.get(account.gatherer, 0), share.tally.pages)
+                pages[account.gatherer] = max(pages.get(account.gatherer, 0), share.counters.pages)
         return sum(pages.values())
 
     def _interrupt(self) -> None:

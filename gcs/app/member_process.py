@@ -1,17 +1,23 @@
 """The process of a team member (`gcs gatherer`): runs a gatherer, leads if elected, and runs ghosts of dead ones."""
 
 import asyncio
+import contextlib
 import dataclasses
+import math
+import os
 import random
+import signal
 import time
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
-from gcs.app import assembly
-from gcs.core.messages.tuples import Charter
+from gcs.app import assembly, find_crawl
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Charter, Control, CrawlState
 from gcs.errors import GcsError, InUseError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
@@ -28,6 +34,8 @@ events = Events("gatherer")
 
 #: seconds to wait until a ghost of this gatherer has closed its directory
 LOCK_S = 120.0
+#: seconds between two looks for a crawl to begin, and between two signs of life
+ATTEND_S, ALIVE_S = 0.5, 10.0
 #: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
 
@@ -106,7 +114,7 @@ class MemberProcess:
             session=self._charter.session,
             blueprint=self._charter.blueprint,
             known_plan=lambda: team.known_plan,
-            known_crawl=lambda: (team.observer.charter or self._charter, team.observer.control),
+            known_crawl=lambda: (team.whiteboard.charter or self._charter, team.whiteboard.control),
         )
         try:
             await Leader(space, mine.name, config, lease_time).run()
@@ -131,6 +139,90 @@ class MemberProcess:
     async def end_ghosts(self) -> None:
         """Stop the ghosts; what they have not handed over stays on their disks for the next one."""
         await end(self._ghosts.values())
+
+
+async def run_member(spec: MemberSpec, stay: bool) -> int:
+    """Work for one crawl; with `stay`, for one crawl after the other until a signal comes. Returns the exit code."""
+    signals = Signals()
+    alive = asyncio.create_task(_show_life(spec.output / "state" / "alive"))
+    code = 0
+    try:
+        while charter := await _charter_of(spec, signals, stay):
+            code = await _join(MemberProcess(spec, charter), signals)
+            if not stay:
+                return code
+    finally:
+        await end([alive])
+    return code
+
+
+async def _charter_of(spec: MemberSpec, signals: "Signals", stay: bool) -> Charter | None:
+    """Wait until the crawl is there (with `stay`: and runs); None if a signal came first."""
+    space = await spec.space(patient(SpaceSettings()) if stay else SpaceSettings())
+    give_up_at = time.monotonic() + (math.inf if stay else find_crawl.CHARTER_S)
+    try:
+        while not signals.came.is_set():
+            charter, control = await space.read(template(Charter)), await space.read(template(Control))
+            if charter and (not stay or (control and control.state in (CrawlState.RUNNING, CrawlState.PAUSED))):
+                return charter
+            if time.monotonic() > give_up_at:
+                raise find_crawl.no_crawl(spec.crawl, spec.url)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(signals.came.wait(), ATTEND_S)
+    finally:
+        await space.close()
+    return None
+
+
+async def _show_life(file: Path) -> NoReturn:
+    """Touch a file while the event loop runs: a liveness probe looks at its age."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        file.touch()
+        await asyncio.sleep(ALIVE_S)
+
+
+async def _join(process: MemberProcess, signals: "Signals") -> int:
+    """Run the gatherer of this process to its end; it stands for leader meanwhile."""
+    mine = await process.take(process.name)
+    signals.go_to(mine)
+    leader = asyncio.create_task(process.lead(mine))
+    try:
+        state = await mine.run([])
+    finally:
+        signals.go_to(None)
+        await end([leader])
+        await process.end_ghosts()
+    events.info("ended", gatherer=process.name, state=str(state))
+    return 0 if state in (GathererState.DONE, GathererState.LIMIT, GathererState.STOPPED) else 1
+
+
+class Signals:
+    """SIGTERM: hand over and leave. SIGINT: stop and keep the state. The second signal ends the process."""
+
+    def __init__(self) -> None:
+        self.came = asyncio.Event()
+        self._gatherer: Gatherer | None = None
+        self._last = 0
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._handle, number)
+
+    def go_to(self, gatherer: Gatherer | None) -> None:
+        """Pass signals on to this gatherer from now on; one that has come already, at once."""
+        self._gatherer = gatherer
+        if gatherer is not None and self.came.is_set():
+            self._tell(gatherer)
+
+    def _handle(self, number: int) -> None:
+        if self.came.is_set():
+            os._exit(130)
+        self.came.set()
+        self._last = number
+        if self._gatherer is not None:
+            self._tell(self._gatherer)
+
+    def _tell(self, gatherer: Gatherer) -> None:
+        (gatherer.leave if self._last == signal.SIGTERM else gatherer.stop)()
 
 
 def tenacious(settings: SpaceSettings) -> SpaceSettings:

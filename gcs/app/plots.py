@@ -33,7 +33,6 @@ _COLUMNS = 3
 
 
 def available() -> bool:
-    """Whether pictures can be drawn."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:

@@ -1,31 +1,21 @@
-"""Command-line options that are settings: spelled once, in the dataclass; name, type and help derive from it."""
+"""Options of the command line that several commands share: settings, numbers, logging.
 
+The options of settings are spelled once, in the dataclass of the setting: name, type and help derive from it.
+"""
+
+import functools
 import math
 import os
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
-from gcs import settings
+from gcs import events, settings
 from gcs.errors import SettingsError
 from gcs.settings import Settings
-
-# -- A number on the command line that has an end: `nan` and `inf` pass every range of click's, and limit nothing.
-
-
-class Number(click.FloatRange):
-    """A click.FloatRange of finite numbers."""
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """From what was written."""
-        number = float(super().convert(value, param, ctx))  # type: ignore[arg-type]  # it takes what was written, too
-        if not math.isfinite(number):
-            self.fail(f"{value} is no number that has an end.", param, ctx)
-        return number
-
 
 #: flag → dotted key of the setting it sets; everything else by --set
 FLAGS = {
@@ -50,11 +40,22 @@ FLAGS = {
 }
 
 
+class Number(click.FloatRange):
+    """A click.FloatRange of finite numbers: `nan` and `inf` pass every range of click's, and limit nothing."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))  # type: ignore[arg-type]  # it takes what was written, too
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number that has an end.", param, ctx)
+        return number
+
+
 class SettingOption(click.Option):
     """A flag that sets one setting. Its help is looked up only when somebody reads it."""
 
-    def __init__(self, flag: str, key: str) -> None:
+    def __init__(self, names: Sequence[str], key: str) -> None:
         kind: Any = settings.types()[key]
+        flag = names[0]
         self.key = key
         choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else None
         super().__init__(
@@ -66,7 +67,6 @@ class SettingOption(click.Option):
         )
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Flag and text, with the default."""
         record = super().get_help_record(ctx)
         for key, default, text in settings.documentation():
             if record and key == self.key:
@@ -77,13 +77,28 @@ class SettingOption(click.Option):
 def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command -c, --set and the flags; `read` makes Settings of them."""
     for flag, key in reversed(FLAGS.items()):
-        command = click.option(flag, cls=_bound(flag, key))(command)
+        command = click.option(flag, cls=SettingOption, key=key)(command)
     command = click.option(
         "--set", "assignments", multiple=True, metavar="SECTION.KEY=VALUE", help="Any setting (see gcs settings)."
     )(command)
     return click.option("-c", "--config", type=click.Path(path_type=Path), metavar="FILE", help="Settings in TOML.")(
         command
     )
+
+
+def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --log and --log-json, and set logging up before the command runs."""
+
+    @functools.wraps(command)
+    def run(log_level: str, log_json: bool, **options: Any) -> Any:
+        events.set_up(log_level, log_json)
+        return command(**options)
+
+    run = click.option("--log-json", is_flag=True, help="Log one JSON object a line.")(run)
+    return click.option(
+        "--log", "log_level", type=click.Choice(events.LEVELS), default="info", show_default=True,
+        help="What is logged.",
+    )(run)  # fmt: skip
 
 
 def read(
@@ -106,16 +121,6 @@ def read(
         if value not in (None, ()):
             flags[key] = value
     return settings.load(options.pop("config"), os.environ, flags, before)
-
-
-def _bound(flag: str, key: str) -> type[click.Option]:
-    class Bound(SettingOption):
-        """The option of one setting."""
-
-        def __init__(self, *_: object, **__: object) -> None:
-            super().__init__(flag, key)
-
-    return Bound
 
 
 def _variable(key: str) -> str:

@@ -41,7 +41,7 @@ def work(name: str) -> dict[str, Any]:
 
 
 class ShiftWatch:
-    """Looks now and then whether a shift is to end, and remembers why."""
+    """Checks now and then whether a shift is to end, and remembers why."""
 
     def __init__(self, name: str, job: Job) -> None:
         self._name, self._job = name, job
@@ -52,7 +52,7 @@ class ShiftWatch:
         self.why = ""
 
     def is_over(self) -> bool:
-        """Whether to stop."""
+        """Whether the shift is to end now."""
         now = time.monotonic()
         if not self.why and now >= self._look_at:
             self._look_at = now + LOOK_S

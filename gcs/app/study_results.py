@@ -50,7 +50,6 @@ class Result:
     seconds: float
 
     def json(self) -> dict[str, Any]:
-        """As other tools read it."""
         return {
             "study": self.study.name,
             "graph": self.graph.name,
@@ -115,7 +114,7 @@ def sources(module: str) -> dict[str, bytes]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """CSV with a header."""
+    """The rows as CSV with a header."""
     if not rows:
         return ""
     text = io.StringIO()

@@ -1,9 +1,8 @@
 """The roster: the members of a running team, live, from the whiteboard."""
 
-import asyncio
 from pathlib import Path
 
-from gcs.app.find_crawl import visit
+from gcs.app.find_crawl import CrawlAddress, visit
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, HelperBeat, LeaderLease, Member, PlanPosted
 from gcs.core.report.roster import Roster, roster
@@ -11,22 +10,22 @@ from gcs.ports.space.port import BOARD, Space
 
 
 def read_roster(output: Path, url: str | None, crawl: str | None) -> Roster:
-    """Ask the whiteboard who is there and how they do."""
+    """Ask the whiteboard for the members of a team."""
     found: list[Roster] = []
 
     async def do(space: Space) -> None:
         found.append(await look(space))
 
-    asyncio.run(visit(output, url, crawl, do))
+    visit(CrawlAddress(output, url, crawl), do)
     return found[0]
 
 
 async def look(space: Space) -> Roster:
-    """The team as the whiteboard shows it."""
+    """Read the team from its whiteboard."""
     waiting: dict[str, int] = {}
-    for pile in await space.piles():
-        if pile.place != BOARD:
-            waiting[pile.place] = waiting.get(pile.place, 0) + pile.tuples
+    for inbox in await space.inbox_sizes():
+        if inbox.place != BOARD:
+            waiting[inbox.place] = waiting.get(inbox.place, 0) + inbox.tuples
     return roster(
         await space.scan(template(Member)),
         await space.read(template(PlanPosted)),
@@ -38,7 +37,7 @@ async def look(space: Space) -> Roster:
 
 
 def table(team: Roster) -> str:
-    """For a person."""
+    """The roster as text, one line for each gatherer."""
     head = (
         "gatherer",
         "state",

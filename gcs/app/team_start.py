@@ -1,9 +1,10 @@
-"""Beginning a team's crawl: it is put on the whiteboard, unless somebody else is at work there or in its directory.
+"""Starting a team's crawl: the crawl is put on the whiteboard, unless another crawl runs there or in its directory.
 
-Invariant: who is refused has changed nothing of the crawl that is there, on the whiteboard or in the directory.
+Invariant: a start that is refused has changed nothing, on the whiteboard or in the directory.
 """
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -25,27 +26,35 @@ from gcs.errors import UsageError
 from gcs.ports.space.port import SEEDS_INBOX, Space
 from gcs.settings import Settings
 
-#: seconds for a gatherer that was killed a moment ago to let go of its directory
+#: seconds until a gatherer that was killed a moment ago has released its directory
 LET_GO_S = 1.0
 
 
-async def open_crawl(
-    space: Space,
-    settings: Settings,
-    seeds: list[str],
-    gatherers: int,
-    session: int = 1,
-    blueprint: bytes = b"",
-    fresh: bool = False,
-) -> Charter:
-    """Put a crawl on the whiteboard, or go on with the one that is there; so many gatherers are expected.
+@dataclass(frozen=True, slots=True)
+class CrawlStart:
+    """The crawl to put on the whiteboard."""
 
-    Seeds that were added while an earlier run went on (`gcs seed`) are seeds of this one, too; not those of another
-    crawl that had the same name at the same whiteboard. `fresh`: they have no disks yet, so that one that is done is
-    not gone on with; else its plan and its accounts would be ours, and those it counts on be waited for.
+    settings: Settings
+    seeds: list[str]
+    #: gatherers that are expected
+    gatherers: int
+    session: int = 1
+    #: the plan made ahead for the session, encoded; b"" for none
+    blueprint: bytes = b""
+    #: the gatherers have no disks yet: a crawl of this name that is done is not continued. Otherwise its plan and its
+    #: accounts would count for this crawl, and its gatherers would be waited for.
+    fresh: bool = False
+
+
+async def open_crawl(space: Space, start: CrawlStart) -> Charter:
+    """Put a crawl on the whiteboard, or go on with the one that is there.
+
+    Seeds that were added during an earlier run (`gcs seed`) are seeds of this run, too; not those of another crawl
+    that had the same name at the same whiteboard.
     """
+    settings, seeds = start.settings, start.seeds
     before = await space.read(template(Charter))
-    if before and fresh and await _has_ended(space):
+    if before and start.fresh and await _has_ended(space):
         before = None
         for kind in (PlanPosted, PlanNote, Account):
             await space.remove(template(kind))
@@ -53,7 +62,7 @@ async def open_crawl(
         await _refuse_running(space, settings.crawl.name)
     if before and set(seeds) <= set(before.seeds):
         seeds = before.seeds
-    charter = Charter(msgspec.json.encode(settings), seeds, max(1, gatherers), session, blueprint)
+    charter = Charter(msgspec.json.encode(settings), seeds, max(1, start.gatherers), start.session, start.blueprint)
     await space.out(charter)
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await space.out(Seeds(seeds), to=SEEDS_INBOX)
@@ -67,7 +76,7 @@ async def _has_ended(space: Space) -> bool:
 
 
 async def _refuse_running(space: Space, name: str) -> None:
-    """Another crawl of our name must have ended: its charter would be ours, and its gatherers would crawl for us."""
+    """Another crawl of this name must have ended: otherwise its gatherers would crawl for this one."""
     control = await space.read(template(Control))
     there = [each.gatherer for each in await space.scan(template(Member)) if each.state != MemberState.GONE]
     if there and control is not None and control.state in (CrawlState.RUNNING, CrawlState.PAUSED):
@@ -78,9 +87,9 @@ async def _refuse_running(space: Space, name: str) -> None:
 
 
 def refuse_one_alone(directory: Path) -> None:
-    """One that crawls alone here knows of no team, which would fetch the same while its first gatherer waits."""
+    """A gatherer that crawls alone here knows of no team, and the team would fetch the same pages."""
     give_up_at = time.monotonic() + LET_GO_S
-    while running(directory) == ["g0"]:  # with others beside it, it is a ghost of its team, and will let go
+    while running(directory) == ["g0"]:  # with others beside it, g0 is a ghost of its team, and ends soon
         if time.monotonic() > give_up_at:
             raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
         time.sleep(LET_GO_S / 10)

@@ -44,12 +44,12 @@ class Progress:
         self.stop()
 
     def stop(self) -> None:
-        """Take the line away, and give the terminal back as it was."""
+        """Remove the line, and leave the terminal as it was."""
         self._bars.stop()
 
     def update(self, share: Share) -> None:
-        """Show how it stands; the rate is that of the last seconds."""
-        pages = share.tally.pages
+        """Show the figures of a share; the rate is that of the last seconds."""
+        pages = share.counters.pages
         if self._first:
             self._samples, self._first = [(time.monotonic(), pages)], False
         self._samples = [*self._samples[-40:], (time.monotonic(), pages)]
@@ -98,7 +98,7 @@ def save_report(report: Report, file: Path) -> None:
 
 
 def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
-    """Print the outcome and return the exit code."""
+    """Print the outcome; returns the exit code."""
     report = outcome.report
     try:
         _tell(outcome, directory, as_json)
@@ -144,7 +144,7 @@ def why_nothing(report: Report, directory: Path) -> str:
 
 
 def summary(report: Report) -> str:
-    """The report in a few lines."""
+    """The report as a few lines of text."""
     lines = [
         f"{report.state}: {report.pages:,} pages, {report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s "
         f"({report.pages_per_s:,.0f} pages/s, {report.cpu_s:,.1f} s CPU, {report.peak_rss_mb:,.0f} MB memory)",

@@ -52,7 +52,6 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        """Load one command."""
         if name not in COMMANDS:
             return None
         sys.dont_write_bytecode |= name in TRACELESS
@@ -62,7 +61,6 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, from COMMANDS alone."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 

@@ -28,14 +28,9 @@ from gcs.settings import Settings
     help="Directory of the crawl. Run again on it, the crawl resumes.",
 )  # fmt: skip
 @click.option(
-    "-n",
-    "--gatherers",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    metavar="N",
+    "-n", "--gatherers", type=click.IntRange(min=0), default=1, show_default=True, metavar="N",
     help="Gatherers, each a process; with --space 0 will do: the team is elsewhere, and we start it and wait.",
-)
+)  # fmt: skip
 @click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of the team. [one of its own]")
 @click.option("--station", is_flag=True, help="Serve the page from which the crawl is watched and run.")
 @click.option(
@@ -80,16 +75,16 @@ def crawl(
     A seed is a URL, a folder (./docs), a database (db:./shop.sqlite) or a news group (nntp://HOST/GROUP/).
     """
     events.set_up(log_level, log_json)
-    memory = SavedCrawl.read(output)
+    saved = SavedCrawl.read(output)
     delay_is_told = flags.get("politeness__delay_s") is not None
-    settings = setting_options.read(flags, before=memory.settings)
-    seeds = list(dict.fromkeys([*memory.seeds, *read_seeds(urls, seeds_file, settings.urls)]))
+    settings = setting_options.read(flags, before=saved.settings)
+    seeds = list(dict.fromkeys([*saved.seeds, *read_seeds(urls, seeds_file, settings.urls)]))
     if not seeds:
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
-    if begins and not memory.seeds:
+    if begins and not saved.seeds:
         raise UsageError(f"{output}: there is no crawl here to go on from; leave --next out")
-    if memory.seeds:
-        _see_to_seed_server(output, str(memory.settings.get("team.coordination", "")), settings, begins)
+    if saved.seeds:
+        _check_seed_server(output, str(saved.settings.get("team.coordination", "")), settings, begins)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = with_sources(ask_contact(settings, seeds), seeds, output, delay_is_told)
@@ -97,7 +92,7 @@ def crawl(
     session = max(crawl_dir.current(output), 1) + begins
 
     def begin() -> None:  # when the directory is ours, not before: another crawl may be running here
-        memory.write(output, seeds, settings)
+        saved.write(output, seeds, settings)
         crawl_dir.begin(output, session)
 
     def make() -> Gatherer:
@@ -115,8 +110,7 @@ def crawl(
         spec = TeamSpec(output, heeding, seeds, gatherers, url, log_level, main, listen_at, session, blueprint)
         outcome = run_local_team(LocalTeam(spec), progress=not as_json, begin=begin)
     else:
-        name, progress = settings.crawl.name, not as_json
-        outcome = run_crawl(make, seeds, crawl=name, progress=progress, session=session)
+        outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json, session=session)
     code = finish(outcome, output, as_json)
     save_report(outcome.report, crawl_dir.report_file(output, session))
     save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result
@@ -128,8 +122,11 @@ def _was_team(directory: Path) -> bool:
     return any(path.parent.name != "g0" for path in directory.glob("state/*/frontier"))
 
 
-def _see_to_seed_server(directory: Path, before: str, settings: Settings, begins: bool) -> None:
-    """A seed-server knows only what it has handed out itself, and nobody else knows what it still holds."""
+def _check_seed_server(directory: Path, before: str, settings: Settings, begins: bool) -> None:
+    """Refuse to go from a seed-server to another coordination, or back, while URLs would be lost.
+
+    A seed-server knows only the URLs that it has handed out itself, and nobody else knows those that it still holds.
+    """
     server, now = "seed-server", settings.team.coordination
     if server not in (before, now) or before == now:
         return

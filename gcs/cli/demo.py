@@ -28,7 +28,7 @@ DEFAULTS = {
 
 
 class DemoVerdict(msgspec.Struct, frozen=True):
-    """The crawl against the truth."""
+    """The crawl compared with the truth."""
 
     #: share of the reachable, allowed pages that were stored
     coverage: float
@@ -80,7 +80,7 @@ def demo(hosts: int, pages: int, output: Path | None, as_json: bool, **flags: An
 
 
 def judge(directory: Path, web: Web, truth: Survey, log: RequestLog) -> DemoVerdict:
-    """Hold what was stored and requested against what is there."""
+    """Compare the stored and requested pages with those of the web."""
     stored = [record.url for record in read_records(directory) if record.is_page]
     pages = set(stored)
     unexpected = {url for url in pages - truth.pages if not web.plan(url).is_trap}
@@ -100,12 +100,12 @@ def judge(directory: Path, web: Web, truth: Survey, log: RequestLog) -> DemoVerd
 
 
 def is_perfect(verdict: DemoVerdict) -> bool:
-    """Whether the crawl did all that it should and nothing that it should not."""
+    """Whether the crawl fetched every page that it should, once, and nothing that it should not."""
     return verdict.coverage == 1.0 and not any(msgspec.structs.astuple(verdict)[1:])
 
 
 def explain(report: Report, verdict: DemoVerdict) -> str:
-    """The verdict for a person."""
+    """The verdict as a line of text."""
     return (
         f"coverage {verdict.coverage:.1%} of the reachable, allowed pages, overlap {report.overlap:.0%}; "
         f"{verdict.forbidden_requests} requests that robots.txt forbids, {verdict.hurried_hosts} hosts asked too soon"

@@ -14,9 +14,9 @@ from typing import Any
 
 import click
 
-from gcs import events as logging
 from gcs.app.helper_process import loan_options, read_loan, work, work_shift
 from gcs.app.local_crawl import run_loop
+from gcs.app.setting_options import log_options
 from gcs.core.helpers.loan import Loan, Shift
 from gcs.events import Events
 
@@ -28,13 +28,9 @@ LOOK_S = 1.0
 
 @click.command()
 @loan_options
-@click.option(
-    "--log", "log_level", type=click.Choice(logging.LEVELS), default="info", show_default=True, help="What is logged."
-)
-@click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
-def helper(log_level: str, log_json: bool, **options: Any) -> int:
+@log_options
+def helper(**options: Any) -> int:
     """Lend this machine to a crawl: fetch pages for its gatherers, and keep nothing. SIGTERM ends it within seconds."""
-    logging.set_up(log_level, log_json)
     return run_loop(_lend(*read_loan(options)))
 
 

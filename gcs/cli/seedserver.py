@@ -9,17 +9,15 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs import events as logging
 from gcs.app.assembly import load_order
+from gcs.app.find_crawl import read_charter
 from gcs.app.local_crawl import run_loop
 from gcs.app.member_process import tenacious
-from gcs.cli.gatherer import CHARTER_S
-from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Charter
+from gcs.app.setting_options import log_options
 from gcs.core.plan.seed_domains import Word
 from gcs.errors import SpaceError
 from gcs.ports.records.layout import check_names
-from gcs.ports.space.address import SpaceSettings, shown
+from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.url_registry import UrlRegistry
 from gcs.roles.seedserver.seed_server import SeedServer, SeedServerConfig
@@ -38,25 +36,20 @@ NAME = "seed-server"
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
     help="Our disk: the registry of URLs, and pace.csv, what was said to whom.",
 )  # fmt: skip
-@click.option(
-    "--log", "log_level", type=click.Choice(logging.LEVELS), default="info", show_default=True, help="What is logged."
-)
-@click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
-def seed_server(url: str, crawl: str, name: str, parent: str, output: Path, log_level: str, log_json: bool) -> int:
+@log_options
+def seed_server(url: str, crawl: str, name: str, parent: str, output: Path) -> int:
     """Keep the URLs of a crawl and hand them out (settings: [seed_server]; gatherers: --set team.coordination=…)."""
-    logging.set_up(log_level, log_json)
     check_names(name)
     return run_loop(_serve(url, crawl, name, parent, output / "state" / name))
 
 
 async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path) -> int:
     space = await open_space(url, crawl=crawl, name=name, settings=tenacious(SpaceSettings()))
-    charter = await space.read(template(Charter), timeout_s=CHARTER_S)
-    if charter is None:
+    try:
+        charter = await read_charter(space, crawl, url)
+    except SpaceError:
         await space.close()
-        raise SpaceError(
-            f"there is no crawl '{crawl}' at {shown(url)}: start it with gcs crawl --space, or look at the name"
-        )
+        raise
     settings = msgspec.json.decode(charter.settings, type=Settings)
     registry = UrlRegistry(directory / "registry", load_order(settings.seed_server.order), settings.frontier.fsync)
     config = SeedServerConfig(

@@ -1,16 +1,14 @@
 """`gcs space`: the whiteboard as a person sees it. Looking changes nothing; only `rm` does."""
 
-import asyncio
 import dataclasses
 import shutil
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import click
 import msgspec
 
-from gcs.app.find_crawl import at_crawl, visit
+from gcs.app.find_crawl import CrawlAddress, at_crawl, visit
 from gcs.core.messages.template import OneOf, Template, template
 from gcs.core.messages.tuples import BY_NAME, Tuple
 from gcs.errors import UsageError
@@ -28,7 +26,7 @@ def space() -> None:
     """Look at the whiteboard."""
 
 
-def pile_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
+def tuple_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     """The arguments and options that choose tuples."""
     for option in (
         click.argument("inbox", required=False, default=BOARD),
@@ -45,99 +43,75 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="For a pro
 @space.command()
 @at_crawl
 @as_json_option
-def ls(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
+def ls(at: CrawlAddress, as_json: bool) -> None:
     """List what there is: tuples, bytes and how many are held, by place and type."""
 
-    async def do(at: Space) -> None:
-        piles = await at.piles()
+    async def do(space: Space) -> None:
+        sizes = await space.inbox_sizes()
         if as_json:
-            click.echo(msgspec.json.encode(piles))
+            click.echo(msgspec.json.encode(sizes))
             return
         click.echo(f"{'INBOX':<24} {'TYPE':<12} {'TUPLES':>9} {'BYTES':>13} {'HELD':>7}")
-        for pile in piles:
-            place = pile.place or "(board)"
-            click.echo(f"{place:<24} {pile.kind:<12} {pile.tuples:>9,} {pile.size_bytes:>13,} {pile.held:>7,}")
+        for size in sizes:
+            place = size.place or "(board)"
+            click.echo(f"{place:<24} {size.kind:<12} {size.tuples:>9,} {size.size_bytes:>13,} {size.held:>7,}")
 
-    _visit(output, url, crawl, do)
+    visit(at, do)
 
 
 @space.command(epilog=WHAT)
-@pile_arguments
+@tuple_arguments
 @click.option("-n", "limit", type=click.IntRange(1), default=10, show_default=True, help="How many, the oldest first.")
 @as_json_option
-def peek(
-    kind: str,
-    inbox: str,
-    where: tuple[str, ...],
-    limit: int,
-    as_json: bool,
-    output: Path,
-    url: str | None,
-    crawl: str | None,
-) -> None:
+def peek(kind: str, inbox: str, where: tuple[str, ...], limit: int, as_json: bool, at: CrawlAddress) -> None:
     """Show tuples; they stay where they are."""
 
-    async def do(at: Space) -> None:
+    async def do(space: Space) -> None:
         if kind == DEAD:
-            shown = [_letter(letter) for letter in await at.dead_letters(inbox, limit)]
+            shown = [_letter(letter) for letter in await space.dead_letters(inbox, limit)]
         else:
-            shown = [_fields(item) for item in (await at.scan(_template(kind, where), at=inbox))[:limit]]
+            shown = [_fields(item) for item in (await space.scan(_template(kind, where), at=inbox))[:limit]]
         if as_json:
             click.echo(msgspec.json.encode(shown))
         for fields in () if as_json else shown:
             click.echo(_line(fields))
 
-    _visit(output, url, crawl, do)
+    visit(at, do)
 
 
 @space.command(epilog=WHAT)
-@pile_arguments
+@tuple_arguments
 @as_json_option
-def count(
-    kind: str, inbox: str, where: tuple[str, ...], as_json: bool, output: Path, url: str | None, crawl: str | None
-) -> None:
+def count(kind: str, inbox: str, where: tuple[str, ...], as_json: bool, at: CrawlAddress) -> None:
     """Count tuples."""
 
-    async def do(at: Space) -> None:
+    async def do(space: Space) -> None:
         if kind == DEAD:
-            number = sum(pile.tuples for pile in await at.piles() if (pile.place, pile.kind) == (inbox, DEAD))
+            number = sum(size.tuples for size in await space.inbox_sizes() if (size.place, size.kind) == (inbox, DEAD))
         else:
-            number = await at.count(_template(kind, where), at=inbox)
+            number = await space.count(_template(kind, where), at=inbox)
         click.echo(msgspec.json.encode({"count": number}) if as_json else f"{number:,}")
 
-    _visit(output, url, crawl, do)
+    visit(at, do)
 
 
 @space.command(epilog=WHAT)
-@pile_arguments
+@tuple_arguments
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @as_json_option
-def rm(
-    kind: str,
-    inbox: str,
-    where: tuple[str, ...],
-    yes: bool,
-    as_json: bool,
-    output: Path,
-    url: str | None,
-    crawl: str | None,
-) -> None:
+def rm(kind: str, inbox: str, where: tuple[str, ...], yes: bool, as_json: bool, at: CrawlAddress) -> None:
     """Throw tuples away, held or not. Nobody gets them any more, and their senders take them for committed."""
     if not yes:
         click.confirm(f"Throw away {kind} of {inbox or 'the board'}?", abort=True)
 
-    async def do(at: Space) -> None:
+    async def do(space: Space) -> None:
         if kind == DEAD:
-            number = await at.remove_dead_letters(inbox)
+            number = await space.remove_dead_letters(inbox)
         else:
-            number = await at.remove(_template(kind, where), at=inbox)
+            number = await space.remove(_template(kind, where), at=inbox)
         click.echo(msgspec.json.encode({"removed": number}) if as_json else f"{number:,} removed")
 
-    _visit(output, url, crawl, do)
-
-
-def _visit(output: Path, url: str | None, crawl: str | None, do: Callable[[Space], Awaitable[None]]) -> None:
-    asyncio.run(visit(output, url, crawl, do))
+    visit(at, do)
 
 
 def _template(kind: str, where: tuple[str, ...]) -> Template[Any]:

@@ -37,7 +37,7 @@ def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -
 
 
 def read_status(directory: Path) -> Report:
-    """The report as it would be now."""
+    """The report of the crawl as it stands now."""
     shares, running = read_shares(directory)
     if not shares and not running:
         raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")

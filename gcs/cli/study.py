@@ -22,16 +22,12 @@ from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import UsageError
 from gcs.ports.records import reading
 from gcs.sim.engine.capacity import NEVER_0, Costs
-from gcs.sim.engine.setup import Setup
 from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies import OWN, STUDIES, Study, StudyRequest, Tick
+from gcs.sim.studies import OWN, STUDIES, Setup, Study, StudyRequest, Tick
 
-# -- options of `gcs study run`: spelled once, in `sim.engine.setup`, which gives names, types and help
-
-
-#: names that can be said where the type says only that it is a word
+#: names that an option of `gcs study run` takes, where its type in `Setup` is only str
 _CHOICES: Mapping[str, Sequence[str]] = {
     "partitioner": tuple(PARTITIONERS),
     "order": tuple(ORDERS),
@@ -52,7 +48,7 @@ def setup_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_setup(options: Mapping[str, object], study: str) -> Setup:
-    """What the user has put together."""
+    """The Setup of the options that the user gave."""
     said: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if said and study != "run":
         raise UsageError(f"{_flag(next(iter(said)))} is for gcs study run: {study} puts its teams together itself")
@@ -83,7 +79,6 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
     name = "N,…"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """What the user typed, as numbers."""
         try:
             numbers = tuple(int(part) for part in str(value).split(","))
         except ValueError:

@@ -1,14 +1,12 @@
 """`gcs token`: the tokens of the station. The whiteboard keeps their hashes; a token itself is shown once."""
 
-import asyncio
 import secrets
 import time
-from pathlib import Path
 
 import click
 import msgspec
 
-from gcs.app.find_crawl import at_crawl, visit
+from gcs.app.find_crawl import CrawlAddress, at_crawl, visit
 from gcs.app.setting_options import Number
 from gcs.core.helpers.access import SECRET_BYTES, Role, entry, new_token
 from gcs.core.messages.template import template
@@ -35,16 +33,7 @@ def token() -> None:
     "--trusted", is_flag=True, help="Of a helper: it is ours; what it brings is stored without a second look."
 )
 @at_crawl
-def create(
-    role: str,
-    label: str,
-    days: float | None,
-    place: str,
-    trusted: bool,
-    output: Path,
-    url: str | None,
-    crawl: str | None,
-) -> None:
+def create(role: str, label: str, days: float | None, place: str, trusted: bool, at: CrawlAddress) -> None:
     """Make a token and print it: view may look, control may act too, helper may help and nothing else."""
     if role != Role.HELPER and (place or trusted):
         raise UsageError("--place and --trusted are for tokens of the role helper")
@@ -55,14 +44,14 @@ def create(
     async def do(space: Space) -> None:
         await space.out(key, ttl_s=days * DAY_S if days else None)
 
-    asyncio.run(visit(output, url, crawl, do))
+    visit(at, do)
     click.echo(made)
 
 
 @token.command("list")
 @at_crawl
 @click.option("--json", "as_json", is_flag=True, help="For a program.")
-def list_tokens(output: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
+def list_tokens(at: CrawlAddress, as_json: bool) -> None:
     """List the tokens: id, role, age and label; never the tokens themselves."""
 
     async def do(space: Space) -> None:
@@ -76,20 +65,20 @@ def list_tokens(output: Path, url: str | None, crawl: str | None, as_json: bool)
             more = f"{' at ' + key.place if key.place else ''}{', trusted' if key.trusted else ''}"
             click.echo(f"{key.id}  {key.role:<8} made {_day(key.created_at)}, good {until}  {key.label}{more}")
 
-    asyncio.run(visit(output, url, crawl, do))
+    visit(at, do)
 
 
 @token.command()
 @click.argument("id")
 @at_crawl
-def revoke(id: str, output: Path, url: str | None, crawl: str | None) -> None:
+def revoke(id: str, at: CrawlAddress) -> None:
     """Let a token open nothing any more; running stations know within a second."""
 
     async def do(space: Space) -> None:
         if not await space.remove(template(Access, id=id)):
             raise UsageError(f"there is no token {id}: gcs token list shows them")
 
-    asyncio.run(visit(output, url, crawl, do))
+    visit(at, do)
 
 
 def _day(at: float) -> str:

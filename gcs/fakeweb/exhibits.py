@@ -3,6 +3,7 @@
 A group is a function that puts its plans on a `Stage` (one host). `entry` pages are linked from the home
 page; the others are reached only through the exhibit that they belong to, so that a crawler which handles
 the exhibit wrongly misses a page or fetches one too many. `documents` holds the groups about content.
+The traps are endless families of URLs below /trap/, made when they are asked for.
 """
 
 import re
@@ -13,9 +14,9 @@ from gcs.fakeweb.page_plan import Content, Element, Manner, PagePlan, PlannedLin
 from gcs.fakeweb.sites import Site
 from gcs.fakeweb.spec import FakeWebSpec, mix
 
-# -- The traps of the fake web: endless families of URLs below /trap/, made up as they are asked for.
-
-
+#: where a redirect from another host leads
+LANDING = "/go/landing.html"
+#: paths of the traps, and their first URLs
 PREFIX = "/trap/"
 ENTRIES = (
     "/trap/calendar?month=2024-01",
@@ -31,7 +32,7 @@ _FACETS = re.compile(r"/trap/facets\?[a-z0-9=&]+$")
 
 
 def trap_plan(site: Site, path: str) -> PagePlan | None:
-    """The plan of a path below PREFIX; None where there is none."""
+    """The plan of a path of a trap; None where there is none."""
     url = site.origin + path
     if match := _HOP.match(path):
         onward = PlannedLink(f"{site.origin}/trap/hops/{int(match[1]) + 1}", Spelling.ROOT, Element.LOCATION)
@@ -58,10 +59,6 @@ def _onward(site: Site, path: str) -> tuple[str, ...] | None:
     if _FACETS.match(path):
         return tuple(f"{path}&{facet}=1" for facet in ("colour", "size", "sort")) if path.count("&") < 3 else ()
     return None
-
-
-#: where a redirect from another host leads
-LANDING = "/go/landing.html"
 
 
 class Stage:

@@ -1,4 +1,4 @@
-"""The HTML of the fake web: a plan and its paragraphs, as a page with the furniture that pages have.
+"""The HTML of the fake web: a plan and its paragraphs as a page, with thirteen ways to spell an href.
 
 Invariant: the links of the result, read by any correct parser and resolved against the base, are exactly
 `plan.links`, in the elements that they name. What must not be taken for a link (comments, scripts,
@@ -9,13 +9,29 @@ from html import escape
 from urllib.parse import unquote
 
 from gcs.fakeweb.page_plan import Content, Element, PagePlan, PlannedLink, Spelling
-from gcs.fakeweb.words import JAPANESE
 
-# -- How an href writes its target: thirteen spellings of one URL.
+#: for the exhibit in Shift_JIS
+JAPANESE = "これは架空のウェブのページです。駅から図書館まで歩いて十分ほどかかります。"
+_STYLE = "body{font:16px/1.5 serif;margin:2em auto;max-width:44em}nav a{margin-right:1em}aside{color:#555}"
+#: links in the navigation at the top of a page: home and up
+_NAVIGATION = 2
+_HEAD = {
+    Element.CANONICAL: '<link rel="canonical" href="{}">',
+    Element.ALTERNATE: '<link rel="alternate" hreflang="fr" href="{}">',
+    Element.FEED: '<link rel="alternate" type="application/xml" title="Feed" href="{}">',
+    Element.NEXT: '<link rel="next" href="{}">',
+    Element.REFRESH: '<meta http-equiv="refresh" content="5; url={}">',
+}
+_BODY = {
+    Element.AREA: '<map name="m"><area shape="rect" coords="0,0,9,9" alt="area" href="{}"></map>',
+    Element.IFRAME: '<iframe src="{}" title="frame"></iframe>',
+    Element.COMMENT: '<!-- <a href="{}">an old link</a> -->',
+    Element.SCRIPT: "<script>document.title += '<a href=\"{}\">x</a>'.length</script>",
+}
 
 
 def spell(target: str, base: str, spelling: Spelling) -> str:
-    """The reference to a canonical URL from a page with that base, both absolute."""
+    """An href that means a canonical URL on a page with that base, both absolute."""
     if not target.startswith("http://"):
         return target
     slash = target.index("/", 7)
@@ -66,24 +82,6 @@ def _relative(path: str, base: str) -> str:
 def _lower_escapes(path: str) -> str:
     head, *rest = path.split("%")
     return head + "".join("%" + part[:2].lower() + part[2:] for part in rest)
-
-
-_STYLE = "body{font:16px/1.5 serif;margin:2em auto;max-width:44em}nav a{margin-right:1em}aside{color:#555}"
-#: links in the navigation at the top of a page: home and up
-_NAVIGATION = 2
-_HEAD = {
-    Element.CANONICAL: '<link rel="canonical" href="{}">',
-    Element.ALTERNATE: '<link rel="alternate" hreflang="fr" href="{}">',
-    Element.FEED: '<link rel="alternate" type="application/xml" title="Feed" href="{}">',
-    Element.NEXT: '<link rel="next" href="{}">',
-    Element.REFRESH: '<meta http-equiv="refresh" content="5; url={}">',
-}
-_BODY = {
-    Element.AREA: '<map name="m"><area shape="rect" coords="0,0,9,9" alt="area" href="{}"></map>',
-    Element.IFRAME: '<iframe src="{}" title="frame"></iframe>',
-    Element.COMMENT: '<!-- <a href="{}">an old link</a> -->',
-    Element.SCRIPT: "<script>document.title += '<a href=\"{}\">x</a>'.length</script>",
-}
 
 
 def render_html(plan: PagePlan, paragraphs: list[str]) -> str:

@@ -1,8 +1,8 @@
 """The hosts of the fake web: their addresses, sizes, robots.txt and the paths of their ordinary pages.
 
-The ordinary pages of a host are numbered 0 … pages-1 and form a `tree` below the home page. Directories
-follow that tree (section / topic / year / month), so that a host can be split by path and a subtree of
-links is mostly a subtree of paths; sections differ in size.
+The ordinary pages of a host are numbered 0 … pages-1 and form a tree: page 0 is the home page, and every page has up
+to FAN children. Directories follow that tree (section / topic / year / month), so that a host can be split by path and
+a subtree of links is mostly a subtree of paths; sections differ in size.
 
 Invariant: `page_number(host, page_path(host, n)) == n`; every path is in canonical form.
 """
@@ -12,13 +12,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
-from gcs.fakeweb.spec import FakeWebSpec, mix
-from gcs.fakeweb.words import words
+from gcs.fakeweb.spec import FakeWebSpec, mix, words
 
-# -- The tree of a host's ordinary pages: page 0 is the home page, and every page has up to FAN children.
-
-
+#: children of a page in the tree of a host's pages
 FAN = 10
+#: children of a host in the tree of hosts
+HOST_FAN = 8
+#: the section of each subtree below the home page; the seventh is closed by the robots.txt that have rules
+_SECTIONS = words("news news news docs docs shop private people archive blog")
+_TOPICS = words("city health caf%C3%A9 music travel science city health music law")
+_ADJECTIVES = words("quiet open bright late early small grand plain northern second modern hidden common wide old new")
+_NOUNS = words(
+    "bridge market river garden station letter window harbour library road museum field storm winter voice map"
+)
+_NUMBER = re.compile(r"-(\d+)\.html$|/show\?id=(\d+)&view=full$")
+#: every group of exhibits; the flag of the spec has the same name
+GROUPS = words("robots redirects errors slow traps markup charsets codings feeds files twins hostile sitemaps")
 
 
 def place_of(number: int) -> tuple[int, int]:
@@ -59,20 +68,6 @@ def _width(level: int) -> int:
 def _start(level: int) -> int:
     """The first number of a level."""
     return (_width(level) - 1) // (FAN - 1)
-
-
-#: children of a host in the tree of hosts
-HOST_FAN = 8
-#: the section of each subtree below the home page; the seventh is closed by the robots.txt that have rules
-_SECTIONS = words("news news news docs docs shop private people archive blog")
-_TOPICS = words("city health caf%C3%A9 music travel science city health music law")
-_ADJECTIVES = words("quiet open bright late early small grand plain northern second modern hidden common wide old new")
-_NOUNS = words(
-    "bridge market river garden station letter window harbour library road museum field storm winter voice map"
-)
-_NUMBER = re.compile(r"-(\d+)\.html$|/show\?id=(\d+)&view=full$")
-#: every group of exhibits; the flag of the spec has the same name
-GROUPS = words("robots redirects errors slow traps markup charsets codings feeds files twins hostile sitemaps")
 
 
 @dataclass(frozen=True, slots=True)

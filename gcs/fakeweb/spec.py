@@ -28,6 +28,11 @@ def falls_in(share: float, *numbers: int) -> bool:
     return share > 0 and mix(*numbers) < share * (_MASK + 1)
 
 
+def words(text: str) -> list[str]:
+    """A list of words, readable in the source."""
+    return text.split()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FakeWebSpec:
     """The settings of a fake web. `dataclasses.replace(spec, session=2)` is the same web, later."""

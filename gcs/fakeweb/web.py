@@ -6,7 +6,7 @@ server in `fakeweb.server` serves it.
 
 from functools import cached_property
 
-from gcs.fakeweb.body import answer, render
+from gcs.fakeweb.body import Prose, answer, render
 from gcs.fakeweb.documents import DOCUMENT_GROUPS
 from gcs.fakeweb.exhibits import ENTRIES, HTTP_GROUPS, LANDING, PREFIX, Stage, trap_plan
 from gcs.fakeweb.markup import spell
@@ -14,7 +14,6 @@ from gcs.fakeweb.page_plan import Content, PagePlan, PlannedLink
 from gcs.fakeweb.pages import PageGraph
 from gcs.fakeweb.sites import Site, build_sites, page_number
 from gcs.fakeweb.spec import FakeWebSpec
-from gcs.fakeweb.words import Prose
 
 
 class Web:

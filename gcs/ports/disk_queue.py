@@ -5,7 +5,6 @@
 Invariant: the manifest on disk speaks only of slots that were synced before it, and nothing writes to them after.
 """
 
-import errno
 import fcntl
 import os
 from dataclasses import dataclass
@@ -18,16 +17,15 @@ import xxhash
 from gcs.core.queues.contract import Ids, Keys, Queue, QueueCounts
 from gcs.core.queues.entries import ENTRY_BYTES, Entries
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue
-from gcs.errors import DiskFullError, GcsError, StoreError, UsageError
+from gcs.errors import GcsError, StoreError, UsageError
+from gcs.ports.records.append_file import store_error, sync_data, sync_directory
 
-# -- Blocks of entries in a file: slot n lies at n times the size of a block. It knows nothing of what is in use.
-
-
-_sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
+VERSION = 1
+_HASH_BYTES = 8
 
 
 class BlockFile:
-    """One open file of blocks."""
+    """One open file of blocks: slot n lies at n times the size of a block. It knows nothing of what is in use."""
 
     def __init__(self, path: Path, block_keys: int) -> None:
         self._path, self._bytes, self._fd = path, block_keys * ENTRY_BYTES, -1
@@ -37,7 +35,6 @@ class BlockFile:
             raise store_error("open", path, error) from error
 
     def read(self, slot: int) -> Entries:
-        """What was written to the slot."""
         block = np.empty(self._bytes // ENTRY_BYTES, np.complex128)
         try:
             got = os.preadv(self._fd, [block.data.cast("B")], slot * self._bytes)
@@ -48,7 +45,6 @@ class BlockFile:
         return block
 
     def write(self, slot: int, entries: Entries) -> None:
-        """Fill the slot."""
         data, at = np.ascontiguousarray(entries).data.cast("B"), slot * self._bytes
         try:
             while data:
@@ -60,12 +56,11 @@ class BlockFile:
     def sync(self) -> None:
         """Wait until the disk holds what was written."""
         try:
-            _sync_data(self._fd)
+            sync_data(self._fd)
         except OSError as error:
             raise store_error("write", self._path, error) from error
 
     def close(self) -> None:
-        """Let go of the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -74,21 +69,8 @@ class BlockFile:
         self.close()
 
 
-def store_error(verb: str, path: Path, error: OSError) -> StoreError:
-    """The error of a file as ours."""
-    kind = DiskFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
-    return kind(f"{path}: cannot {verb} the queue ({error.strerror})")
-
-
-# -- What a save leaves beside the blocks: which slot holds which block, and the rest of the queue. Replaced as a whole.
-
-
-VERSION = 1
-_HASH_BYTES = 8
-
-
 class Manifest(msgspec.Struct, frozen=True, array_like=True):
-    """A saved queue."""
+    """What a save leaves beside the blocks: which slot holds which, and the rest of the queue. Replaced as a whole."""
 
     name: str
     block_keys: int
@@ -110,11 +92,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_directory(path.parent)
     except OSError as error:
         raise store_error("save", path, error) from error
 
@@ -152,7 +130,10 @@ class DiskSettings:
 class DiskQueue:
     """A queue in a folder. filled by: insert_many; emptied by: extract_top; durable by: save."""
 
-    def __init__(self, name: str, folder: Path, settings: DiskSettings, counts: QueueCounts | None) -> None:
+    def __init__(
+        self, name: str, folder: Path, settings: DiskSettings = DiskSettings(), counts: QueueCounts | None = None
+    ) -> None:
+        """The queue in this folder, as it was saved; an empty one if there is none yet."""
         self._name, self._block_keys = name, settings.block_keys
         self._lock = _lock(folder)
         self._manifest = folder / "queue"
@@ -176,11 +157,9 @@ class DiskQueue:
         return len(self._queue)
 
     def insert_many(self, keys: Keys, ids: Ids) -> None:
-        """Take the pairs in."""
         self._queue.insert_many(keys, ids)
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
-        """Give out the best pairs, best first."""
         return self._queue.extract_top(count)
 
     def save(self) -> None:
@@ -199,15 +178,8 @@ class DiskQueue:
             self._lock = -1
 
 
-def open_queue(
-    name: str, folder: Path, settings: DiskSettings | None = None, counts: QueueCounts | None = None
-) -> DiskQueue:
-    """The queue in this folder, as it was saved; an empty one if there is none yet."""
-    return DiskQueue(name, folder, settings or DiskSettings(), counts)
-
-
 def open_scratch(name: str, folder: Path, settings: DiskSettings) -> Queue:
-    """An empty queue on a file that has no name and goes with it: for who can fill it again."""
+    """An empty queue on a file that has no name and goes with it, for a caller who can fill it again."""
     file = BlockFile(folder / "scratch", settings.block_keys)
     (folder / "scratch").unlink()
     return make_paged_queue(name, file, _layout(settings))[0]

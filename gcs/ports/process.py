@@ -1,83 +1,29 @@
-"""Usage: what this process has taken of the machine, alone or with the processes that it has started.
+"""This process and the machine: what it has used, long time slices from the scheduler, and ends of child processes.
 
-The peak is that of this program alone. `ru_maxrss` is not: it keeps what the process held before `exec`, which is the
-memory of whoever started it.
+Usage is that of this process, alone or with the processes that it has started. The peak of memory is that of this
+program alone. `ru_maxrss` is not: it keeps what the process held before `exec`, which is the memory of whoever started
+it. Long time slices are for a process that has more to do than time to do it.
 """
 
 import contextlib
 import ctypes
 import os
+import random
 import resource
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-# -- Long time slices from the scheduler, for a process that has more to do than time to do it.
-
-
+_PROC = Path("/proc")
+_STATUS = _PROC / "self/status"
+_PR_SET_PDEATHSIG = 1
 #: numbers of the system calls that read and write how a thread is scheduled
 _CALLS = {"x86_64": (315, 314), "aarch64": (275, 274)}
 #: policies whose slices can be long: that of everybody, and that of batch work
 _NORMAL, _BATCH = 0, 3
 #: seconds of a slice
 SLICE_S = 0.02
-
-
-class _Attributes(ctypes.Structure):
-    """`struct sched_attr`."""
-
-    _fields_ = (
-        ("size", ctypes.c_uint32),
-        ("policy", ctypes.c_uint32),
-        ("flags", ctypes.c_uint64),
-        ("nice", ctypes.c_int32),
-        ("priority", ctypes.c_uint32),
-        ("runtime_ns", ctypes.c_uint64),
-        ("deadline_ns", ctypes.c_uint64),
-        ("period_ns", ctypes.c_uint64),
-    )
-
-
-def take_long() -> bool:
-    """Ask for slices of SLICE_S, for this thread and what it will start; False where the system has no ear for it."""
-    calls = _CALLS.get(os.uname().machine) if sys.platform == "linux" else None
-    if calls is None:
-        return False
-    read, write = calls
-    attributes, syscall = _Attributes(), ctypes.CDLL(None).syscall
-    if syscall(read, 0, ctypes.byref(attributes), ctypes.sizeof(attributes), 0):
-        return False
-    if attributes.policy not in (_NORMAL, _BATCH):
-        return False
-    attributes.runtime_ns = int(SLICE_S * 1e9)
-    return int(syscall(write, 0, ctypes.byref(attributes), 0)) == 0
-
-
-# -- A process that ends with the one that started it, however that one ends.
-
-
-_PR_SET_PDEATHSIG = 1
-
-
-def end_with(parent: int, number: signal.Signals) -> Callable[[], None] | None:
-    """What a new process does first: ask the kernel for this signal when its parent dies. None where it cannot."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    prctl = ctypes.CDLL(None).prctl
-
-    def prepare() -> None:
-        prctl(_PR_SET_PDEATHSIG, number)
-        if os.getppid() != parent:  # it died in between
-            os._exit(1)
-
-    return prepare
-
-
-_PROC = Path("/proc")
-_STATUS = _PROC / "self/status"
 
 
 def cpu_s() -> float:
@@ -101,7 +47,7 @@ def _family_cpu_s(pid: int) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    """Of all threads."""
+    """The children of all threads of a process."""
     children: list[int] = []
     for listed in (_PROC / str(pid) / "task").glob("*/children"):
         with contextlib.suppress(OSError):
@@ -115,3 +61,55 @@ def peak_rss_mb() -> float:
         return float(_STATUS.read_text().split("VmHWM:", 1)[1].split(None, 1)[0]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 / (1024 if sys.platform == "darwin" else 1)  # macOS counts bytes, others kilobytes
+
+
+def new_run() -> str:
+    """An id for one run of a process: tuples of an earlier run under the same name are told apart by it."""
+    return f"{random.SystemRandom().getrandbits(48):012x}"
+
+
+class _Attributes(ctypes.Structure):
+    """`struct sched_attr`."""
+
+    _fields_ = (
+        ("size", ctypes.c_uint32),
+        ("policy", ctypes.c_uint32),
+        ("flags", ctypes.c_uint64),
+        ("nice", ctypes.c_int32),
+        ("priority", ctypes.c_uint32),
+        ("runtime_ns", ctypes.c_uint64),
+        ("deadline_ns", ctypes.c_uint64),
+        ("period_ns", ctypes.c_uint64),
+    )
+
+
+def take_long() -> bool:
+    """Ask for slices of SLICE_S, for this thread and what it will start; False where the system refuses."""
+    calls = _CALLS.get(os.uname().machine) if sys.platform == "linux" else None
+    if calls is None:
+        return False
+    read, write = calls
+    attributes, syscall = _Attributes(), ctypes.CDLL(None).syscall
+    if syscall(read, 0, ctypes.byref(attributes), ctypes.sizeof(attributes), 0):
+        return False
+    if attributes.policy not in (_NORMAL, _BATCH):
+        return False
+    attributes.runtime_ns = int(SLICE_S * 1e9)
+    return int(syscall(write, 0, ctypes.byref(attributes), 0)) == 0
+
+
+def end_with(parent: int, number: signal.Signals) -> Callable[[], None] | None:
+    """What a new process does first, to end with its parent, however that one ends. None where the system cannot.
+
+    It asks the kernel for this signal when its parent dies.
+    """
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+
+    def prepare() -> None:
+        prctl(_PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:  # it died in between
+            os._exit(1)
+
+    return prepare

@@ -4,6 +4,7 @@ Response in, Reading out: the document, its canonical out-links, and what its ro
 nothing about the crawl and keeps nothing but the joiner's memo.
 """
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -11,7 +12,19 @@ import msgspec
 from gcs.core.page.recognise import is_shell
 from gcs.core.page.values import Document, Response
 from gcs.core.url.join import Joiner, UrlRules
-from gcs.ports.summarise import Depth, Options, Summarisers, TextPool, gist
+from gcs.ports.summarise import Depth, Options
+from gcs.ports.summarise.summarisers import Summarisers
+from gcs.ports.summarise.text_pool import TextPool
+
+#: sentences taken from the text where the page does not describe itself
+_SENTENCES = 3
+#: letters of a gist at most
+_LETTERS = 400
+#: shorter lines are headings, dates, bylines and crumbs
+_LINE_LETTERS = 40
+_SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+|$)", re.S)
+
+NOTHING = Document(hrefs=[])
 
 
 class PageReading(msgspec.Struct, frozen=True):
@@ -26,9 +39,6 @@ class PageReading(msgspec.Struct, frozen=True):
     noindex: bool = False
     #: without its scripts the page says nothing
     shell: bool = False
-
-
-NOTHING = Document(hrefs=[])
 
 
 class Reader:
@@ -97,11 +107,6 @@ class Reader:
         return msgspec.structs.replace(reading, document=document)
 
 
-def summary_of(document: Document) -> str:
-    """What the page says of itself, or the first sentences of its text."""
-    return gist(document.description, document.text)
-
-
 def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
     """(noindex, nofollow) of the X-Robots-Tag headers that speak to everybody or to us."""
     noindex = nofollow = False
@@ -117,3 +122,29 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
             noindex |= bool(directives & {"noindex", "none"})
             nofollow |= bool(directives & {"nofollow", "none"})
     return noindex, nofollow
+
+
+def gist(document: Document) -> str:
+    """A page in a sentence or three, for people: what it says of itself, or the first sentences of its text."""
+    if document.description:
+        return clipped(document.description)
+    text = document.text
+    sentences: list[str] = []
+    letters = 0
+    for line in text[: 20 * _LETTERS].splitlines():
+        if len(line) < _LINE_LETTERS:
+            continue
+        for match in _SENTENCE.finditer(" ".join(line[: 4 * _LETTERS].split())):
+            sentences.append(match[0].strip())
+            letters += len(match[0])
+            if len(sentences) == _SENTENCES or letters > _LETTERS:
+                return clipped(" ".join(sentences))
+    return clipped(" ".join(sentences) or " ".join(text[:_LETTERS].split()))
+
+
+def clipped(text: str, most: int = _LETTERS) -> str:
+    """Cut at a word where it is too long."""
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    return (cut[: cut.rfind(" ")] if " " in cut else cut) + "…"

@@ -92,12 +92,10 @@ class ShiftBook:
             self.connection.hset(RUNG, order.name, _moment(began_at))
 
     def find(self, name: str) -> ShiftOrder | None:
-        """The order of this name."""
         packed = cast("bytes | None", self.connection.hget(BOOK, name))
         return None if packed is None else _decode(packed)
 
     def orders(self) -> list[ShiftOrder]:
-        """All orders, by name."""
         book = cast("dict[bytes, bytes]", self.connection.hgetall(BOOK))
         return [_decode(book[name]) for name in sorted(book)]
 
@@ -126,7 +124,7 @@ class ShiftBell(CronScheduler):
         self._known: dict[str, tuple[ShiftOrder, str]] = {}
 
     def ring(self) -> None:
-        """Until a signal comes."""
+        """Ring for shifts until a signal comes."""
         self.start()  # type: ignore[no-untyped-call]
 
     def enqueue_jobs(self) -> list[CronJob]:
@@ -152,12 +150,7 @@ class ShiftBell(CronScheduler):
 
 def job_of(order: ShiftOrder) -> dict[str, Any]:
     """How an order is enqueued."""
-    return {
-        "args": (order.name,),
-        "job_timeout": NO_TIMEOUT,
-        "result_ttl": RESULT_S,
-        "ttl": order.shift.minutes * 60,
-    }
+    return {"args": (order.name,), "job_timeout": NO_TIMEOUT, "result_ttl": RESULT_S, "ttl": order.shift.minutes * 60}
 
 
 def is_dismissed(job: Job) -> bool:
@@ -168,7 +161,7 @@ def is_dismissed(job: Job) -> bool:
 
 
 def _moment(at: datetime) -> bytes:
-    """As the clock on the wall shows it."""
+    """A moment as it is written into the book: local time, to the minute."""
     return f"{at:%Y-%m-%d %H:%M}".encode()
 
 

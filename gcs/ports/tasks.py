@@ -1,10 +1,10 @@
-"""Ending tasks for sure. A cancellation can get lost: a library may catch it while it tidies a connection up."""
+"""Tasks that run beside a turn, and ending tasks for sure."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-#: seconds after which a task that goes on is told again
+#: seconds after which a task that goes on is cancelled again: a library may swallow a cancellation while it tidies up
 AGAIN_S = 1.0
 
 
@@ -15,3 +15,33 @@ async def end(tasks: Iterable["asyncio.Task[Any]"]) -> None:
         for task in waiting:
             task.cancel()
         _, waiting = await asyncio.wait(waiting, timeout=AGAIN_S)
+
+
+class BackgroundTasks:
+    """Tasks that wait for the network so that a turn never has to. The first failure is kept for the next turn."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake  # asks for a turn
+        self._tasks: list[asyncio.Task[None]] = []
+        self._failed: BaseException | None = None
+
+    def start(self, *jobs: Coroutine[Any, Any, None]) -> None:
+        """Run these jobs until `close`."""
+        for job in jobs:
+            task = asyncio.ensure_future(job)
+            task.add_done_callback(self._ended)
+            self._tasks.append(task)
+
+    def check(self) -> None:
+        """Raise the first failure, if there was one."""
+        if self._failed is not None:
+            raise self._failed
+
+    async def close(self) -> None:
+        """End all jobs."""
+        await end(self._tasks)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed = self._failed or error
+            self._wake()

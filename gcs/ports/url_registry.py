@@ -1,8 +1,8 @@
-"""The registry's tables in LMDB.
+"""The URL-Registry of a seed-server: its nodes (a URL, its worth, and who has it), and its tables in LMDB.
 
     nodes      DocID → Node
     best       domain, rank, DocID of every URL that is held: the best seeds of a domain are one short scan
-    out        client, domain, DocID of every URL in a client's hands
+    out        client, domain, DocID of every URL that a client has
     counts     domain → how many are held, out and visited
     notes      whatever else must survive
 
@@ -30,11 +30,18 @@ from gcs.core.messages.tuples import Link, Queued
 from gcs.core.ordering import GIFT, Found, Ordering
 from gcs.ports.frontier.lmdb_file import lock, open_environment, store_error
 
-# -- A node of the URL-Registry: a URL, what it is worth, and whether it has been handed out or visited.
+_COUNT = Struct(">QQQ")
+_RANK = Struct(">I")
+_SEPARATOR = b"\x00"  # in no host name
+_DOCID_BYTES = 16
+#: nodes that are renewed at a time
+_SLICE = 10_000
+_SESSION = "session"
+_NO_COPIES: Mapping[str, Queued] = MappingProxyType({})
 
 
 class UrlState(StrEnum):
-    """Held by the server, in the hands of a client, or visited."""
+    """Held by the server, out with a client, or visited."""
 
     HELD = "h"
     OUT = "o"
@@ -59,18 +66,8 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
 
 
 def docid(url: str) -> bytes:
-    """The DocID of a URL."""
     return xxhash.xxh3_128_digest(url.encode())
 
-
-_COUNT = Struct(">QQQ")
-_RANK = Struct(">I")
-_SEPARATOR = b"\x00"  # in no host name
-_DOCID_BYTES = 16
-#: nodes that are renewed at a time
-_SLICE = 10_000
-_SESSION = "session"
-_NONE: Mapping[str, Queued] = MappingProxyType({})
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Node).decode
@@ -102,7 +99,7 @@ class UrlRegistry:
 
     # -- filling ---------------------------------------------------------------------------------------
 
-    def add(self, links: Iterable[tuple[Link, str]], copies: Mapping[str, Queued] = _NONE) -> int:
+    def add(self, links: Iterable[tuple[Link, str]], copies: Mapping[str, Queued] = _NO_COPIES) -> int:
         """Links, each with its domain: count them for their URLs; returns how many of those are new.
 
         The weight of a link is added to the worth of its URL; what waits moves to its new place in the order. `copies`
@@ -155,7 +152,7 @@ class UrlRegistry:
     # -- handing out -----------------------------------------------------------------------------------
 
     def hand_out(self, domain: str, client: str, most: int) -> list[Node]:
-        """The best seeds of a domain, which are in the client's hands from now on."""
+        """The best seeds of a domain, which the client has from now on."""
         keys: list[bytes] = []
         begin = domain.encode() + _SEPARATOR
         with self._txn.cursor(self._best) as cursor:
@@ -163,7 +160,9 @@ class UrlRegistry:
             while ok and len(keys) < most and cursor.key().startswith(begin):
                 keys.append(cursor.key()[-_DOCID_BYTES:])
                 ok = cursor.delete()
-        nodes = [self._change(key, UrlState.OUT, client) for key in keys]
+        nodes = [msgspec.structs.replace(self._node(key), state=UrlState.OUT, client=client) for key in keys]
+        for key, node in zip(keys, nodes):
+            self._put(key, node)
         if keys:
             self._count(domain, held=-len(keys), out=len(keys))
         return nodes
@@ -219,28 +218,23 @@ class UrlRegistry:
     # -- looking ---------------------------------------------------------------------------------------
 
     def counts(self) -> dict[str, Count]:
-        """Every domain with its counts."""
         with self._txn.cursor(self._counts) as cursor:
             return {key.decode(): Count(*_COUNT.unpack(value)) for key, value in cursor}
 
     def node(self, url: str) -> Node | None:
-        """What is known of a URL."""
         row = self._txn.get(docid(url), db=self._nodes)
         return _decode(row) if row is not None else None
 
     def note(self, name: str) -> bytes | None:
-        """A note."""
         value: bytes | None = self._txn.get(name.encode(), db=self._notes)
         return value
 
     def set_note(self, name: str, value: bytes) -> None:
-        """Keep a note."""
         self._txn.put(name.encode(), value, db=self._notes)
 
     # -- durability ------------------------------------------------------------------------------------
 
     def commit(self) -> None:
-        """Make everything durable."""
         try:
             self._txn.commit()
         except lmdb.Error as error:
@@ -263,12 +257,8 @@ class UrlRegistry:
         self._txn.put(key, _encode(node), db=self._nodes)
         if node.state is UrlState.HELD:
             self._txn.put(_best_key(node, key), b"", db=self._best)
-
-    def _change(self, key: bytes, state: UrlState, client: str) -> Node:
-        node = msgspec.structs.replace(self._node(key), state=state, client=client)
-        self._txn.put(key, _encode(node), db=self._nodes)
-        self._txn.put(_out_key(node, key), b"", db=self._out)
-        return node
+        elif node.state is UrlState.OUT:
+            self._txn.put(_out_key(node, key), b"", db=self._out)
 
     def _keys(self, after: bytes) -> list[bytes]:
         """The next DocIDs behind this one."""

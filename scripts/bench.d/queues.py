@@ -48,7 +48,7 @@ from gcs.core.malloc import keep_arena
 from gcs.core.queues.blocks import MemoryStorage
 from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
-from gcs.ports.disk_queue import open_queue
+from gcs.ports.disk_queue import DiskQueue
 from gcs.ports.process import peak_rss_mb
 
 BATCH = 100_000
@@ -290,7 +290,7 @@ def on_disk(name: str, keys: int, top: int) -> dict[str, float]:
         return done / (time.perf_counter() - begun) / 1e6, done / (time.process_time() - cpu) / 1e6
 
     with tempfile.TemporaryDirectory() as folder:
-        queue = open_queue(name, Path(folder))
+        queue = DiskQueue(name, Path(folder))
         put = rate(lambda: (fill(queue, keys, chance), queue.extract_top(1)), keys)
         rounds = max(keys // top // 20, 50)
         both = rate(lambda: pairs(queue, top, rounds, chance), rounds * top)

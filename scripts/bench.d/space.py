@@ -108,9 +108,9 @@ class Space:
     async def send(self, inbox: str) -> None:
         outbox = Outbox(self._blocks)
         while outbox.due:
-            parcel = outbox.shipment(BATCH)
-            numbered = Numbered("me", parcel.base, parcel.first)
-            receipt = await self._space.out_many(UrlBlock, parcel.blocks, to=inbox, numbered=numbered)
+            shipment = outbox.shipment(BATCH)
+            numbered = Numbered("me", shipment.base, shipment.first)
+            receipt = await self._space.out_many(UrlBlock, shipment.blocks, to=inbox, numbered=numbered)
             outbox.settle(receipt.sent, receipt.committed)
 
     async def prepare(self, inbox: str) -> None:

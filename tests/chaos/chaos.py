@@ -29,7 +29,7 @@ from pathlib import Path
 
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.app.team_start import open_crawl
+from gcs.app.team_start import CrawlStart, open_crawl
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState
 from gcs.core.plan.blueprint import hashed
@@ -200,7 +200,9 @@ class Chaos:
         try:
             script = self._script
             blueprint = hashed(script.ground, script.gatherers).encode() if script.ground else b""
-            await open_crawl(space, script.settings(), list(web.seeds), script.gatherers, blueprint=blueprint)
+            await open_crawl(
+                space, CrawlStart(script.settings(), list(web.seeds), script.gatherers, blueprint=blueprint)
+            )
             for _ in range(self._script.gatherers):
                 self._join(fresh=True)
             await self._war(space, web)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gcs.app.team_start import open_crawl
+from gcs.app.team_start import CrawlStart, open_crawl
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, Member
 from gcs.fakeweb import FakeWebSpec, survey
@@ -59,7 +59,7 @@ async def begin(machines: Machines, space: Space, recover_s: float) -> None:
         "team.idle_urls": 5,
         "team.recover_s": recover_s,
     }
-    await open_crawl(space, load(None, {}, settings), list(machines.web.seeds), len(NAMES))
+    await open_crawl(space, CrawlStart(load(None, {}, settings), list(machines.web.seeds), len(NAMES)))
     for name in NAMES:
         machines.gatherer(name, "c")
     await until(space, lambda members: all(members[name].figures["pages"] > 30 for name in NAMES))

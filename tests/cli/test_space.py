@@ -125,8 +125,7 @@ def test_space_without_a_crawl_says_where_it_looked(call):
 def test_who_finds_no_crawl_at_a_whiteboard_shows_no_password(
     call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    for module in ("cli.gatherer", "cli.seedserver", "app.helper_process"):
-        monkeypatch.setattr(f"gcs.{module}.CHARTER_S", 0.1)
+    monkeypatch.setattr("gcs.app.find_crawl.CHARTER_S", 0.1)
     server = EmbeddedServer(tmp_path / "space")
     try:
         with socket.create_server(("127.0.0.1", 0)) as free, redis.Redis.from_url(server.start()) as owner:

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from gcs import cli
 from gcs.app.local_team import LocalTeam, TeamSpec, run_local_team
-from gcs.app.team_start import open_crawl
+from gcs.app.team_start import CrawlStart, open_crawl
 from gcs.cli import main
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, CrawlState, Member
@@ -117,7 +117,7 @@ async def test_crawl_goes_on_with_seeds_that_were_added_but_not_with_those_of_an
     space = MemorySpace(MemoryBoard(), "crew")
 
     async def opened(*seeds: str) -> list[str]:
-        await open_crawl(space, load(None, {}, {}), list(seeds), 2)
+        await open_crawl(space, CrawlStart(load(None, {}, {}), list(seeds), 2))
         charter = await space.read(template(Charter))
         assert charter is not None
         return charter.seeds

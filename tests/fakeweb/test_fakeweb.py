@@ -22,10 +22,10 @@ from protego import Protego
 from gcs.core.url.join import canonical
 from gcs.errors import UsageError
 from gcs.fakeweb import Content, Element, FakeWebSpec, PagePlan, PlannedLink, RequestLog, Spelling, Survey, Web, survey
+from gcs.fakeweb.body import Prose
 from gcs.fakeweb.exhibits import PREFIX
 from gcs.fakeweb.markup import spell
 from gcs.fakeweb.sites import children, host_pages, inner_pages, page_number, page_path, parent_of
-from gcs.fakeweb.words import Prose
 
 PORT = 40_000
 WEBS = {

@@ -18,7 +18,7 @@ from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.ports import disk_queue
-from gcs.ports.disk_queue import DiskSettings, open_queue, open_scratch
+from gcs.ports.disk_queue import DiskQueue, DiskSettings, open_scratch
 
 BATCH = st.lists(st.tuples(st.integers(-3, 3).map(float), st.integers(0, 9)), max_size=60)
 CALLS = st.lists(st.one_of(BATCH, st.integers(0, 90), st.sampled_from(["save", "crash"])), max_size=25)
@@ -47,14 +47,14 @@ def extract(queue, count):
 @given(calls=CALLS)
 def test_disk_queue_gives_what_a_sorted_list_gives(name, calls):
     with TemporaryDirectory() as folder:
-        queue, model, saved = open_queue(name, Path(folder), TINY), [], []
+        queue, model, saved = DiskQueue(name, Path(folder), TINY), [], []
         for call in calls:
             if call == "save":
                 queue.save()
                 saved = model
             elif call == "crash":  # what was written since the last save stays in the file, and must not matter
                 queue.close()
-                queue, model = open_queue(name, Path(folder), TINY), saved
+                queue, model = DiskQueue(name, Path(folder), TINY), saved
             elif isinstance(call, int):
                 best, model = model[:call], model[call:]
                 assert extract(queue, call) == best
@@ -72,9 +72,9 @@ import sys
 from pathlib import Path
 import numpy as np
 from gcs.core.queues import quickheap
-from gcs.ports.disk_queue import DiskSettings, open_queue
+from gcs.ports.disk_queue import DiskSettings, DiskQueue
 quickheap.SMALL = 64
-queue = open_queue(sys.argv[1], Path(sys.argv[2]), DiskSettings(cache_bytes=16 * 64 * 16, block_keys=64))
+queue = DiskQueue(sys.argv[1], Path(sys.argv[2]), DiskSettings(cache_bytes=16 * 64 * 16, block_keys=64))
 for step in range(int(sys.argv[3]), 1000000):
     random = np.random.default_rng(step)
     queue.insert_many(random.random(700), np.arange(700, dtype=np.uint64) + np.uint64(step * 700))
@@ -111,7 +111,7 @@ def test_killed_process_leaves_the_queue_as_it_was_saved(name, tmp_path):
         process.wait()
         returned = max((int(step) for what, step in lines if what == "saved"), default=begin - 1)
         begun = max(int(step) for _, step in lines)
-        queue = open_queue(name, folder, DiskSettings(cache_bytes=16 * 64 * 16, block_keys=64))
+        queue = DiskQueue(name, folder, DiskSettings(cache_bytes=16 * 64 * 16, block_keys=64))
         (held,) = [step for step in {returned, begun} if len(queue) == 100 * (step + 1)]
         expected = after(held)
         # look without taking: what is not saved is forgotten
@@ -168,14 +168,14 @@ def test_cut_at_any_write_leaves_the_last_save_or_this_one(name, loses, tmp_path
     before, after, outcomes = [(float(i), i) for i in range(60)], [(float(i), i) for i in range(60, 90)], set()
     for cut in range(1000):
         folder = tmp_path / str(cut)
-        queue = open_queue(name, folder, TINY)
+        queue = DiskQueue(name, folder, TINY)
         insert(queue, before)
         queue.save()
         disk = Disk(cut, loses)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(os, "pwrite", disk.pwrite)
             patch.setattr(os, "fsync", disk.sync)
-            patch.setattr(disk_queue, "_sync_data", disk.sync)
+            patch.setattr(disk_queue, "sync_data", disk.sync)
             patch.setattr(os, "replace", disk.replace)
             try:
                 extract(queue, 30)
@@ -185,7 +185,7 @@ def test_cut_at_any_write_leaves_the_last_save_or_this_one(name, loses, tmp_path
             except PowerCut:
                 survived = False
         queue.close()
-        queue = open_queue(name, folder, TINY)
+        queue = DiskQueue(name, folder, TINY)
         held = sorted(extract(queue, 1000))
         queue.close()
         assert held in (before, before + after)
@@ -196,31 +196,31 @@ def test_cut_at_any_write_leaves_the_last_save_or_this_one(name, loses, tmp_path
 
 
 def test_queue_is_locked_and_keeps_its_kind(tmp_path):
-    queue = open_queue("quickheap", tmp_path, TINY)
+    queue = DiskQueue("quickheap", tmp_path, TINY)
     with pytest.raises(StoreError, match="another process"):
-        open_queue("quickheap", tmp_path, TINY)
+        DiskQueue("quickheap", tmp_path, TINY)
     queue.save()
     queue.close()
     for _ in range(2):  # the first leaves no lock behind
         with pytest.raises(UsageError, match="holds a quickheap"):
-            open_queue("tournament", tmp_path, TINY)
+            DiskQueue("tournament", tmp_path, TINY)
     with pytest.raises(UsageError, match="no queue is called"):
-        open_queue("stack", tmp_path / "other")
+        DiskQueue("stack", tmp_path / "other")
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:9] + b"x" + data[10:], lambda _: b""])
 def test_damaged_queue_is_told(damage, tmp_path):
-    queue = open_queue("tournament", tmp_path, TINY)
+    queue = DiskQueue("tournament", tmp_path, TINY)
     queue.save()
     queue.close()
     saved = tmp_path / "queue"
     saved.write_bytes(damage(saved.read_bytes()))
     with pytest.raises(StoreError, match="damaged"):
-        open_queue("tournament", tmp_path, TINY)
+        DiskQueue("tournament", tmp_path, TINY)
 
 
 def test_full_disk_keeps_the_last_save(tmp_path, monkeypatch):
-    queue = open_queue("quickheap", tmp_path, TINY)
+    queue = DiskQueue("quickheap", tmp_path, TINY)
     insert(queue, [(float(i), i) for i in range(100)])
     queue.save()
 
@@ -233,7 +233,7 @@ def test_full_disk_keeps_the_last_save(tmp_path, monkeypatch):
             for _ in range(10):
                 insert(queue, [(float(i), i) for i in range(100)])
     queue.close()
-    queue = open_queue("quickheap", tmp_path, TINY)
+    queue = DiskQueue("quickheap", tmp_path, TINY)
     assert extract(queue, 3) == [(99.0, 99), (98.0, 98), (97.0, 97)]
     assert len(queue) == 97
     queue.close()
@@ -260,7 +260,7 @@ def test_scratch_keeps_to_its_memory_and_leaves_no_file(name, tmp_path):
 @pytest.mark.parametrize("name", ["quickheap", "tournament"])
 def test_storage_is_used_again(name, tmp_path):
     """A queue that keeps its size keeps its file's, however much goes through it."""
-    queue = open_queue(name, tmp_path, TINY)
+    queue = DiskQueue(name, tmp_path, TINY)
     random = np.random.default_rng(1)
     queue.insert_many(random.random(1000), np.arange(1000, dtype=np.uint64))
     sizes = []
@@ -279,7 +279,7 @@ def test_quickheap_touches_fewer_blocks_than_the_tree(tmp_path):
     touched = {}
     for name in ("quickheap", "tournament"):
         counts = QueueCounts()
-        queue = open_queue(name, tmp_path / name, DiskSettings(cache_bytes=4000 * 16, block_keys=100), counts)
+        queue = DiskQueue(name, tmp_path / name, DiskSettings(cache_bytes=4000 * 16, block_keys=100), counts)
         random = np.random.default_rng(1)
         queue.insert_many(random.random(40_000), np.arange(40_000, dtype=np.uint64))
         queue.extract_top(100)

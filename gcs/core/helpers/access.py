@@ -41,7 +41,6 @@ ALLOWS: dict[Role, frozenset[Role]] = {
 
 
 def new_token(secret: bytes) -> str:
-    """A token from SECRET_BYTES random bytes."""
     if len(secret) != SECRET_BYTES:
         raise ValueError(f"a token needs {SECRET_BYTES} random bytes")
     return _PREFIX + base64.urlsafe_b64encode(secret).decode().rstrip("=")

@@ -156,12 +156,10 @@ class Allowance:
         return max(free, 0)
 
     def started(self, now: float, errands: int) -> None:
-        """So many were started."""
         if self._limits.rate:
             self._next_at = max(self._next_at, now) + errands / self._limits.rate
 
     def fetched(self, size_bytes: int) -> None:
-        """So much came over the wire."""
         self._bytes += size_bytes
 
     def _account(self, now: float, cpu_s: float) -> None:

@@ -61,7 +61,6 @@ class Outbox(Generic[B]):
         return self.last - self._sent
 
     def kept(self) -> list[B]:
-        """The blocks not yet known to be committed."""
         return list(self._kept)
 
     def add(self, block: B) -> int:

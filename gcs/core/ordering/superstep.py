@@ -61,7 +61,6 @@ class Replay:
 
     @property
     def pages(self) -> int:
-        """How many pages there are."""
         return len(self._turn)
 
     @property

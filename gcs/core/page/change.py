@@ -45,7 +45,6 @@ class Past(msgspec.Struct, frozen=True):
 
 
 def change_of(past: Past, status: int, digest: str, failed: bool) -> Change:
-    """What a visit found."""
     if status == 304:
         return Change.SAME
     if failed:

@@ -124,7 +124,6 @@ _UTF_16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 def recognise(content_type: str, content: bytes) -> Format:
-    """The format of a document."""
     declared = _declared(content_type)
     if declared is Format.HTML and content[:2] == b"<!":  # the usual page
         return declared

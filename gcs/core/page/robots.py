@@ -135,14 +135,12 @@ class Robots:
         return matcher
 
     def encode(self) -> bytes:
-        """The value as bytes, for `decode`."""
         return msgspec.msgpack.encode(
             _Stored(1, self.agent, self.rules, self.crawl_delay_s, self.sitemaps, self.provisional)
         )
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """The value that `encode` wrote."""
         try:
             stored = msgspec.msgpack.decode(data, type=_Stored)
         except msgspec.MsgspecError as error:

@@ -56,7 +56,6 @@ class Query:
         return cls(tuple(dict.fromkeys(phrases)), frozenset(without), tuple(sites))
 
     def is_at(self, host: str) -> bool:
-        """Whether the host is one that is meant."""
         return not self.sites or any(host == site or host.endswith(f".{site}") for site in self.sites)
 
 
@@ -81,7 +80,6 @@ class Search:
     _matches: list[tuple[list[int], int, str, str, str]] = field(default_factory=list)
 
     def add(self, url: str, host: str, title: str, text: str) -> None:
-        """Look at a page."""
         if not self.query.is_at(host):
             return
         head, body = words(title), words(text)
@@ -95,7 +93,6 @@ class Search:
             self._matches.append((counts, len(body), url, title, _excerpt(text, self.query.phrases[0])))
 
     def best(self, most: int) -> list[Hit]:
-        """The best pages, the best one first."""
         mean = self._length / self._pages if self._pages else 1.0
         rarity = math.log(1 + (self._pages - len(self._matches) + 0.5) / (len(self._matches) + 0.5))
         hits = []
@@ -107,7 +104,6 @@ class Search:
 
     @property
     def found(self) -> int:
-        """How many pages match."""
         return len(self._matches)
 
 

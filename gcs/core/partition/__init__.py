@@ -34,7 +34,7 @@ PARTITIONERS: Mapping[str, Partitioner] = MappingProxyType(
         "url-hash": hashing.url_hash,
         "site-hash": hashing.site_hash,
         "consistent-hash": hashing.consistent_hash,
-        "dset": greedy.partition,
+        "dset": greedy.domain_sets,
     }
 )
 

@@ -32,7 +32,6 @@ class Assignment:
         self.placed_ties: Floats = np.zeros(m)
 
     def of(self, part: int) -> Owners:
-        """The superpages of a part."""
         return np.flatnonzero(self.owners == part)
 
     def mean_s(self) -> float:
@@ -70,7 +69,6 @@ class Assignment:
         self.times_s = self.work_s.copy()
 
     def remove(self, superpage: int) -> None:
-        """Take a superpage from its owner."""
         part = int(self.owners[superpage])
         self.times_s[part] -= self.cost_s[superpage, part]
         self.work_s[part] -= self.cost_s[superpage, part]
@@ -82,7 +80,6 @@ class Assignment:
         self.owners[superpage] = GONE
 
     def move(self, superpage: int, part: int) -> None:
-        """Give a superpage to another part."""
         self.remove(superpage)
         self.place(superpage, part)
 

@@ -113,7 +113,6 @@ class SessionLinks:
         return self.only(~known[self.targets])
 
     def only(self, kept: NDArray[np.bool_]) -> "SessionLinks":
-        """The session with some of its links."""
         return SessionLinks(self.sources[kept], self.targets[kept], self.url_bytes, self.page_bytes, self.sites)
 
 

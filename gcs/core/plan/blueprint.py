@@ -92,12 +92,10 @@ class Blueprint(msgspec.Struct, frozen=True):
         )
 
     def encode(self) -> bytes:
-        """As bytes."""
         return pack(_VERSION, self)
 
     @classmethod
     def decode(cls, data: bytes) -> "Blueprint":
-        """The blueprint in these bytes."""
         return unpack(cls, _VERSION, data)
 
 
@@ -123,7 +121,6 @@ class BlueprintRequest:
 
 
 def draw(data: SessionGraph, wish: BlueprintRequest) -> Blueprint:
-    """The blueprint that is wished for."""
     if wish.model not in MODELS:
         raise UsageError(f"no model is called {wish.model!r}; there are {', '.join(MODELS)}")
     kind = _KINDS[wish.model]

@@ -67,7 +67,6 @@ class ExchangeVolume:
 
     @property
     def total_urls(self) -> int:
-        """All crossing links."""
         return int(self.urls.sum())
 
     @property

@@ -117,7 +117,6 @@ class Plan(msgspec.Struct, frozen=True):
             raise ValueError("a superpage is owned by nobody")
 
     def locate(self, key: bytes) -> int:
-        """The superpage of a key."""
         return self.at(self.ground.place(key))
 
     def at(self, place: bytes) -> int:
@@ -125,7 +124,6 @@ class Plan(msgspec.Struct, frozen=True):
         return bisect_right(self.cuts, place) - 1
 
     def locate_many(self, keys: Iterable[bytes]) -> list[int]:
-        """The superpages of many keys."""
         cuts = self.cuts
         places = keys if self.ground is Keyspace.TREE else map(self.ground.place, keys)
         return [bisect_right(cuts, place) - 1 for place in places]
@@ -191,12 +189,10 @@ class Plan(msgspec.Struct, frozen=True):
         return {host_of(end) for ends in moved for end in ends if b"\x00/" in end}
 
     def encode(self) -> bytes:
-        """The plan as bytes."""
         return pack(_VERSION, self)
 
     @classmethod
     def decode(cls, data: bytes) -> "Plan":
-        """The plan in these bytes."""
         return unpack(cls, _VERSION, data)
 
 

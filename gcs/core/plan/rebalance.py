@@ -1,31 +1,50 @@
 """The paper's round (§5.2, §5.3): from what the gatherers have counted, the superpages and owners of the next plan.
 
-Superpage Creation counts visits, but the partition shares the work that is left (`partition_input`). Where the queue
-is denser than the visits (a giant host beside finished ones), a piece that is too heavy is cut once more.
+Superpage Creation counts visits, but the partition shares the work that is left: the queued URLs of a superpage, and a
+small share of the seen ones, so that parts of which much is known are spread although nothing of them is queued. Where
+the queue is denser than the visits (a giant host beside finished ones), a piece that is too heavy is cut once more.
+
+The owners come from the registry of `core.partition`, as the simulator's do.
 
 Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
-change hands with it. The arithmetic is numpy's: `core.plan.next_plan` holds what a leader can do without.
+change their owner with it. This module loads numpy: `core.plan.next_plan` holds what a leader can do without it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 import msgspec
 import numpy as np
 
-from gcs.core.partition import greedy, sticky
+from gcs.core.partition import GONE, Owners, PartitionProblem, partition
+from gcs.core.partition.partition_graph import Floats, LinkArrays
+from gcs.core.partition.problem import URLS_PER_PAGE_TIME
 from gcs.core.plan.next_plan import Draft, RoundEvidence, TeamMembers, hot_pages
-from gcs.core.plan.partition_input import heirs_of, locality, problem_of, spread, work_of
 from gcs.core.plan.plan import Plan, diff
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree.statistics import project
+from gcs.core.tree.statistics import SuperpageStatistics, project
 from gcs.core.tree.superpage_sketch import SuperpageSketch
-from gcs.core.tree.superpages import Superpages, create, expand, threshold, weigh
+from gcs.core.tree.superpages import NOBODY, Superpages, create, expand, inherit, threshold, weigh
 from gcs.core.tree.tree import UrlTree
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 
+#: the partitioner of a live crawl, by its name in `core.partition.PARTITIONERS`
+PARTITIONER = "sticky"
 #: pieces heavier than so many times Δ are cut again
 _HEAVY = 2.0
+#: what a URL that is seen weighs, of one that is queued; and what all that are seen may weigh, of all that are queued
+SEEN_SHARE, SEEN_MOST = 0.02, 0.1
+#: what a superpage weighs of which nothing is known, of an average one
+_UNKNOWN = 1e-3
+#: an owner with so many times its share is relieved of it in one go
+_CROWDED = 2.0
+#: … but for superpages with less to do per visit than this share of the mean
+_DENSE = 0.25
+#: how much more than its share a gatherer may get; and a tolerance that nothing exceeds
+_TOLERANCE, _ANY = 0.05, 1e9
+#: fetched pages per gatherer below which rates say nothing about locality
+_MEASURED = 50
 
 
 def make_plan(
@@ -34,13 +53,13 @@ def make_plan(
     """The next plan: with as little to hand over as can be, or `fresh`, as if nobody owned anything."""
     pages = _superpages(old, evidence, len(team.running), settings)
     current = heirs_of(old, pages, team.running)
-    problem = replace(problem_of(old, pages, evidence.statistics, team.running, settings), current=current)
+    problem = problem_of(old, pages, evidence.statistics, team.running, settings)
+    start: Owners | None = current
     if fresh:
-        owners = (greedy.partition_i if problem.links is None else greedy.partition_ii)(problem)
-    elif old.static:
-        owners = sticky.partition(problem)
-    else:
-        owners = sticky.partition(replace(problem, current=spread(problem, current, np.array(pages.weights))))
+        start = None
+    elif not old.static:
+        start = spread(problem, current, np.array(pages.weights))
+    owners = partition(PARTITIONER, replace(problem, current=start))
     plan = msgspec.structs.replace(
         old,
         epoch=old.epoch + 1,
@@ -72,15 +91,122 @@ def _superpages(old: Plan, evidence: RoundEvidence, gatherers: int, settings: Te
             dense = pages.weights[after] * share / float(work[after])
             limits[before] = min(limits.get(before, dense), dense)
     cuts = set(pages.cuts)
-    leaves = dict(tree.leaves())
+    sketches = dict(tree.sketches())
     for at, limit in limits.items():
-        cuts.update(cut for cut in _finer(leaves[at], tree.range_of(at), limit) if pages.locate(cut) in heavy)
+        cuts.update(cut for cut in _finer(sketches[at], tree.range_of(at), limit) if pages.locate(cut) in heavy)
     return weigh(tree, tuple(sorted(cuts))) if heavy else pages
 
 
-def _finer(leaf: SuperpageSketch, place: tuple[bytes, bytes], limit: float) -> list[bytes]:
+def _finer(sketch: SuperpageSketch, place: tuple[bytes, bytes], limit: float) -> list[bytes]:
     """Superpage Creation inside one superpage, with a limit of its own."""
     low, high = place
     alone = UrlTree(tuple(sorted({FIRST_KEY, low, high} - {LAST_KEY})), Random(0))
-    alone.put(alone.cuts.index(low), leaf)
+    alone.put(alone.cuts.index(low), sketch)
     return [cut for cut in expand(alone, max(limit, 1.0)).cuts if low < cut < high]
+
+
+# -- the problem for the partitioner: superpages numbered as those of the new expansion
+
+
+def work_of(statistics: SuperpageStatistics, superpages: int) -> Floats:
+    """What is left to do in each superpage."""
+    queued, seen = np.zeros(superpages), np.zeros(superpages)
+    for at, figures in statistics.superpages.items():
+        queued[at], seen[at] = max(figures.queued, 0), max(figures.seen, 0)
+    return queued + seen * min(SEEN_SHARE, SEEN_MOST * float(queued.sum()) / max(float(seen.sum()), 1.0))
+
+
+def heirs_of(old: Plan, pages: Superpages, running: Sequence[str]) -> Owners:
+    """Who of the running has most of each new superpage now, or GONE."""
+    number = {name: at for at, name in enumerate(running)}
+    heirs = zip(pages.cuts, inherit(pages, old.owners))
+    now = (old.gatherers[old.owners[old.at(cut)] if heir == NOBODY else heir] for cut, heir in heirs)
+    return np.array([number.get(name, GONE) for name in now], np.int64)
+
+
+def problem_of(
+    old: Plan, pages: Superpages, before: SuperpageStatistics, running: Sequence[str], settings: TeamSettings
+) -> PartitionProblem:
+    statistics = project(before, old.cuts, pages)
+    work = work_of(statistics, len(pages.cuts))
+    work += _UNKNOWN * work.mean() if work.any() else 1.0
+    # a piece is as fast as the whole was: dividing what was measured would only make it less certain
+    rates = before.rate_table(running, len(old.cuts))[:, _origins(old, pages)]
+    rates *= before.help_factors(running)[:, None]
+    links, communication_rates = None, np.full(len(running), URLS_PER_PAGE_TIME * float(rates.mean()))
+    if settings.partition == "links":
+        sources, targets, counts = statistics.link_table()
+        fetched = sum(figures.pages for figures in statistics.superpages.values())
+        # counted on what was fetched; what is left to do will cross as often
+        costs = np.ceil(counts * work.sum() / max(fetched, 1)).astype(np.int64)
+        links = LinkArrays.between(len(pages.cuts), sources, targets, costs)
+        if statistics.exchange:
+            # who is slow to send and receive counts as that; but links are not free where sending costs next to nothing
+            communication_rates = np.minimum(communication_rates, statistics.exchange_rates(running))
+    return PartitionProblem(
+        weights=work,
+        k=len(running),
+        rates=rates,
+        communication_rates=communication_rates,
+        links=links,
+        keys=pages.cuts,
+        names=running,
+        # where nothing is left to do, a move hands over nothing but marks of seen URLs
+        tolerance=_ANY if _is_done(statistics) else _TOLERANCE,
+    )
+
+
+def spread(problem: PartitionProblem, current: Owners, visits: Floats) -> Owners:
+    """What an owner has far too much of goes to those who have too little, in runs of neighbours.
+
+    The sticky form would find that out move by move, and scatter what belongs together. What is nearly done
+    stays: there is much to hand over of it, and little to do.
+    """
+    work, owners = problem.work, current.copy()
+    is_dense = work * visits.sum() >= _DENSE * work.sum() * visits
+    shares = problem.shares() * work.sum()
+    if problem.tolerance == _ANY:
+        return current
+    held = np.bincount(current[current != GONE], work[current != GONE], problem.k)
+    free: list[int] = []
+    for owner in np.flatnonzero(held > _CROWDED * shares):
+        own = np.flatnonzero(current == owner)
+        own = np.concatenate([own[~is_dense[own]], own[is_dense[own]]])
+        free += own[np.cumsum(work[own]) > shares[owner]].tolist()
+        held[owner] = shares[owner]
+    room = shares - held
+    takers = iter(np.flatnonzero(room > 0).tolist())
+    taker = next(takers, GONE)
+    for superpage in sorted(free):
+        while taker != GONE and room[taker] < work[superpage] / 2:
+            taker = next(takers, GONE)
+        owners[superpage] = taker
+        room[taker] -= work[superpage] if taker != GONE else 0.0
+    return owners
+
+
+def _is_done(statistics: SuperpageStatistics) -> bool:
+    """Whether much was seen and nothing is left to do."""
+    figures = statistics.superpages.values()
+    return any(each.seen for each in figures) and not any(each.queued > 0 for each in figures)
+
+
+def _origins(old: Plan, pages: Superpages) -> Owners:
+    """The old superpage that most of each new one comes from."""
+    most = [(0.0, old.at(cut)) for cut in pages.cuts]
+    for before, after, visits in pages.shares:
+        most[after] = max(most[after], (visits, before))
+    return np.array([before for _, before in most], np.int64)
+
+
+def locality(problem: PartitionProblem, current: Owners, owners: Owners, statistics: SuperpageStatistics) -> float:
+    """How many times longer all work together under the present owners than under others (Σ w_j / r_ij).
+
+    Without help: helpers come and go, and that is no reason to share anew.
+    """
+    measured = sum(work.amount for row in statistics.rates.values() for work in row.values())
+    if measured < _MEASURED * problem.k or GONE in current:
+        return 1.0
+    times_s = problem.times_s() * statistics.help_factors(problem.names)
+    superpages = np.arange(problem.m)
+    return float(times_s[superpages, current].sum() / times_s[superpages, owners].sum())

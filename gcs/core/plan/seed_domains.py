@@ -51,7 +51,6 @@ class Word(StrEnum):
 
 
 def domain_of(url: str, kind: Literal["top", "host"]) -> str:
-    """The domain that a URL belongs to."""
     host = host_name(host_of(sort_key(url)))
     if kind == "host" or host.startswith("[") or host.replace(".", "").isdigit():
         return host

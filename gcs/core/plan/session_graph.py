@@ -25,7 +25,6 @@ class SessionGraph:
 
     @property
     def hosts(self) -> int:
-        """How many hosts there are."""
         return int(self.session.sites.max(initial=-1)) + 1
 
 

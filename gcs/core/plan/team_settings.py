@@ -65,5 +65,4 @@ class TeamSettings:
 
     @property
     def urls_per_block(self) -> int:
-        """The most URLs in one block."""
         return self.block_urls or 1_000

@@ -78,7 +78,6 @@ class RebalancePace:
 
     @classmethod
     def begin(cls, now: float, settings: TeamSettings) -> "RebalancePace":
-        """A leader's first."""
         return cls(now, settings.rebalance_s, now, 2 * settings.rebalance_s)
 
     def is_open(self, now: float) -> bool:

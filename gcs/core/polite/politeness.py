@@ -5,7 +5,7 @@ the configured one, the crawl-delay of its robots.txt (up to a limit) and the ad
 when the host answers 429 or 503 and falls back slowly when it answers well. A host without a delay may be
 asked over several connections at once. Where a plan shares a host among several gatherers, each of them
 waits that many times the delay, in turns (`HostTurn`), so that the host sees one delay. While the owners of such a host
-change, nobody asks it: under two plans, two could think that it is their turn.
+change, nobody asks it: under two plans, two gatherers could take the same turn.
 
 Invariant: the time between the starts of two requests to a host is never below its delay.
 """
@@ -48,6 +48,11 @@ class Politeness:
 
 #: how much later than decided a request may leave
 JITTER_S = 0.01
+#: seconds that a robots.txt stays on the whiteboard for the other owners of a shared host; who reads it there believes
+#: it for `robots_cache_s`, like one fetched from the host
+ROBOTS_NOTE_S = 3_600.0
+#: statuses that a later try may change
+RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 507, 521, 522, 523, 524})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ class HostPace:
     #: seconds since the epoch before which no request may start
     next_at: float = 0.0
     in_flight: int = 0
-    #: whose turn it is, where the plan shares the host
+    #: the gatherer's turn, where the plan shares the host
     turn: HostTurn = ALONE
 
 
@@ -119,7 +124,6 @@ def start_at(pace: HostPace, rules: Politeness, now: float) -> float:
 
 
 def started(pace: HostPace, rules: Politeness, now: float) -> None:
-    """A request to the host starts."""
     pace.in_flight += 1
     pace.next_at = now + delay_of(pace, rules)
 
@@ -176,7 +180,3 @@ def retry_after_s(header: str, now: float) -> float:
         return max(parsedate_to_datetime(header).timestamp() - now, 0.0)
     except (ValueError, OverflowError):
         return 0.0
-
-
-#: statuses that a later try may change
-RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 507, 521, 522, 523, 524})

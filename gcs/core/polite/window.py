@@ -68,7 +68,7 @@ class Window(Generic[T]):
 
     def __init__(self, rules: Politeness, not_before: float = 0.0) -> None:
         self.rules = rules
-        #: when somebody may have asked hosts of which we know nothing: each of them begins with a pause
+        #: when another gatherer may have asked hosts that are not known here: each of them begins with a pause
         self._not_before = not_before
         self.hosts: dict[str, Host[T]] = {}
         self.hungry: dict[str, Host[T]] = {}
@@ -78,7 +78,7 @@ class Window(Generic[T]):
         self._ip_blocked: dict[str, deque[Host[T]]] = {}
         self._serial = 0
         self.waiting = 0
-        #: our turn at the hosts that the plan shares
+        #: this gatherer's turn at the hosts that the plan shares
         self._turns: Mapping[str, HostTurn] = {}
 
     def host(self, name: str) -> Host[T]:
@@ -91,7 +91,7 @@ class Window(Generic[T]):
         return host
 
     def begin_anew(self, now: float) -> None:
-        """Hosts that we have not heard of until now may have been asked just now, by whom we cannot ask."""
+        """From now on, hosts that are not known here may have been asked just before by another gatherer."""
         self._not_before = now
         self.forget_idle(now)
 
@@ -174,13 +174,11 @@ class Window(Generic[T]):
                 self._unblock(host.ip, now)
 
     def begin(self, host: Host[T], now: float) -> None:
-        """A request to the host starts."""
         started(host.pace, self.rules, now)
         if host.ip:
             self._ip_in_flight[host.ip] = self._ip_in_flight.get(host.ip, 0) + 1
 
     def ended(self, host: Host[T], now: float, ip: str = "", status: int = 0, retry_after_s: float = 0.0) -> None:
-        """A request to the host has ended."""
         answered(host.pace, self.rules, now, status, retry_after_s)
         if host.ip:
             if others := self._ip_in_flight.pop(host.ip) - 1:
@@ -197,16 +195,10 @@ class Window(Generic[T]):
 
     def forget_idle(self, now: float) -> None:
         """Drop hosts that have nothing to do and are owed no pause: memory follows the work, not the crawl."""
-        idle = [
-            name
-            for name, host in self.hosts.items()
-            if host.place is QueuePlace.NOWHERE
-            and not host.waiting
-            and not host.pace.in_flight
-            and host.pace.next_at <= now
-        ]
-        for name in idle:
-            del self.hosts[name]
+        for name, host in list(self.hosts.items()):
+            is_busy = host.place is not QueuePlace.NOWHERE or host.waiting or host.pace.in_flight
+            if not is_busy and host.pace.next_at <= now:
+                del self.hosts[name]
 
     def _tick(self, now: float) -> None:
         """Hosts whose delay is over are ready."""
@@ -214,7 +206,7 @@ class Window(Generic[T]):
             self._put(heapq.heappop(self._sleeping)[2], QueuePlace.READY)
 
     def _unblock(self, ip: str, now: float) -> None:
-        """A connection to this address was not used, or is not any more: it is the next one's that can use it."""
+        """A connection to this address is free: the next blocked host that can use it gets it."""
         blocked = self._ip_blocked.get(ip)
         while blocked and self._ip_in_flight.get(ip, 0) < self.rules.ip_connections:
             if self._settle(blocked.popleft(), now) is QueuePlace.READY:

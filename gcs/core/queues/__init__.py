@@ -12,6 +12,6 @@
 | heap       | folk   | 2 lg n comparisons a key      | a yardstick                                              |
 
 Invariant: every queue gives out the same pairs in the same order for the same calls. A pair that was inserted twice
-comes out twice: who changes a priority inserts the id again and drops the stale pair when it comes out.
-On disk: `gcs.ports.disk_queue`. What they are asked is in `contract`, which needs no numpy; they are made in `making`.
+comes out twice: to change a priority, insert the id again and drop the stale pair when it comes out.
+On disk: `gcs.ports.disk_queue`. `contract` says what a queue can do, and needs no numpy; `queue_maker` makes queues.
 """

@@ -27,8 +27,7 @@ class Storage(Protocol):
     def read(self, slot: int) -> Entries:
         """What was written to the slot, in memory of its own."""
 
-    def write(self, slot: int, entries: Entries) -> None:
-        """Fill the slot."""
+    def write(self, slot: int, entries: Entries) -> None: ...
 
 
 class MemoryStorage:
@@ -38,11 +37,9 @@ class MemoryStorage:
         self._slots: dict[int, Entries] = {}
 
     def read(self, slot: int) -> Entries:
-        """What was written to the slot."""
         return self._slots[slot].copy()
 
     def write(self, slot: int, entries: Entries) -> None:
-        """Fill the slot."""
         self._slots[slot] = entries.copy()
 
 
@@ -50,11 +47,7 @@ class Blocks:
     """The blocks of one queue. When the cache is full, `victim` leaves it: here the least recently used one."""
 
     def __init__(
-        self,
-        storage: Storage,
-        room: int,
-        counts: QueueCounts | None = None,
-        slots: Mapping[int, int] = _NOTHING,
+        self, storage: Storage, room: int, counts: QueueCounts | None = None, slots: Mapping[int, int] = _NOTHING
     ) -> None:
         self._storage, self._room = storage, max(room, 4)
         self._counts = counts or QueueCounts()
@@ -108,7 +101,6 @@ class Blocks:
         self._kept = now
 
     def victim(self) -> int:
-        """The block that leaves the full cache."""
         return next(iter(self._cache))
 
     def _admit(self, number: int, block: Entries) -> None:

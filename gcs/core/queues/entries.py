@@ -37,7 +37,6 @@ def check(keys: Keys, ids: Ids) -> None:
 
 
 def pack(keys: Keys, ids: Ids) -> Entries:
-    """Entries of these pairs."""
     keys, ids = np.asarray(keys, np.float64), np.asarray(ids, np.uint64)
     check(keys, ids)
     entries = np.empty(keys.shape, np.complex128)
@@ -47,5 +46,4 @@ def pack(keys: Keys, ids: Ids) -> Entries:
 
 
 def unpack(entries: Entries) -> tuple[Keys, Ids]:
-    """The pairs of these entries."""
     return 0.0 - entries.real, entries.imag.view(np.uint64) - OFFSET

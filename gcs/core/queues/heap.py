@@ -23,16 +23,13 @@ class BinaryHeap:
         return self._size
 
     def state(self) -> bytes:
-        """All of it."""
         return self._heap[: self._size].tobytes()
 
     def restore(self, state: bytes) -> None:
-        """Be what `state` was taken of."""
         self._heap = np.frombuffer(state, np.complex128).copy()
         self._size = len(self._heap)
 
     def insert_many(self, keys: Keys, ids: Ids) -> None:
-        """Take the pairs in."""
         new = pack(keys, ids)
         if self._size + len(new) > len(self._heap):
             grown = np.empty(max(2 * len(self._heap), self._size + len(new)), np.complex128)
@@ -42,7 +39,6 @@ class BinaryHeap:
         self._size += len(new)
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
-        """Give out the best pairs, best first."""
         assert count >= 0, count
         top = np.empty(min(count, self._size), np.complex128)
         self._counts.comparisons += compiled(heap_pop)(cells(self._heap), self._size, cells(top))

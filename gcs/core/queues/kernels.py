@@ -27,7 +27,6 @@ def _compiler() -> Any:
 
 
 def can_compile() -> bool:
-    """Whether numba is installed."""
     return _compiler() is not None
 
 

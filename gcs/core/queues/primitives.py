@@ -71,7 +71,6 @@ class Vectors:
         return chosen
 
     def classify(self, pivots: Entries, entries: Entries) -> NDArray[np.uint16]:
-        """By bisection."""
         return np.searchsorted(pivots, entries, side="right").astype(np.uint16)
 
 
@@ -82,13 +81,11 @@ class Loops:
         self._counts = counts
 
     def sort(self, entries: Entries) -> Entries:
-        """By merge sort."""
         ordered = entries.copy()
         self._counts.comparisons += compiled(kernels.sort_rows)(cells(ordered), cells(np.empty_like(ordered)))
         return ordered
 
     def merge(self, one: Entries, two: Entries) -> Entries:
-        """By merging."""
         both = np.empty(len(one) + len(two), np.complex128)
         if len(one) and len(two):
             self._counts.comparisons += compiled(kernels.merge_rows)(cells(one), cells(two), cells(both))
@@ -97,20 +94,17 @@ class Loops:
         return both
 
     def split(self, entries: Entries, pivot: np.complex128) -> tuple[Entries, Entries]:
-        """In one pass."""
         both = np.empty_like(entries)
         better = compiled(kernels.split_rows)(cells(entries), pivot.real, pivot.imag, cells(both))
         self._counts.comparisons += len(entries)
         return both[:better], both[better:]
 
     def select(self, entries: Entries, count: int) -> Entries:
-        """By quickselect."""
         ordered = entries.copy()
         self._counts.comparisons += compiled(kernels.select_rows)(cells(ordered), count)
         return ordered
 
     def classify(self, pivots: Entries, entries: Entries) -> NDArray[np.uint16]:
-        """By bisection."""
         chunks = np.empty(len(entries), np.uint16)
         self._counts.comparisons += compiled(kernels.classify_rows)(cells(pivots), cells(entries), chunks)
         return chunks

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gcs.core.queues.blocks import Blocks, RankedBlocks, Storage
+from gcs.core.queues.chunks import PagedChunks, RingChunks
 from gcs.core.queues.contract import Queue, QueueCounts
 from gcs.core.queues.heap import BinaryHeap
 from gcs.core.queues.kernels import can_compile
-from gcs.core.queues.paged import PagedChunks
 from gcs.core.queues.quickheap import QuickHeap
-from gcs.core.queues.ring import RingChunks
 from gcs.core.queues.tournament import Matches, TournamentTree
 from gcs.core.queues.tournament_rows import RowTree
 from gcs.errors import UsageError

@@ -9,18 +9,16 @@ Invariant: what lies before a pivot is not worse than it, what lies behind it is
 To insert, an entry goes to its chunk, unsorted. To extract, whole chunks are taken while all of them is asked for; the
 one in which the last of the top lies is split at its median, again and again, and the pivots stay: the work of
 splitting is done once. A chunk that does not fit in memory is split into many that do, in one pass.
-Chunks are a stack whose top is the first chunk. In memory they lie in a circular array (`ring`), on disk in blocks
-(`paged`): either way only their ends are touched, but for splits, which pass over one.
+Where the chunks lie, in memory or on disk, is the business of `chunks`.
 """
-
-from typing import Protocol, TypeAlias
 
 import msgspec
 import numpy as np
 
+from gcs.core.queues.chunks import Chunks
 from gcs.core.queues.contract import Ids, Keys, QueueCounts
 from gcs.core.queues.entries import Entries, pack, unpack
-from gcs.core.queues.primitives import Primitives, grouped, primitives
+from gcs.core.queues.primitives import grouped, primitives
 
 #: in a chunk of this size, to select is as quick as to split
 SMALL = 4096
@@ -28,40 +26,6 @@ SMALL = 4096
 SAMPLE_RUN, SAMPLE_PLACES = 5, 9
 #: chunks that a chunk is split into at once, at most
 MOST_PARTS = 32
-Random: TypeAlias = np.random.Generator
-
-
-class Chunks(Protocol):
-    """A stack of chunks of entries; at least one. Its top is the first chunk."""
-
-    def sizes(self) -> list[int]:
-        """Of the chunks, the last one's first."""
-
-    def add(self, groups: list[Entries]) -> None:
-        """Put entries into the chunks, the last one's first."""
-
-    def read(self) -> Entries:
-        """The entries of the first chunk; good until the next call."""
-
-    def pop(self) -> None:
-        """The first chunk goes; if it was the only one, it is empty now."""
-
-    def replace(self, entries: Entries) -> None:
-        """The first chunk is this now, and smaller."""
-
-    def split(self, pivots: Entries, do: Primitives) -> list[int]:
-        """The first chunk becomes several, with the pivots, best first, between them; those that are empty are dropped.
-        Returns how many entries each has, the best one's first. A single pivot is all that memory needs.
-        """
-
-    def sample(self, chance: Random, run: int) -> Entries:
-        """Up to `run` entries from somewhere in the first chunk."""
-
-    def state(self) -> bytes:
-        """All but the entries."""
-
-    def restore(self, state: bytes) -> None:
-        """Be what `state` was taken of; the entries are where they were."""
 
 
 class _State(msgspec.Struct, frozen=True, array_like=True):
@@ -96,7 +60,6 @@ class QuickHeap:
             pass
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
-        """Give out the best pairs, best first."""
         assert count >= 0, count
         need = min(count, len(self))
         top: list[Entries] = []
@@ -116,11 +79,9 @@ class QuickHeap:
         return unpack(np.concatenate(top) if top else np.empty(0, np.complex128))
 
     def state(self) -> bytes:
-        """All but the entries, to be restored."""
         return msgspec.msgpack.encode(_State(np.array(self._pivots, np.complex128).tobytes(), self._chunks.state()))
 
     def restore(self, state: bytes) -> None:
-        """Be what `state` was taken of; the entries are where they were."""
         was = msgspec.msgpack.decode(state, type=_State)
         self._pivots = list(np.frombuffer(was.pivots, np.complex128))
         self._chunks.restore(was.chunks)

@@ -24,11 +24,11 @@ from gcs.core.queues.contract import Ids, Keys, QueueCounts
 from gcs.core.queues.entries import Entries, pack, unpack
 from gcs.core.queues.primitives import Primitives, primitives
 
-# -- The matches of a tournament tree, and the nodes they are played with, which lie in a dict or on blocks of a disk.
+_NOTHING = np.empty(0, np.complex128)
 
 
 class Nodes(Protocol):
-    """Where the items' entries lie."""
+    """Where the items' entries lie: a dict, or blocks of a disk."""
 
     def __getitem__(self, item: int) -> Entries: ...
 
@@ -96,9 +96,6 @@ class Matches:
         return winners
 
 
-_NOTHING = np.empty(0, np.complex128)
-
-
 class _State(msgspec.Struct, frozen=True, array_like=True):
     """A tournament tree; its nodes, where they are in memory."""
 
@@ -129,14 +126,12 @@ class TournamentTree:
         return len(self._front) + len(self._pending) + self._items * self._node_keys
 
     def state(self) -> bytes:
-        """All of it, but for nodes on blocks."""
         buffers = self._front.tobytes(), self._pending.tobytes()
         return msgspec.msgpack.encode(
             _State(self._node_keys, self._places, len(self._leaf), *buffers, self._matches.state())
         )
 
     def restore(self, state: bytes) -> None:
-        """Be what `state` was taken of; blocks are as they were then."""
         was = msgspec.msgpack.decode(state, type=_State)
         self._node_keys, self._places = was.node_keys, was.places
         self._leaf = [0] * was.items
@@ -164,7 +159,6 @@ class TournamentTree:
             self._pending = self._pending[size:]
 
     def extract_top(self, count: int) -> tuple[Keys, Ids]:
-        """Give out the best pairs, best first."""
         assert count >= 0, count
         top = self.best(count)
         self.drop(len(top))

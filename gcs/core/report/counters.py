@@ -1,7 +1,10 @@
-"""What a gatherer counts. A value that adds up: over restarts, and over the gatherers of a team."""
+"""What a gatherer counts. Counters add up: over restarts, and over the gatherers of a team.
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Self
+Both classes are filled by the parts of a gatherer, which hold them by reference: `clear` empties them in place.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 import msgspec
 
@@ -24,9 +27,8 @@ class Traffic:
     blocks: int = 0
 
     def clear(self) -> None:
-        """Begin again at nothing; whoever counts here goes on doing so."""
-        for counter in fields(Traffic):
-            setattr(self, counter.name, 0)
+        """Begin again at nothing."""
+        Traffic.__init__(self)
 
     def __add__(self, other: Self) -> "Traffic":
         return Traffic(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Traffic)))
@@ -34,7 +36,7 @@ class Traffic:
 
 @dataclass(slots=True)
 class Counters:
-    """Tally since the session began, resumed runs included."""
+    """All since the session began, resumed runs included."""
 
     pages: int = 0
     #: pages of these that were stored a second time
@@ -65,16 +67,15 @@ class Counters:
 
     def clear(self) -> None:
         """Begin again at nothing."""
-        traffic = self.traffic
-        traffic.clear()
-        for counter in fields(Counters):
-            setattr(self, counter.name, getattr(Counters(), counter.name))
-        self.traffic = traffic
+        self.traffic.clear()
+        Counters.__init__(self, traffic=self.traffic)
 
     def note(self, change: Change) -> None:
         """One page was found to be new, changed, the same or gone."""
-        if change:
-            setattr(self, change.value, getattr(self, change.value) + 1)
+        self.new += change is Change.NEW
+        self.changed += change is Change.CHANGED
+        self.same += change is Change.SAME
+        self.gone += change is Change.GONE
 
     def fail(self, kind: str) -> None:
         """One URL ended without a page."""
@@ -82,23 +83,22 @@ class Counters:
         self.failures[kind] = self.failures.get(kind, 0) + 1
 
     def __add__(self, other: Self) -> "Counters":
-        total = replace(self, failures=dict(self.failures), helped=dict(self.helped))
-        for counter in fields(Counters):
-            if counter.name in ("failures", "helped"):
-                counts = getattr(total, counter.name)
-                for key, count in getattr(other, counter.name).items():
-                    counts[key] = counts.get(key, 0) + count
-            elif counter.name == "peak_rss_mb":
-                total.peak_rss_mb = max(self.peak_rss_mb, other.peak_rss_mb)
-            else:
-                setattr(total, counter.name, getattr(self, counter.name) + getattr(other, counter.name))
-        return total
+        apart: dict[str, Any] = {
+            "failures": _added(self.failures, other.failures),
+            "helped": _added(self.helped, other.helped),
+            "peak_rss_mb": max(self.peak_rss_mb, other.peak_rss_mb),
+        }
+        names = [counter.name for counter in fields(Counters) if counter.name not in apart]
+        return Counters(**{name: getattr(self, name) + getattr(other, name) for name in names}, **apart)
 
     def encode(self) -> bytes:
-        """As bytes, for the checkpoint."""
         return msgspec.msgpack.encode(self)
 
     @staticmethod
     def decode(data: bytes | None) -> "Counters":
         """From bytes; None is a crawl that begins."""
         return msgspec.msgpack.decode(data, type=Counters) if data else Counters()
+
+
+def _added(one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
+    return {key: one.get(key, 0) + other.get(key, 0) for key in one | other}

@@ -128,7 +128,6 @@ class Explored:
             backlinks = evidence.backlinks = {k: n for k, n in backlinks.items() if k < evidence.limit}
 
     def estimate(self) -> Estimate:
-        """The explored fraction and its bounds, now."""
         return estimate(self.evidence)
 
     def fraction(self) -> float:
@@ -137,7 +136,6 @@ class Explored:
 
 
 def estimate(evidence: ExploredEvidence) -> Estimate:
-    """The explored fraction and its bounds."""
     fetched, known = evidence.fetched, evidence.known
     if not fetched:
         return Estimate(0.0, 0.0, 1.0)

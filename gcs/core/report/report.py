@@ -81,7 +81,7 @@ class Share(msgspec.Struct, frozen=True):
     """What one gatherer contributes to the report."""
 
     id: str
-    tally: Counters
+    counters: Counters = msgspec.field(name="tally")  # its name in crawls that exist
     known_urls: int
     queued: int
     unique: int
@@ -112,56 +112,57 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
     shares = current(shares)
     session = shares[0].session if shares else 1
     epoch = max((share.epoch for share in shares), default=0)
-    tally = sum((share.tally for share in shares), Counters())
-    traffic = tally.traffic
+    total = sum((share.counters for share in shares), Counters())
+    traffic = total.traffic
     own = sum(share.unique for share in shares)
-    # records may be there that no share counts yet: of who was killed, until it is started again
+    # there may be records that no share counts yet: those of a killed gatherer, until it is started again
     unique = own if unique is None else min(unique, own)
     known = sum(share.known_urls for share in shares)
-    seconds = max((share.tally.seconds for share in shares), default=0.0)
+    seconds = max((share.counters.seconds for share in shares), default=0.0)
     return Report(
         crawl=crawl,
         state=state,
         epoch=epoch,
         gatherers=len(shares),
-        helpers=len(tally.helped),
-        pages=tally.pages,
+        helpers=len(total.helped),
+        pages=total.pages,
         unique=unique,
-        overlap=(tally.pages - unique) / unique if unique else 0.0,
-        failed=tally.failed,
-        denied_by_robots=tally.denied_by_robots,
-        bytes=tally.size_bytes,
+        overlap=(total.pages - unique) / unique if unique else 0.0,
+        failed=total.failed,
+        denied_by_robots=total.denied_by_robots,
+        bytes=total.size_bytes,
         seconds=round(seconds, 3),
-        pages_per_s=round(tally.pages / seconds, 2) if seconds else 0.0,
-        cpu_s=round(tally.cpu_s, 3),
-        peak_rss_mb=round(tally.peak_rss_mb, 1),
+        pages_per_s=round(total.pages / seconds, 2) if seconds else 0.0,
+        cpu_s=round(total.cpu_s, 3),
+        peak_rss_mb=round(total.peak_rss_mb, 1),
         known_urls=known,
         queued=sum(share.queued for share in shares),
         explored_fraction=round(sum(s.explored_fraction * s.known_urls for s in shares) / known, 4) if known else 0.0,
         exchanged_urls=traffic.exchanged_urls,
         exchanged_bytes=traffic.exchanged_bytes,
-        urls_per_page=round(traffic.exchanged_urls / tally.pages, 4) if tally.pages else 0.0,
+        urls_per_page=round(traffic.exchanged_urls / total.pages, 4) if total.pages else 0.0,
         suppressed_by_hot_pages=traffic.suppressed_hot,
         suppressed_by_c_queue=traffic.suppressed_c_queue,
         imbalance=Imbalance(
-            pages=round(imbalance([share.tally.pages for share in shares]), 4),
-            bytes=round(imbalance([share.tally.size_bytes for share in shares]), 4),
-            time=round(imbalance([share.tally.busy_s for share in shares]), 4),
+            pages=round(imbalance([share.counters.pages for share in shares]), 4),
+            bytes=round(imbalance([share.counters.size_bytes for share in shares]), 4),
+            time=round(imbalance([share.counters.busy_s for share in shares]), 4),
         ),
         rebalances=max(epoch - 1, 0),
         moved_urls=traffic.moved_urls,
         per_gatherer=[
-            GathererReport(s.id, s.tally.pages, s.tally.size_bytes, round(s.busy, 3), s.superpages) for s in shares
+            GathererReport(s.id, s.counters.pages, s.counters.size_bytes, round(s.busy, 3), s.superpages)
+            for s in shares
         ],
-        redirects=tally.redirects,
-        revisits=tally.revisits,
-        retries=tally.retries,
-        failures=dict(sorted(tally.failures.items())),
+        redirects=total.redirects,
+        revisits=total.revisits,
+        retries=total.retries,
+        failures=dict(sorted(total.failures.items())),
         session=session,
-        new=tally.new,
-        changed=tally.changed,
-        same=tally.same,
-        gone=tally.gone,
+        new=total.new,
+        changed=total.changed,
+        same=total.same,
+        gone=total.gone,
         named_bytes=traffic.named_bytes,
         moved_bytes=traffic.moved_bytes,
         exchanged_blocks=traffic.blocks,

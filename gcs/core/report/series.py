@@ -64,7 +64,6 @@ class Series:
         return self._last
 
     def points(self) -> list[SeriesPoint]:
-        """All, the oldest first."""
         last = self._last
         open_end = [last] if last is not None and (not self._closed or self._closed[-1].at < last.at) else []
         return [*self._closed, *open_end]

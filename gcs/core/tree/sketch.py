@@ -1,6 +1,6 @@
 """Two small summaries of a stream of visits: the hot items with their counts, and a fair sample of all.
 
-Both may be kept by many observers apart and joined later, in any order. Joining is exact in its counters.
+Several gatherers may each keep their own and join them later, in any order. Joining is exact in its counters.
 
 Invariants
     HotTokens: for every item, true − error ≤ count ≤ true, where an item that is not in the table counts 0 and
@@ -9,7 +9,7 @@ Invariants
     Sample:    each visit of the population is in the sample with the same chance `rate`, independently of what it
                is of; at most `capacity` of them are kept, and all of them as long as they are no more than that.
 
-They must not know what an item means; the URL tree counts tokens and keys with them, hot pages are URLs.
+They do not know what an item means: the URL tree counts tokens and keys with them, hot pages are URLs.
 """
 
 import heapq
@@ -104,7 +104,6 @@ class KeySample:
         return [item for _, item in self._heap]
 
     def add(self, item: bytes, visits: int = 1) -> None:
-        """Offer visits of one item."""
         self.population += visits
         while self._skip < visits:
             visits -= self._skip + 1

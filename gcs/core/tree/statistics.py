@@ -39,7 +39,7 @@ _ERRORS = 2.0
 
 
 class SuperpageFigures(msgspec.Struct, array_like=True):
-    """Of one superpage."""
+    """What was counted in one superpage."""
 
     seen: int = 0
     queued: int = 0
@@ -55,7 +55,7 @@ class MeasuredWork(msgspec.Struct, array_like=True):
 
 
 class SuperpageStatistics(msgspec.Struct):
-    """Tally of one gatherer, or of a team."""
+    """Counts of one gatherer, or of a team."""
 
     superpages: dict[int, SuperpageFigures] = {}
     #: R: gatherer → superpage → pages
@@ -112,12 +112,10 @@ class SuperpageStatistics(msgspec.Struct):
             row[target] = row.get(target, 0) + 1
 
     def encode(self) -> bytes:
-        """The statistics as bytes."""
         return pack(_VERSION, self)
 
     @classmethod
     def decode(cls, data: bytes) -> "SuperpageStatistics":
-        """The statistics in these bytes."""
         return unpack(cls, _VERSION, data)
 
     def rate_table(self, gatherers: Sequence[str], superpages: int) -> "NDArray[np.float64]":
@@ -169,7 +167,6 @@ class SuperpageStatistics(msgspec.Struct):
 
 
 def merge(parts: Iterable[SuperpageStatistics]) -> SuperpageStatistics:
-    """The statistics of all together."""
     team = SuperpageStatistics()
     for part in parts:
         for at, figures in part.superpages.items():

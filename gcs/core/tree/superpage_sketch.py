@@ -7,7 +7,7 @@ of the child node that it names, so that one of another level is no special case
 the child node at which it leaves the stem's path.
 
 Invariant: visits == prior + hot.total() + cool.population, and keys.population == visits − prior.
-It must not know its neighbours; cutting and joining superpages is `core.tree.superpages`' and `core.tree.tree`'s.
+It does not know its neighbours: `core.tree.superpages` and `core.tree.tree` cut and join superpages.
 """
 
 import heapq
@@ -24,14 +24,14 @@ from gcs.core.url.sortkey import SEPARATOR, SUBTREE_END
 #: (key, visits) in key order: a distribution over the key space
 Points = Sequence[tuple[bytes, float]]
 
-#: sampled keys after which a leaf looks for its stem
+#: sampled keys after which a sketch looks for its stem
 _SETTLE = 32
 #: share of the sampled keys that must lie under the stem
 _MOST = 7 / 8
 
 
 class SketchLimits(msgspec.Struct, frozen=True):
-    """How much a leaf may remember. The paper's figures are 50–200 hot tokens and 50–200 samples."""
+    """How much a sketch may remember. The paper's figures are 50–200 hot tokens and 50–200 samples."""
 
     hot: int = 100
     cool: int = 100
@@ -124,17 +124,17 @@ class SuperpageSketch:
         )
 
     def join(self, others: Sequence["SuperpageSketch"]) -> "SuperpageSketch":
-        """The leaf of all these visits together: the same superpage in the copies of several gatherers."""
+        """The sketch of all these visits together: the same superpage in the copies of several gatherers."""
         joined: SuperpageSketch = SuperpageSketch.__new__(SuperpageSketch)
         joined.pending = []
-        joined.prior = [point for leaf in (self, *others) for point in leaf.prior]
-        joined.visits = self.visits + sum(leaf.visits for leaf in others)
-        joined.hot = self.hot.join([leaf.hot for leaf in others])
-        joined.cool = self.cool.join([leaf.cool for leaf in others])
-        joined.keys = self.keys.join([leaf.keys for leaf in others])
+        joined.prior = [point for sketch in (self, *others) for point in sketch.prior]
+        joined.visits = self.visits + sum(sketch.visits for sketch in others)
+        joined.hot = self.hot.join([sketch.hot for sketch in others])
+        joined.cool = self.cool.join([sketch.cool for sketch in others])
+        joined.keys = self.keys.join([sketch.keys for sketch in others])
         # the shallowest: a stem that is too deep would call most visits of the others strays
         joined._stem, joined.settled = min(
-            ((leaf._stem, leaf.settled) for leaf in (self, *others)), key=lambda pair: (len(pair[0]), pair)
+            ((sketch._stem, sketch.settled) for sketch in (self, *others)), key=lambda pair: (len(pair[0]), pair)
         )
         return joined
 

@@ -44,7 +44,6 @@ class Superpages(msgspec.Struct, frozen=True):
     shares: tuple[tuple[int, int, float], ...]
 
     def locate(self, key: bytes) -> int:
-        """The superpage of a key."""
         return bisect_right(self.cuts, key) - 1
 
 
@@ -70,9 +69,9 @@ def expand(tree: UrlTree, limit: float) -> Superpages:
     """Superpage Creation(Δ) at every node: each node and interval as the paper makes it, and the gaps that are left."""
     spreads = _spreads(tree)
     found = set(tree.cuts)
-    for at, leaf in tree.leaves():
+    for at, sketch in tree.sketches():
         low, high = tree.range_of(at)
-        found.update(cut for cut in _cuts_of(leaf, node_of(low, high), spreads[at], limit) if low < cut < high)
+        found.update(cut for cut in _cuts_of(sketch, node_of(low, high), spreads[at], limit) if low < cut < high)
     return _overlay(tuple(sorted(found)), spreads)
 
 
@@ -125,13 +124,13 @@ def recut(tree: UrlTree, cuts: Cuts, random: Random) -> UrlTree:
     """
     new = UrlTree(cuts, random)
     priors: dict[int, list[tuple[bytes, float]]] = {}
-    for at, leaf in tree.leaves():
+    for at, sketch in tree.sketches():
         low, high = tree.range_of(at)
         here = bisect_left(cuts, low)
         if here < len(cuts) and range_of(cuts, here) == (low, high):
-            new.put(here, leaf)
+            new.put(here, sketch)
             continue
-        points = leaf.points(low)
+        points = sketch.points(low)
         parts = [(to, list(part)) for to, part in groupby(points, lambda point: bisect_right(cuts, point[0]) - 1)]
         amounts = [math.fsum(visits for _, visits in part) for _, part in parts]
         for (to, part), amount, whole in zip(parts, amounts, _whole(amounts)):
@@ -161,12 +160,12 @@ class _Spread:
         return self._sums[end] - self._sums[start]
 
 
-def _cuts_of(leaf: SuperpageSketch, node: bytes, spread: _Spread, limit: float) -> set[bytes]:
+def _cuts_of(sketch: SuperpageSketch, node: bytes, spread: _Spread, limit: float) -> set[bytes]:
     cuts: set[bytes] = set()
-    for token, count in leaf.hot.counts.items():
+    for token, count in sketch.hot.counts.items():
         if count >= limit:
             cuts.update((token, token + SUBTREE_END))
-    limit = max(limit, _SUPPORT * leaf.grain()) * (1 - _ROUNDING)
+    limit = max(limit, _SUPPORT * sketch.grain()) * (1 - _ROUNDING)
     _expand(node, spread, (0, len(spread.keys)), limit, cuts)
     return cuts
 
@@ -218,4 +217,4 @@ def _overlay(cuts: Cuts, spreads: dict[int, _Spread]) -> Superpages:
 
 
 def _spreads(tree: UrlTree) -> dict[int, _Spread]:
-    return {at: _Spread(leaf.points(tree.cuts[at])) for at, leaf in tree.leaves()}
+    return {at: _Spread(sketch.points(tree.cuts[at])) for at, sketch in tree.sketches()}

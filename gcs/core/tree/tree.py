@@ -9,6 +9,9 @@ the cuts are, the superpages partition the key space. A superpage's number is it
 
 To locate a key is a binary search in the cuts, whatever the depth of the tree: a key costs more to make than to find.
 
+The user's initial expansion is written as lines, one node each (`parse`): a URL without a query, or tokens between
+blanks. Each node becomes a superpage; with "<" before it, the line is only a cut before the node.
+
 Invariant: the visits of a copy are those that were given to it; copies with equal cuts add up (`merge`), in any order.
 It must not decide where to cut (`core.tree.superpages`) nor who owns what (`core.plan.plan`).
 """
@@ -26,14 +29,14 @@ from gcs.errors import UsageError
 Cuts = tuple[bytes, ...]
 #: the expansion with which a crawl begins when the user gives none: all the web is one superpage
 WHOLE: Cuts = (FIRST_KEY,)
-#: items that the leaves of a copy may remember together
+#: items that the sketches of a copy may remember together
 _BUDGET = 10_000
-#: visits of a leaf that are counted together; enough of them to see where its stem is
+#: visits of a sketch that are counted together; enough of them to see where its stem is
 _BATCH = 64
 
 
 def limits_for(share: float) -> SketchLimits:
-    """What a leaf with this share of a copy's visits may remember: the paper's 50–200 hot tokens, 50 samples or more.
+    """What a sketch with this share of a copy's visits may remember: the paper's 50–200 hot tokens, 50 samples or more.
 
     The heavy ones are those that will be cut, and the first expansion of a large crawl must not be a guess.
     """
@@ -49,69 +52,65 @@ class UrlTree:
             raise ValueError("cuts must ascend from the first key")
         self.cuts = cuts
         self._random = random
-        #: what each leaf may remember; unless given, it depends on its share of the visits
+        #: what each sketch may remember; unless given, it depends on its share of the visits
         self._limits = limits
         self._visits = 0
-        self._leaves: list[SuperpageSketch | None] = [None] * len(cuts)
+        self._sketches: list[SuperpageSketch | None] = [None] * len(cuts)
 
     @property
     def visits(self) -> int:
         """W: the visits of the root."""
-        return sum(leaf.visits for _, leaf in self.leaves())
+        return sum(sketch.visits for _, sketch in self.sketches())
 
     def locate(self, key: bytes) -> int:
-        """The superpage of a key."""
         return bisect_right(self.cuts, key) - 1
 
     def visit(self, key: bytes) -> int:
         """Count a URL that is new: processed, or put into the queue. Returns its superpage."""
         at = bisect_right(self.cuts, key) - 1
-        leaf = self._leaves[at] or self._fresh(at)
-        leaf.pending.append(key)
-        if len(leaf.pending) >= _BATCH:
-            self._fold(leaf)
+        sketch = self._sketches[at] or self._fresh(at)
+        sketch.pending.append(key)
+        if len(sketch.pending) >= _BATCH:
+            self._fold(sketch)
         return at
 
     def range_of(self, superpage: int) -> tuple[bytes, bytes]:
-        """The range [low, high) of a superpage."""
         return range_of(self.cuts, superpage)
 
-    def leaves(self) -> Iterator[tuple[int, SuperpageSketch]]:
+    def sketches(self) -> Iterator[tuple[int, SuperpageSketch]]:
         """The superpages that were visited, with their statistics."""
-        for at, leaf in enumerate(self._leaves):
-            if leaf is not None:
-                if leaf.pending:
-                    self._fold(leaf)
-                yield at, leaf
+        for at, sketch in enumerate(self._sketches):
+            if sketch is not None:
+                if sketch.pending:
+                    self._fold(sketch)
+                yield at, sketch
 
     def weights(self) -> list[int]:
-        """Visits of each superpage."""
         weights = [0] * len(self.cuts)
-        for at, leaf in self.leaves():
-            weights[at] = leaf.visits
+        for at, sketch in self.sketches():
+            weights[at] = sketch.visits
         return weights
 
     def keep(self, superpages: Container[int]) -> None:
         """Forget all superpages but these: those that move are counted by their new owner as it gets their URLs."""
-        for at, leaf in self.leaves():
+        for at, sketch in self.sketches():
             if at not in superpages:
-                self._leaves[at] = None
-                self._visits -= leaf.visits
+                self._sketches[at] = None
+                self._visits -= sketch.visits
 
-    def put(self, superpage: int, leaf: SuperpageSketch) -> None:
+    def put(self, superpage: int, sketch: SuperpageSketch) -> None:
         """Let a superpage that was not visited have these statistics (a decoded copy, a new expansion)."""
-        self._leaves[superpage] = leaf
-        self._visits += leaf.visits
+        self._sketches[superpage] = sketch
+        self._visits += sketch.visits
 
     def _fresh(self, at: int) -> SuperpageSketch:
-        leaf = self._leaves[at] = SuperpageSketch(
-            node_of(*self.range_of(at)), self._limits or limits_for(0), self._random
-        )
-        return leaf
+        node, limits = node_of(*self.range_of(at)), self._limits or limits_for(0)
+        sketch = self._sketches[at] = SuperpageSketch(node, limits, self._random)
+        return sketch
 
-    def _fold(self, leaf: SuperpageSketch) -> None:
-        self._visits += len(leaf.pending)
-        leaf.fold(self._limits or limits_for((leaf.visits + len(leaf.pending)) / self._visits))
+    def _fold(self, sketch: SuperpageSketch) -> None:
+        self._visits += len(sketch.pending)
+        sketch.fold(self._limits or limits_for((sketch.visits + len(sketch.pending)) / self._visits))
 
 
 def merge(trees: Sequence[UrlTree]) -> UrlTree:
@@ -121,11 +120,11 @@ def merge(trees: Sequence[UrlTree]) -> UrlTree:
         raise ValueError("only copies of one expansion can be merged")
     known: dict[int, list[SuperpageSketch]] = {}
     for tree in trees:
-        for at, leaf in tree.leaves():
-            known.setdefault(at, []).append(leaf)
+        for at, sketch in tree.sketches():
+            known.setdefault(at, []).append(sketch)
     merged = UrlTree(first.cuts, first._random, first._limits)
-    for at, leaves in known.items():
-        merged.put(at, leaves[0].join(leaves[1:]))
+    for at, sketches in known.items():
+        merged.put(at, sketches[0].join(sketches[1:]))
     return merged
 
 
@@ -149,11 +148,8 @@ def node_of(low: bytes, high: bytes) -> bytes:
     return node
 
 
-# -- The user's initial expansion: nodes of the URL tree, one per line, that shall be superpages from the start.
-
-
 def parse(lines: Iterable[str]) -> Cuts:
-    """The cuts of the expansion that the lines ask for."""
+    """The cuts of the user's expansion."""
     cuts = {FIRST_KEY}
     for number, line in enumerate(lines, 1):
         text = line.strip()

@@ -32,7 +32,7 @@ class _SampleCopy(msgspec.Struct, array_like=True, frozen=True):
     priorities: bytes
 
 
-class _LeafCopy(msgspec.Struct, array_like=True, frozen=True):
+class _SketchCopy(msgspec.Struct, array_like=True, frozen=True):
     low: bytes
     visits: int
     stem: bytes
@@ -47,48 +47,47 @@ class _LeafCopy(msgspec.Struct, array_like=True, frozen=True):
 
 class _TreeCopy(msgspec.Struct, array_like=True, frozen=True):
     superpages: int
-    leaves: list[tuple[int, _LeafCopy]]
+    sketches: list[tuple[int, _SketchCopy]]
 
 
 def encode(tree: UrlTree) -> bytes:
-    """The bytes of a copy."""
-    leaves = [(at, _leaf_copy(tree.cuts[at], leaf)) for at, leaf in tree.leaves()]
-    return pack(_VERSION, _TreeCopy(len(tree.cuts), leaves))
+    sketches = [(at, _sketch_copy(tree.cuts[at], sketch)) for at, sketch in tree.sketches()]
+    return pack(_VERSION, _TreeCopy(len(tree.cuts), sketches))
 
 
 def decode(data: bytes, cuts: Cuts, random: Random) -> UrlTree:
-    """The copy in these bytes, which was made under the expansion with these cuts."""
+    """The copy in these bytes. CodecError: it was not made under the expansion with these cuts."""
     copy = unpack(_TreeCopy, _VERSION, data)
     tree = UrlTree(cuts, random)
-    for at, leaf in copy.leaves:
-        if copy.superpages != len(cuts) or at >= len(cuts) or cuts[at] != leaf.low:
+    for at, sketch in copy.sketches:
+        if copy.superpages != len(cuts) or at >= len(cuts) or cuts[at] != sketch.low:
             raise CodecError("the copy of the URL tree was made under another plan")
-        tree.put(at, _leaf(leaf, random))
+        tree.put(at, _sketch(sketch, random))
     return tree
 
 
-def _leaf_copy(low: bytes, leaf: SuperpageSketch) -> _LeafCopy:
-    return _LeafCopy(
+def _sketch_copy(low: bytes, sketch: SuperpageSketch) -> _SketchCopy:
+    return _SketchCopy(
         low=low,
-        visits=leaf.visits,
-        stem=leaf.stem,
-        settled=leaf.settled,
-        hot_capacity=leaf.hot.capacity,
-        hot_error=leaf.hot.error,
-        hot=dict(sorted(leaf.hot.counts.items())),
-        cool=_sample_copy(leaf.cool),
-        keys=_sample_copy(leaf.keys),
-        prior=leaf.prior,
+        visits=sketch.visits,
+        stem=sketch.stem,
+        settled=sketch.settled,
+        hot_capacity=sketch.hot.capacity,
+        hot_error=sketch.hot.error,
+        hot=dict(sorted(sketch.hot.counts.items())),
+        cool=_sample_copy(sketch.cool),
+        keys=_sample_copy(sketch.keys),
+        prior=sketch.prior,
     )
 
 
-def _leaf(copy: _LeafCopy, random: Random) -> SuperpageSketch:
-    leaf = SuperpageSketch(copy.stem, SketchLimits(copy.hot_capacity, copy.cool.capacity, copy.keys.capacity), random)
-    leaf.settled, leaf.visits, leaf.prior = copy.settled, copy.visits, copy.prior
-    leaf.hot = HotTokens(copy.hot_capacity)
-    leaf.hot.counts, leaf.hot.error = copy.hot, copy.hot_error
-    leaf.cool, leaf.keys = _sample(copy.cool, random), _sample(copy.keys, random)
-    return leaf
+def _sketch(copy: _SketchCopy, random: Random) -> SuperpageSketch:
+    sketch = SuperpageSketch(copy.stem, SketchLimits(copy.hot_capacity, copy.cool.capacity, copy.keys.capacity), random)
+    sketch.settled, sketch.visits, sketch.prior = copy.settled, copy.visits, copy.prior
+    sketch.hot = HotTokens(copy.hot_capacity)
+    sketch.hot.counts, sketch.hot.error = copy.hot, copy.hot_error
+    sketch.cool, sketch.keys = _sample(copy.cool, random), _sample(copy.keys, random)
+    return sketch
 
 
 def _sample_copy(sample: KeySample) -> _SampleCopy:

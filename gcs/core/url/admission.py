@@ -2,15 +2,14 @@
 
     links ─► judged lately? ─► in scope? ─► a trap? ─► admitted
 
-Order matters for speed only: the memory of recent links answers nine of ten in a fraction of a microsecond.
+The order matters for speed only: the memory of recent links (`Recent`) answers nine of ten in a fraction of a
+microsecond. A spider trap is a site that makes URLs without end; `Guard` tells such URLs by their looks.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from gcs.core.url.scope import Scope
-
-# -- The guard against spider traps: URLs that a site makes without end, told by their looks.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +71,8 @@ def _most(words: list[str]) -> int:
     return max(map(words.count, words))
 
 
-# -- Links judged lately: the small memory that answers most links of a page without the disk.
-
-
 class Recent:
-    """A bounded set of URLs. filled by: fresh; emptied by: age."""
+    """Links judged lately: a bounded set of URLs. filled by: fresh; emptied by: age."""
 
     def __init__(self, capacity: int) -> None:
         self._half = max(capacity // 2, 1)
@@ -104,7 +100,7 @@ class Recent:
 
 
 class Admission:
-    """The doorkeeper of one gatherer."""
+    """The admission of one gatherer."""
 
     def __init__(self, scope: Scope, guard: Guard, recent: Recent) -> None:
         self._scope = scope
@@ -115,17 +111,15 @@ class Admission:
 
     @property
     def seeds(self) -> tuple[str, ...]:
-        """All seeds of the crawl."""
         return self._scope.seeds
 
     def widen(self, seeds: tuple[str, ...]) -> None:
-        """More seeds: what was out of scope may be in it now."""
+        """These are all seeds now: what was out of scope may be in it."""
         if set(seeds) != set(self._scope.seeds):
             self._scope = replace(self._scope, seeds=seeds)
             self._recent.clear()
 
     def in_scope(self, urls: list[str]) -> list[str]:
-        """Those of the canonical URLs that the scope covers."""
         return urls if self._scope.is_everything else [url for url in urls if self._scope.covers(url)]
 
     def is_left_out(self, url: str) -> bool:
@@ -140,9 +134,7 @@ class Admission:
         """Those of the canonical URLs that the crawl wants."""
         admitted = []
         for url in urls:
-            reason = "" if self._scope.covers(url) else "out of scope"
-            reason = reason or self._guard.refuses(url, depth)
-            if reason:
+            if reason := self._guard.refuses(url, depth) if self._scope.covers(url) else "out of scope":
                 self.refused[reason] = self.refused.get(reason, 0) + 1
             else:
                 admitted.append(url)

@@ -70,7 +70,7 @@ DEFAULT = UrlRules()
 
 def canonical(url: str, rules: UrlRules = DEFAULT) -> str | None:
     """The canonical form of an absolute URL; None where it cannot be crawled by HTTP (or is no URL)."""
-    return canonizer(rules).absolute(url) or None
+    return canonicaliser(rules).absolute(url) or None
 
 
 class Canonicaliser:
@@ -147,8 +147,8 @@ class Canonicaliser:
 
 
 @lru_cache(maxsize=32)
-def canonizer(rules: UrlRules) -> Canonicaliser:
-    """The canonizer of these rules."""
+def canonicaliser(rules: UrlRules) -> Canonicaliser:
+    """One for each set of rules: it compiles patterns."""
     return Canonicaliser(rules)
 
 

@@ -1,6 +1,6 @@
 """URLs and links: canonical URLs, their parts, and the joining of a page's links.
 
-The canonical form itself is in `core.url.canonical`; this module is the door to both.
+The canonical form itself is made by `core.url.canonical`; its names are exported here, too.
 
 Invariant: joining is exactly WHATWG resolution followed by `canonical`. It is the hottest pure code of a
 gatherer (some 40 links a page), so a string is joined wherever that provably equals resolution, the parser is
@@ -10,7 +10,7 @@ spared wherever it provably changes nothing, and answers are remembered. It must
 import re
 from collections.abc import Iterable
 
-from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonical, canonizer
+from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonical, canonicaliser
 from gcs.core.url.sortkey import split_port
 from gcs.core.url.sources import source_url
 
@@ -46,7 +46,7 @@ class Joiner:
     """
 
     def __init__(self, rules: UrlRules = DEFAULT, memo_entries: int = 1 << 16) -> None:
-        self._canonizer = canonizer(rules)
+        self._canonicaliser = canonicaliser(rules)
         self._memo_entries = memo_entries
         self._held = 0
         self._memos: dict[str, _Memo] = {}
@@ -61,7 +61,7 @@ class Joiner:
         slash = base.index("/", 8)
         memo = self._memos.get(base[:slash])
         if memo is None:
-            memo = self._memos[base[:slash]] = _Memo(base[:slash], self._origins, self._canonizer)
+            memo = self._memos[base[:slash]] = _Memo(base[:slash], self._origins, self._canonicaliser)
             self._held += 4  # an empty memo is about as large as a few answers
         query = base.find("?", slash)
         folder = base[: (base.rindex("/", slash, query) if query > 0 else base.rindex("/", slash)) + 1]
@@ -87,7 +87,7 @@ class Joiner:
 
     def _join_source(self, base: str, hrefs: Iterable[str]) -> list[str]:
         """The same on a page that is none of the web: only such a page can link to sources."""
-        joined = (source_url(href, base) or self._canonizer.relative(base, href) for href in hrefs)
+        joined = (source_url(href, base) or self._canonicaliser.relative(base, href) for href in hrefs)
         return list(dict.fromkeys(filter(None, joined)))
 
 
@@ -99,14 +99,14 @@ class _Memo(dict[str, str]):
     without a segment that begins with a dot.
     """
 
-    __slots__ = ("_canonizer", "_origins", "_scheme", "_site", "folder", "near", "page")
+    __slots__ = ("_canonicaliser", "_origins", "_scheme", "_site", "folder", "near", "page")
 
-    def __init__(self, site: str, origins: set[str], canonizer: Canonicaliser) -> None:
+    def __init__(self, site: str, origins: set[str], canonicaliser: Canonicaliser) -> None:
         self._site = site
         self._scheme = site[: site.index("/")]
         self._origins = origins  # canonical ones, known to all memos of the joiner
         self._origins.add(site)
-        self._canonizer = canonizer
+        self._canonicaliser = canonicaliser
         # set by the Joiner: the page whose links are asked for, its folder, and what is known in that folder
         self.page = self.folder = ""
         self.near: dict[str, str] = {}
@@ -129,7 +129,7 @@ class _Memo(dict[str, str]):
             else:
                 url = self._site + href
                 if "/." in href or not _CLEAN(href):
-                    url = self._canonizer.ending(url, href)
+                    url = self._canonicaliser.ending(url, href)
             self[href] = url
             return url
         if href.startswith(_WEB):
@@ -144,8 +144,8 @@ class _Memo(dict[str, str]):
         slash = href.find("/", 8)
         origin = href[:slash]
         if slash > 0 and origin in self._origins:
-            return href if "/." not in href and _CLEAN(href) else self._canonizer.ending(href, href[slash:])
-        url = self._canonizer.absolute(href)
+            return href if "/." not in href and _CLEAN(href) else self._canonicaliser.ending(href, href[slash:])
+        url = self._canonicaliser.absolute(href)
         if url.startswith(origin + "/"):
             self._origins.add(origin)
         return url
@@ -159,11 +159,11 @@ class _Memo(dict[str, str]):
                 folder = folder[: parent + 1]
         if href[:1] != "." and "/." not in href and _CLEAN(href):
             return folder + href
-        return self._canonizer.ending(folder + href, href)
+        return self._canonicaliser.ending(folder + href, href)
 
     def _shortened(self, href: str) -> str:
         if len(href) > _LONG:  # a data: URL may be a whole picture
-            return self._canonizer.relative(self.page, href)
+            return self._canonicaliser.relative(self.page, href)
         head = href[: href.index("#")]
         if head[-1] <= " ":  # before a fragment a blank belongs to the path; at the end it would not count
             return self._odd(href)
@@ -176,7 +176,7 @@ class _Memo(dict[str, str]):
         bare = href.strip(_BLANK)
         if bare != href:
             return self[bare]
-        url = self._canonizer.relative(self.page, href)
+        url = self._canonicaliser.relative(self.page, href)
         if not url:  # only an href with its own scheme or authority fails, so it does so on every page
             self[href] = url
         return url

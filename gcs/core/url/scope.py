@@ -6,17 +6,22 @@
 
 Sources that are no web servers (`core.url.sources`) are covered where they are seeds, and what lies below them.
 
+Registered domains go by the rules of publicsuffix.org, as the `publicsuffixlist` package ships them (private section
+included: `a.github.io` and `b.github.io` are two owners). The list is read when the first name is asked for, and only
+then: half the commands never need it.
+
 Invariant: the verdict depends on the URL alone. Must stay cheap: it sees every new link.
 """
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cache, lru_cache
+from typing import Literal, Protocol
 
 from gcs.core.url.join import host
 from gcs.core.url.sources import is_below, is_source
-from gcs.core.url.suffix import registered_domain
 from gcs.errors import SettingsError
 
 Kind = Literal["host", "domain", "any"]
@@ -58,7 +63,6 @@ class Scope:
         return self.kind == "any" and not self.include and not self.exclude and not self._sources
 
     def covers(self, url: str) -> bool:
-        """Whether a canonical URL is in the scope."""
         origin = url[: url.index("/", 8)]
         inside = self._verdicts.get(origin)
         if inside is None:
@@ -97,3 +101,47 @@ def _search(option: str, pattern: str) -> Callable[[str], object]:
         raise SettingsError(
             f"crawl.{option}: {pattern!r} is not a regular expression ({error}): correct or escape it"
         ) from None
+
+
+# -- registered domains: which hosts belong to one owner
+
+
+class _SuffixList(Protocol):
+    def publicsuffix(self, domain: str) -> str | None: ...
+
+
+@lru_cache(maxsize=16384)
+def public_suffix(host: str) -> str:
+    """The suffix under which anyone may register a name; an address is its own."""
+    if host[:1] == "[" or host[host.rfind(".") + 1 :].isdigit():
+        return host
+    # the list spells foreign scripts in Unicode: decode a few hosts rather than encode the whole list
+    labels = host.split(".")
+    suffix = _list().publicsuffix(".".join(map(_decoded, labels)) if "xn--" in host else host)
+    return host if suffix is None else ".".join(labels[-(suffix.count(".") + 1) :])
+
+
+@lru_cache(maxsize=16384)
+def registered_domain(host: str) -> str:
+    """The public suffix and the label before it; a host that is no longer than its suffix is its own domain.
+
+    `host` is that of a canonical URL: lower case, ASCII. The domain is the host, or a tail of it of whole labels.
+    """
+    suffix = public_suffix(host)
+    labels = host.removesuffix(suffix).split(".")  # ends with an empty label where there is more than the suffix
+    return host if len(labels) < 2 else f"{labels[-2]}.{suffix}"
+
+
+def _decoded(label: str) -> str:
+    if label.startswith("xn--"):
+        with suppress(UnicodeError):  # then it is a name, but none that the list could hold
+            return label[4:].encode().decode("punycode")
+    return label
+
+
+@cache
+def _list() -> _SuffixList:
+    from publicsuffixlist import PublicSuffixList  # slow to load
+
+    rules: _SuffixList = PublicSuffixList(accept_encoded_idn=False)
+    return rules

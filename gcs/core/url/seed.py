@@ -1,6 +1,6 @@
 """One seed, as a person writes it: made a canonical URL.
 
-A seed without a scheme is taken for https, or for http where it is a machine of our own (loopback, private).
+A seed without a scheme is taken for https, or for http where its host is not public (loopback, private).
 """
 
 import ipaddress
@@ -20,7 +20,7 @@ def seed_url(text: str, rules: UrlRules) -> str | None:
 
 
 def is_own(url: str) -> bool:
-    """Whether a canonical URL is on a machine of our own, as far as its host says."""
+    """Whether the host of a canonical URL is not public: loopback, private, or a name kept off the internet."""
     name = host(url).strip("[]")
     try:
         return not ipaddress.ip_address(name).is_global

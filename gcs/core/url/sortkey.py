@@ -51,7 +51,6 @@ def _origin_key(origin: str) -> str:
 
 
 def url_of(key: bytes) -> str:
-    """The canonical URL of a key."""
     hosts, _, rest = key.decode().partition("\x00/")
     origin, _, path = rest.partition("\x00")
     scheme, colon, port = origin.partition(":")
@@ -81,7 +80,6 @@ def host_key(host: str) -> bytes:
 
 
 def host_name(key: bytes) -> str:
-    """The host of a host key."""
     return ".".join(key.decode().split("\x00")[::-1])
 
 

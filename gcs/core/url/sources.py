@@ -7,8 +7,8 @@
 So the URL tree, plans, hand-over and records need not know of them. A machine's own sources have the host
 `localhost`, because a host is what politeness and the tree begin with.
 
-Invariant: only a page of a source can link to a source. On a web page such links lead nowhere, or any site could have
-our files read; and what a source page links to is followed only below the seeds (`core.url.scope`).
+Invariant: only a page of a source can link to a source. On a web page such links lead nowhere: otherwise any site could
+have local files read. What a source page links to is followed only below the seeds (`core.url.scope`).
 """
 
 import re
@@ -29,7 +29,7 @@ _WEB = ("http://", "https://")
 
 
 def is_source(url: str) -> bool:
-    """Whether a canonical URL is none of the web."""
+    """Whether a canonical URL is not of the web."""
     return not url.startswith(_WEB)
 
 

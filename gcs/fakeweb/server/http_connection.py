@@ -6,21 +6,75 @@ not decide what is served: that is the plan's.
 """
 
 import asyncio
+import dataclasses
 import socket
 import struct
 import time
+from collections import Counter
 from email.utils import parsedate_to_datetime
-from typing import cast
+from typing import NamedTuple, cast
 
-from gcs.fakeweb import Manner, PagePlan
+import msgspec
+
+from gcs.fakeweb import Manner, PagePlan, RequestLog, Site, Web
 from gcs.fakeweb.body import chunk, head, validators
-from gcs.fakeweb.server.service import Prepared, Service
 
 _HEAD_LIMIT_BYTES = 64 << 10
 _CODINGS = (b"gzip", b"deflate")
 _GARBAGE = b"\x00\xffSSH-2.0-this is not HTTP\r\n\r\n\x01\x02\x03"
 _ENDLESS_PIECE = chunk(b"<p>and so on and so on and so on</p>\n" * 1_000)
 _DRIPS = 5
+#: bytes of prepared answers to keep; hot pages and small webs then cost no rendering
+_CACHE_BYTES = 128 << 20
+
+
+class Prepared(NamedTuple):
+    """An answer, ready to send."""
+
+    plan: PagePlan
+    raw: bytes
+    is_allowed: bool
+
+
+class Service:
+    """The state that all connections of one server share: the log, the tries of flaky URLs, the prepared answers.
+
+    Filled by connections; emptied by `reset` (log and tries) and by age (prepared answers, bounded in bytes).
+    """
+
+    def __init__(self, web: Web) -> None:
+        self.web = web
+        self.log = RequestLog()
+        self.tries: Counter[str] = Counter()
+        self._prepared: dict[tuple[str, bytes], Prepared] = {}
+        self._prepared_bytes = 0
+
+    def prepare(self, site: Site, path: str, accepts: bytes) -> Prepared:
+        """The answer to a path of a site for a client that accepts these content codings."""
+        key = (site.origin + path, accepts)
+        found = self._prepared.get(key)
+        if found is not None:
+            return found
+        plan = self.web.plan_at(site, path)
+        raw = self.web.answer(plan, accepts)
+        # without its links, which are in the bytes now: thousands of them would burden the garbage collector
+        found = Prepared(msgspec.structs.replace(plan, links=()), raw, site.allows(path))
+        self._prepared[key] = found
+        self._prepared_bytes += len(found.raw)
+        while self._prepared_bytes > _CACHE_BYTES:
+            self._prepared_bytes -= len(self._prepared.pop(next(iter(self._prepared))).raw)
+        return found
+
+    def reset(self) -> None:
+        """Empty the log, and forget the tries."""
+        self.log = RequestLog()
+        self.tries.clear()
+
+    def set_session(self, session: int) -> None:
+        """The same web at the same port, at a later (or earlier) time."""
+        self.web = Web(dataclasses.replace(self.web.spec, session=session), self.web.port)
+        self._prepared.clear()
+        self._prepared_bytes = 0
 
 
 class FakeWebConnection(asyncio.Protocol):

@@ -19,8 +19,7 @@ import msgspec
 from gcs.errors import UsageError
 from gcs.fakeweb import FakeWebSpec, RequestLog, Web
 from gcs.fakeweb.body import head
-from gcs.fakeweb.server.http_connection import FakeWebConnection
-from gcs.fakeweb.server.service import Service
+from gcs.fakeweb.server.http_connection import FakeWebConnection, Service
 
 _BACKLOG = 512
 #: descriptors beside the listening sockets: connections, files of the process

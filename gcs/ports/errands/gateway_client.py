@@ -20,7 +20,7 @@ from gcs.core.helpers.claims import FIELDS, LINE, LINKS, NAME, REASON, TEXT, URL
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
-from gcs.ports.errands.gateway_messages import MACHINE, Beat, Errands, Greeting, HelperStanding, Ids, Wanted, Welcome
+from gcs.ports.errands import MACHINE, Beat, Errands, Greeting, HelperStanding, Ids, Wanted, Welcome
 from gcs.ports.fetch import one_line
 
 #: seconds for which a gateway that is away is waited for, and between two tries
@@ -45,7 +45,7 @@ NAMES = (
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-events = Events("desk")
+events = Events("errands")
 
 
 class GatewayError(GcsError):
@@ -140,7 +140,6 @@ class GatewayConnection:
             raise GatewayError(f"{self._url}: this is no gateway; give the address of a gcs station ({why})") from None
 
     async def close(self) -> None:
-        """Free the sockets."""
         await self._session.close()
 
     async def _post(self, verb: str, body: bytes, timeout_s: float) -> tuple[int, bytes]:

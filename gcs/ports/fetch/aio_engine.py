@@ -1,110 +1,46 @@
-"""The aiohttp engine itself: requests in, answers out, one task for each."""
+"""The aiohttp engine: requests in, answers out, one task for each; its client session; its errors in our words.
+
+The session is set up for crawling: no cookies, no decoding, no environment, our own names and guard.
+
+Invariant: the address guard sits in the socket factory, so it judges the very address that is connected, whether
+it came from DNS or stood in the URL.
+"""
 
 import asyncio
+import contextvars
 import os
+import socket
 import ssl
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
-from gcs.ports.fetch.aio_session import open_session, refused
 from gcs.ports.fetch.decode import ContentError, decode
-from gcs.ports.fetch.guard import forbidden_host
+from gcs.ports.fetch.guard import forbidden, forbidden_host
 from gcs.ports.fetch.head import RequestHead, conditions, reject
 
 if TYPE_CHECKING:
     import aiohttp
 
+#: a line of a head longer than this ends the request; libcurl's limit is 100 KB
+_MAX_LINE_BYTES = 64 << 10
 
-# -- What went wrong, from aiohttp's point of view, in our words: an exception becomes a kind and one line.
-
-
-def fault(error: Exception, settings: FetchSettings, head_read: bool) -> tuple[FailureKind, str]:
-    """The kind and the line for a request that aiohttp ended with this exception, before or after its head came."""
-    import aiohttp
-
-    if settings.proxy is not None and isinstance(error, _proxy_errors()):
-        return FailureKind.PROXY, f"the proxy {proxy_name(settings.proxy)} does not serve: {_proxy_words(error)}"
-    match error:
-        case aiohttp.ConnectionTimeoutError():
-            return FailureKind.TIMEOUT, f"no connection within {settings.connect_timeout_s:g} s"
-        case aiohttp.SocketTimeoutError() if head_read:
-            return FailureKind.TIMEOUT, too_slow(settings)
-        case aiohttp.SocketTimeoutError():
-            return FailureKind.TIMEOUT, f"no answer within {settings.first_byte_timeout_s:g} s"
-        case TimeoutError():
-            return FailureKind.TIMEOUT, f"the answer was not complete after {settings.total_timeout_s:g} s"
-        case aiohttp.ClientConnectorDNSError() | UnicodeError():  # a label that no name may have
-            return FailureKind.DNS, "the host name does not resolve"
-        case aiohttp.ClientSSLError() | ssl.SSLError() | ssl.CertificateError():
-            return FailureKind.TLS, f"no trusted connection: {one_line(str(error))}"
-        case aiohttp.ClientConnectorError():
-            return FailureKind.CONNECT, f"no connection: {_os_words(error.os_error)}"
-        case aiohttp.ClientPayloadError():
-            return FailureKind.PROTOCOL, "the server closed the connection in the middle of its answer"
-        case aiohttp.ServerDisconnectedError() | ConnectionError():
-            return FailureKind.PROTOCOL, "the server closed the connection without an answer"
-        case aiohttp.ClientResponseError():
-            return _not_http(error)
-        case _:
-            return FailureKind.PROTOCOL, one_line(str(error)) or type(error).__name__
+#: why the guard refused addresses of the request that the current task carries out; filled by the socket factory
+refused: contextvars.ContextVar[list[str]] = contextvars.ContextVar("refused")
 
 
-def too_slow(settings: FetchSettings) -> str:
-    return f"slower than {settings.slow_bytes_per_s} bytes a second for {settings.slow_s:g} s"
-
-
-def _not_http(error: Exception) -> tuple[FailureKind, str]:
-    from aiohttp.http_exceptions import LineTooLong
-
-    cause = error.__cause__ and error.__cause__.__cause__  # what the parser said, behind what aiohttp made of it
-    if isinstance(cause, LineTooLong) or "Too many headers" in str(error):
-        return FailureKind.TOO_LARGE, "the headers of the answer never end"
-    return FailureKind.PROTOCOL, "the server sent something that is not HTTP"
-
-
-def _proxy_errors() -> tuple[type[Exception], ...]:
-    import aiohttp
-
-    return (
-        aiohttp.ClientProxyConnectionError,
-        aiohttp.ClientHttpProxyError,
-        aiohttp.ClientConnectorDNSError,
-        aiohttp.ConnectionTimeoutError,
-        UnicodeError,
-    )
-
-
-def _proxy_words(error: Exception) -> str:
-    import aiohttp
-
-    match error:
-        case aiohttp.ClientHttpProxyError():
-            return f"it answered {error.status}"
-        case aiohttp.ClientConnectorDNSError() | UnicodeError():
-            return "its name does not resolve"
-        case aiohttp.ClientConnectorError():
-            return _os_words(error.os_error)
-        case _:
-            return "no connection in time"
-
-
-def _os_words(error: OSError) -> str:
-    return os.strerror(error.errno).lower() if error.errno else one_line(str(error))
-
-
+@dataclass(slots=True)
 class _Exchange:
     """One request, its start, and how far it has come."""
 
-    __slots__ = ("begun_s", "head_read", "request", "started_at")
-
-    def __init__(self, request: Request, begun_s: float) -> None:
-        self.request = request
-        self.started_at = time.time()
-        self.begun_s = begun_s  # by the clock of the event loop
-        self.head_read = False
+    request: Request
+    #: by the clock of the event loop
+    begun_s: float
+    started_at: float = field(default_factory=time.time)
+    head_read: bool = False
 
 
 class AioFetcher:
@@ -122,7 +58,6 @@ class AioFetcher:
 
     @property
     def in_flight(self) -> int:
-        """Requests started and not yet answered."""
         return len(self._tasks)
 
     async def open(self) -> None:
@@ -134,13 +69,11 @@ class AioFetcher:
         self._session = open_session(self._settings)
 
     def start(self, request: Request) -> None:
-        """Begins the request and returns at once."""
         task = self._loop.create_task(self._fetch(_Exchange(request, self._loop.time())))
         self._tasks.add(task)
         task.add_done_callback(self._done)
 
     async def close(self) -> None:
-        """Drops what is in flight without an answer, and frees every socket."""
         session, self._session = self._session, None
         if session is None:
             return
@@ -224,3 +157,171 @@ class AioFetcher:
 
     def _failure(self, exchange: _Exchange, kind: FailureKind, message: str) -> Failure:
         return Failure(exchange.request, kind, message, exchange.started_at, self._loop.time() - exchange.begun_s)
+
+
+# -- the client session
+
+
+def open_session(settings: FetchSettings) -> "aiohttp.ClientSession":
+    """Raises UsageError where the certificates to trust cannot be read."""
+    import aiohttp
+
+    guarded = settings.proxy is None and not settings.allow_private
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=0,  # how many requests run is the caller's choice
+            ttl_dns_cache=settings.dns_cache_s,
+            keepalive_timeout=settings.idle_s,
+            resolver=_fixed_resolver(settings.resolve) if settings.resolve else None,
+            socket_factory=_guarded_socket if guarded else None,
+            ssl=_trust(settings.ca_file),
+        ),
+        response_class=_response_class(),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        proxy=settings.proxy,
+        skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding"),
+        timeout=aiohttp.ClientTimeout(
+            total=settings.total_timeout_s, connect=settings.connect_timeout_s, sock_read=settings.first_byte_timeout_s
+        ),
+        max_line_size=_MAX_LINE_BYTES,
+        max_field_size=_MAX_LINE_BYTES,
+    )
+
+
+def _trust(ca_file: str | None) -> ssl.SSLContext | bool:
+    if ca_file is None:
+        return True  # the system's certificates
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise UsageError(f"fetch.ca_file: {ca_file} cannot be read as PEM ({error})") from None
+
+
+def _guarded_socket(info: tuple[Any, ...]) -> socket.socket:
+    family, kind, protocol, _, address = info
+    if reason := forbidden(address[0]):
+        refused.get().append(reason)
+        raise PermissionError(reason)
+    return socket.socket(family, kind, protocol)
+
+
+def _response_class() -> "type[aiohttp.ClientResponse]":
+    import aiohttp
+
+    class Answer(aiohttp.ClientResponse):
+        """Knows the address of its server, which is gone with the connection when a short body is read."""
+
+        #: address of the server, or of the proxy
+        ip = ""
+
+        async def start(self, connection: Any) -> aiohttp.ClientResponse:
+            if peer := connection.transport and connection.transport.get_extra_info("peername"):
+                self.ip = peer[0]
+            return await super().start(connection)
+
+    return Answer
+
+
+def _fixed_resolver(entries: tuple[str, ...]) -> "aiohttp.abc.AbstractResolver":
+    import aiohttp
+    from aiohttp.abc import AbstractResolver, ResolveResult
+
+    table: dict[tuple[str, int], list[str]] = {}
+    for entry in entries:
+        host, port, addresses = entry.split(":", 2)
+        table[host.lower(), int(port)] = [address.strip("[]") for address in addresses.split(",")]
+
+    class Fixed(AbstractResolver):
+        """Names of the settings first, then DNS."""
+
+        def __init__(self) -> None:
+            self._dns = aiohttp.DefaultResolver()
+
+        async def resolve(
+            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+        ) -> list[ResolveResult]:
+            addresses = table.get((host.lower(), port))
+            if addresses is None:
+                return await self._dns.resolve(host, port, family)
+            return [_resolved(host, address, port) for address in addresses]
+
+        async def close(self) -> None:
+            await self._dns.close()
+
+    def _resolved(host: str, address: str, port: int) -> ResolveResult:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return ResolveResult(
+            hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST
+        )
+
+    return Fixed()
+
+
+# -- errors
+
+
+def fault(error: Exception, settings: FetchSettings, head_read: bool) -> tuple[FailureKind, str]:
+    """The kind and the line for a request that aiohttp ended with this exception, before or after its head came."""
+    import aiohttp
+
+    at_proxy = (
+        *(aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError, aiohttp.ClientConnectorDNSError),
+        *(aiohttp.ConnectionTimeoutError, UnicodeError),
+    )
+    if settings.proxy is not None and isinstance(error, at_proxy):
+        return FailureKind.PROXY, f"the proxy {proxy_name(settings.proxy)} does not serve: {_proxy_words(error)}"
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            return FailureKind.TIMEOUT, f"no connection within {settings.connect_timeout_s:g} s"
+        case aiohttp.SocketTimeoutError() if head_read:
+            return FailureKind.TIMEOUT, too_slow(settings)
+        case aiohttp.SocketTimeoutError():
+            return FailureKind.TIMEOUT, f"no answer within {settings.first_byte_timeout_s:g} s"
+        case TimeoutError():
+            return FailureKind.TIMEOUT, f"the answer was not complete after {settings.total_timeout_s:g} s"
+        case aiohttp.ClientConnectorDNSError() | UnicodeError():  # a label that no name may have
+            return FailureKind.DNS, "the host name does not resolve"
+        case aiohttp.ClientSSLError() | ssl.SSLError() | ssl.CertificateError():
+            return FailureKind.TLS, f"no trusted connection: {one_line(str(error))}"
+        case aiohttp.ClientConnectorError():
+            return FailureKind.CONNECT, f"no connection: {_os_words(error.os_error)}"
+        case aiohttp.ClientPayloadError():
+            return FailureKind.PROTOCOL, "the server closed the connection in the middle of its answer"
+        case aiohttp.ServerDisconnectedError() | ConnectionError():
+            return FailureKind.PROTOCOL, "the server closed the connection without an answer"
+        case aiohttp.ClientResponseError():
+            return _not_http(error)
+        case _:
+            return FailureKind.PROTOCOL, one_line(str(error)) or type(error).__name__
+
+
+def too_slow(settings: FetchSettings) -> str:
+    return f"slower than {settings.slow_bytes_per_s} bytes a second for {settings.slow_s:g} s"
+
+
+def _not_http(error: Exception) -> tuple[FailureKind, str]:
+    from aiohttp.http_exceptions import LineTooLong
+
+    cause = error.__cause__ and error.__cause__.__cause__  # what the parser said, behind what aiohttp made of it
+    if isinstance(cause, LineTooLong) or "Too many headers" in str(error):
+        return FailureKind.TOO_LARGE, "the headers of the answer never end"
+    return FailureKind.PROTOCOL, "the server sent something that is not HTTP"
+
+
+def _proxy_words(error: Exception) -> str:
+    import aiohttp
+
+    match error:
+        case aiohttp.ClientHttpProxyError():
+            return f"it answered {error.status}"
+        case aiohttp.ClientConnectorDNSError() | UnicodeError():
+            return "its name does not resolve"
+        case aiohttp.ClientConnectorError():
+            return _os_words(error.os_error)
+        case _:
+            return "no connection in time"
+
+
+def _os_words(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno else one_line(str(error))

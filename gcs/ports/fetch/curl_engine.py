@@ -1,4 +1,4 @@
-"""The libcurl engine itself: requests in, answers out.
+"""The libcurl engine: requests in, answers out; and libcurl's error codes in our words.
 
 Invariant: a transfer is in `_busy` exactly while its handle is with the driver; else it is in `_idle`, or dropped.
 """
@@ -18,9 +18,8 @@ from gcs.ports.fetch.decode import ContentError, decode
 from gcs.ports.fetch.guard import forbidden_host
 from gcs.ports.fetch.head import RequestHead, ResponseHead, conditions, reject
 
-# -- What went wrong, from libcurl's point of view, in our words: an error code becomes a kind and one line.
-
-
+#: the first libcurl that ends a body of unknown length at MAXFILESIZE
+_OLDEST_LIBCURL = 0x080400
 _FILESIZE_EXCEEDED = 63
 _ENDLESS_HEAD = "the headers of the answer never end"
 NOT_HTTP = "the server sent something that is not HTTP"
@@ -48,52 +47,6 @@ _FAULTS: dict[int, tuple[FailureKind, str]] = {
 }
 
 
-def fault(curl: pycurl.Curl, code: int, message: str, settings: FetchSettings) -> tuple[FailureKind, str]:
-    """The kind and the line for a transfer that libcurl ended with this code and message."""
-    kind, words = _FAULTS.get(code, (FailureKind.PROTOCOL, ""))
-    asked = curl.getinfo(pycurl.REQUEST_SIZE) > 0
-    if settings.proxy is not None and _at_proxy(curl, kind, asked, settings.proxy):
-        name = proxy_name(settings.proxy)
-        return FailureKind.PROXY, f"the proxy {name} does not serve: {_proxy_words(curl, kind, message)}"
-    if kind is FailureKind.TIMEOUT:
-        if asked:
-            return kind, f"the answer was not complete after {settings.total_timeout_s:g} s"
-        return kind, f"no connection within {settings.connect_timeout_s:g} s"
-    if code == _FILESIZE_EXCEEDED:
-        return kind, f"the body is larger than {settings.max_body_bytes:,} bytes"
-    if "too large response headers" in message.lower() or "too many response headers" in message.lower():
-        return FailureKind.TOO_LARGE, _ENDLESS_HEAD
-    if kind is FailureKind.CONNECT and (errno := curl.getinfo(pycurl.OS_ERRNO)):
-        words = f"no connection: {os.strerror(errno).lower()}"
-    elif kind is FailureKind.TLS:
-        words = f"no trusted connection: {one_line(message)}"
-    return kind, words or one_line(message) or f"libcurl error {code}"
-
-
-def _at_proxy(curl: pycurl.Curl, kind: FailureKind, asked: bool, proxy: str) -> bool:
-    """Whether the way to the proxy, or the proxy itself, is at fault, and not the server behind it."""
-    tunnel_status = curl.getinfo(pycurl.HTTP_CONNECTCODE)
-    if kind is FailureKind.PROXY or tunnel_status:
-        return bool(tunnel_status != 200)
-    if kind is FailureKind.TLS:
-        return proxy.startswith("https:")
-    tunnel = proxy.startswith("http") and curl.getinfo(pycurl.EFFECTIVE_URL).startswith("https:")
-    return tunnel or not asked
-
-
-def _proxy_words(curl: pycurl.Curl, kind: FailureKind, message: str) -> str:
-    if status := curl.getinfo(pycurl.HTTP_CONNECTCODE):
-        return f"it answered {status}"
-    if kind is FailureKind.TIMEOUT:
-        return "no connection in time"
-    errno = curl.getinfo(pycurl.OS_ERRNO)
-    return os.strerror(errno).lower() if errno else one_line(message)
-
-
-#: the first libcurl that ends a body of unknown length at MAXFILESIZE
-_OLDEST_LIBCURL = 0x080400
-
-
 class CurlFetcher:
     """Fetches by libcurl. The contract stands in `gcs.ports.fetch`."""
 
@@ -114,7 +67,6 @@ class CurlFetcher:
 
     @property
     def in_flight(self) -> int:
-        """Requests started and not yet answered."""
         return len(self._busy) + len(self._rejected)
 
     async def open(self) -> None:
@@ -131,7 +83,6 @@ class CurlFetcher:
         self._next_sweep = self._loop.call_later(self._sweep_every_s, self._sweep)
 
     def start(self, request: Request) -> None:
-        """Begins the request and returns at once."""
         assert self._driver is not None, "open() comes first"
         url = request.url
         if wrong := reject(url):
@@ -150,7 +101,6 @@ class CurlFetcher:
         return self._driver.add(curl)
 
     async def close(self) -> None:
-        """Drops what is in flight without an answer, and frees every socket."""
         if self._driver is None:
             return
         driver, self._driver = self._driver, None
@@ -244,3 +194,48 @@ class CurlFetcher:
 
 def _lines(fields: tuple[tuple[str, str], ...] | list[tuple[str, str]]) -> list[bytes]:
     return [f"{name}: {value}".encode("latin-1") for name, value in fields]
+
+
+# -- errors
+
+
+def fault(curl: pycurl.Curl, code: int, message: str, settings: FetchSettings) -> tuple[FailureKind, str]:
+    """The kind and the line for a transfer that libcurl ended with this code and message."""
+    kind, words = _FAULTS.get(code, (FailureKind.PROTOCOL, ""))
+    asked = curl.getinfo(pycurl.REQUEST_SIZE) > 0
+    if settings.proxy is not None and _at_proxy(curl, kind, asked, settings.proxy):
+        name = proxy_name(settings.proxy)
+        return FailureKind.PROXY, f"the proxy {name} does not serve: {_proxy_words(curl, kind, message)}"
+    if kind is FailureKind.TIMEOUT:
+        if asked:
+            return kind, f"the answer was not complete after {settings.total_timeout_s:g} s"
+        return kind, f"no connection within {settings.connect_timeout_s:g} s"
+    if code == _FILESIZE_EXCEEDED:
+        return kind, f"the body is larger than {settings.max_body_bytes:,} bytes"
+    if "too large response headers" in message.lower() or "too many response headers" in message.lower():
+        return FailureKind.TOO_LARGE, _ENDLESS_HEAD
+    if kind is FailureKind.CONNECT and (errno := curl.getinfo(pycurl.OS_ERRNO)):
+        words = f"no connection: {os.strerror(errno).lower()}"
+    elif kind is FailureKind.TLS:
+        words = f"no trusted connection: {one_line(message)}"
+    return kind, words or one_line(message) or f"libcurl error {code}"
+
+
+def _at_proxy(curl: pycurl.Curl, kind: FailureKind, asked: bool, proxy: str) -> bool:
+    """Whether the way to the proxy, or the proxy itself, is at fault, and not the server behind it."""
+    tunnel_status = curl.getinfo(pycurl.HTTP_CONNECTCODE)
+    if kind is FailureKind.PROXY or tunnel_status:
+        return bool(tunnel_status != 200)
+    if kind is FailureKind.TLS:
+        return proxy.startswith("https:")
+    tunnel = proxy.startswith("http") and curl.getinfo(pycurl.EFFECTIVE_URL).startswith("https:")
+    return tunnel or not asked
+
+
+def _proxy_words(curl: pycurl.Curl, kind: FailureKind, message: str) -> str:
+    if status := curl.getinfo(pycurl.HTTP_CONNECTCODE):
+        return f"it answered {status}"
+    if kind is FailureKind.TIMEOUT:
+        return "no connection in time"
+    errno = curl.getinfo(pycurl.OS_ERRNO)
+    return os.strerror(errno).lower() if errno else one_line(message)

@@ -1,7 +1,8 @@
 """The driver: runs a libcurl multi handle from the event loop.
 
 libcurl is called when a socket that it waits for is ready, when its timer ends, and right after a handle was added
-(once for all that were added in the same turn of the loop). Whatever it finishes is handed on.
+(once for all that were added in the same turn of the loop). Whatever it finishes is handed on. A `SocketWatch` tells
+libcurl, by way of the event loop, which of its sockets are ready.
 
 Invariant: libcurl is never called from inside one of its own callbacks; they only take note.
 """
@@ -17,16 +18,18 @@ from typing import Protocol
 
 import pycurl
 
-# -- The socket watch: tells libcurl when a socket it waits for is ready, by way of the event loop.
-
-
 #: what libcurl waits for: bits of CURL_POLL_*
 WAIT_READ, WAIT_WRITE, WAIT_OVER = 1, 2, 4
 #: what we tell it has happened: bits of CURL_CSELECT_*
 READABLE, WRITABLE, BROKEN = 1, 2, 4
 
+#: how long closing waits for names that are being resolved
+_CLOSE_S = 1.0
+
 #: sockets and what happened to them
 Events = list[tuple[int, int]]
+#: a handle that is done, and libcurl's error (0 for none) with its message
+Finished = Callable[[pycurl.Curl, int, str], None]
 
 
 class SocketWatch(Protocol):
@@ -123,14 +126,6 @@ def watch(loop: AbstractEventLoop, ready: Callable[[Events], None]) -> SocketWat
     return EpollWatch(loop, ready) if sys.platform == "linux" else LoopSocketWatch(loop, ready)
 
 
-#: a handle that is done, and libcurl's error (0 for none) with its message
-Finished = Callable[[pycurl.Curl, int, str], None]
-
-
-#: how long closing waits for names that are being resolved
-_CLOSE_S = 1.0
-
-
 class CurlDriver:
     """Owns the multi handle. Must be made inside a running event loop."""
 
@@ -150,7 +145,6 @@ class CurlDriver:
         self._multi.setopt(pycurl.M_MAXCONNECTS, kept_connections)
 
     def add(self, curl: pycurl.Curl) -> None:
-        """Begins a transfer."""
         self._handles += 1
         self._multi.add_handle(curl)
 

@@ -1,4 +1,4 @@
-"""A transfer: one libcurl handle, used for request after request, and what the present one has brought so far.
+"""A transfer: one libcurl handle, used for request after request, and what has come of the present one so far.
 
 The options that are the same for all requests are set once; a request sets its URL and, if it is conditional,
 its headers. Heads and bodies are gathered by `list.append` itself, so that no Python code runs per chunk: their
@@ -33,7 +33,7 @@ class _LentSocket(socket.socket):
 
 
 class CurlTransfer:
-    """idle → begin → busy → (answered) → clear → idle."""
+    """One libcurl handle. Idle, then busy with a request, then cleared and idle again."""
 
     __slots__ = ("begun_s", "chunks", "curl", "lines", "refused", "request", "sent", "slow_mark", "started_at")
 

@@ -35,6 +35,5 @@ and for a gatherer of a team (`exchange`):
 
 from gcs.ports.frontier.entry import Entry, Mark
 from gcs.ports.frontier.frontier import Frontier, FrontierSettings
-from gcs.ports.frontier.peek import FrontierPeek, peek
 
-__all__ = ["Entry", "Frontier", "FrontierPeek", "FrontierSettings", "Mark", "peek"]
+__all__ = ["Entry", "Frontier", "FrontierSettings", "Mark"]

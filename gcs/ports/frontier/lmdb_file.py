@@ -1,7 +1,8 @@
 """An LMDB file in a directory: opened by one process at a time, with errors that say what to do, and little memory.
 
 Used by the frontier and by the URL-Registry. `MmapTrim` gives mapped pages of the file back to the kernel, which keeps
-them in its cache: they do not count as memory of this process any more.
+them in its cache: they do not count as memory of this process any more. `peek` looks at a frontier from outside, while
+its gatherer runs or when it does not; it only reads.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import errno
 import fcntl
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -105,3 +107,38 @@ def _is_full(directory: Path) -> bool:
     """LMDB calls a write that the disk takes only in part an input/output error."""
     disk = os.statvfs(directory)
     return disk.f_bavail * disk.f_frsize < FULL_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierPeek:
+    """A frontier as of its last commit."""
+
+    is_running: bool
+    #: the gatherer's `Share`, if it has written one
+    share: bytes | None
+
+
+def peek(directory: Path) -> FrontierPeek:
+    """How the frontier in this directory stands."""
+    try:
+        # without a lock where none can be written: then nobody else writes either
+        locks = os.access(directory, os.W_OK)
+        environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=MAX_TABLES, lock=locks)
+    except lmdb.Error as error:
+        raise StoreError(f"{directory}: the frontier cannot be read ({error})") from None
+    share = None
+    with environment, environment.begin() as txn:
+        if txn.get(b"notes") is not None:
+            share = txn.get(b"share", db=environment.open_db(b"notes", txn, create=False))
+    return FrontierPeek(_is_locked(directory), share)
+
+
+def _is_locked(directory: Path) -> bool:
+    try:
+        with (directory / "lock").open("r") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False

@@ -28,11 +28,7 @@ class OrderedPool:
     """The waiting URLs of a frontier, by rank."""
 
     def __init__(
-        self,
-        rows: Any,
-        txn: Callable[[], Any],
-        make_queue: Callable[[], Queue] | None,
-        release: Callable[[], None],
+        self, rows: Any, txn: Callable[[], Any], make_queue: Callable[[], Queue] | None, release: Callable[[], None]
     ) -> None:
         self._rows, self._txn, self._make_queue, self._release = rows, txn, make_queue, release
         self._queue: Queue | None = None

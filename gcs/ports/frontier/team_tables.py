@@ -41,7 +41,6 @@ class TeamTables:
         return bool(self._txn().put(short(key), b"", overwrite=False, db=self._sent))
 
     def was_posted(self, key: bytes) -> bool:
-        """Whether a foreign URL was posted."""
         return self._txn().get(short(key), db=self._sent) is not None
 
     def forget_posts(self, low: bytes, high: bytes, keyspace: Keyspace) -> None:
@@ -67,7 +66,6 @@ class TeamTables:
             self._txn().put(key, encode(entry), db=self._held)
 
     def held(self) -> int:
-        """How many entries are held."""
         return int(self._txn().stat(self._held)["entries"])
 
     def release(self, low: bytes, high: bytes, most: int, keyspace: Keyspace) -> list[Entry]:
@@ -112,7 +110,6 @@ class TeamTables:
         return True
 
     def kept(self) -> int:
-        """How many blocks are kept."""
         return int(self._txn().stat(self._outbox)["entries"])
 
     def _pop(self, table: Any, low: bytes, high: bytes, keyspace: Keyspace) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gcs.core.ordering import BEHIND, Found, Ordering
-from gcs.core.ordering.orders import rank as rank_by_worth
+from gcs.core.ordering import rank as rank_by_worth
 from gcs.core.url.join import host as host_of
 from gcs.ports.frontier.entry import ORDER, Entry, Mark, decode, encode, host_part, key_of, with_worth, worth_of
 from gcs.ports.frontier.host_queues import HostQueues
@@ -43,7 +43,6 @@ class WaitingUrls:
         return len(self._host_queues) + (len(self.pool) if self.pool else 0)
 
     def rank(self, entry: Entry) -> int:
-        """The rank of a new entry."""
         if not self._order.weighs:
             return entry.priority
         return self._order.rank(_found(entry), entry.worth) | entry.priority & BEHIND
@@ -57,7 +56,6 @@ class WaitingUrls:
             self.pool.put(rank, sequence, row)
 
     def get(self, key: bytes, mark: bytes, retries: dict[bytes, bytes]) -> bytes:
-        """The row of a URL that waits."""
         found = self.pool.get(_sequence(mark)) if self.pool is not None else None
         return found[1] if found is not None else self._host_queues.get(_place(key, mark), retries)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gcs.errors import DiskFullError, StoreError
 
-_sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
+sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
 
 
 class AppendFile:
@@ -62,7 +62,7 @@ class AppendFile:
         self.flush()
         if self._dirty:
             try:
-                _sync_data(self._fd)
+                sync_data(self._fd)
             except OSError as error:
                 raise store_error("write", self.path, error) from error
             self._dirty = False

@@ -18,11 +18,10 @@ from typing import BinaryIO
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from gcs.core.url.sortkey import split_port
-from gcs.ports.records.warc_reader import heads, members
+from gcs.ports.records.warc import heads, members
 
-# -- The key under which web archives index a URL (pywb and OpenWayback look pages up by it).
-
-
+#: lines sorted in memory at a time
+_RUN_LINES = 200_000
 _WWW = re.compile(r"^www\d*\.")
 #: left as they are: printable ASCII but for space, # and %
 _SAFE = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -37,7 +36,7 @@ _SESSION_IN_PATH = re.compile(r"(.*/)\((?:(?:[a-z]\([0-9a-z]{24}\))+|[0-9a-z]{24
 
 
 def surt(url: str) -> str:
-    """The archive key of a canonical http(s) URL."""
+    """The key of a canonical http(s) URL, under which web archives index it (pywb and OpenWayback look it up so)."""
     scheme, _, rest = url.partition("#")[0].partition("://")
     rest, _, query = rest.partition("?")
     authority, _, path = rest.partition("/")
@@ -76,10 +75,6 @@ def _unquote(text: str) -> bytes:
     while (plain := unquote_to_bytes(data)) != data:
         data = plain
     return data
-
-
-#: lines sorted in memory at a time
-_RUN_LINES = 200_000
 
 
 def index(file: BinaryIO, file_name: str) -> Iterator[bytes]:

@@ -70,7 +70,6 @@ class Remote:
             raise StoreError(f"cannot read {self.url}/{folder}/{name}: {error}") from error
 
     def filesystem(self) -> Any:
-        """The fsspec filesystem of the URL."""
         if self._filesystem is None:
             import fsspec  # slow to load
 

@@ -1,4 +1,4 @@
-"""Where the files of a gatherer's record store lie.
+"""What a user may choose about the record store, and where the files of a gatherer's store lie.
 
 DIR/warc/NAME-GATHERER-yyyymmddhhmmss-SERIAL.warc.gz
 DIR/summaries/GATHERER-NNNNNN.parquet            made from the closed log file NNNNNN
@@ -13,7 +13,9 @@ from pathlib import Path
 from gcs.errors import SettingsError, UsageError
 from gcs.ports.records.append_file import store_error
 
-# -- What a user may choose about the record store.
+WARC, SUMMARIES = "warc", "summaries"
+#: what can be part of a file name and of a key of the whiteboard
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,6 @@ class StoreSettings:
                 raise SettingsError(f"{name} is {getattr(self, name)}: it must be greater than 0")
 
 
-WARC, SUMMARIES = "warc", "summaries"
-#: what can be part of a file name and of a key of the whiteboard
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
 @dataclass(frozen=True, slots=True)
 class StoreLayout:
     """The paths of one gatherer in one crawl directory."""
@@ -68,17 +65,14 @@ class StoreLayout:
 
     @property
     def log(self) -> Path:
-        """The record log."""
         return self.state / "log"
 
     @property
     def warc(self) -> Path:
-        """Where WARC files are written."""
         return (self.state / "spool" if self.url else self.directory) / WARC
 
     @property
     def summaries(self) -> Path:
-        """Where Parquet files are written."""
         return (self.state / "spool" if self.url else self.directory) / SUMMARIES
 
     @property
@@ -87,7 +81,6 @@ class StoreLayout:
         return self.state / "url"
 
     def make(self) -> None:
-        """Make the folders that are not there yet."""
         path = self.directory
         try:
             for path in (self.log, self.warc, self.summaries):

@@ -1,7 +1,8 @@
 """Reads what a crawl has stored: the records of all its gatherers, from Parquet and from what is still log.
 
 Works on a directory (and on the URLs that its finished files moved to), also while the crawl runs, or on such a
-URL alone. A log file and its Parquet form hold the same rows: one of them is read.
+URL alone. A log file and its Parquet form hold the same rows: one of them is read. `distinct` counts the pages of a
+session over all gatherers, `latest` finds the one record that tells what each page holds now.
 It must not change anything.
 """
 
@@ -27,6 +28,13 @@ from gcs.ports.records.record_log import rows as log_rows
 Row = tuple[Any, ...]
 #: gatherer and number of a log file, whatever has become of it
 _Key = tuple[str, int]
+_digest = xxhash.xxh3_64_intdigest
+#: hashes that `distinct` holds at a time: 128 MB
+_MOST_AT_ONCE = 1 << 24
+#: hashes for which a set is no larger than that
+_FEW = 1 << 20
+_DISTINCT_FIELDS = ("url", "gatherer", "session", "status", "failure", "source")
+_LATEST_FIELDS = ("url", "session", "source", "status", "failure", "held_at_us")
 _PARQUET = ("summaries/*.parquet", "state/*/spool/summaries/*.parquet")
 
 
@@ -117,17 +125,6 @@ def _crawl(directory: Path) -> Path:
     return directory
 
 
-# -- Distinct pages of a session over all gatherers of a crawl, for `unique` and `overlap` in the report (G5).
-
-
-_digest = xxhash.xxh3_64_intdigest
-#: hashes that are held at a time: 128 MB
-_MOST_AT_ONCE = 1 << 24
-#: hashes for which a set is no larger than that
-_FEW = 1 << 20
-_FIELDS = ("url", "gatherer", "session", "status", "failure", "source")
-
-
 @dataclass(slots=True)
 class Distinct:
     """Pages that were stored in a session: how many different ones, and how many records by gatherer."""
@@ -142,7 +139,7 @@ def distinct(place: str | Path, session: int, pages: int, most: int = _MOST_AT_O
     found = Distinct()
     for part in range(passes):
         hashes = array("Q")
-        for url, gatherer, number, status, failure, source in rows(place, _FIELDS):
+        for url, gatherer, number, status, failure, source in rows(place, _DISTINCT_FIELDS):
             if number != session or not 200 <= status < 300 or failure or source:
                 continue
             if (value := _digest(url.encode())) % passes == part:
@@ -158,12 +155,6 @@ def _unique(hashes: "array[int]") -> int:
     import numpy as np  # slow to load, and not needed for what a set holds
 
     return len(np.unique(np.frombuffer(hashes, np.uint64)))
-
-
-# -- What is there now: of all sessions of a crawl, the one record that tells what each page holds.
-
-
-_LATEST_FIELDS = ("url", "session", "source", "status", "failure", "held_at_us")
 
 
 def latest(place: str | Path, fields: Sequence[str]) -> Iterator[Row]:

@@ -103,7 +103,6 @@ class LogFile:
         return log
 
     def page(self, record: PageRecord) -> None:
-        """Append a page record."""
         try:
             body = _encoder.encode(record)
         except UnicodeEncodeError:  # a lone surrogate from a page's JSON or a browser
@@ -121,7 +120,6 @@ class LogFile:
         self.file.sync()
 
     def append(self, kind: bytes, body: bytes) -> None:
-        """Append one frame."""
         crc = crc32(body, crc32(kind))
         self.file.append(b"".join((_HEAD.pack(len(body) + 1, crc), kind, body)))
 
@@ -184,17 +182,17 @@ def _row_decoder(fields: tuple[str, ...]) -> msgspec.msgpack.Decoder[Any]:
 
 
 def page_of(frame: Frame) -> PageRecord:
-    """The page record that a frame holds."""
     return _decode(_page_decoder, frame)
 
 
-def fetched_of(frame: Frame) -> Fetched:
-    """The exchange that a frame holds."""
-    return _decode(_fetched_decoder, frame)
+def exchange_of(frame: Frame) -> PageRecord | Fetched | None:
+    """What names the place of an exchange in the WARC; None for a frame of another kind."""
+    if frame.kind == PAGE:
+        return page_of(frame)
+    return _decode(_fetched_decoder, frame) if frame.kind == FETCHED else None
 
 
 def opened_of(frame: Frame) -> Opened:
-    """The header that a frame holds."""
     opened = _decode(_opened_decoder, frame)
     if opened.version != VERSION:
         raise CodecError(f"record log version {opened.version} is unknown; this GCS reads version {VERSION}")

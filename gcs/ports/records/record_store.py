@@ -1,4 +1,4 @@
-"""The record store of one gatherer: the one door to WARC files, record log and summaries. `layout` shows the files.
+"""The record store of one gatherer: the only way to its WARC files, record log and summaries. `layout` shows the files.
 
 A page counts when its frame is in the log. `page` only takes it in; `flush` writes the WARC bytes and then
 the log bytes; `sync` makes both durable and names the position that a checkpoint may refer to. After
@@ -9,11 +9,9 @@ Invariant: nothing is in the log whose WARC record is not written. It must not b
 """
 
 import fcntl
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
-from types import TracebackType
 from typing import TextIO
 
 from msgspec import structs
@@ -27,7 +25,7 @@ from gcs.ports.records.layout import SUMMARIES, StoreLayout, StoreSettings, chec
 from gcs.ports.records.parquet import read_pages
 from gcs.ports.records.record_log import VERSION, Fetched, LogFile, Opened, Position, file_name, log_numbers, pages
 from gcs.ports.records.recovery import recover
-from gcs.ports.records.warc import Digests, Original, RecentDigests
+from gcs.ports.records.warc import Original
 from gcs.ports.records.warc_files import WarcFiles, files_of, serial_of
 
 #: more than this does not wait in memory, however seldom `flush` is called
@@ -54,14 +52,12 @@ class Store:
         gatherer: str,
         *,
         crawl: str = "gcs",
-        info: dict[str, str] | None = None,
-        digests: Digests | None = None,
-        clock: Callable[[], float] = time.time,
+        info: Mapping[str, str] = {},
     ) -> "Store":
         """Open or make the store; after a crash, cut it back to its last consistent state.
 
         `crawl` begins the names of the WARC files; `info` goes into their warcinfo records (operator,
-        http-header-user-agent, robots); `digests` is who remembers payloads, by default the recent ones in memory.
+        http-header-user-agent, robots).
         """
         check_names(gatherer, crawl)
         remote = Remote(settings.url) if settings.url else None
@@ -69,10 +65,8 @@ class Store:
             remote.filesystem()  # first: a bad URL leaves no trace
         layout = StoreLayout(directory, gatherer, settings.url)
         layout.make()
-        if digests is None and settings.warc_digests:
-            digests = RecentDigests(settings.warc_digests)
         prefix = f"{crawl}-{gatherer}"
-        warcs = WarcFiles(layout.warc, prefix, settings, digests, {"isPartOf": crawl, **(info or {})}, clock)
+        warcs = WarcFiles(layout.warc, prefix, settings, {"isPartOf": crawl, **info})
         store = cls(layout, settings, warcs, remote)
         try:
             store._recover(prefix)
@@ -87,25 +81,18 @@ class Store:
         `copy_of` names the stored copy that a 304 or the same payload confirms, where that is known; its digest is
         `record.digest`. A response whose body is not here goes into no WARC.
         """
+        exchange = None
         if response is not None:
             # that of a failed record may be of the copy that is held: this answer is none of it
             digest = digest_of(response) if record.failure else record.digest or digest_of(response)
+            record = structs.replace(record, digest=record.digest or digest)
             if self._settings.warc and response.absent is None:
                 exchange = self._warcs.prepare(response, digest, copy_of)
                 file, offset, size_bytes = exchange.place
-                record = structs.replace(
-                    record,
-                    digest=record.digest or digest,
-                    warc_file=file,
-                    warc_offset=offset,
-                    warc_bytes=size_bytes,
-                )
-                self._log.page(record)  # first: it may refuse the record, the other cannot
-                self._warcs.append(exchange)
-                self._took()
-                return record
-            record = structs.replace(record, digest=record.digest or digest)
-        self._log.page(record)
+                record = structs.replace(record, warc_file=file, warc_offset=offset, warc_bytes=size_bytes)
+        self._log.page(record)  # first: it may refuse the record, the WARC cannot
+        if exchange is not None:
+            self._warcs.append(exchange)
         self._took()
         return record
 
@@ -166,9 +153,7 @@ class Store:
     def __enter__(self) -> "Store":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _took(self) -> None:

@@ -15,21 +15,9 @@ from typing import NamedTuple
 from gcs.errors import CodecError
 from gcs.events import Events
 from gcs.ports.records.append_file import store_error, sync_directory
-from gcs.ports.records.record_log import (
-    FETCHED,
-    OPENED,
-    PAGE,
-    SYNCED,
-    Frame,
-    fetched_of,
-    file_name,
-    frames,
-    log_numbers,
-    opened_of,
-    page_of,
-)
+from gcs.ports.records.record_log import OPENED, PAGE, SYNCED, exchange_of, file_name, frames, log_numbers, opened_of
+from gcs.ports.records.warc import members
 from gcs.ports.records.warc_files import files_of, serial_of
-from gcs.ports.records.warc_reader import members
 
 events = Events("records")
 
@@ -77,9 +65,9 @@ def _scan(path: Path, number: int, warc_directory: Path) -> Recovered | None:
             opened = opened_of(frame)
             state = Recovered(number, frame.end, 0, opened.warc_file, opened.warc_end, opened.warc_serial)
             continue
-        place = _place(frame)
-        if place is not None and place[0]:
-            name, end = place
+        exchange = exchange_of(frame)
+        if exchange is not None and exchange.warc_file:
+            name, end = exchange.warc_file, exchange.warc_offset + exchange.warc_bytes
             start = state.warc_end if name == state.warc_file else 0
             if frame.start >= synced_end and not _whole(warc_directory / name, start, end):
                 events.warning("record-cut", file=path, warc=name)
@@ -87,14 +75,6 @@ def _scan(path: Path, number: int, warc_directory: Path) -> Recovered | None:
             state = state._replace(warc_file=name, warc_end=end, warc_serial=serial_of(name))
         state = state._replace(log_end=frame.end, records=state.records + (frame.kind == PAGE))
     return state
-
-
-def _place(frame: Frame) -> tuple[str, int] | None:
-    """The WARC file that a frame names, and the end of the record in it."""
-    if frame.kind not in (PAGE, FETCHED):
-        return None
-    named = page_of(frame) if frame.kind == PAGE else fetched_of(frame)
-    return named.warc_file, named.warc_offset + named.warc_bytes
 
 
 def _whole(path: Path, start: int, end: int) -> bool:

@@ -1,26 +1,39 @@
-"""WARC 1.1 records as bytes: one gzip member each (ISO 28500:2017).
+"""WARC 1.1 records as bytes, written and read: one gzip member each (ISO 28500:2017).
 
-Only the format: no files, no names, no dates of its own. The block of a response is the answer as an
+Only the format: no names, no dates of its own. The block of a response is the answer as an
 HTTP/1.1 message whose body is the payload as sent; headers that would contradict it (the transfer coding,
 which the fetch engine removed, and a wrong length) are kept under X-GCS- names. HTTP/2 and 3 are written
 as HTTP/1.1, as archives do, with the true protocol in WARC-Protocol.
+
+Reading is for an index and for a check of wholeness: `members` says where each record lies and how it begins. Bodies
+are inflated but not kept. A file may still grow: an unfinished member at its end is as if it were not there.
 
 Invariant: every record is whole by itself: its lengths and digests are those of its block.
 """
 
 from base64 import b32encode
 from collections import OrderedDict
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha1
 from http import HTTPStatus
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 from uuid import uuid4
 
-from isal import isal_zlib
+from isal import igzip_lib, isal_zlib
 
 from gcs.core.page.values import Response
+from gcs.errors import CodecError
 
-# -- Which payload was stored before, and under which record: what makes a revisit record possible.
+_GZIP = 31  # zlib's wbits for one gzip member
+_IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_PROTOCOLS = {"2": "h2", "2.0": "h2", "3": "h3", "3.0": "h3"}
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+#: bytes that are read at a time
+_READ_BYTES = 1 << 15
+#: WARC and HTTP headers are in here, or they are not looked at
+_HEAD_BYTES = 1 << 16
 
 
 class Original(NamedTuple):
@@ -30,44 +43,26 @@ class Original(NamedTuple):
     fetched_at: float
 
 
-class Digests(Protocol):
-    """Payload digest (sha1:BASE32) → the record that holds it. Filled and asked by the WARC writer."""
-
-    def get(self, digest: str) -> Original | None:
-        """The record that holds this payload, or None where it is not known."""
-        ...
-
-    def put(self, digest: str, original: Original) -> None:
-        """Remember where a payload was stored in full."""
-        ...
-
-
 class RecentDigests:
-    """The last `limit` payloads, in memory; the least recently met is forgotten first."""
+    """Payload digest (sha1:BASE32) → the record that holds it: what makes a revisit record possible.
+
+    The last `limit` payloads, in memory; the least recently met is forgotten first. Filled and read by `WarcFiles`.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._originals: OrderedDict[str, Original] = OrderedDict()
 
     def get(self, digest: str) -> Original | None:
-        """See Digests."""
         original = self._originals.get(digest)
         if original is not None:
             self._originals.move_to_end(digest)
         return original
 
     def put(self, digest: str, original: Original) -> None:
-        """See Digests."""
         self._originals[digest] = original
         if len(self._originals) > self._limit:
             self._originals.popitem(last=False)
-
-
-_GZIP = 31  # zlib's wbits for one gzip member
-_IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-_PROTOCOLS = {"2": "h2", "2.0": "h2", "3": "h3", "3.0": "h3"}
-_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 def warcinfo(file_name: str, at: float, fields: dict[str, str], level: int) -> bytes:
@@ -81,7 +76,7 @@ def warcinfo(file_name: str, at: float, fields: dict[str, str], level: int) -> b
 
 
 def request(response: Response, response_id: str, level: int) -> bytes:
-    """The request that brought this response."""
+    """The request to which this is the response."""
     block = response.request_head
     if not block.endswith(b"\r\n\r\n"):
         block = block.rstrip(b"\r\n") + b"\r\n\r\n"
@@ -158,7 +153,6 @@ def warc_date(at: float) -> str:
 
 
 def record_id() -> str:
-    """A fresh WARC-Record-ID."""
     return f"<urn:uuid:{uuid4()}>"
 
 
@@ -192,3 +186,60 @@ def _disagrees(length: str, response: Response) -> bool:
 
 def _one_line(text: str) -> str:
     return text.replace("\r", " ").replace("\n", " ")
+
+
+# -- reading
+
+
+class WarcMember(NamedTuple):
+    """One gzip member: one WARC record."""
+
+    offset: int
+    size_bytes: int
+    #: the beginning of the record
+    head: bytes
+
+
+def members(file: BinaryIO, offset: int = 0) -> Iterator[WarcMember]:
+    """The whole members of a file from an offset where one begins; CodecError at damage."""
+    file.seek(offset)
+    data = file.read(_READ_BYTES)
+    while data:
+        start, head = offset, b""
+        inflater = isal_zlib.decompressobj(wbits=_GZIP)
+        while not inflater.eof:
+            data = data or file.read(_READ_BYTES)
+            if not data:
+                return
+            try:
+                out = inflater.decompress(data)
+            except igzip_lib.IsalError as error:  # type: ignore[misc]  # its stub forgets that it is a class
+                raise CodecError(f"{getattr(file, 'name', file)} is damaged at byte {start}: {error}") from error
+            head += out[: _HEAD_BYTES - len(head)]
+            offset += len(data) - len(inflater.unused_data)
+            data = inflater.unused_data
+        yield WarcMember(start, offset - start, head)
+        data = data or file.read(_READ_BYTES)
+
+
+class WarcHead(NamedTuple):
+    """The first line of a block of headers, and the headers by lower-case name (the first of each)."""
+
+    line: str
+    fields: dict[str, str]
+
+
+def heads(record: bytes) -> tuple[WarcHead, WarcHead]:
+    """The WARC head and the HTTP head of a record (the latter empty where the block is no HTTP message)."""
+    warc, _, block = record.partition(b"\r\n\r\n")
+    http = block.partition(b"\r\n\r\n")[0] if block.startswith(b"HTTP/") else b""
+    return _head(warc, "utf-8"), _head(http, "latin-1")
+
+
+def _head(data: bytes, encoding: str) -> WarcHead:
+    line, *rest = data.decode(encoding, "replace").split("\r\n")
+    fields: dict[str, str] = {}
+    for text in rest:
+        name, _, value = text.partition(":")
+        fields.setdefault(name.strip().lower(), value.strip())
+    return WarcHead(line, fields)

@@ -9,7 +9,7 @@ kept after a crash: that is `recovery`, by the log.
 """
 
 import re
-from collections.abc import Callable
+import time
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -20,7 +20,7 @@ from gcs.core.page.values import Response
 from gcs.ports.records import warc
 from gcs.ports.records.append_file import AppendFile, sync_directory
 from gcs.ports.records.layout import StoreSettings
-from gcs.ports.records.warc import Digests, Original
+from gcs.ports.records.warc import Original, RecentDigests
 
 _SOFTWARE = {
     "software": f"GCS/{__version__}",
@@ -47,18 +47,11 @@ class HttpExchange(NamedTuple):
 class WarcFiles:
     """Writes exchanges; opens a file when the first one comes and another when one is closed."""
 
-    def __init__(
-        self,
-        directory: Path,
-        prefix: str,
-        settings: StoreSettings,
-        digests: Digests | None,
-        info: dict[str, str],
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, directory: Path, prefix: str, settings: StoreSettings, info: dict[str, str]) -> None:
         self._directory, self._prefix = directory, prefix
         self._level, self._limit_bytes = settings.warc_level, settings.warc_bytes
-        self._digests, self._info, self._clock = digests, info, clock
+        self._digests = RecentDigests(settings.warc_digests) if settings.warc_digests else None
+        self._info = info
         #: of the newest file
         self.serial = 0
         #: name and length of the file closed last
@@ -109,7 +102,6 @@ class WarcFiles:
 
     @property
     def pending_bytes(self) -> int:
-        """What waits in memory."""
         return self._file.pending_bytes if self._file else 0
 
     @property
@@ -118,7 +110,6 @@ class WarcFiles:
         return self._file.path.name if self._file else ""
 
     def flush(self) -> None:
-        """Write out what waits."""
         if self._file:
             self._file.flush()
 
@@ -140,7 +131,7 @@ class WarcFiles:
         return path
 
     def _open(self) -> AppendFile:
-        at = self._clock()
+        at = time.time()
         stamp = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
         name = f"{self._prefix}-{stamp}-{self.serial + 1:05d}.warc.gz"
         file = AppendFile(self._directory / name, exclusive=True)

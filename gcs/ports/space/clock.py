@@ -23,15 +23,12 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Seconds since some moment."""
-        ...
 
     def on_tick(self, look: Callable[[], None]) -> None:
         """Call this whenever time was moved by hand."""
-        ...
 
     async def wait(self, change: asyncio.Event, deadline: float | None) -> None:
         """Come back when the event is set, or not long after the deadline (None: never)."""
-        ...
 
 
 class LoopClock:

@@ -81,7 +81,6 @@ class EmbeddedServer:
 
     @property
     def pid(self) -> int | None:
-        """The server's process, while it runs."""
         return self._process.pid if self._process else None
 
     @property

@@ -46,7 +46,6 @@ class Keys:
         self.tickets = f"{self.tag('')}:tickets"
 
     def tag(self, place: str) -> str:
-        """The hash tag of a place."""
         tag = self._tags.get(place)
         if tag is None:
             inner = f"{self._crawl}:{checked(place, 'inbox')}" if place else self._crawl
@@ -54,12 +53,10 @@ class Keys:
         return tag
 
     def inbox(self, place: str, kind: type[Tuple]) -> InboxKeys:
-        """The keys of a type in a place."""
         stream = f"{self.tag(place)}:{kind.name}"
         return InboxKeys(stream, stream + ":book", stream + ":until")
 
     def dead(self, place: str) -> str:
-        """The dead letters of an inbox."""
         return f"{self.tag(place)}:dead"
 
     @property

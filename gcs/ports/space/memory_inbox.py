@@ -71,7 +71,6 @@ class MemoryInbox:
         self._add(InboxEntry(0, payload, key=key, expires_at=expires_at))
 
     def posted(self, key: str) -> InboxEntry | None:
-        """The posted tuple with this key."""
         return next((entry for entry in self.entries.values() if entry.key == key), None)
 
     def purge(self, now: float) -> None:

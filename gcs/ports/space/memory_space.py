@@ -27,8 +27,8 @@ from gcs.ports.space.port import (
     Handle,
     IfAbsent,
     IfHolds,
+    InboxSize,
     Numbered,
-    Pile,
     Receipt,
     Taken,
     check_place,
@@ -205,24 +205,21 @@ class MemorySpace:
         return done
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
-        held = [each for each in taken if self._mine(each)]
-        for each in held:
-            self._entry(each).held_since = self._board.clock.now()
-        return held
+        held = [(each, entry) for each in taken if (entry := self._held(each))]
+        for _, entry in held:
+            entry.held_since = self._board.clock.now()
+        return [each for each, _ in held]
 
     async def release(self, taken: Sequence[Taken[Any]]) -> None:
         for each in taken:
-            if self._mine(each):
-                entry = self._entry(each)
+            if entry := self._held(each):
                 entry.holder, entry.deliveries = "", each.deliveries - 1
         self._board.changed()
 
-    def _entry(self, taken: Taken[Any]) -> InboxEntry:
-        return self._board.inbox(taken.handle.place, taken.handle.kind).entries[int(taken.handle.id)]
-
-    def _mine(self, taken: Taken[Any]) -> bool:
+    def _held(self, taken: Taken[Any]) -> InboxEntry | None:
+        """The entry of a tuple that this participant still holds."""
         entry = self._board.inbox(taken.handle.place, taken.handle.kind).entries.get(int(taken.handle.id))
-        return entry is not None and entry.holder == self.name
+        return entry if entry is not None and entry.holder == self.name else None
 
     async def read(self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0) -> T | None:
         deadline = self._board.deadline(timeout_s)
@@ -267,18 +264,18 @@ class MemorySpace:
         number = self._board.tickets[name] = max(self._board.tickets.get(name, 0), floor) + 1
         return number
 
-    async def piles(self) -> list[Pile]:
-        piles = [
-            Pile(
+    async def inbox_sizes(self) -> list[InboxSize]:
+        sizes = [
+            InboxSize(
                 place, kind.name, len(inbox.entries), inbox.size_bytes, sum(e.delivered for e in inbox.entries.values())
             )
             for (place, kind), inbox in self._board.inboxes.items()
         ]
-        piles += [
-            Pile(place, "dead", len(dead), sum(len(letter.payload) for letter in dead), 0)
+        sizes += [
+            InboxSize(place, "dead", len(dead), sum(len(letter.payload) for letter in dead), 0)
             for place, dead in self._board.dead.items()
         ]
-        return sorted(piles, key=lambda pile: (pile.place, pile.kind))
+        return sorted(sizes, key=lambda inbox: (inbox.place, inbox.kind))
 
     async def dead_letters(self, at: str, limit: int = 100) -> list[DeadLetter]:
         return self._board.dead.get(at, [])[:limit]

@@ -117,7 +117,7 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class Pile:
+class InboxSize:
     """The tuples of one type in one place, for people."""
 
     place: str
@@ -145,15 +145,9 @@ class Space(Protocol):
     name: str
 
     async def out(
-        self,
-        item: Tuple,
-        *,
-        to: str = BOARD,
-        ttl_s: float | None = None,
-        given: IfAbsent | IfHolds | None = None,
+        self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: IfAbsent | IfHolds | None = None
     ) -> Receipt:
         """Put a tuple: a consumed one into the inbox `to`, a posted one on the board, if the condition holds."""
-        ...
 
     async def out_many(
         self,
@@ -165,13 +159,11 @@ class Space(Protocol):
         ttl_s: float | None = None,
     ) -> Receipt:
         """Put tuples of one type in this order; none at all brings the receipt of what was sent before."""
-        ...
 
     async def take(
         self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0, lease_s: float | None = None
     ) -> Taken[T] | None:
         """Take one tuple. From the board it is removed at once, and there is nothing to ack."""
-        ...
 
     async def take_many(
         self,
@@ -187,63 +179,48 @@ class Space(Protocol):
         Types come in the order of the templates. What was held longer than `lease_s` (all takers of an inbox use the
         same one), and on the first call what an earlier run with my name held, comes first.
         """
-        ...
 
     async def read(self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0) -> T | None:
         """The oldest tuple that fits; it stays where it is."""
-        ...
 
     async def scan(self, wanted: Template[T], *, at: str = BOARD) -> list[T]:
         """All tuples that fit, the oldest first."""
-        ...
 
     async def count(self, wanted: Template[Any], *, at: str = BOARD) -> int:
         """How many tuples fit, held ones included."""
-        ...
 
     def watch(self, wanted: Template[T], *, at: str = BOARD) -> AsyncIterator[T]:
         """Every tuple that fits: those that are there, then new ones as they are put.
 
         A watcher that is slower than the writers misses what was replaced or acked meanwhile, never the newest state.
         """
-        ...
 
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
         """These are done, durably: remove them. Returns how many this call completed."""
-        ...
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
         """Begin the leases of these anew; returns those that I still held."""
-        ...
 
     async def release(self, taken: Sequence[Taken[Any]]) -> None:
         """Give these back at once; it does not count as a delivery."""
-        ...
 
     async def flows(self, kind: type[Consumed], *, at: str) -> dict[str, Flow]:
         """The flow of each sender into an inbox."""
-        ...
 
     async def ticket(self, name: str, floor: int = 0) -> int:
         """A number above `floor` and above every one given for this name before."""
-        ...
 
-    async def piles(self) -> list[Pile]:
+    async def inbox_sizes(self) -> list[InboxSize]:
         """Everything there is, by place and type."""
-        ...
 
     async def dead_letters(self, at: str, limit: int = 100) -> list[DeadLetter]:
         """What was set aside from an inbox, the oldest first."""
-        ...
 
     async def remove(self, wanted: Template[Any], *, at: str = BOARD) -> int:
         """Throw away what fits, held or not, and count it as committed. For people."""
-        ...
 
     async def remove_dead_letters(self, at: str) -> int:
         """Throw away what was set aside from an inbox. For people."""
-        ...
 
     async def close(self) -> None:
         """Let go of the connection. What is held stays held until its lease ends."""
-        ...

@@ -64,11 +64,9 @@ class RedisConnection:
             client.set_response_callback(command, lambda reply, **_: reply)
 
     async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-        """What the script returns."""
         return await self._patiently(lambda: self._evaluate(script, keys, arguments))
 
     async def command(self, *words: Any) -> Any:
-        """What a single command returns."""
         return await self._patiently(lambda: self._client.execute_command(*words))
 
     async def keys(self, pattern: str) -> list[str]:
@@ -81,7 +79,6 @@ class RedisConnection:
         return found
 
     async def close(self) -> None:
-        """Close the sockets."""
         for client in (self._client, *self._others):
             await client.aclose()
 
@@ -126,7 +123,6 @@ class RedisConnection:
             pause_s = min(2 * pause_s, LAST_PAUSE_S)
 
     def _exhausted(self, error: Exception) -> SpaceError:
-        """Our patience is over."""
         if str(error).startswith(PASSING):  # it is there, but its disk is full, its replicas are gone, …
             return SpaceError(f"{self._address} has refused for {self.patience_s:g} s: {error}; see to that first")
         return SpaceError(f"{self._address} did not answer for {self.patience_s:g} s ({error}): is it running?")

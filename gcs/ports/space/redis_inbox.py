@@ -79,7 +79,6 @@ class Inboxes:
     async def put(
         self, kind: type[Tuple], items: Sequence[Tuple], to: str, numbered: Numbered | None, ttl_s: float | None
     ) -> Receipt:
-        """Put tuples of one type into an inbox."""
         sender, base, first = (
             (checked(numbered.sender, "sender"), numbered.base, numbered.first) if numbered else ("", 1, 1)
         )
@@ -120,7 +119,6 @@ class Inboxes:
                     return got
 
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
-        """Remove what is done."""
         done = 0
         for (place, kind), group in _by_inbox(taken).items():
             rows = {
@@ -133,7 +131,6 @@ class Inboxes:
         return done
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
-        """Begin leases anew."""
         return await self._hold(taken, 0, 0)
 
     async def release(self, taken: Sequence[Taken[Any]]) -> None:
@@ -142,7 +139,6 @@ class Inboxes:
         self._next_claim.clear()  # my own next take finds them
 
     async def flows(self, kind: type[Tuple], at: str) -> dict[str, Flow]:
-        """What each sender has put and what of it is committed."""
         reply = await self._connection.command("HGETALL", self._keys.inbox(at, kind).book)
         book = {field.decode(): value for field, value in reply.items()}
         senders = [field[2:] for field in book if field.startswith("s:")]
@@ -251,7 +247,6 @@ def milliseconds(seconds: float | None) -> int:
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items, `size` at a time."""
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch

@@ -24,8 +24,8 @@ from gcs.ports.space.port import (
     Handle,
     IfAbsent,
     IfHolds,
+    InboxSize,
     Numbered,
-    Pile,
     Receipt,
     Space,
     Taken,
@@ -189,8 +189,8 @@ class RedisSpace:
         number: int = await self._connection.run(TICKET, [self._keys.tickets], [name, floor])
         return number
 
-    async def piles(self) -> list[Pile]:
-        piles = []
+    async def inbox_sizes(self) -> list[InboxSize]:
+        sizes = []
         for key in sorted(await self._connection.keys(self._keys.pattern)):
             place, kind = self._keys.parse(key) or ("", "")
             if not kind or ":" in kind or kind == "tickets":
@@ -203,8 +203,8 @@ class RedisSpace:
                 size_bytes = int(await self._connection.command("HGET", f"{key}:book", "bytes") or 0)
                 groups = await self._connection.command("XINFO", "GROUPS", key) if place != BOARD else []
                 held = sum(group[group.index(b"pending") + 1] for group in groups)
-            piles.append(Pile(place, kind, tuples, size_bytes, held))
-        return piles
+            sizes.append(InboxSize(place, kind, tuples, size_bytes, held))
+        return sizes
 
     async def dead_letters(self, at: str, limit: int = 100) -> list[DeadLetter]:
         entries = await self._connection.command("XRANGE", self._keys.dead(at), "-", "+", "COUNT", limit)

@@ -1,24 +1,72 @@
-"""Summarise: what a document says (links, title, text…), one module per format, and the process pool for text."""
+"""Summarise: what a document says (links, title, text…), one module per format, and the process pool for text.
 
-from gcs.ports.summarise.gist import gist
-from gcs.ports.summarise.options import DEFAULT, Depth, Options, SummarySettings
-from gcs.ports.summarise.summarisers import Source, Summariser, Summarisers
-from gcs.ports.summarise.text_pool import TextPool
-from gcs.ports.summarise.text_worker import TextExtract
+Here is what a summariser is, and what it is told: how deep to look, and the few settings that change what it sees.
+`summarisers` chooses the one for a document; a package adds its own through the entry-point group `gcs.summarisers`.
+"""
 
-__all__ = [
-    "DEFAULT",
-    "Depth",
-    "Options",
-    "Source",
-    "Summariser",
-    "Summarisers",
-    "SummarySettings",
-    "TextExtract",
-    "TextPool",
-    "gist",
-    "summarise",
-]
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
-#: the built-in summarisers; `Summarisers.with_plugins().summarise` is the same with those of installed packages
-summarise = Summarisers().summarise
+import msgspec
+
+from gcs.core.page.values import Document
+
+#: links: title, description, out-links. fast: + main text by resiliparse. full: + main text by trafilatura.
+Depth = Literal["links", "fast", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class SummarySettings:
+    """What is kept of a page beside its bytes."""
+
+    #: how much is read out of a page: its links; also its text, quickly (fast) or as well as can be (full)
+    depth: Depth = "fast"
+    #: follow img src and srcset as well
+    images: bool = False
+    #: out-links kept of one page
+    max_links: int = 50_000
+    #: processes that extract text where the depth is full; 0 for one per core
+    workers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What every summariser is told. Immutable, made once per crawl."""
+
+    #: product token of our User-Agent, lower case: <meta name="TOKEN"> directives are ours too
+    agent: str = "gcs"
+    #: follow img src and srcset as well
+    images: bool = False
+    #: out-links kept of one document; what lies beyond is a trap or a dump
+    max_links: int = 50_000
+    #: bytes of one document that are parsed; the links of the rest are lost
+    max_bytes: int = 16 * 1024 * 1024
+    #: bytes of one page from which text is taken: extraction is quadratic in the length of the text
+    max_text_bytes: int = 512 * 1024
+
+
+DEFAULT = Options()
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What a summariser is given."""
+
+    #: without content coding; summarisers see `options.max_bytes` of it at most
+    content: bytes
+    #: the Content-Type header, "" where there was none
+    content_type: str
+    url: str
+    depth: Depth
+    options: Options
+
+
+@dataclass(frozen=True, slots=True)
+class Summariser:
+    """A function that reads documents of one format, everywhere or below one URL."""
+
+    #: a value of `core.page.recognise.Format`, or a media type such as "application/msword", which goes first
+    format: str
+    summarise: Callable[[Source], Document]
+    #: only for URLs that begin so
+    prefix: str = ""

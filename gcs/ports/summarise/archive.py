@@ -1,7 +1,8 @@
-"""Archives: the documents inside, each read by the summariser of its own format, told as one.
+"""Archives (zip and jar; tar, plain or in gzip, bzip2 or xz; gzip): the documents inside, told as one.
 
-An archive is one page of the crawl: its text is the members' texts under their names, its links are their absolute ones
-(a relative link inside an archive leads nowhere on the web). Archives inside of archives are passed over.
+Each member is read by the summariser of its own format. An archive is one page of the crawl: its text is the members'
+texts under their names, its links are their absolute ones (a relative link inside an archive leads nowhere on the web).
+Archives inside of archives are passed over.
 
 Invariant: what is read is bounded by `LIMITS` and by the options, whatever the archive holds.
 """
@@ -11,20 +12,29 @@ import io
 import lzma
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import mimetypes
-from collections.abc import Callable
-
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
-from gcs.ports.summarise.options import Options
+from gcs.ports.summarise import Options
 
-# -- Expander: the documents inside an archive (zip and jar; tar, plain or in gzip, bzip2 or xz), and gzip.
+if TYPE_CHECKING:
+    import mimetypes
+
+_CHUNK_BYTES = 64 * 1024
+#: gzip files in a row that are read
+_GZIP_FILES = 1_000
+#: memory that an xz stream may ask for
+_XZ_MEMORY_BYTES = 128 * 1024 * 1024
+#: stored and deflated: the others are rare, and some take memory as the archive likes
+_ZIP_METHODS = (0, 8)
+_ENCRYPTED = 1
+#: entries (directories, links…) that are passed over for each member that may be taken
+_HEADERS_PER_MEMBER = 10
+_DIRECTORY_ENTRY = b"PK\x01\x02"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +60,6 @@ class ArchiveMember:
     content: bytes
     #: guessed from the name; "" where the name says nothing
     content_type: str
-
-
-_CHUNK_BYTES = 64 * 1024
-#: gzip files in a row that are read
-_GZIP_FILES = 1_000
-#: memory that an xz stream may ask for
-_XZ_MEMORY_BYTES = 128 * 1024 * 1024
-#: stored and deflated: the others are rare, and some take memory as the archive likes
-_ZIP_METHODS = (0, 8)
-_ENCRYPTED = 1
-#: entries (directories, links…) that are passed over for each member that may be taken
-_HEADERS_PER_MEMBER = 10
-_DIRECTORY_ENTRY = b"PK\x01\x02"
 
 
 class _TooMuchError(Exception):
@@ -118,9 +115,7 @@ class _Budget:
 def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iterator[ArchiveMember]:
     import zipfile
 
-    if (
-        content.count(_DIRECTORY_ENTRY) > _HEADERS_PER_MEMBER * limits.members
-    ):  # the directory alone would take seconds to read
+    if content.count(_DIRECTORY_ENTRY) > _HEADERS_PER_MEMBER * limits.members:  # its directory takes seconds to read
         return
     found = 0
     try:

@@ -18,13 +18,7 @@ _SAMPLE_BYTES = 128 * 1024
 _BOMS = ((b"\xef\xbb\xbf", UTF_8), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
 _UTF_8_LABELS = frozenset(("utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8"))
 #: the encodings of the standard are supersets of what Python calls by the same name
-_SUPERSETS = {
-    "big5": "big5hkscs",
-    "euc_kr": "cp949",
-    "gbk": "gb18030",
-    "iso8859-11": "cp874",
-    "shift_jis": "cp932",
-}
+_SUPERSETS = {"big5": "big5hkscs", "euc_kr": "cp949", "gbk": "gb18030", "iso8859-11": "cp874", "shift_jis": "cp932"}
 #: labels of the standard that resiliparse does not know
 _MORE_LABELS = {"x-mac-cyrillic": "mac-cyrillic", "x-mac-ukrainian": "mac-cyrillic", "x-user-defined": "x-user-defined"}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
+from gcs.ports.summarise import Source
 from gcs.ports.summarise.html_elements import primary_language
-from gcs.ports.summarise.options import Depth, Options
 from gcs.ports.summarise.xml_stream import elements, local_name, text_of
 
 _ENTRIES = ("item", "entry")
@@ -24,12 +24,13 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _URL = re.compile(r"https?://\S+", re.I)
 
 
-def summarise_feed(content: bytes, content_type: str, depth: Depth, options: Options) -> Document:
+def summarise_feed(source: Source) -> Document:
     """The Document of a feed."""
+    options = source.options
     hrefs: list[str] = []
     found: dict[str, str] = {}
     lines: list[str] = []
-    for element in elements(content, content_type, (*_ENTRIES, *_FEEDS)):
+    for element in elements(source.content, source.content_type, (*_ENTRIES, *_FEEDS)):
         if local_name(element) in _FEEDS:
             hrefs[:0] = _links(element)
             for child in element:
@@ -38,7 +39,7 @@ def summarise_feed(content: bytes, content_type: str, depth: Depth, options: Opt
             found.setdefault("language", element.get(_XML_LANG) or "")
         elif len(hrefs) < options.max_links:
             hrefs += _links(element) or _identifiers(element)
-            if depth != "links":
+            if source.depth != "links":
                 lines += _entry_text(element)
     text = "\n".join(lines)[: options.max_text_bytes]
     return Document(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from gcs.core.page.values import Document
-from gcs.ports.summarise.options import Options
+from gcs.ports.summarise import Options
 
 _NOT_NOFOLLOW = ':not([rel~="nofollow" i])'
 #: the elements that a Reading wants to see
@@ -45,7 +45,6 @@ class HtmlElements:
         self._directives: list[str] = []
 
     def meta(self, get: Attribute, agent: str) -> None:
-        """A <meta content>."""
         name = get("name") or get("property")
         content = get("content") or ""
         if name:
@@ -64,7 +63,6 @@ class HtmlElements:
             self._found.setdefault("language", content)
 
     def link(self, get: Attribute) -> None:
-        """A <link rel href>."""
         relations = (get("rel") or "").lower().split()
         if "stylesheet" in relations:  # the usual one, first
             return
@@ -79,14 +77,12 @@ class HtmlElements:
             self.hrefs.append(href)
 
     def image(self, get: Attribute) -> None:
-        """An <img> or a <source>."""
         source = get("src")
         if source:
             self.hrefs.append(source)
         self.hrefs.extend(srcset_urls(get("srcset") or ""))
 
     def base(self, href: str) -> None:
-        """A <base href>."""
         self._found.setdefault("base", href)
 
     def title(self, text: str) -> None:

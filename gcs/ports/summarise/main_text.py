@@ -10,9 +10,9 @@ from typing import Any
 
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
+from gcs.ports.summarise import Options
 from gcs.ports.summarise.html import summarise_links
 from gcs.ports.summarise.html_elements import QUERY, QUERY_WITH_IMAGES, HtmlElements
-from gcs.ports.summarise.options import Options
 
 log = logging.getLogger(__name__)
 

@@ -1,14 +1,14 @@
 """Sitemaps (sitemaps.org 0.9): URL sets, indexes, and plain lists of URLs.
 
 Read leniently: any namespace, a URL where <loc> is missing, white space anywhere. Images, videos and news
-inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `registry.py`).
+inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `summarisers`).
 """
 
 import re
 
 from gcs.core.page.values import Document
+from gcs.ports.summarise import Source
 from gcs.ports.summarise.charset import as_text
-from gcs.ports.summarise.options import Options
 from gcs.ports.summarise.xml_stream import elements, local_name, text_of
 
 #: entries that the protocol allows in one file
@@ -16,11 +16,11 @@ MAX_ENTRIES = 50_000
 _URL = re.compile(r"https?://\S+", re.I)
 
 
-def summarise_sitemap(content: bytes, content_type: str, options: Options) -> Document:
+def summarise_sitemap(source: Source) -> Document:
     """The Document of an XML sitemap or sitemap index: only links."""
     hrefs: list[str] = []
-    limit = min(options.max_links, MAX_ENTRIES)
-    for entry in elements(content, content_type, ("url", "sitemap")):
+    limit = min(source.options.max_links, MAX_ENTRIES)
+    for entry in elements(source.content, source.content_type, ("url", "sitemap")):
         location = ""
         alternates = []
         for child in entry:
@@ -29,7 +29,7 @@ def summarise_sitemap(content: bytes, content_type: str, options: Options) -> Do
                 location = text_of(child)
             elif name == "link" and "alternate" in (child.get("rel") or "").lower():
                 alternates.append(child.get("href") or "")
-            elif name == "image" and options.images:
+            elif name == "image" and source.options.images:
                 alternates += [text_of(part) for part in child if local_name(part) == "loc"]
         location = location or (entry.text or "").strip()
         hrefs += [href for href in (location, *alternates) if href]
@@ -38,11 +38,11 @@ def summarise_sitemap(content: bytes, content_type: str, options: Options) -> Do
     return Document(hrefs=hrefs[:limit], source=True)
 
 
-def summarise_url_list(content: bytes, content_type: str, options: Options) -> Document:
+def summarise_url_list(source: Source) -> Document:
     """The Document of a text sitemap: one URL a line, other lines do not count."""
     hrefs: list[str] = []
-    limit = min(options.max_links, MAX_ENTRIES)
-    for line in as_text(content, content_type).splitlines():
+    limit = min(source.options.max_links, MAX_ENTRIES)
+    for line in as_text(source.content, source.content_type).splitlines():
         if _URL.fullmatch(line.strip()):
             hrefs.append(line.strip())
             if len(hrefs) == limit:
@@ -50,8 +50,8 @@ def summarise_url_list(content: bytes, content_type: str, options: Options) -> D
     return Document(hrefs=hrefs, source=True)
 
 
-def summarise_uri_list(content: bytes, options: Options) -> Document:
+def summarise_uri_list(source: Source) -> Document:
     """The Document of a text/uri-list (RFC 2483), as sources list what they hold; the links may be relative."""
-    lines = content.decode("utf-8", "replace").splitlines()
+    lines = source.content.decode("utf-8", "replace").splitlines()
     hrefs = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    return Document(hrefs=hrefs[: min(options.max_links, MAX_ENTRIES)], source=True)
+    return Document(hrefs=hrefs[: min(source.options.max_links, MAX_ENTRIES)], source=True)

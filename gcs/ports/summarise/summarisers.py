@@ -1,4 +1,4 @@
-"""Registry: which summariser reads which format, and where (a gatherer's pluggable summarisers).
+"""The registry of summarisers: which one reads which format, and where (a gatherer's pluggable summarisers).
 
 The built-in ones are always there. A package adds its own through the entry-point group
 `gcs.summarisers`: each entry point names a `Summariser`. The one with the longest matching URL prefix
@@ -6,51 +6,26 @@ wins, then the one added last. A summariser that raises costs its page the summa
 """
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import msgspec
 
 from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.values import Document
 from gcs.errors import UsageError
+from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
 from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
 from gcs.ports.summarise.charset import as_utf8
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.html import bounded, summarise_links
 from gcs.ports.summarise.main_text import summarise_fast, summarise_full
-from gcs.ports.summarise.options import DEFAULT, Depth, Options
-from gcs.ports.summarise.pdf import summarise_pdf
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
-from gcs.ports.summarise.text import message, summarise_text
+from gcs.ports.summarise.text import message, summarise_pdf, summarise_text
 
 log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "gcs.summarisers"
 _ARCHIVES = (Format.ZIP, Format.TAR)
-
-
-class Source(msgspec.Struct, frozen=True):
-    """What a summariser is given."""
-
-    #: without content coding; summarisers see `options.max_bytes` of it at most
-    content: bytes
-    #: the Content-Type header, "" where there was none
-    content_type: str
-    url: str
-    depth: Depth
-    options: Options
-
-
-@dataclass(frozen=True, slots=True)
-class Summariser:
-    """A function that reads documents of one format, everywhere or below one URL."""
-
-    #: a value of `core.page.recognise.Format`, or a media type such as "application/msword", which goes first
-    format: str
-    summarise: Callable[[Source], Document]
-    #: only for URLs that begin so
-    prefix: str = ""
 
 
 def _html(source: Source) -> Document:
@@ -62,46 +37,22 @@ def _html(source: Source) -> Document:
     return summarise_full(markup, source.url, source.options)
 
 
-def _sitemap(source: Source) -> Document:
-    return summarise_sitemap(source.content, source.content_type, source.options)
-
-
-def _url_list(source: Source) -> Document:
-    return summarise_url_list(source.content, source.content_type, source.options)
-
-
-def _feed(source: Source) -> Document:
-    return summarise_feed(source.content, source.content_type, source.depth, source.options)
-
-
 def _mail(source: Source) -> Document:
     part, content_type, title = message(source.content)
-    read = _html if content_type.startswith("text/html") else _text
+    read = _html if content_type.startswith("text/html") else summarise_text
     document = read(msgspec.structs.replace(source, content=part, content_type=content_type))
     return msgspec.structs.replace(document, title=title or document.title)
 
 
-def _links(source: Source) -> Document:
-    return summarise_uri_list(source.content, source.options)
-
-
-def _pdf(source: Source) -> Document:
-    return summarise_pdf(source.content, source.depth, source.options)
-
-
-def _text(source: Source) -> Document:
-    return summarise_text(source.content, source.content_type, source.depth, source.options)
-
-
 BUILT_IN = (
     Summariser(Format.HTML, _html),
-    Summariser(Format.SITEMAP, _sitemap),
-    Summariser(Format.URL_LIST, _url_list),
-    Summariser(Format.FEED, _feed),
-    Summariser(Format.TEXT, _text),
-    Summariser(Format.PDF, _pdf),
+    Summariser(Format.SITEMAP, summarise_sitemap),
+    Summariser(Format.URL_LIST, summarise_url_list),
+    Summariser(Format.FEED, summarise_feed),
+    Summariser(Format.TEXT, summarise_text),
+    Summariser(Format.PDF, summarise_pdf),
     Summariser("message/rfc822", _mail),
-    Summariser("text/uri-list", _links),
+    Summariser("text/uri-list", summarise_uri_list),
 )
 
 

@@ -16,14 +16,12 @@ import sys
 import msgspec
 
 from gcs.errors import GcsError
-from gcs.ports.summarise.options import DEFAULT, Options
+from gcs.ports.summarise import DEFAULT, Options
 from gcs.ports.summarise.text_worker import HEADER_BYTES, TextExtract, TextJob
 
 #: pages inside the pool for each worker: one in work, the others so that it need not wait
 _SLOTS_PER_WORKER = 4
 _COMMAND = "from gcs.ports.summarise.text_worker import main; main()"
-
-
 _CLOSED = TextExtract(note="the text pool is closed")
 log = logging.getLogger(__name__)
 
@@ -89,7 +87,7 @@ class TextPool:
 
     @property
     def free(self) -> int:
-        """Pages that may be submitted now; those beyond would only pile up."""
+        """Pages that may be submitted now; those beyond would only wait."""
         return max(0, self.slots - self._inside)
 
     async def submit(self, content: bytes, content_type: str, url: str) -> TextExtract:

@@ -17,8 +17,8 @@ import sys
 import msgspec
 
 from gcs.core.malloc import keep_arena
-from gcs.ports.summarise.options import Options
-from gcs.ports.summarise.summarisers import Source, Summarisers
+from gcs.ports.summarise import Options, Source
+from gcs.ports.summarise.summarisers import Summarisers
 
 HEADER_BYTES = 4
 #: address space of a worker: a page that needs more gets no text

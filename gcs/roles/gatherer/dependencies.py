@@ -1,4 +1,4 @@
-"""The parts that a gatherer is put together from, and the states in which it may stand."""
+"""What a gatherer is put together from, and the states of a crawl."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier
 from gcs.ports.reader import Reader
 from gcs.ports.records.record_store import Store
-from gcs.roles.gatherer.helpers.lending import Lending
-from gcs.roles.gatherer.membership import Membership
+from gcs.roles.gatherer.helpers.lending import Lending, LendingPort
+from gcs.roles.gatherer.membership import GathererPort, Membership
 from gcs.roles.gatherer.record.recrawl import Recrawl
 
 
@@ -27,15 +27,15 @@ class GathererState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """The concrete parts that a gatherer works with. Made by the CLI, closed by the gatherer."""
+    """The concrete parts that a gatherer works with. Made by `gcs.app.assembly`, closed by the gatherer."""
 
     frontier: Frontier
     store: Store
     admission: Admission
     reader: Reader
     make_fetcher: Callable[[Callable[[Result], None]], Fetcher]
-    renewal: Recrawl
-    #: membership in a team, or a place at a seed-server; None for a gatherer alone
-    team: Membership | None = None
-    #: the helpers' side of it
-    lending: Lending | None = None
+    recrawl: Recrawl
+    #: makes the membership in a team or at a seed-server; None for a gatherer alone
+    make_team: Callable[[GathererPort], Membership] | None = None
+    #: makes the part that lends pages to helpers; None where nothing is lent
+    make_lending: Callable[[LendingPort], Lending] | None = None

@@ -10,7 +10,6 @@ Invariant: whatever ends a turn against its will ends the crawl, after everythin
 import asyncio
 import time
 from collections.abc import Callable
-from random import Random
 
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import PageRecord, Response
@@ -19,10 +18,11 @@ from gcs.core.report.report import Share
 from gcs.events import Events
 from gcs.ports.frontier import Entry
 from gcs.roles.gatherer.dependencies import Dependencies, GathererState
-from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, RobotsVisit
+from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, RobotsVisit
 from gcs.roles.gatherer.fetch.fetch_router import FetchRouter
-from gcs.roles.gatherer.fetch.responses import Responses
+from gcs.roles.gatherer.fetch.responses import Responses, ResponsesParts, ResultInbox
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
+from gcs.roles.gatherer.helpers.lending import LendingPort
 from gcs.roles.gatherer.helpers.spot_check import HeldPage, SpotCheck
 from gcs.roles.gatherer.membership import GathererPort, Membership
 from gcs.roles.gatherer.record.checkpoints import Checkpoints
@@ -39,43 +39,55 @@ class Gatherer:
     """Crawls until nothing is left, a limit is reached, or `stop` is called."""
 
     def __init__(
-        self, name: str, settings: Settings, parts: Dependencies, clock: Callable[[], float] = time.time
+        self, name: str, settings: Settings, dependencies: Dependencies, clock: Callable[[], float] = time.time
     ) -> None:
-        self.name, self.state, self.team = name, GathererState.RUNNING, parts.team
+        self.name, self.state = name, GathererState.RUNNING
         self._settings, self._clock = settings, clock
-        self._frontier, self._store = parts.frontier, parts.store
-        self._admission, self._reader, self._texts = parts.admission, parts.reader, parts.reader.texts
-        self._pulse = Scheduler(self.step)
-        self._meter = Meter(name, self._frontier, clock())
-        self.tally = self._meter.tally
-        self._resumes = self._frontier.known() > 0
-        rules = settings.politeness
-        self._recorder = Recorder(name, rules, settings.crawl.max_redirects, parts, self.tally)
-        self._answers = Responses(parts.reader, self._recorder, parts.store, self._pulse.wake)
-        self._lending = parts.lending
-        self._fetcher = FetchRouter(parts.make_fetcher(self._answers.arrive), self._lending)
-        desk = RobotsCache(rules, settings.fetch.robots_token, self._frontier.note, self._frontier.set_note)
-        window: Window[Entry] = Window(rules, clock() if self._resumes else 0.0)
-        self._dispatcher = Dispatcher(self._frontier, settings.frontier, window, desk, self._fetcher, self.tally)
-        self._dispatcher.draw_urls = settings.fetch.connections
-        self._dispatcher.is_left_out = self._admission.is_left_out
-        self._intake = Intake(parts, self._recorder, self._dispatcher, self._meter, rules.host_pages)
+        frontier, store, rules = dependencies.frontier, dependencies.store, settings.politeness
+        self._frontier, self._store, self._recrawl = frontier, store, dependencies.recrawl
+        self._admission, self._reader = dependencies.admission, dependencies.reader
+        self._resumes = frontier.known() > 0
+        self._scheduler = Scheduler(self.step)
+        self._meter = Meter(name, frontier, clock())
+        self.counters = self._meter.counters
+        wake, results = self._scheduler.wake, ResultInbox(self._scheduler.wake)
+        make_lending, make_team = dependencies.make_lending, dependencies.make_team
+        lending = make_lending(LendingPort(results.arrive, wake, self._forget_helpers)) if make_lending else None
+        self._lending = lending
+        self._fetcher = FetchRouter(dependencies.make_fetcher(results.arrive), lending)
+        self._dispatcher = Dispatcher(
+            DispatcherParts(
+                frontier=frontier,
+                limits=settings.frontier,
+                window=Window(rules, clock() if self._resumes else 0.0),
+                robots=RobotsCache(rules, settings.fetch.robots_token, frontier.note, frontier.set_note),
+                fetcher=self._fetcher,
+                counters=self.counters,
+                draw_urls=settings.fetch.connections,
+                is_left_out=self._admission.is_left_out,
+                on_busy=self._tell_busy,
+            )
+        )
+        open_urls = self._dispatcher.open
+        self._recorder = Recorder(name, settings, dependencies, self.counters, open_urls, self._recorded)
+        cut_off = lending.cut_off if lending else lambda _helper, _reason: None
+        self._spot_check = SpotCheck(settings.trust, self._believe, self._fetch_ourselves, cut_off)
+        self._responses = Responses(
+            ResponsesParts(
+                inbox=results,
+                reader=self._reader,
+                store=store,
+                recorder=self._recorder,
+                dispatcher=self._dispatcher,
+                spot_check=self._spot_check,
+                lending=lending,
+                on_robots=self._robots_known,
+            )
+        )
+        self.team = make_team(self._port()) if make_team else None
+        self._intake = Intake(frontier, self.team, self._recorder, self._dispatcher, self._meter, rules.host_pages)
         every_s = settings.frontier.checkpoint_s
-        self._checkpoints = Checkpoints(parts, self._recorder, self._intake, self._meter, every_s)
-        self._checkpoints.share = self.share
-        if self._lending:
-            scrutiny = self._scrutiny = SpotCheck(settings.trust, Random(), self._lending.cut_off)
-            scrutiny.record, scrutiny.fetch = self._believe, self._fetch_ourselves
-            self._answers.scrutiny, self._lending.on_cut_off = scrutiny, scrutiny.forget
-        self._recorder.on_done = self._dispatcher.open.discard
-        self._recorder.on_record = self._recorded
-        self._answers.on_robots = self._robots_known
-        if self.team:
-            self._dispatcher.on_busy = self.team.tell_busy
-        if self._lending:
-            self._answers.is_rendered, self._answers.waits_until = self._lending.render, self._lending.waits_until
-        self._renewal = parts.renewal
-        self._recorder.session = self._renewal.session
+        self._checkpoints = Checkpoints(dependencies, self.team, self._intake, self._meter, self.share, every_s)
         self._paused = False
         self._ending: GathererState | None = None
         self._leaving: asyncio.Task[None] | None = None
@@ -98,31 +110,31 @@ class Gatherer:
         """
         self._finished: asyncio.Future[GathererState] = asyncio.get_running_loop().create_future()
         if self.team:
-            await self.team.startup(self._home())
+            await self.team.startup()
             self._leaving = asyncio.create_task(self.team.relieved())
             self._leaving.add_done_callback(self._left)
         self._checkpoints.replay(self._clock())
-        if not self.team and session > self._renewal.session:
+        if not self.team and session > self._recrawl.session:
             self._intake.insert(self._checkpoints.begin_session(session, self._clock()))
         self._seeds = seeds
-        if self._renewal.is_done:
+        if self._recrawl.is_done:
             self._sow()
         await self._fetcher.open()
         if self._lending:
-            lent = await self._lending.open(self._answers.arrive, self._pulse.wake)
+            lent = await self._lending.open()
             self._dispatcher.rest(lent, self._clock() + self._settings.helpers.lease_s)
         if self._resumes:
-            events.info("resumed", pages=self.tally.pages, queued=self._frontier.queued())
-        self._pulse.start()  # not before: a turn needs everything that was opened here
-        self._pulse.wake()
+            events.info("resumed", pages=self.counters.pages, queued=self._frontier.queued())
+        self._scheduler.start()  # not before: a turn needs everything that was opened here
+        self._scheduler.wake()
 
-    def _home(self) -> GathererPort:
+    def _port(self) -> GathererPort:
         return GathererPort(
             dispatcher=self._dispatcher,
             admission=self._admission,
-            traffic=self.tally.traffic,
-            renewal=self._renewal,
-            wake=self._pulse.wake,
+            traffic=self.counters.traffic,
+            recrawl=self._recrawl,
+            wake=self._scheduler.wake,
             is_quiet=self.is_quiet,
             figures=self.figures,
             share=self.share,
@@ -132,10 +144,10 @@ class Gatherer:
 
     async def shutdown(self) -> None:
         """Close everything in order; what is in flight stays queued for the next run."""
-        self._pulse.stop()
+        self._scheduler.stop()
         await self._fetcher.close()
-        if self._texts:
-            await self._texts.close()
+        if self._reader.texts:
+            await self._reader.texts.close()
         if self._leaving:
             self._leaving.cancel()
         share: Share | None = None
@@ -154,12 +166,12 @@ class Gatherer:
         """Hand everything over to the others, then end."""
         assert self.team
         self.team.leaving = True
-        self._pulse.wake()
+        self._scheduler.wake()
 
     def stop(self, state: GathererState = GathererState.STOPPED) -> None:
         """Start nothing more; end when what is in flight has been stored."""
         self._ending = self._ending or state
-        self._pulse.wake()
+        self._scheduler.wake()
 
     # -- what others ask -------------------------------------------------------------------------------
 
@@ -167,16 +179,16 @@ class Gatherer:
         """This gatherer's part of the report."""
         team = self.team
         superpages, epoch = (team.superpages, team.epoch) if team else (1, 0)
-        return self._meter.share(self._clock(), superpages, epoch, self._renewal.session)
+        return self._meter.share(self._clock(), superpages, epoch, self._recrawl.session)
 
     def figures(self) -> dict[str, float]:
         """What the team may know of us, with each heartbeat."""
-        figures = self._meter.figures(self._clock(), self.share(), self._fetcher.in_flight + self._answers.in_texts)
+        figures = self._meter.figures(self._clock(), self.share(), self._fetcher.in_flight + self._responses.in_texts)
         return figures | (self._lending.figures() if self._lending else {})
 
     def is_quiet(self) -> bool:
         """Nothing is queued, in flight, being read or to be taken up from the last session."""
-        return self._renewal.is_done and not (self._is_busy or self._dispatcher.has_waiting or self._frontier.queued())
+        return self._recrawl.is_done and not (self._is_busy or self._dispatcher.has_waiting or self._frontier.queued())
 
     # -- the turn --------------------------------------------------------------------------------------
 
@@ -191,21 +203,21 @@ class Gatherer:
             self._finished.set_exception(error)
 
     def _turn(self, now: float) -> None:
-        self._meter.turn(now, bool(self._fetcher.in_flight or self._answers.under_way))
+        self._meter.turn(now, bool(self._fetcher.in_flight or self._responses.under_way))
         if self.team:
             self._meet(self.team, now)
-        elif not self._renewal.is_done:
-            self._intake.insert(self._renewal.step())
-            if self._renewal.is_done:
+        elif not self._recrawl.is_done:
+            self._intake.insert(self._recrawl.step())
+            if self._recrawl.is_done:
                 self._sow()
                 self._checkpoints.make(now)  # before anything of the session is stored: it begins once
-        self._answers.take_in(self._dispatcher, now)
+        self._responses.take_in(now)
         self._intake.links()
         self._check_limits(now)
         if self._lending:
             epoch, is_wanted_back = self.team.epoch if self.team else 0, not self._may_start
             self._lending.turn(epoch, is_wanted_back)
-            self._scrutiny.turn(now, epoch, is_wanted_back)
+            self._spot_check.turn(now, epoch, is_wanted_back)
         due_at = self._dispatcher.fill(now, self._room())
         self._store.flush()
         if now >= self._checkpoints.due_at(self._dispatcher.has_plenty) or self._frontier.wants_commit:
@@ -215,13 +227,12 @@ class Gatherer:
             self._recorder.give_up(entry, why, now)
         if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or GathererState.DONE)
-        elif self._answers.waiting or self._dispatcher.is_drawing or not (self.team or self._renewal.is_done):
-            self._pulse.wake()
+        elif self._responses.waiting or self._dispatcher.is_drawing or not (self.team or self._recrawl.is_done):
+            self._scheduler.wake()
         else:
             checkpoint_at = self._checkpoints.due_at(self._dispatcher.has_plenty)
-            scrutiny_at = self._scrutiny.next_at() if self._lending else None
-            moments = (due_at, self._dispatcher.next_at, checkpoint_at, scrutiny_at)
-            self._pulse.sleep(min(at for at in moments if at is not None) - now)
+            moments = (due_at, self._dispatcher.next_at, checkpoint_at, self._spot_check.next_at())
+            self._scheduler.sleep(min(at for at in moments if at is not None) - now)
 
     def _sow(self) -> None:
         """Queue the seeds, behind what is known of them."""
@@ -231,9 +242,9 @@ class Gatherer:
         """Take in what the others sent, and obey the control tuple."""
         if entries := team.begin(now):
             self._intake.insert(entries)
-        if team.observer.charter is not None:
-            self._admission.widen(tuple(team.observer.charter.seeds))
-        control = team.observer.control
+        if team.whiteboard.charter is not None:
+            self._admission.widen(tuple(team.whiteboard.charter.seeds))
+        control = team.whiteboard.control
         if control is not None:
             self._paused = control.state == "paused"
             if control.state == "stopping":
@@ -264,6 +275,13 @@ class Gatherer:
         self._lending.keep(entry.url)
         self._dispatcher.queue_again(entry)
 
+    def _forget_helpers(self, cut_off: list[str]) -> None:
+        self._spot_check.forget(cut_off)
+
+    def _tell_busy(self, host: str, until: float, now: float) -> None:
+        if self.team:
+            self.team.tell_busy(host, until, now)
+
     def _robots_known(self, visit: RobotsVisit, response: Response, robots: Robots, now: float) -> None:
         if self.team:
             self.team.tell_robots(visit.host.name, visit.origin, response.status, response.content, now)
@@ -275,18 +293,18 @@ class Gatherer:
     def _is_busy(self) -> bool:
         """Something is in flight, or on its way into the frontier."""
         recorder = self._recorder
-        return bool(self._fetcher.in_flight or self._answers.under_way or recorder.links or recorder.gifts)
+        return bool(self._fetcher.in_flight or self._responses.under_way or recorder.links or recorder.gifts)
 
     def _check_limits(self, now: float) -> None:
         crawl = self._settings.crawl
         over_time = crawl.max_seconds and self._meter.running_s(now) >= crawl.max_seconds
-        over_pages = crawl.max_pages and self.tally.pages >= crawl.max_pages
+        over_pages = crawl.max_pages and self.counters.pages >= crawl.max_pages
         if (over_time or over_pages) and self._ending is None:
             self._ending = GathererState.LIMIT
 
     @property
     def _may_start(self) -> bool:
-        waits = not self._renewal.is_done or (self.team and not self.team.may_fetch())
+        waits = not self._recrawl.is_done or (self.team and not self.team.may_fetch())
         return not (self._ending or self._paused or waits)
 
     def _room(self) -> int:
@@ -298,9 +316,9 @@ class Gatherer:
         if self.team and self.team.connections:
             connections = min(connections, self.team.connections)
         room = connections - own
-        if self._texts:
-            room = min(room, self._texts.free - own)
+        if self._reader.texts:
+            room = min(room, self._reader.texts.free - own)
         room = self._fetcher.allot(room)
         if limit := self._settings.crawl.max_pages:
-            room = min(room, limit - self.tally.pages - self._fetcher.in_flight - self._answers.under_way)
+            room = min(room, limit - self.counters.pages - self._fetcher.in_flight - self._responses.under_way)
         return room

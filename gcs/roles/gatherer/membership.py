@@ -1,86 +1,104 @@
-"""The company that a gatherer keeps: what it asks of its side at the whiteboard, a team's or a seed-server's.
+"""How a gatherer works with others: the protocol that a team member and a client of a seed-server implement.
 
-It must not load that side: a gatherer alone does without.
+A gatherer alone does without both, so this module must not load them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from gcs.core.messages.tuples import Charter, Control, PlanPosted
 from gcs.core.page.values import PageRecord
+from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.counters import Traffic
 from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
 from gcs.core.url.admission import Admission
-from gcs.ports.frontier import Entry
+from gcs.ports.frontier import Entry, Frontier
+from gcs.ports.process import new_run
+from gcs.ports.space.port import Space
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher
 from gcs.roles.gatherer.record.recrawl import Recrawl
 
-# -- Home: the gatherer, as its team's side sees it.
+
+@dataclass(frozen=True, slots=True)
+class MemberContext:
+    """Who a member is, and what it works with."""
+
+    name: str
+    #: the whiteboard, in the member's name
+    space: Space
+    settings: TeamSettings
+    frontier: Frontier
+    #: which helpers work for it
+    place: str = ""
+    #: the session to be crawled: nothing is fetched under a plan of an earlier one
+    session: int = 1
+    run: str = field(default_factory=new_run)
 
 
 @dataclass(frozen=True, slots=True)
 class GathererPort:
-    """What the team's side asks of the gatherer that it belongs to."""
+    """What a member asks of its gatherer."""
 
     dispatcher: Dispatcher
     admission: Admission
-    #: counted by the team's side, reported by the gatherer
+    #: counted by the member, reported by the gatherer
     traffic: Traffic
-    renewal: Recrawl
+    recrawl: Recrawl
     #: ask for a turn
     wake: Callable[[], None]
     #: whether nothing is queued, in flight or being read
     is_quiet: Callable[[], bool]
-    #: what the others may know of us
+    #: what a heartbeat tells the others
     figures: Callable[[], dict[str, float]]
-    #: our part of the report, and how much is explored by our own evidence
+    #: the gatherer's part of the report
     share: Callable[[], Share]
+    #: which fraction is explored, by the gatherer's own evidence
     explored: Callable[[], Estimate]
     #: begin this session, under the plan of this epoch; returns URLs that may be allowed by now
     begin_session: Callable[[int, int], list[Entry]]
 
 
 class Notices(Protocol):
-    """What hangs on the board for everybody, as the observer has read it."""
+    """What the board tells everybody."""
 
     charter: Charter | None
     control: Control | None
 
 
 class Membership(Protocol):
-    """See `team.Team` and `client.Client`."""
+    """See `team.team_member.TeamMember` and `team.seed_client.SeedClient`."""
 
-    #: we want to hand over what we have, and go
+    #: the gatherer wants to hand over what it has, and to go
     leaving: bool
     #: requests that may be under way at once; 0 for as many as the settings say
     connections: int
 
     @property
-    def observer(self) -> Notices:
-        """What we know of the board."""
+    def whiteboard(self) -> Notices:
+        """What is known of the board."""
 
-    async def startup(self, home: GathererPort) -> None:
+    async def startup(self) -> None:
         """Go on as the last commit left it."""
 
     async def shutdown(self, share: Share | None) -> None:
-        """Stop listening, and account for what we did."""
+        """Stop listening, and account for the gatherer's work."""
 
     async def relieved(self) -> None:
-        """Returns when we want to leave and may."""
+        """Returns when the gatherer wants to leave and may."""
 
     @property
     def epoch(self) -> int:
-        """Of the plan that we route by."""
+        """Of the plan that is followed."""
 
     @property
     def superpages(self) -> int:
-        """How many we own."""
+        """How many superpages the gatherer owns."""
 
     @property
     def known_plan(self) -> PlanPosted | None:
-        """The newest plan that we know of."""
+        """The newest plan that is known here."""
 
     @property
     def has_uncommitted(self) -> bool:
@@ -88,25 +106,25 @@ class Membership(Protocol):
 
     @property
     def is_changing(self) -> bool:
-        """Whether ranges change hands, or are about to: others wait for what our commits let go."""
+        """Whether ranges change hands, or are about to: others wait for what a commit here lets go."""
 
     def may_fetch(self) -> bool:
-        """Whether we may start requests."""
+        """Whether requests may be started."""
 
     def begin(self, now: float) -> list[Entry]:
-        """Take in what the whiteboard brought; returns entries for our frontier."""
+        """Take in what the whiteboard brought; returns entries for the frontier."""
 
     def route(self, entries: list[Entry]) -> list[Entry]:
-        """Those of the entries that are ours."""
+        """Returns the entries that this gatherer owns; the others are on their way to their owners."""
 
     def queued(self, entries: list[Entry]) -> None:
-        """These are new in our frontier."""
+        """These are new in the frontier."""
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
-        """A page of ours is done; its links are about to be admitted."""
+        """A record was stored; its links are about to be admitted."""
 
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
-        """The robots.txt of a host."""
+        """The robots.txt of a host was fetched."""
 
     def tell_busy(self, host: str, until: float, now: float) -> None:
         """A host wants to be left alone until then."""

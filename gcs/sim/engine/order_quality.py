@@ -10,7 +10,9 @@ is inserted again, and what comes out under an old rank is dropped. Orders and q
 Invariant: every page is fetched at most once, and only after a page that links to it (or as a seed).
 """
 
-from collections.abc import Iterator, Sequence
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +20,9 @@ from numpy.typing import NDArray
 
 from gcs.core.ordering import ORDERS, Found, Ordering
 from gcs.core.ordering.pagerank import pagerank
+from gcs.core.queues.contract import Ids, Keys
 from gcs.core.queues.queue_maker import make_queue
-from gcs.sim.engine.sim_queue import TurnsWaiting
+from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.engine.supersteps import ranks
 from gcs.sim.graph.owners import sites_of
 from gcs.sim.graph.web_graph import WebGraph
@@ -47,13 +50,50 @@ class OrderQualityRow:
     pagerank_mass: float
 
 
+class TurnsWaiting:
+    """A queue in which sites take turns, each in its own order, as in the live crawl with `frontier.queue = hosts`."""
+
+    def __init__(self, site_of: Callable[[int], int]) -> None:
+        self._site_of = site_of
+        self._heaps: dict[int, list[tuple[float, int]]] = {}
+        self._next = deque[int]()  # sites with something waiting, whose turn it is in front
+        self._key: dict[int, float] = {}  # of each id that waits
+
+    def __len__(self) -> int:
+        return len(self._key)
+
+    def insert_many(self, keys: Keys, ids: Ids) -> None:
+        for key, each in zip(keys.tolist(), ids.tolist()):
+            self._key[each] = key
+            site = self._site_of(each)
+            if site not in self._heaps:
+                self._heaps[site] = []
+                self._next.append(site)
+            heapq.heappush(self._heaps[site], (-key, each))
+
+    def extract_top(self, count: int) -> tuple[Keys, Ids]:
+        top = list[tuple[float, int]]()
+        while len(top) < count and self._next:
+            site = self._next.popleft()
+            heap = self._heaps[site]
+            while heap and self._key.get(heap[0][1]) != -heap[0][0]:
+                heapq.heappop(heap)  # stale
+            if not heap:
+                del self._heaps[site]
+                continue
+            key, each = heapq.heappop(heap)
+            del self._key[each]
+            top.append((-key, each))
+            self._next.append(site)
+        return np.array([key for key, _ in top], np.float64), np.array([each for _, each in top], np.uint64)
+
+
 def crawl(
     graph: WebGraph,
     order: Ordering,
     seeds: Sequence[int],
     most: int,
     superstep: int = SUPERSTEP_PAGES,
-    queue: str = "heap",
     in_turns: bool = False,
 ) -> Ints:
     """The first `most` pages in the order in which they are fetched; with sites that take turns, or in one order."""
@@ -63,7 +103,7 @@ def crawl(
     rank = np.full(graph.pages, -1, np.int64)
     found = 0
     sites = sites_of(graph)
-    waiting = TurnsWaiting(lambda each: int(sites[page_of[each]])) if in_turns else make_queue(queue)
+    waiting = TurnsWaiting(lambda each: int(sites[page_of[each]])) if in_turns else make_queue("heap")
 
     def insert(pages: Ints) -> None:
         """Pages that wait, and whose rank may have changed."""
@@ -120,8 +160,7 @@ def quality(
     in_turns: bool = False,
 ) -> Iterator[OrderQualityRow]:
     """Every order at every share of what can be reached from the seeds."""
-    reached = np.zeros(graph.pages, np.bool_)
-    reached[list(graph.breadth_first(seeds))] = True
+    reached = reach(graph, np.asarray(seeds, np.int64)) != NEVER
     web = graph.induced(reached)
     begin = (np.cumsum(reached) - 1)[np.asarray(seeds, np.int64)].tolist()
     importance = pagerank(web.offsets, web.targets)

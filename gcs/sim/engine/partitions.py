@@ -1,7 +1,4 @@
-"""A graph as a session that is over, and partitions compared on it.
-
-Two questions, each a function that returns rows: what Partition II saves against Partition I on Teng's superpages, and
-what the sticky form hands over when a gatherer joins or leaves.
+"""A graph as a session that is over, and what Partition II saves against Partition I on Teng's superpages of it.
 
 Invariant: the partitions are those of `core.partition`, the figures those of `plan.metrics`; nothing is decided here.
 """
@@ -11,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.core.partition import GONE, PartitionProblem, partition
+from gcs.core.partition import PartitionProblem, partition
 from gcs.core.partition.partition_graph import LinkArrays
-from gcs.core.plan.metrics import imbalance, least_moved, loads, moved_weight
+from gcs.core.plan.metrics import imbalance, loads
 from gcs.core.plan.session_graph import SessionGraph, Visits, superpages
 from gcs.core.plan.session_graph import crawled as in_key_order
 from gcs.sim.graph.owners import page_key, sites_of
@@ -71,39 +68,3 @@ def crossing(
             cut = links.crossing(owners)
             share = cut / max(len(session.sources), 1)
             yield CrossingRow(k, name, count, cut, share, imbalance(loads(work, owners, k)))
-
-
-@dataclass(frozen=True, slots=True)
-class StickyRow:
-    """One gatherer joins or leaves a team of k."""
-
-    k: int
-    event: str
-    superpages: int
-    #: part of all work that changes hands, and that part over the least that had to
-    moved_share: float
-    moved_to_least: float
-    imbalance: float
-
-
-def sticky(data: SessionGraph, k: int = 16, tolerance: float = 0.05, heed_links: bool = True) -> Iterator[StickyRow]:
-    """What the sticky form hands over when a gatherer joins a balanced team of k, and when each one of it leaves."""
-    units = superpages(data.keys, k)
-    work = np.bincount(units)
-    links = None
-    if heed_links:
-        links = LinkArrays.between(len(work), units[data.session.sources], units[data.session.targets])
-    before = partition("sticky", PartitionProblem(work, k, links=links, tolerance=tolerance))
-    left = [np.where(before == gone, GONE, before - (before > gone)) for gone in range(k)]
-    events = [("join", k + 1, before), *((f"leave {gone}", k - 1, current) for gone, current in enumerate(left))]
-    for event, size, current in events:
-        after = partition("sticky", PartitionProblem(work, size, links=links, current=current, tolerance=tolerance))
-        moved, least = moved_weight(work, current, after), least_moved(work, current, size, tolerance)
-        yield StickyRow(
-            size,
-            event,
-            len(work),
-            moved / float(work.sum()),
-            moved / least if least else float(moved > 0),
-            imbalance(loads(work, after, size)),
-        )

@@ -77,11 +77,9 @@ class Forest:
         return unpack(both.take(order))
 
     def state(self) -> bytes:
-        """All of it."""
         return msgspec.msgpack.encode([tree.state() for tree in self.trees])
 
     def restore(self, state: bytes) -> None:
-        """Be what `state` was taken of."""
         for tree, was in zip(self.trees, msgspec.msgpack.decode(state, type=list[bytes])):
             tree.restore(was)
 

@@ -1,7 +1,8 @@
-"""What a team reaches that follows every link it may: breadth first, round by round, all gatherers at once.
+"""The pages that a team reaches, and the URLs that its gatherers tell one another, when it follows every link it may.
 
-With `owners` there is a wall between them (firewall mode: a link into another's pages is thrown away); without, every
-link is followed by somebody (exchange mode, or a crawl by one).
+`reach` goes breadth first, round by round, all gatherers at once. With `owners` there is a wall between them (firewall
+mode: a link into another's pages is thrown away); without, every link is followed by somebody (exchange mode, or a
+crawl by one). `told` counts the links that cross in exchange mode.
 
 Invariant: a page is fetched in the round after the first one in which a page of the last round links to it.
 """
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from gcs.sim.graph.owners import Owners
 from gcs.sim.graph.web_graph import Ids, Pages, WebGraph
 
-# -- What gatherers tell one another in a crawl in exchange mode that fetches the whole graph.
+#: the round of a page that is never fetched
+NEVER = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,6 @@ def told(graph: WebGraph, owners: Owners, k: int) -> Told:
 def most_linked(graph: WebGraph) -> NDArray[np.int64]:
     """The pages by their number of in-links, the most linked first."""
     return np.argsort(-graph.in_degrees(), kind="stable")
-
-
-#: the round of a page that is never fetched
-NEVER = -1
 
 
 def reach(graph: WebGraph, seeds: Pages, owners: Owners | None = None) -> NDArray[np.int32]:
@@ -93,8 +91,3 @@ class FirstOf:
 def fetched(rounds: NDArray[np.int32]) -> int:
     """How many pages are fetched at all."""
     return int((rounds != NEVER).sum())
-
-
-def over_time(rounds: NDArray[np.int32]) -> Ids:
-    """How many pages are fetched by the end of each round."""
-    return np.cumsum(np.bincount(rounds[rounds != NEVER]))

@@ -16,15 +16,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gcs.core.partition.partition_graph import Ints, SessionLinks
+from gcs.core.partition.partition_graph import Ints
 from gcs.core.plan.metrics import communication, coverage, imbalance, overlap, posted
 from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.plan.session_graph import SessionGraph
 from gcs.core.url.sortkey import sort_key
-
-Mask = NDArray[np.bool_]
+from gcs.sim.engine.reach import NEVER, reach
+from gcs.sim.graph.web_graph import from_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +63,16 @@ def foretell(data: SessionGraph, plan: Plan, seeds: Iterable[str]) -> Scheme:
     k, session = len(plan.gatherers), data.session
     owners = np.array([plan.owners[at] for at in plan.locate_many(data.keys)], np.int64)
     roots = _numbers(data, seeds)
-    rows = _Rows(session)
-    everything = rows.reached(roots)
+    web = from_links("", session.sources, session.targets, session.pages)
+    everything = reach(web, roots) != NEVER
     if plan.mode is ExchangeMode.EXCHANGE:
         fetched = [everything & (owners == part) for part in range(k)]
         known = everything[session.sources]
-        told = posted(
-            SessionLinks(
-                session.sources[known], session.targets[known], session.url_bytes, session.page_bytes, session.sites
-            ),
-            owners,
-            k,
-        )
+        told = posted(session.only(known), owners, k)
         urls, volume = told.total_urls, told.total_bytes
     else:
-        walls = plan.mode is ExchangeMode.FIREWALL
-        fetched = [rows.reached(roots[owners[roots] == part], owners == part if walls else None) for part in range(k)]
+        walls = owners.astype(np.int16) if plan.mode is ExchangeMode.FIREWALL else None
+        fetched = [reach(web, roots[owners[roots] == part], walls) != NEVER for part in range(k)]
         urls = volume = 0
     counts = np.array([mask.sum() for mask in fetched], np.int64)
     unique = int(np.logical_or.reduce(fetched).sum())
@@ -92,35 +85,3 @@ def foretell(data: SessionGraph, plan: Plan, seeds: Iterable[str]) -> Scheme:
         communication(urls, downloads),
         imbalance(counts),
     )
-
-
-class _Rows:
-    """The links of a session by source."""
-
-    def __init__(self, session: SessionLinks) -> None:
-        order = np.argsort(session.sources, kind="stable")
-        self._targets = session.targets[order]
-        self._offsets = np.zeros(session.pages + 1, np.int64)
-        np.cumsum(np.bincount(session.sources, minlength=session.pages), out=self._offsets[1:])
-        self._pages = session.pages
-
-    def reached(self, roots: Ints, within: Mask | None = None) -> Mask:
-        """The pages that links lead to from these, through pages `within` only."""
-        known = np.zeros(self._pages, np.bool_)
-        known[self.order(roots, within)] = True
-        return known
-
-    def order(self, roots: Ints, within: Mask | None = None) -> Ints:
-        """The same, in the order in which they are found, breadth first."""
-        known = np.zeros(self._pages, np.bool_)
-        fronts = [np.unique(roots)]
-        known[fronts[0]] = True
-        while len(fronts[-1]):
-            rows = [self._targets[self._offsets[page] : self._offsets[page + 1]] for page in fronts[-1].tolist()]
-            found = np.concatenate(rows)
-            fresh = np.unique(found[~known[found]])
-            if within is not None:
-                fresh = fresh[within[fresh]]
-            known[fresh] = True
-            fronts.append(fresh)
-        return np.concatenate(fronts)

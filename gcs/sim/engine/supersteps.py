@@ -15,8 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.ordering import ORDERS, Ordering
-from gcs.core.ordering.orders import MOST
+from gcs.core.ordering import MOST, ORDERS, Ordering
 from gcs.core.queues.contract import Queue
 from gcs.errors import UsageError
 from gcs.sim.engine.reach import FirstOf
@@ -31,7 +30,7 @@ _SIGN, _ALL = 0x80000000, 0xFFFFFFFF
 
 
 def ranks(importances: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The rank of each importance."""
+    """The rank of each importance, for whole arrays: `core.ordering` ranks one at a time, without numpy."""
     bits = (np.clip(importances, -MOST, MOST) + 0.0).astype(np.float32).view(np.uint32)
     ascending = bits ^ np.where(bits & _SIGN, np.uint32(_ALL), np.uint32(_SIGN))
     return ((_ALL - ascending) >> 1).astype(np.int64)
@@ -65,7 +64,7 @@ class SuperstepRules:
     make_queue: Callable[[], Queue] | None = None
 
     def room(self, known: Ranks) -> SimWaiting:
-        """An empty waiting room."""
+        """The waiting pages of a team, none yet."""
         return (
             QueueWaiting(known, [self.make_queue() for _ in range(self.k)])
             if self.make_queue
@@ -93,7 +92,6 @@ class SuperstepResult:
 
     @property
     def told(self) -> int:
-        """How many pairs were told."""
         return len(self.told_pages)
 
 

@@ -29,7 +29,6 @@ RUN_PAGES, RUNS = 10, 200_000
 
 
 def ranges_of(offsets: Ids, targets: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The range of each page."""
     pages, total = len(offsets) - 1, len(targets)
     run_of_page = np.arange(pages) // max(RUN_PAGES, -(-pages // RUNS))
     ranges = np.unique(run_of_page)  # of each run

@@ -44,7 +44,6 @@ class Shape:
 
 
 def synthetic(shape: Shape) -> WebGraph:
-    """Make a web."""
     chance = np.random.default_rng(shape.seed)
     sizes = site_sizes(shape, chance)
     starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -4,7 +4,6 @@ Invariant: the out-links of page u are `targets[offsets[u] : offsets[u + 1]]`, a
 It must not be changed once made: the arrays may be memory-mapped, and are shared between sub-graphs and studies.
 """
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -36,12 +35,10 @@ class WebGraph:
 
     @property
     def pages(self) -> int:
-        """How many pages there are."""
         return len(self.offsets) - 1
 
     @property
     def links(self) -> int:
-        """How many links there are."""
         return len(self.targets)
 
     def outlinks(self, page: int) -> NDArray[np.int32]:
@@ -77,7 +74,6 @@ class WebGraph:
         return np.repeat(np.arange(self.pages, dtype=np.int32), np.diff(self.offsets))
 
     def in_degrees(self) -> Ids:
-        """How many links point at each page."""
         return np.bincount(self.targets, minlength=self.pages)
 
     def induced(self, keep: NDArray[np.bool_]) -> "WebGraph":
@@ -101,32 +97,6 @@ class WebGraph:
             sites=None if self.sites is None else self.sites[ids],
             sizes_bytes=None if self.sizes_bytes is None else self.sizes_bytes[ids],
         )
-
-    def breadth_first(self, seeds: Sequence[int], more: Sequence[int] = ()) -> Iterator[int]:
-        """The pages in the order in which a breadth-first crawl of the seeds fetches them.
-
-        When the queue runs dry, the crawl goes on from the next page of `more` that it has not met.
-        """
-        known = np.zeros(self.pages, dtype=np.bool_)
-        further = iter(more)
-        batch = np.unique(np.asarray(seeds, dtype=np.int64))
-        while True:
-            known[batch] = True
-            queue: deque[NDArray[np.signedinteger]] = deque([batch])
-            while queue:
-                for page in queue.popleft().tolist():
-                    yield page
-                    links = self.outlinks(page)
-                    fresh = links[~known[links]]
-                    if len(fresh):
-                        known[fresh] = True
-                        queue.append(fresh)
-            for page in further:
-                if not known[page]:
-                    batch = np.array([page])
-                    break
-            else:
-                return
 
 
 def from_links(name: str, sources: Pages, targets: Pages, pages: int) -> WebGraph:

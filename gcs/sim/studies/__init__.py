@@ -22,9 +22,9 @@ from gcs.sim.studies import (
     teng_superpages,
     web_sailor,
 )
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Row, Study, StudyRequest, Tick
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Row, Setup, Study, StudyRequest, Tick
 
-__all__ = ["OWN", "STUDIES", "Chart", "ChartLine", "Finding", "Row", "Study", "StudyRequest", "Tick"]
+__all__ = ["OWN", "STUDIES", "Chart", "ChartLine", "Finding", "Row", "Setup", "Study", "StudyRequest", "Tick"]
 
 _MODULES = (
     cho_coverage,

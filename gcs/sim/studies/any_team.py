@@ -1,22 +1,118 @@
 """A crawl by a team that the user puts together: what it covers, repeats, finds and tells, from its start to its end.
 
-It is no experiment of a paper, and so no part of `all`: it is for one's own questions.
+k gatherers work under any partitioner, mode, order, queue, exchange interval and replication. Gatherers that exchange
+URLs, or that have a wall between them, are one `Crawl`. In cross-over and independent mode nobody tells anybody
+anything: each gatherer is crawled alone, and the crawls are laid side by side, superstep by superstep.
+
+This study repeats no experiment of a paper and is not part of `all`: it is for the user's own questions.
+
+Invariant: a gatherer fetches a page at most once; in exchange and firewall mode, so does the team.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import numpy as np
 
 from gcs.core.plan.metrics import communication, coverage, imbalance, overlap, quality
+from gcs.core.queues.queue_maker import make_queue
+from gcs.errors import UsageError
 from gcs.sim.engine.partitions import URL_BYTES
-from gcs.sim.engine.sim_team import SimTeam, make_team
-from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, lines
+from gcs.sim.engine.reach import fetched, most_linked, reach
+from gcs.sim.engine.sim_queue import Pages
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
+from gcs.sim.graph.owners import Owners, page_owners
+from gcs.sim.graph.web_graph import Ids, WebGraph
+from gcs.sim.studies.study import Chart, Setup, Study, StudyRequest, Tick, lines
 
 KS = (4, 16, 64)
+#: supersteps of a crawl, where the user does not say how many pages one has
+SUPERSTEPS = 256
 #: the first look is at this part of what can be reached, and each of the others when so many times as much is fetched
 FIRST, GROWTH = 0.01, 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class TeamTurn:
+    """What a team did in one superstep."""
+
+    pages: Pages = field(repr=False)
+    #: who fetched each of them
+    fetchers: Owners = field(repr=False)
+    #: the page of each [URL, worth] pair told at its end
+    told_pages: Pages = field(repr=False)
+    #: links told of pages that were fetched already
+    late: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SimTeam:
+    """A team before its crawl."""
+
+    graph: WebGraph = field(repr=False)
+    setup: Setup
+    k: int
+    owners: Owners = field(repr=False)
+    seeds: Ids = field(repr=False)
+    replicated: Pages = field(repr=False)
+    #: pages that one crawler reaches from the same seeds
+    reachable: int
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the gatherers go abroad and tell nobody."""
+        return self.setup.mode in ("cross-over", "independent")
+
+    def turns(self) -> Iterator[TeamTurn]:
+        """The crawl, a superstep at a time."""
+        most = int(self.setup.part * self.reachable) or self.k * self.graph.pages
+        rules = self._rules()
+        if not self.is_silent:
+            for step in Crawl(self.graph, rules, self.seeds).steps(most):
+                yield TeamTurn(step.pages, self.owners[step.pages], step.told_pages, step.late)
+            return
+        members = [list(self._alone(rules, me, most)) for me in range(self.k)]
+        for parts in zip_longest(*members, fillvalue=self.replicated[:0]):
+            fetchers = np.repeat(np.arange(self.k, dtype=np.int16), [len(part) for part in parts])[:most]
+            yield TeamTurn(np.concatenate(parts)[:most], fetchers, self.replicated[:0])
+            most -= len(fetchers)
+            if not most:
+                return
+
+    def _rules(self) -> SuperstepRules:
+        setup, queue = self.setup, self.setup.queue
+        return SuperstepRules(
+            self.owners,
+            self.k,
+            "firewall" if setup.mode == "firewall" else "exchange",
+            setup.order,
+            setup.superstep_pages or self.reachable / (self.k * SUPERSTEPS),
+            np.bincount(self.owners, minlength=self.k).astype(np.float64) if setup.speeds == "size" else None,
+            setup.exchange_every,
+            self.replicated,
+            make_queue=None if queue == "scan" else lambda: make_queue(queue),
+        )
+
+    def _alone(self, rules: SuperstepRules, me: int, most: int) -> Iterator[Pages]:
+        """What one gatherer fetches, superstep after superstep."""
+        mine = self.owners == me
+        speed = rules.pages_each * (self.k * float(mine.mean()) if self.setup.speeds == "size" else 1.0)
+        alone = replace(rules, owners=np.zeros_like(self.owners), k=1, pages_each=speed, speeds=None)
+        if self.setup.mode == "cross-over":
+            alone = replace(alone, abroad=~mine)
+        for step in Crawl(self.graph, alone, self.seeds[mine[self.seeds]]).steps(most):
+            yield step.pages
+
+
+def make_team(graph: WebGraph, setup: Setup, k: int, seed: int) -> SimTeam:
+    """A team of k; the same for the same seed."""
+    if setup.replicated and setup.mode != "exchange":
+        raise UsageError(f"replicated URLs are spared from being told: nothing is told in {setup.mode} mode")
+    seeds = np.random.default_rng(seed).choice(graph.pages, min(setup.seeds, graph.pages), replace=False)
+    replicated = most_linked(graph)[: setup.replicated].astype(np.int32)
+    reachable = fetched(reach(graph, np.concatenate([seeds, replicated])))
+    return SimTeam(graph, setup, k, page_owners(graph, setup.partitioner, k, seed), seeds, replicated, reachable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +150,7 @@ def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[TeamRow]:
 
 
 def looks(team: SimTeam) -> Iterator[TeamRow]:
-    """The team now and then, and at the end."""
+    """Rows of the team now and then, and at the end."""
     graph, k = team.graph, team.k
     importance = graph.in_degrees()
     sizes = np.ones(graph.pages, np.int64) if graph.sizes_bytes is None else graph.sizes_bytes
@@ -98,7 +194,6 @@ def looks(team: SimTeam) -> Iterator[TeamRow]:
 
 
 def charts(rows: Sequence[TeamRow]) -> list[Chart]:
-    """What a team has, and what it costs."""
     pictures = (
         ("Coverage", "coverage", "coverage I / U"),
         ("Overlap", "overlap", "overlap (N − I) / I"),
@@ -111,11 +206,6 @@ def charts(rows: Sequence[TeamRow]) -> list[Chart]:
     ]
 
 
-def findings(rows: Sequence[TeamRow]) -> list[Finding]:  # noqa: ARG001
-    """It holds nothing against a paper."""
-    return []
-
-
 STUDY = Study(
     "run",
     "A team of your own",
@@ -123,5 +213,4 @@ STUDY = Study(
     TeamRow,
     run,
     charts,
-    findings,
 )

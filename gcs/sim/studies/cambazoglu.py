@@ -57,7 +57,6 @@ def ks(graph: WebGraph, wish: StudyRequest) -> Sequence[int]:
 
 
 def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ModelRow]:
-    """Every model at every K."""
     return [row for rows in steps(graph, wish, tick) for row in rows]
 
 
@@ -109,7 +108,6 @@ class _Task:
 
     @property
     def units(self) -> int:
-        """How many units are given out."""
         return len(self._keys)
 
     def figures(self, partitioner: str, k: int, seed: int) -> Figures:
@@ -152,7 +150,6 @@ PAPER = tuple(
 
 
 def charts(rows: Sequence[ModelRow]) -> list[Chart]:
-    """Tables 1, 2 and 3 as pictures."""
     fields = (
         ("storage_imbalance", "storage imbalance"),
         ("request_imbalance", "request imbalance"),
@@ -165,7 +162,6 @@ def charts(rows: Sequence[ModelRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[ModelRow]) -> list[Finding]:
-    """What the paper concludes."""
     at = {(row.K, row.model): row for row in rows}
     ks = list(dict.fromkeys(row.K for row in rows))
     saved = {

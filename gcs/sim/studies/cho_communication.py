@@ -7,7 +7,7 @@ from gcs.core.plan.metrics import communication
 from gcs.sim.engine.reach import told
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines, rises
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines, rises
 
 KS = (2, 4, 8, 16, 32, 64)
 PARTITIONERS = ("site-hash", "url-hash")
@@ -46,21 +46,17 @@ PAPER = (
 
 
 def charts(rows: Sequence[CommunicationRow]) -> list[Chart]:
-    """Figure 7."""
     paper = [row for row in PAPER if row.partitioner == "site-hash"]
     by_site = [row for row in rows if row.partitioner == "site-hash"]
     drawn = [
         *lines(rows, "partitioner", "n", "urls_per_page"),
-        ChartLine(
-            "site-hash, each URL once", [row.n for row in by_site], [row.urls_per_page_once or 0 for row in by_site]
-        ),
-        ChartLine("Cho, site-hash", [row.n for row in paper], [row.urls_per_page for row in paper], from_paper=True),
+        line(by_site, "n", "urls_per_page_once", "site-hash, each URL once"),
+        line(paper, "n", "urls_per_page", "Cho, site-hash", from_paper=True),
     ]
     return [Chart("Exchange mode", "gatherers n", "URLs told per page", drawn, log_x=True, log_y=True)]
 
 
 def findings(rows: Sequence[CommunicationRow]) -> list[Finding]:
-    """What the paper says of Figure 7."""
     site = [row for row in rows if row.partitioner == "site-hash"]
     whole = [row for row in rows if row.partitioner == "url-hash"]
     by_site, by_url = site[0].urls_per_page, whole[0].urls_per_page

@@ -14,7 +14,7 @@ from gcs.core.plan.metrics import coverage
 from gcs.sim.engine.reach import fetched, reach
 from gcs.sim.graph.owners import leaving_share, page_owners, random_seeds, sites_of
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, falls
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, falls, line
 
 SEEDS_EACH = 5
 KS = (1, 2, 4, 8, 16, 32, 64)
@@ -84,19 +84,16 @@ PAPER = (CoverageRow(1, 0.9), CoverageRow(4, 0.8), CoverageRow(16, 0.5), Coverag
 
 
 def charts(rows: Sequence[CoverageRow]) -> list[Chart]:
-    """Figure 4."""
-    ns = [row.n for row in rows]
     drawn = [
-        ChartLine("same seeds", ns, [row.coverage for row in rows]),
-        ChartLine("half of the sites", ns, [row.coverage_half or 0 for row in rows]),
-        ChartLine("5 seeds each, of all pages", ns, [row.coverage_5_each or 0 for row in rows]),
-        ChartLine("Cho, 5 seeds each", [row.n for row in PAPER], [row.coverage for row in PAPER], from_paper=True),
+        line(rows, "n", "coverage", "same seeds"),
+        line(rows, "n", "coverage_half", "half of the sites"),
+        line(rows, "n", "coverage_5_each", "5 seeds each, of all pages"),
+        line(PAPER, "n", "coverage", "Cho, 5 seeds each", from_paper=True),
     ]
     return [Chart("Firewall mode", "gatherers n", "coverage I / U", drawn, log_x=True)]
 
 
 def findings(rows: Sequence[CoverageRow]) -> list[Finding]:
-    """What the paper says of Figure 4."""
     most = rows[-1]
     if most.n == 1:
         return []

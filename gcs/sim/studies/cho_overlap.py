@@ -1,20 +1,27 @@
 """Cho's Figure 6: what a cross-over crawl fetches twice, by how much of the web it has covered.
 
-A gatherer is as fast as its part is large, so that all run dry at once: then nothing is fetched twice before the
-firewall coverage is reached. In the columns `…_equal` all are equally fast, and owners of small parts go abroad while
-others are still busy at home.
+Nobody tells anybody anything, so each gatherer is crawled alone, and the team is the sum of its members. A gatherer
+fetches its own pages first; when it has none left, it fetches a block of those that it has found abroad, and looks for
+pages of its own again.
+
+A gatherer is as fast as its part is large, so that all run out of own pages at once: then nothing is fetched twice
+before the firewall coverage is reached. In the columns `…_equal` all are equally fast, and owners of small parts go
+abroad while others are still busy with their own pages.
+
+Invariant: a gatherer fetches a page at most once; overlap is between gatherers only.
 """
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gcs.core.plan.metrics import coverage
-from gcs.sim.engine.crossover import SimClock, alone
+from gcs.core.plan.metrics import coverage, overlap
 from gcs.sim.engine.reach import FirstOf, fetched, reach
 from gcs.sim.graph.owners import page_owners, random_seeds
-from gcs.sim.graph.web_graph import WebGraph
+from gcs.sim.graph.web_graph import Pages, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, lines
 
 SEEDS_EACH = 5
@@ -39,6 +46,115 @@ class OverlapRow:
     #: at about as many downloads, with gatherers of equal speed
     coverage_equal: float | None = None
     overlap_equal: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The pages that one gatherer fetches, in its order, and how many of them before its first trip abroad."""
+
+    pages: NDArray[np.int32] = field(repr=False)
+    at_home: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The downloads of a team up to some time."""
+
+    time: float
+    downloads: int
+    unique: int
+
+    @property
+    def overlap(self) -> float:
+        return overlap(self.downloads, self.unique)
+
+    def coverage(self, reachable: int) -> float:
+        return coverage(self.unique, reachable)
+
+
+def alone(
+    graph: WebGraph, mine: NDArray[np.bool_], seeds: Pages, block: int = 1, first: FirstOf | None = None
+) -> Alone:
+    """Crawl by one gatherer from its seeds; `mine` are its own pages, which it fetches first."""
+    first = first or FirstOf(graph.pages)
+    known = np.zeros(graph.pages, np.bool_)
+    order: list[NDArray[np.int32]] = []
+    abroad: deque[NDArray[np.int32]] = deque()
+    home: NDArray[np.int32] = seeds.astype(np.int32)
+    known[home] = True
+    at_home = -1
+    while True:
+        while len(home):
+            order.append(home)
+            home = _follow(graph, home, known, mine, abroad, first)
+        if at_home < 0:
+            at_home = sum(map(len, order))
+        if not abroad:
+            break
+        trip = _take(abroad, block)
+        order.append(trip)
+        home = _follow(graph, trip, known, mine, abroad, first)
+    return Alone(np.concatenate(order), at_home)
+
+
+def _follow(
+    graph: WebGraph,
+    pages: NDArray[np.int32],
+    known: NDArray[np.bool_],
+    mine: NDArray[np.bool_],
+    abroad: deque[NDArray[np.int32]],
+    first: FirstOf,
+) -> NDArray[np.int32]:
+    """The links of the pages: new ones at home are returned, those abroad are queued, in the order of discovery."""
+    home = []
+    for batch in graph.batches(pages):
+        _, targets = graph.links_of(batch)
+        found = first.of(targets[~known[targets]])
+        known[found] = True
+        near = mine[found]
+        home.append(found[near])
+        if len(home[-1]) < len(found):
+            abroad.append(found[~near])
+    return home[0] if len(home) == 1 else np.concatenate(home)
+
+
+def _take(queue: deque[NDArray[np.int32]], count: int) -> NDArray[np.int32]:
+    """The first so many pages of the queue; fewer where there are fewer."""
+    parts = []
+    while queue and count:
+        part = queue.popleft()
+        if len(part) > count:
+            queue.appendleft(part[count:])
+            part = part[:count]
+        parts.append(part)
+        count -= len(part)
+    return np.concatenate(parts)
+
+
+class SimClock:
+    """Adds up gatherers into a team, and tells how it stands at some moments that are fixed before."""
+
+    def __init__(self, pages: int, times: Sequence[float]) -> None:
+        self._times = times
+        self._downloads = np.zeros(len(times), np.int64)
+        #: the moment by which each page was fetched by anybody; the one after the last for those that never were
+        self._fetched_by = np.full(pages, len(times), np.int16)
+
+    def add(self, one: Alone, speed: float) -> None:
+        """A gatherer that fetches `speed` pages per unit of time."""
+        total = len(one.pages)
+        upto = np.array([min(int(time * speed), total) for time in self._times])
+        self._downloads += upto
+        moment = np.repeat(np.arange(len(upto), dtype=np.int16), np.diff(upto, prepend=0))
+        pages = one.pages[: len(moment)]
+        self._fetched_by[pages] = np.minimum(self._fetched_by[pages], moment)
+
+    def moments(self) -> list[Moment]:
+        """The team at each moment, as long as anything happens."""
+        unique = np.cumsum(np.bincount(self._fetched_by, minlength=len(self._times))[: len(self._times)])
+        stands = zip(self._times, self._downloads.tolist(), unique.tolist())
+        found = [Moment(time, downloads, pages) for time, downloads, pages in stands if pages]
+        return [now for before, now in zip([None, *found], found) if not before or before.downloads < now.downloads]
 
 
 def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[OverlapRow]:
@@ -93,7 +209,6 @@ PAPER = (OverlapRow(16, 0.5, 0.0), OverlapRow(4, 1.0, 2.5))
 
 
 def charts(rows: Sequence[OverlapRow]) -> list[Chart]:
-    """Figure 6, and the same at equal speeds."""
     paper = [ChartLine("Cho, 16", [0.5], [0.0], from_paper=True), ChartLine("Cho, 4", [1.0], [2.5], from_paper=True)]
     even = lines(rows, "n", "coverage", "overlap", "{} gatherers")
     equal = lines(rows, "n", "coverage_equal", "overlap_equal", "{} gatherers")
@@ -104,7 +219,6 @@ def charts(rows: Sequence[OverlapRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[OverlapRow]) -> list[Finding]:
-    """What the paper says of Figure 6."""
     ends = {row.n: row for row in rows}
     behind = [row for row in rows if row.coverage < (row.firewall_coverage or 0)]
     least, most = ends[min(ends)], ends[max(ends)]

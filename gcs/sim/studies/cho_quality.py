@@ -14,8 +14,8 @@ from gcs.core.plan.metrics import communication, quality
 from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.engine.spread import spread
 from gcs.sim.engine.supersteps import Crawl, SuperstepRules
-from gcs.sim.graph.owners import page_owners
-from gcs.sim.graph.web_graph import Ids, WebGraph
+from gcs.sim.graph.owners import Owners, page_owners
+from gcs.sim.graph.web_graph import Ids, Pages, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
 SEEDS = 320
@@ -62,29 +62,23 @@ def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[BatchQualityRow
 
 def _once(graph: WebGraph, cases: Sequence[tuple[int, float, int]], seed: int) -> list[tuple[float, float, float]]:
     """Quality, pairs told per page and the quality of one gatherer, in every case."""
-    web, seeds = _web(graph, seed)
+    seeds = np.random.default_rng(seed).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
+    reached = reach(graph, seeds) != NEVER
+    web, seeds = graph.induced(reached), (np.cumsum(reached) - 1)[seeds]
     importance = web.in_degrees()
     found, single = [], {}
     for n, share, exchanges in cases:
         most = max(int(share * web.pages), 1)
         if share not in single:
-            single[share] = _crawl(web, importance, seeds, 1, most, SUPERSTEPS, seed)[0]
-        found.append((*_crawl(web, importance, seeds, n, most, exchanges, seed), single[share]))
+            pages, _ = _crawl(web, seeds, np.zeros(web.pages, np.int16), 1, most, SUPERSTEPS)
+            single[share] = quality(importance, pages, most)
+        pages, told = _crawl(web, seeds, page_owners(web, "site-hash", n, seed), n, most, exchanges)
+        found.append((quality(importance, pages, most), told, single[share]))
     return found
 
 
-def _web(graph: WebGraph, seed: int) -> tuple[WebGraph, Ids]:
-    """What can be reached from some random seeds, and the seeds in it."""
-    seeds = np.random.default_rng(seed).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
-    reached = reach(graph, seeds) != NEVER
-    return graph.induced(reached), (np.cumsum(reached) - 1)[seeds]
-
-
-def _crawl(
-    web: WebGraph, importance: Ids, seeds: Ids, n: int, most: int, exchanges: int, seed: int
-) -> tuple[float, float]:
-    """Quality of a crawl, and what it tells per page."""
-    owners = page_owners(web, "site-hash", n, seed)
+def _crawl(web: WebGraph, seeds: Ids, owners: Owners, n: int, most: int, exchanges: int) -> tuple[Pages, float]:
+    """The pages that a team fetches, and the pairs that it tells per page."""
     rules = SuperstepRules(
         owners,
         n,
@@ -96,7 +90,7 @@ def _crawl(
     )
     steps = list(Crawl(web, rules, seeds).steps(most))
     pages = np.concatenate([step.pages for step in steps])
-    return quality(importance, pages, most), communication(sum(step.told for step in steps), len(pages))
+    return pages, communication(sum(step.told for step in steps), len(pages))
 
 
 #: the ends of Figure 9 (a): what two and 64 gatherers reach without a word
@@ -104,7 +98,6 @@ PAPER = (BatchQualityRow(2, 0.012, 0, 0.12), BatchQualityRow(64, 0.012, 0, 0.025
 
 
 def charts(rows: Sequence[BatchQualityRow]) -> list[Chart]:
-    """Figures 9, 10 and 11: quality, beside that of one crawler; and what the last of them tells."""
     drawn = []
     for share in dict.fromkeys(row.share for row in rows):
         here = [row for row in rows if row.share == share]
@@ -117,7 +110,6 @@ def charts(rows: Sequence[BatchQualityRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[BatchQualityRow]) -> list[Finding]:
-    """What the paper says of Figures 9 to 11."""
     often, always = max(EXCHANGES), max(row.exchanges for row in rows)
     at = {(row.share, row.n, row.exchanges): row for row in rows}
     teams = list(dict.fromkeys((row.share, row.n) for row in rows))

@@ -9,7 +9,7 @@ from gcs.core.plan.metrics import communication
 from gcs.sim.engine.reach import most_linked, told
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines
 
 KS = (2, 4, 8, 16, 32, 64)
 REPLICATED = (0, 100, 1_000, 10_000, 50_000, 100_000, 200_000)
@@ -55,18 +55,16 @@ PAPER = (
 
 
 def charts(rows: Sequence[ReplicationRow]) -> list[Chart]:
-    """Figure 8."""
     shown = [row for row in rows if row.replicated]
     paper = [row for row in PAPER if row.replicated]
     drawn = [
         *lines(shown, "n", "replicated", "urls_per_page", "{} gatherers"),
-        ChartLine("Cho, 64", [row.replicated for row in paper], [row.urls_per_page for row in paper], from_paper=True),
+        line(paper, "replicated", "urls_per_page", "Cho, 64", from_paper=True),
     ]
     return [Chart("Exchange mode with replication", "replicated URLs", "URLs told per page", drawn, log_x=True)]
 
 
 def findings(rows: Sequence[ReplicationRow]) -> list[Finding]:
-    """What the paper says of Figure 8."""
     most = [row for row in rows if row.n == max(row.n for row in rows)]
     at = {row.replicated: row for row in most}
     tenth = at.get(10_000, most[-1])

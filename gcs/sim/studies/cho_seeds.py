@@ -9,7 +9,7 @@ from gcs.core.plan.metrics import coverage
 from gcs.sim.engine.reach import fetched, reach
 from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines, rises
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines, rises
 
 KS = (2, 8, 32, 64)
 FEWEST, MOST = 64, 16_384
@@ -62,14 +62,12 @@ PAPER = (SeedsRow(64, 64, 0.004), SeedsRow(64, 1024, 0.1))
 
 
 def charts(rows: Sequence[SeedsRow]) -> list[Chart]:
-    """Figure 5."""
     drawn = lines(rows, "n", "seeds", "coverage", "{} gatherers")
-    paper = ChartLine("Cho, 64", [row.seeds for row in PAPER], [row.coverage for row in PAPER], from_paper=True)
+    paper = line(PAPER, "seeds", "coverage", "Cho, 64", from_paper=True)
     return [Chart("Firewall mode", "seeds of the team", "coverage I / U", [*drawn, paper], log_x=True)]
 
 
 def findings(rows: Sequence[SeedsRow]) -> list[Finding]:
-    """What the paper says of Figure 5."""
     by_n = {n: [row for row in rows if row.n == n] for n in dict.fromkeys(row.n for row in rows)}
     few, many = by_n[min(by_n)], by_n[max(by_n)]
     gain_few, gain_many = (part[-1].coverage - part[0].coverage for part in (few, many))

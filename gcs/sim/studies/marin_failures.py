@@ -64,7 +64,6 @@ def home_pages(graph: WebGraph) -> Ids:
 
 
 def charts(rows: Sequence[FailuresRow]) -> list[Chart]:
-    """Figure 6, and the same inside the parts."""
     return [
         Chart(title, "superstep", "failures", lines(rows, "n", "superstep", field, "{} gatherers"))
         for title, field in (("Messages from others", "failures"), ("Links inside a part", "failures_home"))
@@ -72,7 +71,6 @@ def charts(rows: Sequence[FailuresRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[FailuresRow]) -> list[Finding]:
-    """What the paper says of Figure 6."""
     by_n = {n: [row for row in rows if row.n == n] for n in dict.fromkeys(row.n for row in rows)}
     least, most = by_n[min(by_n)], by_n[max(by_n)]
     early = [part[0].failures for part in (least, most)]

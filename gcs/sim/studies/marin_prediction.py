@@ -62,7 +62,6 @@ PAPER = (PredictionRow(4, 1_000, 3_000, 0.01),)
 
 
 def charts(rows: Sequence[PredictionRow]) -> list[Chart]:
-    """Figure 7, and the error."""
     tried = [row for row in rows if not row.chosen]
     return [
         Chart(title, "tolerance β", y, lines(tried, "n", "tolerance", field, "{} gatherers"), log_x=True)
@@ -71,7 +70,6 @@ def charts(rows: Sequence[PredictionRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[PredictionRow]) -> list[Finding]:
-    """What the paper says of Figure 7."""
     tried = [row for row in rows if not row.chosen and row.n == rows[0].n]
     chosen = [row for row in rows if row.chosen]
     thousand = next((row for row in tried if row.tolerance == 1_000), tried[0])

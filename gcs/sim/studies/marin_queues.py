@@ -1,6 +1,8 @@
 """Marin's Figures 8, 9 and 10 and Table 1: what queues cost a crawler that works in batches of R.
 
-A crawl by OPIC from the home pages of all sites is written down (`sim.engine.queue_trace`) and replayed on each queue.
+One gatherer crawls by OPIC from the home pages of all sites, in supersteps of R pages. A page whose rank has changed is
+inserted again and dropped when its old pair comes out, as in the live crawl. The calls of its queue are recorded and
+replayed on each queue: all queues give the same answers, so one trace fits them all.
 
     Figure 8   comparisons of keys, binary heap against quickheap and tournament tree (nodes of R keys)
     Figure 9   blocks read and written, with room in memory for 10 and 30 % of the longest queue
@@ -9,18 +11,21 @@ A crawl by OPIC from the home pages of all sites is written down (`sim.engine.qu
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from gcs.core.queues.blocks import MemoryStorage
-from gcs.core.queues.contract import QueueCounts
+from gcs.core.queues.chunks import RingChunks
+from gcs.core.queues.contract import Ids, Keys, Queue, QueueCounts
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
-from gcs.sim.engine.queue_trace import Trace, replay, trace
+from gcs.core.queues.quickheap import QuickHeap
+from gcs.sim.engine.supersteps import Crawl, SuperstepRules
+from gcs.sim.graph.web_graph import Ids as PageIds
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, falls, lines
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, falls, line, lines
 
 #: R: pages per superstep
 TOPS = (100, 1_000, 4_000, 16_000)
@@ -53,6 +58,57 @@ class QueuesRow:
     extract_efficiency: float | None = None
     insert_efficiency: float | None = None
     speedup: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The calls of one crawl in their order: the pairs of insert_many, or the count of extract_top."""
+
+    calls: Sequence[tuple[Keys, Ids] | int] = field(repr=False)
+    #: pairs that went in, pairs that came out, and the most that waited at once
+    inserted: int
+    extracted: int
+    longest: int
+
+
+class _Recorder(QuickHeap):
+    """A queue that records its calls."""
+
+    def __init__(self) -> None:
+        super().__init__(RingChunks())
+        self.calls: list[tuple[Keys, Ids] | int] = []
+        self.inserted = self.extracted = self.longest = 0
+
+    def insert_many(self, keys: Keys, ids: Ids) -> None:
+        super().insert_many(keys, ids)
+        self.calls.append((keys, ids))
+        self.inserted += len(keys)
+        self.longest = max(self.longest, len(self))
+
+    def extract_top(self, count: int) -> tuple[Keys, Ids]:
+        found = super().extract_top(count)
+        self.calls.append(count)
+        self.extracted += len(found[0])
+        return found
+
+
+def trace(graph: WebGraph, seeds: PageIds, pages_each: int, most: int) -> Trace:
+    """Crawl so many pages with one gatherer."""
+    queue = _Recorder()
+    owners = np.zeros(graph.pages, np.int16)
+    rules = SuperstepRules(owners, 1, order="opic", pages_each=pages_each, make_queue=lambda: queue)
+    for _ in Crawl(graph, rules, seeds).steps(most):
+        pass
+    return Trace(queue.calls, queue.inserted, queue.extracted, queue.longest)
+
+
+def replay(trace: Trace, queue: Queue) -> None:
+    """Make the same calls to another queue."""
+    for call in trace.calls:
+        if isinstance(call, int):
+            queue.extract_top(call)
+        else:
+            queue.insert_many(*call)
 
 
 def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[QueuesRow]:  # noqa: ARG001
@@ -130,15 +186,14 @@ PAPER = tuple(
 
 
 def charts(rows: Sequence[QueuesRow]) -> list[Chart]:
-    """Figures 8, 9 and 10."""
     eight, nine, ten = ([row for row in rows if row.figure == figure] for figure in (8, 9, 10))
     blocks = [
-        ChartLine(f"{name}, {room:.0%} in memory", [row.top for row in part], [row.blocks or 0 for row in part])
+        line(part, "top", "blocks", f"{name}, {room:.0%} in memory")
         for name in QUEUES[1:]
         for room in ROOM
         for part in [[row for row in nine if row.queue == name and row.room == room]]
     ]
-    ideal = [ChartLine("ideal", [row.trees for row in ten], [row.trees for row in ten], from_paper=True)]
+    ideal = [line(ten, "trees", "trees", "ideal", from_paper=True)]
     return [
         Chart("Figure 8", "R", "comparisons per key", lines(eight, "queue", "top", "comparisons"), log_x=True),
         Chart("Figure 9", "R", "blocks per 1,000 keys", blocks, log_x=True, log_y=True),
@@ -147,7 +202,6 @@ def charts(rows: Sequence[QueuesRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[QueuesRow]) -> list[Finding]:
-    """What the paper says of its figures."""
     compared = {(row.queue, row.top): row.comparisons or 0 for row in rows if row.figure == 8}
     tops = list(dict.fromkeys(top for _, top in compared))
     large = [top for top in tops if top >= 1_000] or tops

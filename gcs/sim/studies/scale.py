@@ -14,7 +14,7 @@ from gcs.sim.engine.capacity import Costs, capacity
 from gcs.sim.engine.reach import most_linked, told
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, line
 
 KS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 PAGES = (10**6, 10**7, 10**8, 10**9, 10**10)
@@ -119,29 +119,26 @@ def model_of_live(n: int, seconds: float, urls: int, costs: Costs) -> float:
 
 
 def charts(rows: Sequence[ScaleRow]) -> list[Chart]:
-    """Speed, load and time."""
     teams = [row for row in rows if row.pages == PAGES[0]]
     ns = [row.n for row in teams]
     live = [row for row in teams if row.live_load is not None]
     load = [
-        ChartLine("model on this graph", ns, [row.whiteboard_load for row in teams]),
+        line(teams, "n", "whiteboard_load", "model on this graph"),
         ChartLine("one server, 70 %", [ns[0], ns[-1]], [0.7, 0.7]),
-        ChartLine("live teams on another web", [row.n for row in live], [row.live_load or 0 for row in live]),
-        ChartLine("model of these", [row.n for row in live], [row.live_model or 0 for row in live], from_paper=True),
+        line(live, "n", "live_load", "live teams on another web"),
+        line(live, "n", "live_model", "model of these", from_paper=True),
     ]
     time = [
-        ChartLine(f"{pages / 10**9:g} billion pages", [row.n for row in part], [row.hours for row in part])
+        line([row for row in rows if row.pages == pages], "n", "hours", f"{pages / 10**9:g} billion pages")
         for pages in PAGES[2:]
-        for part in [[row for row in rows if row.pages == pages]]
     ]
     return [
-        Chart("Whiteboard", "gatherers n", "servers' time per second", [line for line in load if line.xs], True, True),
+        Chart("Whiteboard", "gatherers n", "servers' time per second", [one for one in load if one.xs], True, True),
         Chart("Time of a crawl", "gatherers n", "hours", time, log_x=True, log_y=True),
     ]
 
 
 def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
-    """What to make of it."""
     teams = [row for row in rows if row.pages == PAGES[0]]
     first = next((row for row in teams if row.redis_servers > 1), None)
     one = next((row for row in reversed(teams) if row.redis_servers == 1), None)

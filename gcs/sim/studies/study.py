@@ -7,17 +7,44 @@ so that remembered rows give the same page as fresh ones. It must not draw, prin
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from gcs.sim.engine.capacity import MEASURED, Costs
-from gcs.sim.engine.setup import Setup
 from gcs.sim.graph.web_graph import WebGraph
 
-USUAL = Setup()
 #: a frozen dataclass of numbers and words: one line of the table
 Row = Any
 #: told how much of the work is done (0 … 1), and what is being done
 Tick = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How the team of `gcs study run` works; each field is an option of the command."""
+
+    #: who owns a page (core.partition)
+    partitioner: str = "site-hash"
+    #: what becomes of a link into another's pages
+    mode: Literal["exchange", "firewall", "cross-over", "independent"] = "exchange"
+    #: which page goes first (core.ordering)
+    order: str = "bfs"
+    #: queue of a gatherer (core.queues); scan: all that waits is looked through
+    queue: str = "scan"
+    #: R, pages of a gatherer in a superstep, on average; 0: a 256th of its crawl
+    superstep_pages: int = 0
+    #: supersteps between two exchanges
+    exchange_every: int = 1
+    #: the so many most linked URLs are known to all
+    replicated: int = 0
+    #: how fast the gatherers are: all alike, or by the size of their parts
+    speeds: Literal["equal", "size"] = "equal"
+    #: random pages that the team starts from
+    seeds: int = 320
+    #: downloads at most, as a part of what can be reached; 0: to the end
+    part: float = 0.0
+
+
+USUAL = Setup()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +125,7 @@ class Study:
     row: type
     run: Callable[[WebGraph, StudyRequest, Tick], Sequence[Row]]
     charts: Callable[[Sequence[Row]], Sequence[Chart]]
-    findings: Callable[[Sequence[Row]], Sequence[Finding]]
+    findings: Callable[[Sequence[Row]], Sequence[Finding]] = lambda _rows: ()
     #: what the paper gives in figures, in rows with the same names
     paper: Sequence[Row] = ()
     steps: Steps | None = None
@@ -106,17 +133,15 @@ class Study:
     keys: tuple[str, ...] = ()
 
 
+def line(rows: Sequence[Row], x: str, y: str, label: str, from_paper: bool = False) -> ChartLine:
+    """A line through these rows: one field over another; 0 where a row has no value."""
+    return ChartLine(label, [getattr(row, x) for row in rows], [getattr(row, y) or 0 for row in rows], from_paper)
+
+
 def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> list[ChartLine]:
     """A line for each value of one field, in the order in which the values come up."""
     values = dict.fromkeys(getattr(row, by) for row in rows)
-    return [
-        ChartLine(
-            label.format(value),
-            [getattr(row, x) for row in rows if getattr(row, by) == value],
-            [getattr(row, y) for row in rows if getattr(row, by) == value],
-        )
-        for value in values
-    ]
+    return [line([row for row in rows if getattr(row, by) == value], x, y, label.format(value)) for value in values]
 
 
 def falls(values: Sequence[float], slack: float = 0.0) -> bool:

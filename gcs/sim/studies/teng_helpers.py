@@ -11,7 +11,7 @@ counted in the rates or not: how long does the whole crawl take?
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gcs.sim.engine.spread import spread
 from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line
 
 KS = (8,)
 HELPERS = (0, 1, 2, 4, 8, 16)
@@ -159,19 +159,14 @@ def _crawl(graph: WebGraph, owners: Owners, helpers: Ids, stay: int, seed: int) 
 
 
 def charts(rows: Sequence[HelpersRow]) -> list[Chart]:
-    """Speed, and what counting the help is good for."""
     speed = [
-        replace(line, label=line.label if stay else "stay for good")
-        for stay, line in zip(
-            dict.fromkeys(row.stay for row in rows),
-            lines(rows, "stay", "helpers", "speedup", "stay for {} supersteps"),
-        )
+        line([row for row in rows if row.stay == stay], "helpers", "speedup", f"stay for {stays}")
+        for stay, stays in {row.stay: f"{row.stay} supersteps" if row.stay else "good" for row in rows}.items()
     ]
     told = [row for row in rows if row.supersteps_counted]
-    xs = [row.helpers for row in told]
     uneven = [
-        ChartLine("help counted in the rates", xs, [row.supersteps_counted or 0 for row in told]),
-        ChartLine("help not counted", xs, [row.supersteps_uncounted or 0 for row in told]),
+        line(told, "helpers", "supersteps_counted", "help counted in the rates"),
+        line(told, "helpers", "supersteps_uncounted", "help not counted"),
     ]
     return [
         Chart("Helpers", "helpers for each gatherer", "speed beside a team without", speed),
@@ -180,7 +175,6 @@ def charts(rows: Sequence[HelpersRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[HelpersRow]) -> list[Finding]:
-    """What the paper designs helpers for."""
     steady = [row for row in rows if not row.stay]
     fickle = [row for row in rows if row.stay == STAYS[-1]]
     wrong = sum(row.twice_or_never for row in rows)

@@ -14,7 +14,7 @@ from gcs.core.plan.metrics import communication
 from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
+from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines
 
 KS = (8, 64)
 SIZES = (0, 100, 1_000, 10_000, 100_000)
@@ -57,17 +57,18 @@ def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HotPagesRow]:
         owners = page_owners(graph, "site-hash", k, wish.seed)
         for number, size in enumerate(sizes):
             tick((place + number / len(sizes)) / len(ks), f"{k} gatherers, {size} hot pages")
-            rows.append(_row(graph, owners, order, at, final[:size], k, size))
+            rows.append(_row(graph, owners, order, at, final[:size], k))
     return rows
 
 
-def _row(graph: WebGraph, owners: Owners, order: Ids, at: Ids, final: Ids, k: int, size: int) -> HotPagesRow:
-    """The crawl in order, with a new table after each part of it."""
+def _row(graph: WebGraph, owners: Owners, order: Ids, at: Ids, final: Ids, k: int) -> HotPagesRow:
+    """The crawl in order, with a new table after each part of it, as large as that of the last session (`final`)."""
+    size = len(final)
     seen = np.zeros(graph.pages, np.int64)
     hot, known = np.zeros(graph.pages, np.bool_), np.zeros(graph.pages, np.bool_)
     known[final] = True
     crossing = posted = posted_known = 0
-    entered, standing, peak = np.zeros(graph.pages, np.int64), 0, 0
+    entered, queued, peak = np.zeros(graph.pages, np.int64), 0, 0
     ends = np.unique((np.geomspace(FIRST, 1, PLANS) * len(order)).astype(np.int64))[:-1]
     for part in np.split(order, ends):
         for pages in graph.batches(part):
@@ -79,8 +80,8 @@ def _row(graph: WebGraph, owners: Owners, order: Ids, at: Ids, final: Ids, k: in
             # a link to a page that is fetched later enters the queue, and leaves it with all its like in its turn
             waits = targets[(at[targets] > np.repeat(at[pages], counts)) & ~hot[targets]]
             entered += np.bincount(waits, minlength=graph.pages)
-            standing += len(waits) - int(entered[pages].sum())
-            peak = max(peak, standing)
+            queued += len(waits) - int(entered[pages].sum())
+            peak = max(peak, queued)
             seen += np.bincount(targets, minlength=graph.pages)
         if size:
             border = max(int(np.partition(seen, -size)[-size]), 1)
@@ -98,15 +99,12 @@ def _row(graph: WebGraph, owners: Owners, order: Ids, at: Ids, final: Ids, k: in
 
 
 def charts(rows: Sequence[HotPagesRow]) -> list[Chart]:
-    """Posts and queue over the size of the table."""
     ahead = [row for row in rows if row.k == rows[-1].k]
     posts = [
         *lines(rows, "k", "table", "posts_per_page", "{} gatherers"),
-        ChartLine(
-            f"{rows[-1].k}, known before", [row.table for row in ahead], [row.posts_known_before for row in ahead]
-        ),
+        line(ahead, "table", "posts_known_before", f"{rows[-1].k}, known before"),
     ]
-    queue = [ChartLine("all gatherers", [row.table for row in ahead], [row.queue_peak for row in ahead])]
+    queue = [line(ahead, "table", "queue_peak", "all gatherers")]
     return [
         Chart("Hot pages", "hot pages in the table", "URLs posted per page", posts, log_x=True),
         Chart("Queue", "hot pages in the table", "entries per page, at most", queue, log_x=True),
@@ -114,7 +112,6 @@ def charts(rows: Sequence[HotPagesRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[HotPagesRow]) -> list[Finding]:
-    """What the paper reports."""
     most = [row for row in rows if row.k == rows[-1].k]
     thousand = next((row for row in most if row.table == 1_000), most[-1])
     last = most[-1]

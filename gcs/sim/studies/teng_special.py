@@ -22,7 +22,7 @@ from gcs.core.plan.session_graph import SessionGraph
 from gcs.sim.engine.partitions import crawled
 from gcs.sim.engine.spread import spread
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Steps, Study, StudyRequest, Tick, checked
+from gcs.sim.studies.study import Chart, Finding, Steps, Study, StudyRequest, Tick, checked, line
 
 KS = (8, 64)
 SIZES = (100, 1_000, 10_000)
@@ -52,12 +52,10 @@ class SpecialRow:
 
 
 def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SpecialRow]:
-    """Every class under every treatment, at every K."""
     return [row for rows in steps(graph, wish, tick) for row in rows]
 
 
 def ks(_graph: WebGraph, wish: StudyRequest) -> Sequence[int]:
-    """The wish's, or ours."""
     return wish.ks or KS
 
 
@@ -138,24 +136,21 @@ class _Task:
 
 
 def charts(rows: Sequence[SpecialRow]) -> list[Chart]:
-    """What is named, over the size of the class, for the largest team."""
     k = rows[-1].k
+    treated = [*((name, treatment) for name in RECOGNISERS for treatment in ("told", "apart")), ("named", "divided")]
     drawn = [
-        _line(rows, k, recogniser, treatment, f"{recogniser}, {treatment}")
-        for recogniser in RECOGNISERS
-        for treatment in ("told", "apart")
+        line(
+            [row for row in rows if (row.k, row.recogniser, row.treatment) == (k, *pair)],
+            "special",
+            "posts_per_page",
+            ", ".join(pair),
+        )
+        for pair in treated
     ]
-    drawn.append(_line(rows, k, "named", "divided", "named, divided"))
     return [Chart(f"Special pages, {k} gatherers", "special pages", "URLs named per page", drawn, log_x=True)]
 
 
-def _line(rows: Sequence[SpecialRow], k: int, recogniser: str, treatment: str, label: str) -> ChartLine:
-    found = [row for row in rows if (row.k, row.recogniser, row.treatment) == (k, recogniser, treatment)]
-    return ChartLine(label, [row.special for row in found], [row.posts_per_page for row in found])
-
-
 def findings(rows: Sequence[SpecialRow]) -> list[Finding]:
-    """What the paper expects; it has no figures."""
     k = rows[0].k
     none = next(row for row in rows if row.k == k)
     best = {}  # (recogniser, treatment) → the row with the most special pages

@@ -19,8 +19,8 @@ from gcs.sim.engine.partitions import crawled, crossing
 from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.engine.spread import spread
 from gcs.sim.engine.superpage_rounds import RoundTeam, count, imbalance, rounds
-from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
+from gcs.sim.graph.web_graph import Ids, WebGraph, from_links
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, line, lines
 
 KS = (8, 16, 32, 64)
 DELTAS = (5.0, 10.0, 20.0, 40.0)
@@ -92,10 +92,7 @@ def _rounds(
 def found_order(data: SessionGraph, seed: int) -> Ids:
     """The pages as a breadth-first crawl from random seeds finds them; what it does not find comes last."""
     session = data.session
-    counts = np.bincount(session.sources, minlength=session.pages)
-    by_source = np.argsort(session.sources, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    web = WebGraph("", offsets, session.targets[by_source].astype(np.int32))
+    web = from_links("", session.sources, session.targets, session.pages)
     chance = np.random.default_rng(seed)
     seeds = chance.choice(web.pages, min(SEEDS, web.pages), replace=False)
     depth = reach(web, seeds)
@@ -121,19 +118,18 @@ def _crossing(data: SessionGraph, k: int) -> tuple[float, float]:
 
 
 def charts(rows: Sequence[SuperpagesRow]) -> list[Chart]:
-    """Superpages per gatherer and imbalance, over δ and over the rounds."""
     last = [row for row in rows if row.round == len(ROUNDS)]
     usual = [row for row in rows if row.delta == USUAL]
     hashed = [row for row in last if row.delta == USUAL]
     per_k = [
-        ChartLine(f"{k} gatherers", [row.delta for row in part], [row.superpages / row.k for row in part])
+        ChartLine(f"{k} gatherers", [row.delta for row in part], [row.superpages / k for row in part])
         for k in dict.fromkeys(row.k for row in last)
         for part in [[row for row in last if row.k == k]]
     ]
     drift = lines([row for row in usual if row.round > 1], "k", "round", "imbalance_before", "{} gatherers")
     by_k = [
-        *lines([row for row in last if row.delta == USUAL], "delta", "k", "imbalance", "superpages, δ = {:g}"),
-        ChartLine("site-hash", [row.k for row in hashed], [row.imbalance_site_hash for row in hashed]),
+        *lines(hashed, "delta", "k", "imbalance", "superpages, δ = {:g}"),
+        line(hashed, "k", "imbalance_site_hash", "site-hash"),
     ]
     return [
         Chart("Superpages", "δ", "superpages per gatherer", per_k, log_x=True),
@@ -143,7 +139,6 @@ def charts(rows: Sequence[SuperpagesRow]) -> list[Chart]:
 
 
 def findings(rows: Sequence[SuperpagesRow]) -> list[Finding]:
-    """What the paper sets out to do."""
     last = [row for row in rows if row.round == len(ROUNDS)]
     usual = [row for row in last if row.delta == USUAL]
     most = max(row.superpages / (row.k * row.delta) for row in rows)

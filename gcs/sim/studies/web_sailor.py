@@ -18,7 +18,7 @@ from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked
+from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
 CLIENTS = 3
 #: connections of the first client and of the others, as in the paper
@@ -55,7 +55,7 @@ class SailorRow:
 
 
 def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SailorRow]:
-    """Both runs."""
+    """One run with the connections that the clients came with, one with a server that balances them."""
     clients = max(wish.ks[0] if wish.ks else CLIENTS, 2)
     seeds = np.random.default_rng(wish.seed).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
     reached = reach(graph, seeds) != NEVER
@@ -109,7 +109,6 @@ class _Fleet:
         self._join = STEPS // 3
 
     def sail(self, step: int) -> None:
-        """One step of time."""
         if step == self._join:
             self._connections[-1] = OTHERS
             self._share_out()
@@ -129,7 +128,7 @@ class _Fleet:
                     self._connections[client] = say(connections, int(held[client]), self._rules)[1]
 
     def rows(self, step: int) -> list[SailorRow]:
-        """The window that ends now."""
+        """The rows of the window that ends now."""
         importance = self._web.in_degrees()
         reached = [quality(importance, np.flatnonzero(crawl.fetched)) for crawl in (self._crawl, self._alone)]
         held = self._crawl.waiting().tolist()
@@ -174,31 +173,21 @@ def _by_connections(domains: Ids, connections: Sequence[int]) -> Ids:
 
 
 def charts(rows: Sequence[SailorRow]) -> list[Chart]:
-    """Figure 6, and the connections under load balancing."""
     fixed, steered = ([row for row in rows if row.balanced is kind] for kind in (False, True))
-    clients = list(dict.fromkeys(row.client for row in rows))
     steps = list(dict.fromkeys(row.step for row in rows))
 
-    def total(part: list[SailorRow]) -> list[float]:
-        return [float(sum(row.pages for row in part if row.step == step)) for step in steps]
-
-    def of(part: list[SailorRow], field: str) -> list[ChartLine]:
-        return [
-            ChartLine(f"client {client}", steps, [getattr(row, field) for row in part if row.client == client])
-            for client in clients
-        ]
+    def pages(part: list[SailorRow]) -> list[ChartLine]:
+        totals = [float(sum(row.pages for row in part if row.step == step)) for step in steps]
+        return [*lines(part, "client", "step", "pages", "client {}"), ChartLine("total", steps, totals)]
 
     return [
-        Chart("Figure 6", "steps", "pages", [*of(fixed, "pages"), ChartLine("total", steps, total(fixed))]),
-        Chart(
-            "With load balancing", "steps", "pages", [*of(steered, "pages"), ChartLine("total", steps, total(steered))]
-        ),
-        Chart("Connections", "steps", "connections", of(steered, "connections")),
+        Chart("Figure 6", "steps", "pages", pages(fixed)),
+        Chart("With load balancing", "steps", "pages", pages(steered)),
+        Chart("Connections", "steps", "connections", lines(steered, "client", "step", "connections", "client {}")),
     ]
 
 
 def findings(rows: Sequence[SailorRow]) -> list[Finding]:
-    """What the paper reports."""
     fixed, steered = ([row for row in rows if row.balanced is kind] for kind in (False, True))
     before = [row for row in fixed if row.step < STEPS // 3 and row.client == 1]
     rates = [row.pages_per_step for row in before]

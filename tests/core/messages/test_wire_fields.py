@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from gcs.core.messages.tuples import TUPLES
-from gcs.core.ordering.orders import Ledger
+from gcs.core.ordering import Ledger
 from gcs.core.plan.blueprint import Blueprint
 from gcs.core.plan.plan import Bloom, Move, Plan
 from gcs.core.report.counters import Counters, Traffic
@@ -90,8 +90,8 @@ ARRAY_FIELDS = {
     "SuperpageFigures": "seen= queued= pages= bytes=",
     "MeasuredWork": "amount= seconds=",
     "tree_copy._SampleCopy": "capacity rate population items priorities",
-    "tree_copy._LeafCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
-    "tree_copy._TreeCopy": "superpages leaves",
+    "tree_copy._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
+    "tree_copy._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageRecord": "url final_url parent depth status fetched_at content_type bytes digest language title summary text "
     "outlinks gatherer helper simhash etag last_modified warc_file warc_offset warc_bytes noindex= failure= source= "
@@ -113,8 +113,8 @@ ARRAY_FIELDS = {
     "clients._Book": "came= owners= servers=",
     # queues on disk (VERSION of the manifest)
     "Manifest": "name block_keys slots state version=",
-    "paged._Chunk": "size= blocks=",
-    "paged._State": "serial chunks",
+    "chunks._Chunk": "size= blocks=",
+    "chunks._PagedState": "serial chunks",
     "quickheap._State": "pivots chunks",
     "tournament._State": "node_keys places items front pending nodes=",
 }

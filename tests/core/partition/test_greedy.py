@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from gcs.core.partition import PartitionProblem
 from gcs.core.partition.assignment import Assignment
-from gcs.core.partition.greedy import partition_i, partition_ii, place_all
+from gcs.core.partition.greedy import cut_links, domain, domain_sets, lower_peak, partition_i, partition_ii, place_all
 from gcs.core.partition.partition_graph import LinkArrays
 from gcs.core.plan.metrics import imbalance, loads
+from gcs.core.url.sortkey import sort_key
+from gcs.errors import UsageError
 
 weights_lists = st.lists(st.integers(0, 30), min_size=1, max_size=7)
 
@@ -117,3 +119,114 @@ def test_greedy_partitions_stand_ten_thousand_superpages_for_a_hundred_gatherers
     owners = partitioner(problem)
     assert owners.shape == (10_000,) and set(owners.tolist()) == set(range(100))
     assert imbalance(loads(problem.work, owners, 100) / problem.rates) <= problem.tolerance + 0.01
+
+
+def assigned(problem, owners):
+    assignment = Assignment(problem, heed_links=problem.links is not None)
+    assignment.place_many(np.arange(problem.m), np.array(owners))
+    return assignment
+
+
+def test_lower_peak_moves_from_the_slowest():
+    assignment = assigned(PartitionProblem(np.array([1, 1, 1, 1]), 2), [0, 0, 0, 0])
+    lower_peak(assignment)
+    assert assignment.times_s.tolist() == [2, 2]
+
+
+def test_lower_peak_swaps_where_no_move_helps():
+    """{5, 4} and {3, 3}: moving 4 over gives 10, but 4 against 3 evens them out to 8 and 7."""
+    assignment = assigned(PartitionProblem(np.array([5, 4, 3, 3]), 2), [0, 0, 1, 1])
+    lower_peak(assignment)
+    assert sorted(assignment.times_s.tolist()) == [7, 8]
+
+
+def test_lower_peak_stops_when_it_is_low_enough():
+    assignment = assigned(PartitionProblem(np.array([1, 1, 1, 1]), 2), [0, 0, 0, 1])
+    lower_peak(assignment, enough_s=3.0)
+    assert assignment.owners.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("links_each", [0, 4])
+@given(st.integers(0, 10_000), st.lists(st.integers(0, 3), min_size=24, max_size=24))
+@settings(max_examples=40, deadline=None)
+def test_lower_peak_never_raises_it(web, formula, links_each, seed, start):
+    problem = web(24, 4, seed=seed, links_each=links_each, communication_rates=np.array([1.0, 2.0, 5.0, 9.0]))
+    assignment = assigned(problem, start)
+    before = assignment.times_s.max()
+    lower_peak(assignment)
+    assert assignment.times_s == pytest.approx(formula(problem, assignment.owners))
+    assert assignment.times_s.max() <= before + 1e-9
+
+
+@given(st.integers(0, 10_000), st.lists(st.integers(0, 3), min_size=24, max_size=24))
+@settings(max_examples=40, deadline=None)
+def test_cut_links_saves_communication_within_the_bound(web, formula, seed, start):
+    problem = web(24, 4, seed=seed, links_each=4, communication_rates=20.0)
+    levelled = assigned(problem, start)
+    lower_peak(levelled, enough_s=1.1 * levelled.mean_s())
+    assignment = assigned(problem, levelled.owners)
+    cut_links(assignment, tolerance=0.1)
+    times = formula(problem, assignment.owners)
+    assert assignment.times_s == pytest.approx(times)
+    assert times.max() <= max(levelled.times_s.max(), 1.1 * levelled.mean_s()) + 1e-9
+    work = np.bincount(assignment.owners, problem.work, 4)
+    assert assignment.work_s == pytest.approx(work)
+    assert assignment.communication_s() <= levelled.communication_s() + 1e-9
+
+
+def test_cut_links_swaps_into_full_parts():
+    """Two pairs, torn apart, in parts that have no room for a third: only a swap can mend it."""
+    links = LinkArrays.between(4, np.array([0, 2]), np.array([1, 3]))
+    assignment = assigned(PartitionProblem(np.full(4, 10), 2, links=links), [0, 1, 0, 1])
+    cut_links(assignment, tolerance=0.05)
+    assert links.crossing(assignment.owners) == 0
+    assert np.bincount(assignment.owners).tolist() == [2, 2]
+
+
+def problem(domains, k, **more):
+    """One superpage per entry: (top-level domain, weight)."""
+    keys = [sort_key(f"http://host{number}.{name}/") for number, (name, _) in enumerate(domains)]
+    return PartitionProblem(np.array([weight for _, weight in domains]), k, keys=keys, **more)
+
+
+def test_dset_is_that_of_the_papers_prototype():
+    """WEB-SAILOR's two clients: one for .com, the other for .edu, .net and .org."""
+    sites = [("com", 30), ("com", 30), ("edu", 20), ("net", 15), ("org", 20), ("com", 5)]
+    owners = domain_sets(problem(sites, 2))
+    assert len({owners[0], owners[1], owners[5]}) == 1
+    assert {owners[2], owners[3], owners[4]} == {1 - owners[0]}
+
+
+def test_dset_packs_domains_evenly():
+    random = np.random.default_rng(1)
+    sites = [(f"d{random.integers(0, 60)}", int(random.integers(1, 100))) for _ in range(900)]
+    asked = problem(sites, 6)
+    owners = domain_sets(asked)
+    by_domain = {}
+    for (name, _), owner in zip(sites, owners.tolist()):
+        assert by_domain.setdefault(name, owner) == owner
+    load = loads(asked.work, owners, 6)
+    assert load.max() <= 1.05 * load.mean()
+
+
+def test_dset_never_divides_a_domain_though_it_ruins_the_balance():
+    owners = domain_sets(problem([("com", 90), ("com", 90), ("edu", 10), ("net", 10)], 3))
+    assert owners[0] == owners[1]
+    assert len(set(owners.tolist())) == 3
+
+
+def test_dset_gives_a_domain_to_who_is_fast_there():
+    sites = [("de", 10), ("fr", 10), ("de", 10), ("fr", 10)]
+    table = np.array([[1.0, 9.0, 1.0, 9.0], [9.0, 1.0, 9.0, 1.0]])
+    assert domain_sets(problem(sites, 2, rates=table)).tolist() == [1, 0, 1, 0]
+
+
+def test_domain_of_an_address_is_the_address():
+    assert domain(sort_key("http://127.0.0.5:8080/a")) == b"127.0.0.5"
+    assert domain(sort_key("http://a.b.example/")) == b"example"
+    assert domain(b"") == b""
+
+
+def test_dset_needs_keys():
+    with pytest.raises(UsageError, match="sort keys"):
+        domain_sets(PartitionProblem(np.ones(3), 2))

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from gcs.core.messages.tuples import Member
 from gcs.core.messages.tuples import StatisticsReply as Reply
+from gcs.core.partition import PARTITIONERS
 from gcs.core.plan.blueprint import hashed
 from gcs.core.plan.next_plan import RoundEvidence, TeamMembers, evidence_of, first_plan, hot_pages, recovered, refreshed
-from gcs.core.plan.partition_input import problem_of
 from gcs.core.plan.plan import ExchangeMode, Move, Plan, diff
-from gcs.core.plan.rebalance import make_plan
+from gcs.core.plan.rebalance import make_plan, problem_of
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree import tree_copy
 from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics
@@ -332,3 +332,12 @@ def test_plan_on_hashed_ground_moves_only_to_who_joins_and_from_who_leaves(model
     left = make_plan(old, TeamMembers(("a", "c"), ("b",)), told, SETTINGS).plan
     assert {move.loser for move in left.moves} == {"b"}
     assert imbalance(left, keys) < 0.2
+
+
+@pytest.mark.parametrize("name", PARTITIONERS)
+def test_live_crawl_can_plan_with_every_partitioner_of_the_registry(name, monkeypatch):
+    monkeypatch.setattr("gcs.core.plan.rebalance.PARTITIONER", name)
+    team, known = TeamMembers(("g1", "g2", "g3")), evidence(ALONE, reply(ALONE, "g1", GIANT))
+    for fresh in (False, True):
+        draft = make_plan(ALONE, team, known, replace(SETTINGS, partition="links"), fresh=fresh)
+        assert draft.plan.moves == tuple(diff(ALONE, draft.plan)) and 0 <= draft.moved <= 1

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.queues import queue_maker, quickheap, ring, tournament_rows
+from gcs.core.queues import chunks, queue_maker, quickheap, tournament_rows
 from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.kernels import can_compile
@@ -65,7 +65,7 @@ def small_strides():
     """Chunks are split and strides end within what a test inserts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quickheap, "SMALL", 3)
-        patch.setattr(ring, "STRIDE", 5)
+        patch.setattr(chunks, "STRIDE", 5)
         yield
 
 

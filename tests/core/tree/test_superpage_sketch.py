@@ -12,11 +12,11 @@ keys = st.lists(st.sampled_from("abcd"), min_size=1, max_size=5).map(lambda toke
 
 
 def leaf_of(visits, node=b"", limits=LIMITS, batch=64):
-    leaf = SuperpageSketch(node, limits, Random(1))
+    sketch = SuperpageSketch(node, limits, Random(1))
     for start in range(0, len(visits), batch):
-        leaf.pending = list(visits[start : start + batch])
-        leaf.fold(limits)
-    return leaf
+        sketch.pending = list(visits[start : start + batch])
+        sketch.fold(limits)
+    return sketch
 
 
 def key(*tokens):
@@ -25,19 +25,19 @@ def key(*tokens):
 
 @given(st.lists(keys, max_size=300), st.integers(1, 64))
 def test_leaf_accounts_for_every_visit(visits, batch):
-    leaf = leaf_of(visits, batch=batch)
-    assert leaf.visits == len(visits) == leaf.hot.total() + leaf.cool.population == leaf.keys.population
-    points = leaf.points(b"")
+    sketch = leaf_of(visits, batch=batch)
+    assert sketch.visits == len(visits) == sketch.hot.total() + sketch.cool.population == sketch.keys.population
+    points = sketch.points(b"")
     assert points == sorted(points)
     assert fsum(weight for _, weight in points) == pytest.approx(len(visits))
 
 
 def test_leaf_counts_the_children_of_the_end_of_a_chain():
     pages = [key("example", "debian", "pkg", "/http", "usr", "share", f"d{n % 3}", f"p{n}") for n in range(90)]
-    leaf = leaf_of(pages)
+    sketch = leaf_of(pages)
     stem = key("example", "debian", "pkg", "/http", "usr", "share")
-    assert leaf.stem == stem
-    assert leaf.hot.counts == {stem + b"\x00d0": 30, stem + b"\x00d1": 30, stem + b"\x00d2": 30}
+    assert sketch.stem == stem
+    assert sketch.hot.counts == {stem + b"\x00d0": 30, stem + b"\x00d1": 30, stem + b"\x00d2": 30}
 
 
 def test_leaf_counts_strays_where_they_leave_the_stem():
@@ -48,9 +48,9 @@ def test_leaf_counts_strays_where_they_leave_the_stem():
         key("org", "a"),
         key("net", "c", "/http", ""),
     ]
-    leaf = leaf_of(pages + strays)
-    assert leaf.stem == key("org", "a", "/http")
-    assert leaf.hot.counts == {
+    sketch = leaf_of(pages + strays)
+    assert sketch.stem == key("org", "a", "/http")
+    assert sketch.hot.counts == {
         key("org", "a", "/http", "p0"): 50,
         key("org", "a", "/http", "p1"): 50,
         key("org", "a", "/https"): 1,
@@ -75,24 +75,24 @@ def test_trunk_is_the_deepest_node_with_most_keys_under_it(under, expected):
 
 
 def test_leaf_spreads_a_hot_token_over_its_sampled_keys():
-    leaf = leaf_of([key("a", "/http", f"{n:03d}") for n in range(20)] + [key("b", "/http", "x")] * 20)
-    points = leaf.points(b"")
+    sketch = leaf_of([key("a", "/http", f"{n:03d}") for n in range(20)] + [key("b", "/http", "x")] * 20)
+    points = sketch.points(b"")
     assert fsum(weight for point, weight in points if point < key("a", "/http", "010")) == pytest.approx(10)
 
 
 def test_leaf_does_not_place_visits_before_its_range():
     """A superpage may begin in the midst of a token: the token's own key lies before it."""
-    leaf = leaf_of([key("a", "m", "x"), key("b", "y")], limits=SketchLimits(hot=2, cool=2, keys=1))
+    sketch = leaf_of([key("a", "m", "x"), key("b", "y")], limits=SketchLimits(hot=2, cool=2, keys=1))
     low = key("a", "k")
-    assert all(point >= low for point, _ in leaf.points(low))
+    assert all(point >= low for point, _ in sketch.points(low))
 
 
 @given(st.lists(keys, max_size=200), st.lists(keys, max_size=200), st.lists(keys, max_size=200))
 def test_joined_leaves_add_up_in_any_order(a, b, c):
     one, two, three = (leaf_of(visits) for visits in (a, b, c))
     left, right = one.join([two]).join([three]), three.join([one, two])
-    for leaf in (left, right):
-        assert leaf.visits == len(a) + len(b) + len(c) == leaf.hot.total() + leaf.cool.population
+    for sketch in (left, right):
+        assert sketch.visits == len(a) + len(b) + len(c) == sketch.hot.total() + sketch.cool.population
     assert left.hot.counts == right.hot.counts
     assert left.cool.population == right.cool.population
     assert (left.stem, left.settled) == (right.stem, right.settled)
@@ -123,10 +123,10 @@ def test_thin_keeps_the_sum_and_misplaces_less_than_one_step(points, most):
 
 @given(st.lists(keys, min_size=1, max_size=300), st.integers(1, 80), st.lists(keys, max_size=20))
 def test_leaf_shows_every_visit_in_few_points(visits, most, before):
-    leaf = SuperpageSketch(b"", LIMITS, Random(1), sorted((each, 2.0) for each in before))
-    leaf.pending = list(visits)
-    leaf.fold(LIMITS)
-    points = leaf.glimpse(b"b", most)
+    sketch = SuperpageSketch(b"", LIMITS, Random(1), sorted((each, 2.0) for each in before))
+    sketch.pending = list(visits)
+    sketch.fold(LIMITS)
+    points = sketch.glimpse(b"b", most)
     assert points == sorted(points) and len(points) <= max(most, 2 if before else 1)
     assert all(place >= b"b" for place, _ in points)
     assert fsum(weight for _, weight in points) == pytest.approx(len(visits) + 2 * len(before))

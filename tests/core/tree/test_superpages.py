@@ -203,17 +203,17 @@ def test_recut_leaves_no_superpage_without_visits(visits, capacity, expansions):
     for cuts in expansions:
         tree = recut(tree, (b"", *sorted({*cuts} - {b""})), Random(5))
         assert tree.visits == len(visits)
-        for at, leaf in tree.leaves():
-            assert leaf.visits > 0 and all(part > 0 for _, part in leaf.prior)
-            assert leaf.glimpse(tree.range_of(at)[0], 1)
+        for at, sketch in tree.sketches():
+            assert sketch.visits > 0 and all(part > 0 for _, part in sketch.prior)
+            assert sketch.glimpse(tree.range_of(at)[0], 1)
 
 
 def test_recut_keeps_the_statistics_of_a_superpage_that_stays():
     visits = token_visits({"a": 300, "b": 300})
     tree = tree_of(visits, (b"", b"b"))
-    hot = dict(list(tree.leaves())[1][1].hot.counts)
+    hot = dict(list(tree.sketches())[1][1].hot.counts)
     again = recut(tree, (b"", b"a\x00/http\x005", b"b"), Random(6))
-    assert dict(list(again.leaves())[2][1].hot.counts) == hot
+    assert dict(list(again.sketches())[2][1].hot.counts) == hot
 
 
 def test_recut_copies_still_merge():

@@ -90,12 +90,12 @@ def test_merging_copies_adds_up_in_any_order(cuts, a, b, c):
     whole = filled(cuts, a + b + c)
     for merged in (merge([one, two, three]), merge([merge([three, one]), two]), merge([two, merge([one, three])])):
         assert merged.weights() == whole.weights()
-        for (_, leaf), (_, same) in zip(merged.leaves(), whole.leaves(), strict=True):
-            assert leaf.visits == leaf.hot.total() + leaf.cool.population == same.visits
+        for (_, sketch), (_, same) in zip(merged.sketches(), whole.sketches(), strict=True):
+            assert sketch.visits == sketch.hot.total() + sketch.cool.population == same.visits
     left, right = merge([merge([one, two]), three]), merge([one, merge([two, three])])
-    assert [leaf.hot.counts for _, leaf in left.leaves()] == [leaf.hot.counts for _, leaf in right.leaves()]
-    assert [sorted(leaf.keys.drawn()) for _, leaf in left.leaves()] == [
-        sorted(leaf.keys.drawn()) for _, leaf in right.leaves()
+    assert [sketch.hot.counts for _, sketch in left.sketches()] == [sketch.hot.counts for _, sketch in right.sketches()]
+    assert [sorted(sketch.keys.drawn()) for _, sketch in left.sketches()] == [
+        sorted(sketch.keys.drawn()) for _, sketch in right.sketches()
     ]
 
 
@@ -131,6 +131,6 @@ def test_a_heavy_leaf_remembers_more_than_a_light_one():
         tree.visit(b"a\x00/http\x00%d" % number)
         if number % 100 == 0:
             tree.visit(b"z\x00/http\x00%d" % number)
-    (_, heavy), (_, light) = tree.leaves()
+    (_, heavy), (_, light) = tree.sketches()
     assert len(heavy.keys) > 5000 and len(heavy.hot.counts) <= 400
     assert 50 <= len(light.keys) <= 120

@@ -29,9 +29,9 @@ def state(tree):
         return sample.population, sample.rate, sample.capacity, sorted(sample.items())
 
     return [
-        (at, leaf.visits, leaf.stem, leaf.settled, leaf.prior, leaf.hot.counts, leaf.hot.error)
-        for at, leaf in tree.leaves()
-    ] + [(sampled(leaf.cool), sampled(leaf.keys)) for _, leaf in tree.leaves()]
+        (at, sketch.visits, sketch.stem, sketch.settled, sketch.prior, sketch.hot.counts, sketch.hot.error)
+        for at, sketch in tree.sketches()
+    ] + [(sampled(sketch.cool), sampled(sketch.keys)) for _, sketch in tree.sketches()]
 
 
 def two_rounds():
@@ -55,7 +55,7 @@ def test_decoded_copies_merge_to_the_same_superpages():
     again = merge([decode(encode(tree), tree.cuts, Random(1)) for tree in trees])
     merged = merge(trees)
     assert again.weights() == merged.weights()
-    assert [leaf.hot.counts for _, leaf in again.leaves()] == [leaf.hot.counts for _, leaf in merged.leaves()]
+    assert [each.hot.counts for _, each in again.sketches()] == [each.hot.counts for _, each in merged.sketches()]
     limit = threshold(merged.visits, 3, 20)
     assert len(create(again, limit).cuts) == pytest.approx(len(create(merged, limit).cuts), rel=0.1)
 
@@ -66,14 +66,14 @@ def test_decoded_copy_goes_on_counting():
     for key in web(50, 400):
         again.visit(key)
     assert again.visits == tree.visits + 400
-    for _, leaf in again.leaves():
-        assert leaf.hot.total() + leaf.cool.population == leaf.keys.population
+    for _, sketch in again.sketches():
+        assert sketch.hot.total() + sketch.cool.population == sketch.keys.population
 
 
 def test_copy_is_compact():
     """About 20 bytes for each remembered item, however long its key."""
     tree = copies(number=1)[0]
-    items = sum(len(leaf.hot.counts) + len(leaf.cool) + len(leaf.keys) for _, leaf in tree.leaves())
+    items = sum(len(sketch.hot.counts) + len(sketch.cool) + len(sketch.keys) for _, sketch in tree.sketches())
     assert len(encode(tree)) < 20 * items
 
 

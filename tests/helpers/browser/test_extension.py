@@ -17,7 +17,7 @@ from gcs.core.helpers.loan import Shift
 from gcs.core.url.join import host
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
-from gcs.ports.fetch.browser.chromium import NAMES
+from gcs.ports.fetch.chromium import NAMES
 from gcs.roles.gatherer.helpers import lending
 from gcs.settings import load
 from tests.roles.gatherer.helpers.test_spot_check import KEY, QUICK, TOKEN, Crawl, Put, facts

@@ -10,8 +10,8 @@ from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink
 from gcs.ports.fetch.aio_engine import AioFetcher
 from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings
-from gcs.ports.fetch.browser.chromium import NAMES
-from gcs.ports.summarise import Summarisers
+from gcs.ports.fetch.chromium import NAMES
+from gcs.ports.summarise.summarisers import Summarisers
 from tests.ports.fetch.conftest import Client, Conversation, Engine
 
 pytest.importorskip("playwright", reason="Playwright is not installed")

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import settings, stateful
 from hypothesis import strategies as st
 
-from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored
-from gcs.core.ordering.orders import rank
+from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, rank
 from gcs.core.queues.queue_maker import make_queue
 from gcs.core.url.join import host
 from gcs.ports.disk_queue import DiskSettings, open_scratch

@@ -5,7 +5,7 @@ from pathlib import Path
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.ports.records.parquet import read_pages
-from gcs.ports.records.record_log import FETCHED, PAGE, fetched_of, frames, page_of
+from gcs.ports.records.record_log import exchange_of, frames
 
 Place = tuple[str, int, int]
 
@@ -40,8 +40,7 @@ def logged_places(directory: Path, gatherer: str = "g1") -> list[Place]:
         if (directory / "summaries" / f"{gatherer}-{path.stem}.parquet").exists():
             continue
         for frame in frames(path):
-            if frame.kind in (PAGE, FETCHED):
-                named = page_of(frame) if frame.kind == PAGE else fetched_of(frame)
+            if named := exchange_of(frame):
                 places.append((named.warc_file, named.warc_offset, named.warc_bytes))
     return places
 

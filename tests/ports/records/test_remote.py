@@ -16,7 +16,7 @@ from gcs.ports.records.layout import SUMMARIES, WARC, StoreSettings
 from gcs.ports.records.reading import read_records, warc_files
 from gcs.ports.records.record_log import Position
 from gcs.ports.records.record_store import Store
-from gcs.ports.records.warc_reader import members
+from gcs.ports.records.warc import members
 
 from .pages import record, response
 

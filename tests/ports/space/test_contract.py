@@ -133,7 +133,7 @@ async def test_ack_of_some_done_and_some_not_counts_each(backend):
     assert await space.ack(taken[1:2]) == 1
     assert await space.ack(taken) == 3
     assert await space.flows(UrlBlock, at="g1") == {"s": Flow(4, 4)}
-    assert [pile.size_bytes for pile in await space.piles()] == [0]
+    assert [inbox.size_bytes for inbox in await space.inbox_sizes()] == [0]
 
 
 # -- leases ------------------------------------------------------------------------------------------------
@@ -312,9 +312,9 @@ async def test_inbox_bytes_are_exact(backend):
     taken = await space.take_many([URLS], at="g1", limit=3)
     await space.ack(taken)
     await space.ack(taken)
-    (pile,) = await space.piles()
-    assert (pile.place, pile.kind, pile.tuples, pile.held) == ("g1", "urls", 5, 0)
-    assert pile.size_bytes == sum(len(codec.encode(each)) for each in blocks[3:])
+    (inbox,) = await space.inbox_sizes()
+    assert (inbox.place, inbox.kind, inbox.tuples, inbox.held) == ("g1", "urls", 5, 0)
+    assert inbox.size_bytes == sum(len(codec.encode(each)) for each in blocks[3:])
 
 
 async def test_numbered_out_puts_each_number_once(backend):
@@ -397,8 +397,8 @@ async def test_posted_tuple_replaces_the_one_with_its_key(backend):
     await space.out(Member("g2", "r", epoch=1))
     await space.out(Member("g1", "r", epoch=2))
     assert [(m.gatherer, m.epoch) for m in await other.scan(template(Member))] == [("g2", 1), ("g1", 2)]
-    (pile,) = await space.piles()
-    assert pile.size_bytes == len(codec.encode(Member("g2", "r", epoch=1))) * 2
+    (inbox,) = await space.inbox_sizes()
+    assert inbox.size_bytes == len(codec.encode(Member("g2", "r", epoch=1))) * 2
 
 
 async def test_read_scan_and_count_fit_the_template(backend):
@@ -470,7 +470,7 @@ async def test_consumed_tuple_expires_untaken_and_taken(backend):
     assert await space.ack([held]) == 0
     assert await space.renew([held]) == []
     assert await space.flows(UrlBlock, at="g1") == {"s": Flow(2, 2)}
-    assert sum(pile.size_bytes for pile in await space.piles()) == len(codec.encode(block(3))) * 2
+    assert sum(inbox.size_bytes for inbox in await space.inbox_sizes()) == len(codec.encode(block(3))) * 2
 
 
 async def test_take_that_waits_gets_a_tuple_that_can_expire(backend):
@@ -614,13 +614,13 @@ async def test_remove_takes_away_held_or_not_and_commits(backend):
     assert await space.count(template(Member)) == 0
 
 
-async def test_piles_list_what_there_is(backend):
+async def test_inbox_sizes_list_what_there_is(backend):
     space = await backend.open("g1")
     await space.out(Member("g1", "r"))
     await space.out(block(1), to="g1")
     await space.take(URLS, at="g1")
-    piles = {(pile.place, pile.kind): (pile.tuples, pile.held) for pile in await space.piles()}
-    assert piles == {("", "member"): (1, 0), ("g1", "urls"): (1, 1)}
+    sizes = {(inbox.place, inbox.kind): (inbox.tuples, inbox.held) for inbox in await space.inbox_sizes()}
+    assert sizes == {("", "member"): (1, 0), ("g1", "urls"): (1, 1)}
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a{b}", "a:b", "x" * 129])

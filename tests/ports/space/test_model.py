@@ -158,7 +158,7 @@ class Machine(RuleBasedStateMachine):
         space = self.spaces["s1"]
         flows = {name: Flow(number, number) for name, number in self.added.items() if number}
         assert {k: v for k, v in self.run(space.flows(UrlBlock, at="inbox")).items() if v.sent} == flows
-        assert [pile.size_bytes for pile in self.run(space.piles()) if pile.kind == "urls"] in ([0], [])
+        assert [inbox.size_bytes for inbox in self.run(space.inbox_sizes()) if inbox.kind == "urls"] in ([0], [])
         for each in self.spaces.values():
             self.run(each.close())
         self.loop.close()

@@ -223,7 +223,7 @@ async def test_cluster_spreads_the_inboxes_over_its_nodes(cluster):
     client = space._connection._client
     nodes = {client.get_node_from_key(f"{{gcs:spread:g{number}}}:seeds").port for number in range(30)}
     assert len(nodes) == 3
-    assert len(await space.piles()) == 30
+    assert len(await space.inbox_sizes()) == 30
     assert "spread" in await crawls_at(cluster)
     await space.close()
 
@@ -252,7 +252,7 @@ async def test_server_out_of_memory_is_a_full_inbox_and_can_still_be_emptied(red
         assert await space.ack(batch) == len(batch)
         taken += batch
     assert [each.number for each in taken] == list(range(1, put + 1))
-    assert [pile.size_bytes for pile in await space.piles()] == [0]
+    assert [inbox.size_bytes for inbox in await space.inbox_sizes()] == [0]
     await space.close()
 
 

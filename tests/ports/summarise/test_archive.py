@@ -7,7 +7,8 @@ import zipfile
 
 import pytest
 
-from gcs.ports.summarise import Options, Summarisers
+from gcs.ports.summarise import Options
+from gcs.ports.summarise.summarisers import Summarisers
 
 PAGE = b"""<html lang=en><title>Inside</title><body><p>The whiteboard stands in the middle of the station.</p>
 <a href="https://other.example/a">one</a> <a href="local.html">two</a></body></html>"""

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.ports.summarise import summarise
 from gcs.ports.summarise.archive import ArchiveLimits, gunzip, members
+from gcs.ports.summarise.summarisers import Summarisers
+
+summarise = Summarisers().summarise
 
 FILES = {
     "index.html": b"<title>inside</title><a href='sub/page.html'>x</a>",

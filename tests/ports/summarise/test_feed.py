@@ -5,9 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
-from gcs.ports.summarise import Options, summarise
+from gcs.ports.summarise import Options, Source
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.sitemap import summarise_sitemap
+from gcs.ports.summarise.summarisers import Summarisers
+
+summarise = Summarisers().summarise
 
 SUITE = Path(__file__).parents[3] / ".." / "shared" / "suites" / "crawler-commons" / "rss"
 needs_suite = pytest.mark.skipif(not SUITE.is_dir(), reason="the crawler-commons suite is not there")
@@ -108,6 +111,6 @@ XML_SOUP = st.lists(
 
 @given(XML_SOUP | st.text(max_size=60), st.sampled_from(["utf-8", "utf-16", "latin-1"]))
 def test_feed_and_sitemap_take_anything(soup: str, encoding: str) -> None:
-    content = soup.encode(encoding, "replace")
-    assert isinstance(summarise_feed(content, "application/xml", "fast", Options()), Document)
-    assert isinstance(summarise_sitemap(content, "application/xml", Options()), Document)
+    source = Source(soup.encode(encoding, "replace"), "application/xml", "http://x/", "fast", Options())
+    assert isinstance(summarise_feed(source), Document)
+    assert isinstance(summarise_sitemap(source), Document)

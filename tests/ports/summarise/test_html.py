@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
+from gcs.ports.summarise import DEFAULT, Options
 from gcs.ports.summarise.html import summarise_links
 from gcs.ports.summarise.main_text import summarise_fast
-from gcs.ports.summarise.options import DEFAULT, Options
 
 PAGE = b"""<!DOCTYPE html>
 <html lang="en-GB">

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gcs.ports.summarise import Options, summarise
+from gcs.ports.summarise import Options
+from gcs.ports.summarise.summarisers import Summarisers
+
+summarise = Summarisers().summarise
 
 SUITE = Path(__file__).parents[3] / ".." / "shared" / "suites" / "crawler-commons" / "sitemaps"
 needs_suite = pytest.mark.skipif(not SUITE.is_dir(), reason="the crawler-commons suite is not there")

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from gcs.core.page.recognise import Format
 from gcs.core.page.values import Document
 from gcs.errors import UsageError
-from gcs.ports.summarise import Options, Source, Summariser, Summarisers, summarise
+from gcs.ports.summarise import Options, Source, Summariser
+from gcs.ports.summarise.summarisers import Summarisers
+
+summarise = Summarisers().summarise
 
 
 def titled(title: str):

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from gcs.core.page.simhash import simhash
-from gcs.ports.summarise import Options, TextExtract, TextPool, summarise
+from gcs.ports.summarise import Options
+from gcs.ports.summarise.summarisers import Summarisers
+from gcs.ports.summarise.text_pool import TextPool
+from gcs.ports.summarise.text_worker import TextExtract
 
 HTML = "text/html; charset=utf-8"
 PAGE = b"""<html><title>t</title><body><article><p>The words of this page are many, and they are English words.</p>
@@ -73,7 +76,7 @@ async def worker_of(pool: TextPool) -> int:
 
 
 async def test_pool_extracts_what_summarise_does(pool: TextPool) -> None:
-    expected = summarise(PAGE, HTML, "http://x/", "full")
+    expected = Summarisers().summarise(PAGE, HTML, "http://x/", "full")
     extract = await pool.submit(PAGE, HTML, "http://x/")
     assert extract == TextExtract(expected.text, "en", simhash(expected.text))
     assert "two paragraphs" in extract.text
@@ -158,7 +161,7 @@ async def test_pool_ends_the_worker_of_a_page_that_is_cancelled(pool: TextPool, 
 
 PARENT = """
 import asyncio, sys
-from gcs.ports.summarise import TextPool
+from gcs.ports.summarise.text_pool import TextPool
 asyncio.run(TextPool(1).submit(b"", "application/x-hang", sys.argv[1]))
 """
 

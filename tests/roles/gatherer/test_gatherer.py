@@ -58,7 +58,7 @@ async def test_gatherer_stores_every_page_once(tmp_path: Path, engine: str, dept
         assert beyond_traps(web, stored) == truth.pages
         assert web.log.forbidden == []
         share = gatherer.final_share
-        assert share.tally.pages == len(stored)
+        assert share.counters.pages == len(stored)
         assert share.queued == 0
         failed = {record.url for record in read_records(tmp_path) if record.failure}
         assert set(truth.failed) <= failed
@@ -80,11 +80,11 @@ async def test_gatherer_resumes_where_it_stopped(tmp_path: Path) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=200)) as web:
         gatherer = make(tmp_path, web, crawl__max_pages=50)
         assert await gatherer.run(list(web.seeds)) is GathererState.LIMIT
-        assert gatherer.final_share.tally.pages == 50
+        assert gatherer.final_share.counters.pages == 50
         again = make(tmp_path, web)
         assert await again.run(list(web.seeds)) is GathererState.DONE
         assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
-        assert again.final_share.tally.pages == 200
+        assert again.final_share.counters.pages == 200
         assert web.log.repeated() == {}, "no page is asked for twice"
 
 
@@ -95,7 +95,7 @@ async def test_gatherer_ends_at_its_limit_of_pages_however_many_answers_wait(
     async with FakeWeb(FakeWebSpec.plain(hosts=6, pages=60)) as web:
         gatherer = make(tmp_path, web, crawl__max_pages=20)
         assert await gatherer.run(list(web.seeds)) is GathererState.LIMIT
-        assert len(pages(tmp_path)) == gatherer.tally.pages == 20
+        assert len(pages(tmp_path)) == gatherer.counters.pages == 20
 
 
 async def test_gatherer_replays_the_log_when_its_frontier_is_older(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_gatherer_replays_the_log_when_its_frontier_is_older(tmp_path: Pat
         again = make(tmp_path, web)
         assert await again.run(list(web.seeds)) is GathererState.DONE
         assert sorted(pages(tmp_path)) == sorted(survey(web.web).pages)
-        assert again.final_share.tally.pages == 150
+        assert again.final_share.counters.pages == 150
         assert not [url for url in web.log.repeated() if not url.endswith("/robots.txt")]
 
 
@@ -132,7 +132,7 @@ async def test_gatherer_stops_on_request_and_keeps_its_state(tmp_path: Path) -> 
     async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=100, latency_s=0.01)) as web:
         gatherer = make(tmp_path, web, fetch__connections=4)
         running = asyncio.create_task(gatherer.run(list(web.seeds)))
-        while gatherer.tally.pages < 10:
+        while gatherer.counters.pages < 10:
             await asyncio.sleep(0.005)
         gatherer.stop()
         assert await running is GathererState.STOPPED

@@ -1,10 +1,16 @@
 """The tables of the partition studies, in a quick form: what they must show on real graphs."""
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from gcs.core.partition import GONE, PartitionProblem, partition
+from gcs.core.partition.partition_graph import LinkArrays
+from gcs.core.plan.metrics import imbalance, least_moved, loads, moved_weight
+from gcs.core.plan.session_graph import SessionGraph, superpages
 from gcs.sim.engine import partitions
 from gcs.sim.graph.graph_files import load
 from gcs.sim.graph.web_graph import WebGraph, from_links
@@ -47,7 +53,7 @@ def test_crawled_names_pages_without_urls_by_their_numbers():
 
 
 def test_superpages_are_ranges_of_about_equal_weight(java):
-    units = partitions.superpages(java.keys, k=8)
+    units = superpages(java.keys, k=8)
     assert units[0] == 0 and set(np.diff(units).tolist()) == {0, 1}
     sizes = np.bincount(units)
     assert 160 <= len(sizes) <= 2 * 160 + 1
@@ -64,9 +70,45 @@ def test_crossing_shows_that_partition_ii_cuts_links_within_the_same_tolerance(j
     assert rows["site-hash"].imbalance > 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class StickyRow:
+    """One gatherer joins or leaves a team of k."""
+
+    k: int
+    event: str
+    superpages: int
+    #: part of all work that changes hands, and that part over the least that had to
+    moved_share: float
+    moved_to_least: float
+    imbalance: float
+
+
+def sticky(data: SessionGraph, k: int = 16, tolerance: float = 0.05, heed_links: bool = True) -> Iterator[StickyRow]:
+    """What the sticky form hands over when a gatherer joins a balanced team of k, and when each one of it leaves."""
+    units = superpages(data.keys, k)
+    work = np.bincount(units)
+    links = None
+    if heed_links:
+        links = LinkArrays.between(len(work), units[data.session.sources], units[data.session.targets])
+    before = partition("sticky", PartitionProblem(work, k, links=links, tolerance=tolerance))
+    left = [np.where(before == gone, GONE, before - (before > gone)) for gone in range(k)]
+    events = [("join", k + 1, before), *((f"leave {gone}", k - 1, current) for gone, current in enumerate(left))]
+    for event, size, current in events:
+        after = partition("sticky", PartitionProblem(work, size, links=links, current=current, tolerance=tolerance))
+        moved, least = moved_weight(work, current, after), least_moved(work, current, size, tolerance)
+        yield StickyRow(
+            size,
+            event,
+            len(work),
+            moved / float(work.sum()),
+            moved / least if least else float(moved > 0),
+            imbalance(loads(work, after, size)),
+        )
+
+
 @pytest.mark.parametrize("heed_links", [False, True])
 def test_sticky_moves_little_and_stays_balanced_on_a_real_graph(java, heed_links):
-    rows = list(partitions.sticky(java, 16, heed_links=heed_links))
+    rows = list(sticky(java, 16, heed_links=heed_links))
     assert [row.event for row in rows] == ["join", *(f"leave {gone}" for gone in range(16))]
     for row in rows:
         assert row.moved_to_least <= 1.5 and row.imbalance <= 0.10

@@ -81,14 +81,6 @@ def test_induced_keeps_the_links_between_what_is_kept(tmp_path):
     assert part.urls == ["http://a/", "http://b/", "http://c/"] and part.sizes_bytes.tolist() == [10, 30, 40]
 
 
-def test_breadth_first_visits_each_reachable_page_once_by_depth():
-    #     0 → 1, 2    1 → 3    2 → 3, 4    4 → 0    5 alone
-    graph = from_links("g", np.array([0, 0, 1, 2, 2, 4]), np.array([1, 2, 3, 3, 4, 0]), 6)
-    assert list(graph.breadth_first([0])) == [0, 1, 2, 3, 4]
-    assert list(graph.breadth_first([4, 1])) == [1, 4, 3, 0, 2]
-    assert list(graph.breadth_first([3], more=[5, 3, 0])) == [3, 5, 0, 1, 2, 4]
-
-
 def test_load_remembers_what_it_read(tmp_path):
     place = folder(tmp_path, edges=EDGES, urls=URLS, pages="site_id\tbytes\n0\t10\n0\t20\n1\t30\n2\t40\n")
     first, again = (load(place, cache=tmp_path / "cache") for _ in range(2))

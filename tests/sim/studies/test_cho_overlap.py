@@ -5,9 +5,9 @@ from collections import Counter, deque
 import numpy as np
 import pytest
 
-from gcs.sim.engine.crossover import SimClock, alone
 from gcs.sim.graph.owners import page_owners, random_seeds
 from gcs.sim.studies import cho_overlap
+from gcs.sim.studies.cho_overlap import SimClock, alone
 from gcs.sim.studies.study import StudyRequest
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import gcs.core.queues.quickheap as quickheaps
 from gcs.core.queues.blocks import MemoryStorage
-from gcs.sim.engine.queue_trace import InsertStep, trace
 from gcs.sim.studies import marin_queues
+from gcs.sim.studies.marin_queues import trace
 from gcs.sim.studies.study import StudyRequest
 
 
@@ -248,14 +248,14 @@ def small(monkeypatch):
 def test_trace_is_what_the_slow_team_asks(web, slow_crawl):
     """The pages that come out fresh are those that it fetches, superstep by superstep."""
     calls = trace(web, np.array([3, 50, 120]), 5, 100)
-    assert calls.inserted == sum(len(call.keys) for call in calls.calls if isinstance(call, InsertStep))
+    assert calls.inserted == sum(len(call[0]) for call in calls.calls if isinstance(call, tuple))
     waiting, out = [], []
     for call in calls.calls:
-        if isinstance(call, InsertStep):
-            for key, number in zip(call.keys.tolist(), call.ids.tolist()):
+        if isinstance(call, tuple):
+            for key, number in zip(*(column.tolist() for column in call)):
                 heapq.heappush(waiting, (-key, number))
         else:
-            out.append([heapq.heappop(waiting) for _ in range(min(call.count, len(waiting)))])
+            out.append([heapq.heappop(waiting) for _ in range(min(call, len(waiting)))])
     assert calls.extracted == sum(map(len, out))
     fetched = list(dict.fromkeys(number for batch in out for _, number in batch))
     assert len(fetched) >= 100 and len(set(fetched)) == len(fetched)
@@ -265,10 +265,10 @@ def asked(calls, insert, top):
     """The comparisons of a slow queue that is asked the same, per pair that went in, and what came out."""
     Key.compared, out = 0, []
     for call in calls.calls:
-        if isinstance(call, InsertStep):
-            insert([Key(key, number) for key, number in zip(call.keys.tolist(), call.ids.tolist())])
+        if isinstance(call, tuple):
+            insert([Key(key, number) for key, number in zip(*(column.tolist() for column in call))])
         else:
-            out += top(call.count)
+            out += top(call)
     return Key.compared / calls.inserted, [key.pair[1] for key in out]
 
 

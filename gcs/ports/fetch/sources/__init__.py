@@ -1,11 +1,60 @@
 """Sources that are no web servers (papers.md T2), read as if they were: a folder or table is a list of links, what lies
 in it are pages.
 
-    engine     sends requests to the web's engine or to a source      files      folders
-    answer     what a source answers, made a Response                 database   SQLite
-                                                                      news       NNTP
+    source_engine   sends a request to the web's engine or to a source
+    files           folders            database   SQLite            news   NNTP
+
+Here is what a source answers: a page, or a list of links; with a status of HTTP's, since all that follows speaks it.
 """
 
-from gcs.ports.fetch.sources.source_engine import SourceFetcher
+from collections.abc import Iterable
+from dataclasses import dataclass
+from http import HTTPStatus
+from itertools import islice
+from urllib.parse import quote
 
-__all__ = ["SourceFetcher"]
+#: RFC 2483; the summariser of it takes relative ones too
+LISTING_TYPE = "text/uri-list"
+#: links in one list; the next one is linked behind them
+LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer without HTTP around it."""
+
+    status: int = HTTPStatus.OK
+    content_type: str = ""
+    body: bytes = b""
+    #: names this state of it, so that it need not be read again while it is the same
+    etag: str = ""
+    #: where it is instead
+    location: str = ""
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """What of it a record keeps."""
+        fields = (("Content-Type", self.content_type), ("ETag", self.etag), ("Location", self.location))
+        return tuple((name, value) for name, value in fields if value)
+
+
+def listing(names: Iterable[str]) -> Answer:
+    """A list of names in this place, in order, as far as one list goes; `?after=` the last one goes on.
+
+    A name ends with a slash where it is a list itself.
+    """
+    shown = list(islice(names, LISTED + 1))
+    hrefs = [f"./{quote(name.removesuffix('/'), safe='')}{'/' * name.endswith('/')}" for name in shown[:LISTED]]
+    if len(shown) > LISTED:
+        hrefs.append(f"?after={quote(shown[LISTED - 1], safe='')}")
+    return Answer(content_type=LISTING_TYPE, body="\n".join(hrefs).encode())
+
+
+def missing() -> Answer:
+    """There is no such thing."""
+    return Answer(HTTPStatus.NOT_FOUND)
+
+
+def denied() -> Answer:
+    """It is there, and not for us."""
+    return Answer(HTTPStatus.FORBIDDEN)

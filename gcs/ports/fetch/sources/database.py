@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from gcs.core.page.values import FailureKind
-from gcs.ports.fetch.sources.source_answer import LISTED, Answer, listing, missing
+from gcs.ports.fetch.sources import LISTED, Answer, listing, missing
 
 _URL = re.compile(r"https?://\S+")
 
@@ -65,7 +65,6 @@ class Table:
         return map(str, range(0 if number is None else number + 1, rows))
 
     def page(self, key: str) -> Answer:
-        """A row as a page."""
         if not key.removeprefix("-").isdigit() or len(key) > 20:
             return missing()
         which = "WHERE rowid = ?" if self._has_rowid else "LIMIT 1 OFFSET ?"

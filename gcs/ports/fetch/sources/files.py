@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from gcs.core.page.values import FailureKind
-from gcs.ports.fetch.sources.source_answer import LISTED, Answer, denied, listing, missing
+from gcs.ports.fetch.sources import LISTED, Answer, denied, listing, missing
 
 #: compressed files are files: a coding belongs to a transfer
 _CODINGS = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}

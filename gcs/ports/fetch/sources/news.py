@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from gcs.core.page.values import FailureKind
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.sources.source_answer import LISTED, Answer, listing, missing
+from gcs.ports.fetch.sources import LISTED, Answer, listing, missing
 
 _PORTS = {"nntp": 119, "nntps": 563}
 #: of a line of a list; RFC 3977 says 512, servers say more

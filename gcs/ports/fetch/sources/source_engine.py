@@ -14,10 +14,10 @@ from urllib.parse import unquote, urlsplit
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.core.url.sources import is_below, is_source
 from gcs.ports.fetch import Fetcher, FetchSettings, Sink
+from gcs.ports.fetch.sources import Answer
 from gcs.ports.fetch.sources.database import read_database
 from gcs.ports.fetch.sources.files import read_file
 from gcs.ports.fetch.sources.news import read_news
-from gcs.ports.fetch.sources.source_answer import Answer
 
 log = logging.getLogger(__name__)
 
@@ -32,22 +32,18 @@ class SourceFetcher:
 
     @property
     def in_flight(self) -> int:
-        """Requests started and not yet answered."""
         return self._web.in_flight + self._open
 
     async def open(self) -> None:
-        """The web's."""
         await self._web.open()
 
     async def close(self) -> None:
-        """Both."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._web.close()
 
     def start(self, request: Request) -> None:
-        """Begin the request, there or here."""
         if is_source(request.url):
             self._open += 1
             task = asyncio.get_running_loop().create_task(self._answer(request))
@@ -63,7 +59,7 @@ class SourceFetcher:
         except Exception:  # whatever lies in a file: the crawl waits for an answer
             log.warning("source.failed", exc_info=True, extra={"url": request.url})
             found = FailureKind.PROTOCOL
-        self._open -= 1  # first: who is told looks at `in_flight`
+        self._open -= 1  # first: the sink may look at `in_flight`
         self._sink(_result(request, found, started_at, time.time() - started_at))
 
     async def _read(self, request: Request) -> Answer | FailureKind:

@@ -5,6 +5,7 @@ that was started is reported back once, by `page_ended` or `robots_answered`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -56,35 +57,38 @@ class RobotsVisit(msgspec.Struct, frozen=True):
     hops: int
 
 
+@dataclass(frozen=True, slots=True)
+class DispatcherParts:
+    """What a dispatcher works with."""
+
+    frontier: Frontier
+    limits: FrontierSettings
+    window: Window[Entry]
+    robots: RobotsCache
+    fetcher: Fetcher
+    counters: Counters
+    #: URLs that were requested and have no record yet; emptied by the recorder
+    open_urls: set[str] = field(default_factory=set)
+    #: R: URLs extracted at a time, where all hosts share one order
+    draw_urls: int = 1
+    #: whether the user no longer wants a URL that was queued, in this session or before
+    is_left_out: Callable[[str], bool] = lambda _: False
+    #: called for every host that is overloaded: its name, until when it is to be left alone, and the time
+    on_busy: Callable[[str, float, float], None] = lambda *_: None
+
+
 class Dispatcher:
     """Decides what is requested when."""
 
-    def __init__(
-        self,
-        frontier: Frontier,
-        limits: FrontierSettings,
-        window: Window[Entry],
-        desk: RobotsCache,
-        fetcher: Fetcher,
-        tally: Counters,
-    ) -> None:
-        self._frontier = frontier
-        self._limits = limits
-        self._window = window
-        self._desk = desk
-        self._fetcher = fetcher
-        self._tally = tally
-        #: URLs that were requested and have no record yet; emptied by the recorder
-        self.open: set[str] = set()
+    def __init__(self, parts: DispatcherParts) -> None:
+        self._frontier, self._limits, self._window = parts.frontier, parts.limits, parts.window
+        self._robots, self._fetcher, self._counters = parts.robots, parts.fetcher, parts.counters
+        self._draw_urls, self._is_left_out, self._on_busy = parts.draw_urls, parts.is_left_out, parts.on_busy
+        #: URLs that were requested and have no record yet
+        self.open = parts.open_urls
         self._robots_hops: dict[str, tuple[str, int]] = {}  # where the robots.txt of an origin was moved to
         self._cursor = ""  # hosts behind it have not been offered to the window in this round
         self._hosts_on_disk = True
-        #: R: URLs extracted at a time, where all hosts share one order
-        self.draw_urls = 1
-        #: told of every host that is overloaded: its name, until when it is to be left alone, and the time
-        self.on_busy: Callable[[str, float, float], None] = lambda *_: None
-        #: whether the user wants a URL no more that was queued, in this session or before
-        self.is_left_out: Callable[[str], bool] = lambda _: False
         #: whether another turn is wanted at once, to go on drawing
         self.is_drawing = False
 
@@ -124,7 +128,7 @@ class Dispatcher:
 
     def host_states(self, now: float) -> list[HostState]:
         """What politeness owes the hosts, and their robots.txt, for whoever asks them next."""
-        robots = self._desk.export(self._window.hosts)
+        robots = self._robots.export(self._window.hosts)
         return [
             HostState(
                 host_key(host.name),
@@ -150,7 +154,7 @@ class Dispatcher:
             pace.crawl_delay_s = max(pace.crawl_delay_s, state.crawl_delay_s)
             pace.adaptive_s = max(pace.adaptive_s, state.adaptive_s)
             if state.robots:
-                self._desk.take_over(state.robots)
+                self._robots.take_over(state.robots)
 
     def rest(self, urls: Iterable[str], until: float) -> None:
         """Somebody may be at the hosts of these URLs until then."""
@@ -163,8 +167,8 @@ class Dispatcher:
         if isinstance(note, BusyNote):
             pace = self._window.host(note.host).pace
             pace.next_at = max(pace.next_at, note.until)
-        elif self._desk.rules(note.origin, now) is None:
-            self._desk.answered(note.origin, note.status, note.body, note.fetched_at)
+        elif self._robots.rules(note.origin, now) is None:
+            self._robots.answered(note.origin, note.status, note.body, note.fetched_at)
 
     def fill(self, now: float, room: int) -> float | None:
         """Feed hosts from the frontier, so that `room` requests can start; returns when the next retry is due."""
@@ -186,11 +190,11 @@ class Dispatcher:
         """Start up to `room` requests. Returns entries whose robots.txt could not be had, and why: to be given up."""
         closed: list[tuple[Entry, str]] = []
         for host, entry in self._window.release(now, room):
-            if self.is_left_out(entry.url):
+            if self._is_left_out(entry.url):
                 self._frontier.finish(entry.url, Mark.REFUSED)
                 continue
             origin = origin_of(entry.url)
-            robots = self._desk.rules(origin, now)
+            robots = self._robots.rules(origin, now)
             if robots is None:
                 self._window.give_back(host, entry)
                 host.held = True
@@ -207,9 +211,9 @@ class Dispatcher:
                 request = Request(entry.url, entry.etag or None, entry.last_modified or None, tag, once)
                 self._request(host, request, now)
             elif robots.provisional:
-                closed.append((entry, self._desk.why_closed(origin)))
+                closed.append((entry, self._robots.why_closed(origin)))
             else:
-                self._tally.denied_by_robots += 1
+                self._counters.denied_by_robots += 1
                 self._frontier.finish(entry.url, Mark.REFUSED)
         return closed
 
@@ -223,7 +227,7 @@ class Dispatcher:
             retry_after_s = politeness.retry_after_s(result.header("retry-after") or "", now)
         self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
         if result.status in (429, 503):
-            self.on_busy(visit.host.name, visit.host.pace.next_at, now)
+            self._on_busy(visit.host.name, visit.host.pace.next_at, now)
         return retry_after_s
 
     def queue_again(self, entry: Entry) -> None:
@@ -242,12 +246,12 @@ class Dispatcher:
         if type(result) is Response and target and visit.hops < MAX_HOPS:
             self._robots_hops[visit.origin] = target, visit.hops + 1  # asked for when the delay is over
         elif type(result) is Response and result.status < 500 and result.status != 429:
-            robots = self._desk.answered(visit.origin, result.status, result.content, now)
+            robots = self._robots.answered(visit.origin, result.status, result.content, now)
             host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
         else:
             kind = result.kind if type(result) is Failure else None
             why = str(kind) if kind in OF_THE_HOST else "robots-unreachable"
-            again_at = self._desk.unreachable(visit.origin, why, now, final=kind in FINAL)
+            again_at = self._robots.unreachable(visit.origin, why, now, final=kind in FINAL)
             host.pace.next_at = max(host.pace.next_at, again_at or 0.0)
         self._window.ended(host, now, result.ip if type(result) is Response else "")
         return robots
@@ -282,14 +286,14 @@ class Dispatcher:
                 share = granted[name] = granted.get(name, len(known.waiting) if known else 0) + 1
                 return share <= limits.host_window_urls and window.waiting < limits.window_urls
 
-            entries, shelved = self._frontier.extract(self.draw_urls, fits)
+            entries, shelved = self._frontier.extract(self._draw_urls, fits)
             for entry in entries:
                 name = host_of(entry.url)
                 has_more = name in window.hosts and window.hosts[name].more
                 window.feed(window.host(name), (entry,), has_more)
             for name in shelved:
                 self._offer(name)
-            drawn += self.draw_urls
+            drawn += self._draw_urls
 
     def _next_hosts(self, now: float) -> None:
         """Offer the next hosts in key order; a round that began at the first host and found the end is over."""

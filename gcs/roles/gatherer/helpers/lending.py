@@ -15,7 +15,6 @@ no errand and is dropped.
 """
 
 import asyncio
-import random
 import time
 from collections import deque
 from collections.abc import Callable
@@ -29,8 +28,9 @@ from gcs.core.messages.tuples import Access, CutOff, HelperBeat, Means, Member, 
 from gcs.core.page.values import Failure, FailureKind, Request, Result
 from gcs.core.polite.politeness import Politeness, delay_of
 from gcs.events import Events
+from gcs.ports.process import new_run
 from gcs.ports.space.port import Space
-from gcs.ports.tasks import end
+from gcs.ports.tasks import BackgroundTasks
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 from gcs.roles.gatherer.helpers.helper_result import result_of
 from gcs.roles.gatherer.helpers.rendering import Rendering
@@ -56,24 +56,45 @@ class _Lent:
     at: float
 
 
-class Lending:
-    """The helpers' side of one gatherer."""
+@dataclass(frozen=True, slots=True)
+class LendingContext:
+    """Who lends, and by which rules."""
 
-    def __init__(
-        self,
-        space: Space,
-        me: str,
-        place: str,
-        settings: HelperSettings,
-        rules: Politeness,
-        payload: bool,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._rules = rules
-        self._space, self._me, self._place, self._settings, self._clock = space, me, place, settings, clock
-        self._payload = payload and settings.payload
+    #: the whiteboard, in the gatherer's name
+    space: Space
+    name: str
+    #: whose helpers may borrow
+    place: str
+    settings: HelperSettings
+    rules: Politeness
+    #: whether bodies are wanted, for the archive
+    payload: bool
+    clock: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
+class LendingPort:
+    """What lending asks of its gatherer."""
+
+    #: takes the results
+    sink: Callable[[Result], None]
+    #: ask for a turn
+    wake: Callable[[], None]
+    #: called with the helpers that were cut off, by this gatherer or by others
+    on_cut_off: Callable[[list[str]], None]
+
+
+class Lending:
+    """The pages that one gatherer lends to helpers."""
+
+    def __init__(self, context: LendingContext, port: LendingPort) -> None:
+        self._space, self._me, self._place, self._clock = context.space, context.name, context.place, context.clock
+        self._settings, self._rules = context.settings, context.rules
+        self._payload = context.payload and context.settings.payload
+        self._sink, self._wake, self._on_cut_off = port.sink, port.wake, port.on_cut_off
+        place, settings = context.place, context.settings
         self._pools = {means: pool(place, means) for means in Means}
-        self._run = f"{random.SystemRandom().getrandbits(48):012x}"
+        self._run = new_run()
         self._numbers = 0
         self._out: dict[str, _Lent] = {}  # by errand; emptied with its result
         self._untried: set[str] = set()  # URLs that were brought back; left when we fetch them
@@ -81,35 +102,27 @@ class Lending:
         self._to_ship: deque[UrlTS] = deque()
         self._ship_now = asyncio.Event()
         self._is_wanted_back = False  # what is lent; nothing more is
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = BackgroundTasks(port.wake)
         self._shares = dict.fromkeys(Means, 0)  # how much may be lent
         self._epoch = 0
-        self._failed: BaseException | None = None
-        self._sink: Callable[[Result], None]
-        self._wake: Callable[[], None]
         self._helpers = 0  # of our place, as of the last look
         self._to_cut: list[CutOff] = []
-        #: told of the helpers that were cut off
-        self.on_cut_off: Callable[[list[str]], None] = lambda _: None
 
     # -- life ------------------------------------------------------------------------------------------
 
-    async def open(self, sink: Callable[[Result], None], wake: Callable[[], None]) -> list[str]:
-        """Begin; results go to the sink. Returns URLs that an earlier run of us has lent: someone may be at them."""
-        self._sink, self._wake = sink, wake
+    async def open(self) -> list[str]:
+        """Begin. Returns URLs that an earlier run of this gatherer has lent: a helper may be fetching them."""
         mine, left = template(UrlTS, gatherer=self._me), list[str]()
         for at in self._pools.values():
             if stale := await self._space.scan(mine, at=at):
                 left += [errand.url for errand in stale]
                 await self._space.remove(mine, at=at)
-        self._tasks = [asyncio.ensure_future(job) for job in (self._ship(), self._listen(), self._tend())]
-        for task in self._tasks:
-            task.add_done_callback(self._ended)
+        self._tasks.start(self._ship(), self._listen(), self._tend())
         return left
 
     async def close(self) -> None:
         """End; what is lent is nobody's business any more."""
-        await end(self._tasks)
+        await self._tasks.close()
 
     # -- what the turn does ----------------------------------------------------------------------------
 
@@ -144,13 +157,13 @@ class Lending:
             return Means.BROWSER
         return Means.PLAIN if self.room and not we_could else None
 
-    def render(self, url: str) -> bool:
-        """This page is an empty shell: whether it is to be queued again, for somebody with a browser."""
-        return self._room_of(Means.BROWSER) > 0 and self._rendering.is_to_be(url)
+    def reserve_for_browser(self, url: str) -> bool:
+        """Keep this empty shell for a helper with a browser; False where there is none, or none came for it before."""
+        return self._room_of(Means.BROWSER) > 0 and self._rendering.reserve(url)
 
-    def waits_until(self, url: str, is_shell: bool) -> float | None:
-        """Until when this page, fetched plainly, waits for a first browser; None if there is one, or it does not."""
-        return None if self._shares[Means.BROWSER] else self._rendering.waits_until(url, is_shell, self._clock())
+    def wait_until(self, url: str, is_shell: bool) -> float | None:
+        """Let this page, fetched plainly, wait for a first browser, and until when; None if it does not wait."""
+        return None if self._shares[Means.BROWSER] else self._rendering.wait_until(url, is_shell, self._clock())
 
     def start(self, request: Request, means: Means = Means.PLAIN) -> None:
         """Lend a request; its result comes to the sink."""
@@ -172,8 +185,7 @@ class Lending:
 
     def turn(self, epoch: int, is_wanted_back: bool) -> None:
         """A turn of the gatherer. What is lent is wanted back at once where it is to end, to pause or to hand over."""
-        if self._failed:
-            raise self._failed
+        self._tasks.check()
         self._epoch, self._is_wanted_back = epoch, is_wanted_back
 
     def keep(self, url: str) -> None:
@@ -255,7 +267,7 @@ class Lending:
             await self._space.out(note)
             await self._space.remove(template(Access, id=token_id(note.helper)))
         if notes := await self._space.scan(template(CutOff)):
-            self.on_cut_off([note.helper for note in notes])
+            self._on_cut_off([note.helper for note in notes])
 
     def _give_up_old(self) -> None:
         """Those that have expired, and one lease ago."""
@@ -294,8 +306,3 @@ class Lending:
         if not share or self._is_wanted_back:
             return 0
         return max(share - sum(lent.means is means for lent in self._out.values()), 0)
-
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._failed = self._failed or error
-            self._wake()

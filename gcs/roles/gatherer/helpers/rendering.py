@@ -17,15 +17,15 @@ class Rendering:
         self._rules = tuple(map(re.compile, settings.browser))
         self._heeds_shells = settings.shells
         self._wait_s, self._wait_until = settings.browser_wait_s, 0.0
-        self._shells: set[str] = set()  # filled by is_to_be; left when they are lent
+        self._shells: set[str] = set()  # filled by reserve; left when they are lent
         self._missed: set[str] = set()  # that no browser came for; left when they are stored as they are
 
     def wants(self, url: str) -> bool:
         """Whether this page shall be lent to a browser."""
         return url in self._shells or any(rule.search(url) for rule in self._rules)
 
-    def waits_until(self, url: str, is_shell: bool, now: float) -> float | None:
-        """Until when this page, fetched plainly, waits for a browser to come; None if it does not."""
+    def wait_until(self, url: str, is_shell: bool, now: float) -> float | None:
+        """Let this page, fetched plainly, wait for a browser to come, and until when; None if it does not wait."""
         if url in self._shells:  # it has waited
             self._shells.discard(url)
             return None
@@ -45,8 +45,8 @@ class Rendering:
         """No browser came for it."""
         self._missed.add(url)
 
-    def is_to_be(self, url: str) -> bool:
-        """A plain fetch found an empty shell, and there is a browser: whether the page is to be queued again for it."""
+    def reserve(self, url: str) -> bool:
+        """Keep an empty shell for a browser; False where none came for it before, or shells are stored as they are."""
         if url in self._missed:
             self._missed.discard(url)
             return False

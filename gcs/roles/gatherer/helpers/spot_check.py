@@ -1,4 +1,4 @@
-"""Scrutiny: what strangers bring waits here until our own look at some of it has shown whether to believe it.
+"""Spot check: pages of strange helpers wait here until our own fetches of some of them show whether to believe them.
 
     helper behind the gateway ─► hold ─► lot ─► drawn ────► queued again ─► our own fetch ─► looked ─► recorder
                                           └───► the rest ─► believed ─► recorder
@@ -28,7 +28,7 @@ from gcs.ports.summarise.text import all_words
 #: statuses that say that there is no page, whoever asks
 NO_PAGE = frozenset({404, 410})
 
-events = Events("scrutiny")
+events = Events("spot-check")
 
 
 class HeldPage(NamedTuple):
@@ -42,14 +42,18 @@ class HeldPage(NamedTuple):
 class SpotCheck:
     """Strangers' pages of one gatherer."""
 
-    def __init__(self, settings: TrustSettings, chance: Random, cut_off: Callable[[str, str], None]) -> None:
-        self._quarantine: Quarantine[HeldPage] = Quarantine(settings, chance)
-        self._tell_cut_off = cut_off
+    def __init__(
+        self,
+        settings: TrustSettings,
+        record: Callable[[HeldPage], None],
+        fetch: Callable[[Entry], None],
+        cut_off: Callable[[str, str], None],
+    ) -> None:
+        """`record` a page that is believed, `fetch` one ourselves, `cut_off` a helper that lied, and why."""
+        self._quarantine: Quarantine[HeldPage] = Quarantine(settings, Random())
+        self._record, self._fetch, self._cut_off = record, fetch, cut_off
         self._liars: set[str] = set()
         self._epoch = 0
-        #: what to do with what is believed, and with what has to be fetched (again) by ourselves
-        self.record: Callable[[HeldPage], None]
-        self.fetch: Callable[[Entry], None]
 
     def __len__(self) -> int:
         """Pages that wait."""
@@ -64,7 +68,7 @@ class SpotCheck:
         helper, reading = held.response.helper, held.reading
         size_bytes = len(held.response.body) + len(reading.document.text) + sum(map(len, reading.outlinks))
         if helper in self._liars or not self._quarantine.has_room(size_bytes):
-            self.fetch(held.entry)
+            self._fetch(held.entry)
         else:
             look = look_of(held.response, reading)
             self._quarantine.hold(helper, held.entry.url, look, held, now, size_bytes)
@@ -89,7 +93,7 @@ class SpotCheck:
         verdict = self._quarantine.looked(entry.url, own_look(response, reading))
         self._act(verdict, entry.url)
         if verdict.again:
-            self.fetch(entry)
+            self._fetch(entry)
         return not verdict.again
 
     def no_page(self, entry: Entry, result: Result) -> None:
@@ -108,15 +112,15 @@ class SpotCheck:
         if verdict.lie:
             events.warning("lied", helper=verdict.helper, url=url, why=verdict.lie)
         for held in verdict.believed:
-            self.record(held)
+            self._record(held)
         self._refuse(verdict.refused)
         if verdict.cut_off:
             self._liars.add(verdict.helper)
-            self._tell_cut_off(verdict.helper, f"it lied about {url}: {verdict.lie}")
+            self._cut_off(verdict.helper, f"it lied about {url}: {verdict.lie}")
 
     def _refuse(self, held: Iterable[HeldPage]) -> None:
         for each in held:
-            self.fetch(each.entry)
+            self._fetch(each.entry)
 
 
 def look_of(response: Response, reading: PageReading) -> PageView:

@@ -13,9 +13,9 @@ from gcs.events import Events
 from gcs.ports.frontier import Entry
 from gcs.ports.records.record_log import Position
 from gcs.roles.gatherer.dependencies import Dependencies
+from gcs.roles.gatherer.membership import Membership
 from gcs.roles.gatherer.record.intake import Intake
 from gcs.roles.gatherer.record.meter import Meter
-from gcs.roles.gatherer.record.recorder import Recorder
 
 events = Events("gatherer")
 
@@ -27,14 +27,19 @@ BUSY_S, IDLE_S = 2.0, 0.2
 class Checkpoints:
     """The checkpoints of one gatherer."""
 
-    def __init__(self, parts: Dependencies, recorder: Recorder, intake: Intake, meter: Meter, every_s: float) -> None:
-        self._frontier, self._store, self._team = parts.frontier, parts.store, parts.team
-        self._renewal = parts.renewal
-        self._recorder, self._intake, self._meter = recorder, intake, meter
-        self._every_s = every_s
+    def __init__(
+        self,
+        dependencies: Dependencies,
+        team: Membership | None,
+        intake: Intake,
+        meter: Meter,
+        share: Callable[[], Share],
+        every_s: float,
+    ) -> None:
+        """`share`: what the report says of this gatherer."""
+        self._frontier, self._store, self._recrawl = dependencies.frontier, dependencies.store, dependencies.recrawl
+        self._team, self._intake, self._meter, self._share, self._every_s = team, intake, meter, share, every_s
         self._made_at = 0.0
-        #: what the report says of us
-        self.share: Callable[[], Share]
 
     def due_at(self, busy: bool) -> float:
         """When the next one is due: sooner while others wait for what a commit lets go."""
@@ -49,7 +54,7 @@ class Checkpoints:
         self._intake.links()
         position = self._store.sync()
         self._frontier.set_note("position", msgspec.msgpack.encode(position))
-        self._meter.note(self.share())
+        self._meter.note(self._share())
         if self._team:
             self._team.before_commit()
         self._frontier.commit()
@@ -63,8 +68,7 @@ class Checkpoints:
         position = msgspec.msgpack.decode(packed, type=Position) if packed else Position()
         replayed = 0
         for record in self._store.tail(position):
-            self._recorder.replay(record)
-            self._intake.links()
+            self._intake.replay(record)
             replayed += 1
         if replayed:
             events.info("replayed", records=replayed)
@@ -75,8 +79,7 @@ class Checkpoints:
         Durable with the next checkpoint, as a whole.
         """
         self._meter.begin_again()
-        self._recorder.session = session
-        refused = self._renewal.begin(session, self._store.sync().file, epoch)
+        refused = self._recrawl.begin(session, self._store.sync().file, epoch)
         events.info("session", session=session, queued=self._frontier.queued())
         self._made_at = now
         return [Entry(url) for url in refused]

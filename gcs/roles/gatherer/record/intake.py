@@ -8,9 +8,10 @@ Invariant: whatever is new in the frontier is offered to the window and counted,
 import msgspec
 
 from gcs.core.ordering import GIFT
+from gcs.core.page.values import PageRecord
 from gcs.ports.frontier import Entry, Frontier
-from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher
+from gcs.roles.gatherer.membership import Membership
 from gcs.roles.gatherer.record.meter import Meter
 from gcs.roles.gatherer.record.recorder import Recorder
 
@@ -19,12 +20,17 @@ class Intake:
     """Where one gatherer takes URLs in."""
 
     def __init__(
-        self, parts: Dependencies, recorder: Recorder, dispatcher: Dispatcher, meter: Meter, host_pages: int
+        self,
+        frontier: Frontier,
+        team: Membership | None,
+        recorder: Recorder,
+        dispatcher: Dispatcher,
+        meter: Meter,
+        host_pages: int,
     ) -> None:
-        self._frontier: Frontier = parts.frontier
-        self._team = parts.team
-        self._recorder, self._dispatcher, self._meter = recorder, dispatcher, meter
-        self._host_pages = host_pages
+        """`host_pages`: the most that the user wants of one host; 0 for no limit."""
+        self._frontier, self._team, self._recorder, self._dispatcher = frontier, team, recorder, dispatcher
+        self._meter, self._host_pages = meter, host_pages
 
     def links(self) -> None:
         """Take in what was linked to since the last time, and what those links are worth."""
@@ -36,6 +42,11 @@ class Intake:
             links += [Entry(url, depth=GIFT, worth=gift) for url, gift in gifts.items() if gift]
         if links:
             self.queue(links)
+
+    def replay(self, record: PageRecord) -> None:
+        """Apply a record that the log holds beyond the last checkpoint."""
+        self._recorder.replay(record)
+        self.links()
 
     def seeds(self, urls: list[str]) -> None:
         """Take in where the crawl begins."""

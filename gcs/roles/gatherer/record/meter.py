@@ -22,16 +22,16 @@ class Meter:
     def __init__(self, name: str, frontier: Frontier, now: float) -> None:
         self._name = name
         self._frontier = frontier
-        self.tally = Counters.decode(frontier.note("tally"))
+        self.counters = Counters.decode(frontier.note("tally"))
         evidence = frontier.note("explored")
         self.explored = Explored(msgspec.msgpack.decode(evidence, type=ExploredEvidence) if evidence else None)
         self._started_at = self._turn_at = now
-        self._rates_since = (now, self.tally.pages, self.tally.busy_s)
-        self._before_s, self._before_cpu_s = self.tally.seconds, self.tally.cpu_s - cpu_s()
+        self._rates_since = (now, self.counters.pages, self.counters.busy_s)
+        self._before_s, self._before_cpu_s = self.counters.seconds, self.counters.cpu_s - cpu_s()
 
     def begin_again(self) -> None:
         """Count from nothing: a recrawl begins."""
-        self.tally.clear()
+        self.counters.clear()
         self._before_s, self._before_cpu_s = 0.0, -cpu_s()
         self._rates_since = (self._rates_since[0], 0, 0.0)
         self.explored = Explored()
@@ -43,12 +43,12 @@ class Meter:
     def turn(self, now: float, busy: bool) -> None:
         """A turn begins; `busy` says whether anything was under way since the last one."""
         if busy:
-            self.tally.busy_s += now - self._turn_at
+            self.counters.busy_s += now - self._turn_at
         self._turn_at = now
 
     def share(self, now: float, superpages: int, epoch: int, session: int) -> Share:
         """This gatherer's part of the report."""
-        tally = self.tally
+        tally = self.counters
         tally.seconds = self._before_s + now - self._started_at
         tally.cpu_s = self._before_cpu_s + cpu_s()
         tally.peak_rss_mb = peak_rss_mb()
@@ -60,7 +60,7 @@ class Meter:
 
     def figures(self, now: float, share: Share, under_way: int) -> dict[str, float]:
         """What the others may know of us, with each heartbeat."""
-        tally, (then, pages, busy_s) = self.tally, self._rates_since
+        tally, (then, pages, busy_s) = self.counters, self._rates_since
         span = max(now - then, 0.001)
         if span >= FIGURES_S:
             self._rates_since = (now, tally.pages, tally.busy_s)
@@ -80,6 +80,6 @@ class Meter:
 
     def note(self, share: Share) -> None:
         """Put everything into the frontier's notes, for the next commit."""
-        self._frontier.set_note("tally", self.tally.encode())
+        self._frontier.set_note("tally", self.counters.encode())
         self._frontier.set_note("explored", msgspec.msgpack.encode(self.explored.evidence))
         self._frontier.set_note("share", msgspec.msgpack.encode(share))

@@ -12,32 +12,39 @@ from gcs.core.ordering import listed, redirected
 from gcs.core.page.change import Change, Past, after, change_of
 from gcs.core.page.values import FINAL, Failure, PageRecord, Response, Result
 from gcs.core.polite import politeness
-from gcs.core.polite.politeness import Politeness
 from gcs.core.report.counters import Counters
 from gcs.ports.frontier import Entry, Mark
-from gcs.ports.reader import NOTHING, PageReading, summary_of
+from gcs.ports.reader import NOTHING, PageReading, gist
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
 from gcs.roles.gatherer.dependencies import Dependencies
+from gcs.settings import Settings
 
 
 class Recorder:
     """Turns answers into records, marks and links."""
 
-    def __init__(self, name: str, rules: Politeness, max_redirects: int, parts: Dependencies, tally: Counters) -> None:
-        self._name, self._rules, self._max_redirects, self._tally = name, rules, max_redirects, tally
-        self._frontier, self._store = parts.frontier, parts.store
-        self._reader, self._admission = parts.reader, parts.admission
-        self._order, self._ledger = parts.frontier.order, parts.frontier.ledger
-        #: number of the session under way
-        self.session = 1
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        dependencies: Dependencies,
+        counters: Counters,
+        open_urls: set[str],
+        on_record: Callable[[PageRecord, float], None],
+    ) -> None:
+        """`open_urls`: those that were requested and have no record yet.
+
+        `on_record` is called with every record and the seconds that its request took, before its links are admitted.
+        """
+        self._name, self._counters, self._open_urls, self._on_record = name, counters, open_urls, on_record
+        self._rules, self._max_redirects = settings.politeness, settings.crawl.max_redirects
+        self._frontier, self._store, self._recrawl = dependencies.frontier, dependencies.store, dependencies.recrawl
+        self._reader, self._admission = dependencies.reader, dependencies.admission
+        self._order, self._ledger = dependencies.frontier.order, dependencies.frontier.ledger
         self.links: list[Entry] = []  # filled by apply; emptied by the intake
         #: what these and other links of the pages add to the worth of their targets; the same
         self.gifts: dict[str, float] = {}
-        #: told of every URL that is dealt with for now (recorded, or put aside for a retry)
-        self.on_done: Callable[[str], None] = lambda _: None
-        #: told of every record and the seconds its request took, before its links are admitted
-        self.on_record: Callable[[PageRecord, float], None] = lambda _, __: None
 
     def without_page(self, entry: Entry, result: Result, now: float, retry_after_s: float) -> None:
         """An answer that is no page: an error, a redirect, a 304, or no answer at all."""
@@ -47,7 +54,7 @@ class Recorder:
         assert type(result) is Response
         status = result.status
         if status == 304:
-            self._tally.revisits += 1
+            self._counters.revisits += 1
             self._record(entry, result, PageReading(NOTHING, [], entry.url), "", now)
         elif 300 <= status < 400:
             self._redirect(entry, result, now)
@@ -59,32 +66,32 @@ class Recorder:
     def page(self, entry: Entry, response: Response, reading: PageReading) -> None:
         """A page that was read."""
         if not reading.document.source:
-            self._tally.pages += 1
-            self._tally.size_bytes += response.size_bytes
+            self._counters.pages += 1
+            self._counters.size_bytes += response.size_bytes
         self._record(entry, response, reading, "", response.started_at)
 
     def give_up(self, entry: Entry, kind: str, now: float, response: Response | None = None) -> None:
         """The URL ends without a page."""
-        self._tally.fail(kind)
+        self._counters.fail(kind)
         self._record(entry, response, PageReading(NOTHING, [], entry.url), kind, now)
 
     def put_aside(self, entry: Entry, until: float) -> None:
         """It is to be fetched once more, then."""
-        self.on_done(entry.url)
+        self._open_urls.discard(entry.url)
         self._frontier.retry(entry, until)
 
     def apply(self, record: PageRecord, hops: int = 0) -> None:
         """What a record means for the frontier, the same when it is made and when it is replayed."""
         before, worth = self._frontier.settle(record.url, Mark.FAILED if record.failure else Mark.DONE)
         if record.helper:
-            self._tally.helped[record.helper] = self._tally.helped.get(record.helper, 0) + 1
+            self._counters.helped[record.helper] = self._counters.helped.get(record.helper, 0) + 1
         if before is Mark.DONE and record.is_page:
-            self._tally.repeated += 1
+            self._counters.repeated += 1
         if record.outlinks:
             redirect = 300 <= record.status < 400
             depth = record.depth if redirect else record.depth + 1
             hops = hops + 1 if redirect else 0
-            self._tally.links += len(record.outlinks)
+            self._counters.links += len(record.outlinks)
             for url in self._admission.admit(record.outlinks, depth):
                 self.links.append(Entry(url, record.url, depth, depth, 0, hops))
         if self._order.weighs:
@@ -92,16 +99,16 @@ class Recorder:
 
     def replay(self, record: PageRecord) -> None:
         """A record that the log holds beyond the last checkpoint: count it again, and apply it."""
-        self._tally.note(Change(record.change))
+        self._counters.note(Change(record.change))
         if record.failure:
-            self._tally.fail(record.failure)
+            self._counters.fail(record.failure)
         elif record.status == 304:
-            self._tally.revisits += 1
+            self._counters.revisits += 1
         elif 300 <= record.status < 400:
-            self._tally.redirects += 1
+            self._counters.redirects += 1
         elif record.is_page:
-            self._tally.pages += 1
-            self._tally.size_bytes += record.bytes
+            self._counters.pages += 1
+            self._counters.size_bytes += record.bytes
         self.apply(record)
 
     def _give(self, record: PageRecord, worth: float) -> None:
@@ -126,7 +133,7 @@ class Recorder:
         if target is None or entry.hops >= self._max_redirects:
             self.give_up(entry, "redirects" if target else f"http-{response.status}", now, response)
             return
-        self._tally.redirects += 1
+        self._counters.redirects += 1
         self._record(entry, response, PageReading(NOTHING, [target], target), "", now)
 
     def _try_again(
@@ -138,16 +145,16 @@ class Recorder:
         else:
             if response:
                 self._store.fetched(response)
-            self._tally.retries += 1
+            self._counters.retries += 1
             self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
     def _record(self, entry: Entry, response: Response | None, reading: PageReading, failure: str, now: float) -> None:
         record = self._record_of(entry, response, reading, failure, now)
-        self._tally.note(Change(record.change))
+        self._counters.note(Change(record.change))
         copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
         record = self._store.page(record, response, copy_of)
-        self.on_done(record.url)
-        self.on_record(record, response.elapsed_s if response else 0.0)
+        self._open_urls.discard(record.url)
+        self._on_record(record, response.elapsed_s if response else 0.0)
         self.apply(record, entry.hops)
 
     def _record_of(
@@ -179,7 +186,7 @@ class Recorder:
             digest=held.copy_digest or digest,
             language=document.language,
             title=document.title if shown else "",
-            summary=summary_of(document) if shown else "",
+            summary=gist(document) if shown else "",
             text=document.text if shown else "",
             outlinks=reading.outlinks,
             gatherer=self._name,
@@ -193,7 +200,7 @@ class Recorder:
             noindex=reading.noindex,
             failure=failure,
             source=document.source,
-            session=self.session,
+            session=self._recrawl.session,
             change=change.value,
             visits=seen.visits,
             changes=seen.changes,

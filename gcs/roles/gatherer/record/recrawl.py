@@ -1,10 +1,10 @@
-"""The renewal: a session begins with what the last one left behind, and asks for all of it again.
+"""Recrawl: a session begins with what the last one left behind, and asks for all of it again.
 
-    what still waits in the frontier      goes on waiting; in a team, what is another's now is sent to it
-    what the last session has recorded    each URL becomes an entry with the validators of the copy that is held
+    URLs that still wait in the frontier   go on waiting; in a team, those of other owners are sent to them
+    records of the last session            each URL is queued again, with the validators of the copy that is held
 
 Nothing is fetched until both are through: a page that is asked for without its validators is sent once more. It takes
-many turns, a slice in each; after a restart it begins anew, which does no harm: what is queued already is known.
+many turns, a slice in each. After a restart it begins anew, which does no harm: a URL that is queued already is known.
 
 Invariant: every URL that this gatherer knew in the last session waits again, here or with its owner, unless session
 after session has found nothing there.
@@ -12,7 +12,7 @@ after session has found nothing there.
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,11 +23,24 @@ from gcs.ports.frontier import Entry, Frontier
 #: URLs that are taken up again per turn, and looked at in search of them
 SLICE_URLS, LOOK_URLS = 1_000, 10_000
 NOTE = "session"
-#: what is read of a record
-FIELDS = (
-    *("url", "parent", "depth", "status", "fetched_at", "digest", "etag", "last_modified"),
-    *("session", "visits", "changes", "misses", "held_at_us"),
-)
+
+
+class LastVisit(NamedTuple):
+    """What is read of a record of the last session; see the fields of `PageRecord`."""
+
+    url: str
+    parent: str
+    depth: int
+    status: int
+    fetched_at: float
+    digest: str
+    etag: str
+    last_modified: str
+    session: int
+    visits: int
+    changes: int
+    misses: int
+    held_at_us: int
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -46,16 +59,14 @@ class _State(msgspec.Struct, array_like=True):
 class Recrawl:
     """How one gatherer goes from session to session."""
 
-    def __init__(self, frontier: Frontier, rows: Callable[[int], Iterator[tuple[Any, ...]]]) -> None:
-        """`rows`: the FIELDS of our own records from a log file on."""
-        self._frontier, self._rows = frontier, rows
+    def __init__(self, frontier: Frontier, visits: Callable[[int], Iterator[LastVisit]]) -> None:
+        """`visits`: those of this gatherer's own records, from the log file of that number on."""
+        self._frontier, self._visits = frontier, visits
         packed = frontier.note(NOTE)
         self._state = msgspec.msgpack.decode(packed, type=_State) if packed else _State()
         #: where the search for what is another's goes on; None when it is over
         self._at: bytes | None = FIRST_KEY
-        self._rest: Iterator[tuple[Any, ...]] | None = None
-        #: whether the page of a key is ours; set by the team
-        self.is_ours: Callable[[bytes], bool] = lambda _: True
+        self._rest: Iterator[LastVisit] | None = None
 
     @property
     def session(self) -> int:
@@ -81,20 +92,21 @@ class Recrawl:
         self._note()
         return self._frontier.renew()
 
-    def step(self) -> list[Entry]:
-        """Take up some of what is left; in a team, some may be others'."""
+    def step(self, is_ours: Callable[[bytes], bool] = lambda _: True) -> list[Entry]:
+        """Take up some of what is left. In a team, `is_ours` tells by its key whether this gatherer owns a page."""
         if self._at is not None:
-            piece = self._frontier.moving.take_out(self._at, LAST_KEY, self.is_ours, SLICE_URLS, LOOK_URLS)
+            piece = self._frontier.moving.take_out(self._at, LAST_KEY, is_ours, SLICE_URLS, LOOK_URLS)
             self._at = piece.next
             return piece.entries
         if self._rest is None:
-            self._rest = self._rows(self._state.last_log)
-        rows = list(islice(self._rest, SLICE_URLS))
-        if not rows:
+            self._rest = self._visits(self._state.last_log)
+        visits = list(islice(self._rest, SLICE_URLS))
+        if not visits:
             self._state.last, self._rest = 0, None
             self._note()
         worth = self._frontier.order.seed
-        entries = [entry for row in rows if row[8] == self._state.last and (entry := entry_of(row, worth))]
+        expected = (visit for visit in visits if visit.session == self._state.last and visit.misses < MOST_MISSES)
+        entries = [_again(visit, worth) for visit in expected]
         self._frontier.ledger.issued += worth * len(entries)
         return entries
 
@@ -102,15 +114,24 @@ class Recrawl:
         self._frontier.set_note(NOTE, msgspec.msgpack.encode(self._state))
 
 
-def entry_of(row: tuple[Any, ...], worth: float = 0.0) -> Entry | None:
-    """The entry that asks again for the URL of a record; None where nothing is to be expected any more."""
-    url, parent, depth, status, fetched_at, digest, etag, last_modified, _, visits, changes, misses, held_at_us = row
-    if misses >= MOST_MISSES:
-        return None
-    history = (visits, changes, misses, worth)
-    priority = urgency(visits, changes)
-    if not digest or not (200 <= status < 300 or status in (0, 304) or held_at_us):
-        return Entry(url, parent, depth, priority, 0, 0, "", "", "", 0, *history)
-    return Entry(
-        url, parent, depth, priority, 0, 0, etag, last_modified, digest, held_at_us or round(fetched_at * 1e6), *history
+def _again(visit: LastVisit, worth: float) -> Entry:
+    """The entry that asks again for the URL of a record, with the validators of the copy if one is held."""
+    entry = Entry(
+        url=visit.url,
+        parent=visit.parent,
+        depth=visit.depth,
+        priority=urgency(visit.visits, visit.changes),
+        visits=visit.visits,
+        changes=visit.changes,
+        misses=visit.misses,
+        worth=worth,
+    )
+    if not visit.digest or not (200 <= visit.status < 300 or visit.status in (0, 304) or visit.held_at_us):
+        return entry
+    return msgspec.structs.replace(
+        entry,
+        etag=visit.etag,
+        last_modified=visit.last_modified,
+        copy_digest=visit.digest,
+        copy_at_us=visit.held_at_us or round(visit.fetched_at * 1e6),
     )

@@ -16,7 +16,7 @@ from gcs.core.page.values import PageRecord
 from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
 from gcs.core.url.join import host
-from gcs.ports.summarise.gist import clipped
+from gcs.ports.reader import clipped
 
 #: seconds between two bulletins, and between two samples of the tree; and for which a bulletin hangs
 BULLETIN_S, TREE_S, BULLETIN_TTL_S = 2.0, 8.0, 30.0

@@ -79,7 +79,7 @@ class HandOvers:
     def __init__(self, me: str, frontier: Frontier) -> None:
         self._me = me
         self._frontier = frontier
-        self._ground = Keyspace.TREE
+        self._keyspace = Keyspace.TREE
         self._state = _State()
         #: ranges of ours that are not to be fetched yet: what arrives for them is held
         self.awaited: Ranges = ()
@@ -91,7 +91,7 @@ class HandOvers:
     def restore(self, packed: bytes | None, plan: Plan | None) -> None:
         """Go on from a checkpoint: nothing is in flight, so whatever we were losing can be finished."""
         if plan:
-            self._ground = plan.ground
+            self._keyspace = plan.ground
         if packed:
             self._set(msgspec.msgpack.decode(packed, type=_State))
 
@@ -117,7 +117,7 @@ class HandOvers:
 
     def adopt(self, old: Plan | None, new: Plan) -> None:
         """Begin what the new plan asks for, in the same session."""
-        self._ground = new.ground
+        self._keyspace = new.ground
         had: Ranges = tuple(old.ranges_of(self._me)) if old else ()
         if old is None and self._frontier.known():
             had = EVERYTHING  # a crawl that one gatherer began alone
@@ -138,7 +138,7 @@ class HandOvers:
             begun = keyspace.unite((*begun, *keyspace.intersect(has, new.lost)))
         closed = keyspace.intersect(has, new.lost) if new.epoch > 1 else ()  # of the first plan nobody knows anything
         for low, high in has:
-            self._frontier.exchange.forget_posts(low, high, self._ground)
+            self._frontier.exchange.forget_posts(low, high, self._keyspace)
         self._set(_State(list(self._losses(had, new)), awaited, begun, closed))
 
     def open(self) -> None:
@@ -147,7 +147,7 @@ class HandOvers:
 
     def begin(self, plan: Plan) -> None:
         """A new session: nothing of the last one changes hands any more."""
-        self._ground = plan.ground
+        self._keyspace = plan.ground
         self._set(_State())
 
     def progress(
@@ -165,12 +165,14 @@ class HandOvers:
                 losing.at = piece.next
                 if piece.entries or piece.marks:
                     yield losing.winner, _part(epoch, losing, piece.entries, piece.marks)
-        places = [self._ground.place(key) for key in flying]
+        places = [self._keyspace.place(key) for key in flying]
         ready = [losing for losing in self._state.losing if losing.at is None and not _any_in(places, losing)]
         hosts = host_states() if ready and most > 0 else []
         for losing in ready[: max(most, 0)]:
             piece = self._take_out(losing, self._start(losing.low), (), None)
-            theirs = [state for state in hosts if losing.low <= self._ground.place(state.host + b"\x00/") < losing.high]
+            theirs = [
+                state for state in hosts if losing.low <= self._keyspace.place(state.host + b"\x00/") < losing.high
+            ]
             yield (
                 losing.winner,
                 _part(epoch, losing, piece.entries, piece.marks, last=piece.next is None, hosts=theirs),
@@ -188,7 +190,7 @@ class HandOvers:
             key = sort_key(each.url)
             if not mine and (owner := plan.owner_of(key)) != self._me:
                 others.setdefault(owner, ([], []))[0].append(each)
-            elif keyspace.contains(self.awaited, self._ground.place(key)):
+            elif keyspace.contains(self.awaited, self._keyspace.place(key)):
                 self._frontier.exchange.hold([_entry(each)], instead=True)
                 got.moved += 1
             else:
@@ -199,7 +201,7 @@ class HandOvers:
             else:
                 marks.append((key, Mark(letter.encode())))
         waiting = set(self._frontier.moving.put_in(marks))
-        begun, place = self._state.begun, self._ground.place
+        begun, place = self._state.begun, self._keyspace.place
         got.dealt_with = {key: mark for key, mark in marks if key in waiting and keyspace.contains(begun, place(key))}
         got.moved += len(got.entries) + len(marks)
         got.onward = [
@@ -214,7 +216,7 @@ class HandOvers:
         exchange, entries = self._frontier.exchange, list[Entry]()
         if exchange.held():
             for low, high in keyspace.subtract(EVERYTHING, self.awaited):
-                entries += exchange.release(low, high, RELEASE_URLS - len(entries), self._ground)
+                entries += exchange.release(low, high, RELEASE_URLS - len(entries), self._keyspace)
         return entries
 
     def _losses(self, had: Ranges, new: Plan) -> Iterator[Losing]:
@@ -230,19 +232,19 @@ class HandOvers:
 
     def _start(self, low: bytes) -> bytes:
         """From which key on a range is to be looked for: on hashed ground it is scattered over all of them."""
-        return low if self._ground is Keyspace.TREE else FIRST_KEY
+        return low if self._keyspace is Keyspace.TREE else FIRST_KEY
 
     def _resume(self, at: bytes | None, low: bytes, high: bytes) -> bytes | None:
         """Where to go on with a piece of a range that was left at `at`."""
-        if at is None or self._ground is not Keyspace.TREE:
+        if at is None or self._keyspace is not Keyspace.TREE:
             return at
         return max(at, low) if at < high else None
 
     def _take_out(self, losing: Losing, start: bytes, flying: Container[bytes], looks: int | None) -> Piece:
         """The next piece of a range that we lose, but for what is in flight."""
-        if self._ground is Keyspace.TREE:
+        if self._keyspace is Keyspace.TREE:
             return self._frontier.moving.take_out(start, losing.high, flying.__contains__, PART_URLS)
-        low, high, place = losing.low, losing.high, self._ground.place
+        low, high, place = losing.low, losing.high, self._keyspace.place
         return self._frontier.moving.take_out(
             start, LAST_KEY, lambda key: key in flying or not low <= place(key) < high, PART_URLS, looks
         )

@@ -20,13 +20,14 @@ import msgspec
 
 from gcs.core.messages.tuples import Link, UrlBlock
 from gcs.core.ordering import BEHIND, GIFT
-from gcs.core.plan.keyspace import Keyspace, Range, contains
+from gcs.core.plan.keyspace import Keyspace, contains
 from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.counters import Traffic
 from gcs.core.url.admission import Recent
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.frontier import Entry, Frontier
+from gcs.roles.gatherer.team.hand_over import HandOvers
 
 # -- The c-queue: foreign URLs on their way to their owners, collected for a superstep and then sent in blocks (G3, M1).
 
@@ -130,22 +131,20 @@ class CQueue:
 COUNTED_URLS = 10_000
 #: hot-page candidates that are reported
 CANDIDATES = 1_000
+#: foreign URLs met lately that are kept in memory
+RECENT_URLS = 60_000
 
 
 class Router:
     """Routes the links of one gatherer by the plan."""
 
-    def __init__(self, me: str, frontier: Frontier, c_queue: CQueue, recent_urls: int) -> None:
-        self._me = me
-        self._exchange, self._order, self._ledger = frontier.exchange, frontier.order, frontier.ledger
-        self._c_queue = c_queue
-        self._posted = Recent(recent_urls)  # foreign URLs met lately: the part of the c-hit table in memory
+    def __init__(self, me: str, frontier: Frontier, c_queue: CQueue, hand_overs: HandOvers, traffic: Traffic) -> None:
+        self._me, self._c_queue, self._hand_overs, self._traffic = me, c_queue, hand_overs, traffic
+        self._tables, self._order, self._ledger = frontier.exchange, frontier.order, frontier.ledger
+        self._posted = Recent(RECENT_URLS)  # foreign URLs met lately: the part of the c-hit table in memory
         self._counts: dict[str, int] = {}
         self._hot: frozenset[str] = frozenset()
-        self.traffic = Traffic()
         self.plan: Plan | None = None
-        #: ranges of ours whose hand-over is not complete
-        self.awaited: tuple[Range, ...] = ()
 
     def adopt(self, plan: Plan) -> list[Entry]:
         """Route by this plan from now on; returns what was in the c-queue and is ours now."""
@@ -179,6 +178,7 @@ class Router:
             return list(entries)
         mine: list[Entry] = []
         cuts, owners, names, me = plan.cuts, plan.owners, plan.gatherers, self._me
+        awaited = self._hand_overs.awaited
         place_of = None if plan.ground is Keyspace.TREE else plan.ground.place
         for entry in entries:
             key = sort_key(entry.url)
@@ -186,8 +186,8 @@ class Router:
             owner = names[owners[bisect_right(cuts, place) - 1]]
             if owner != me:
                 mine += self._foreign(entry, key, owner, plan)
-            elif self.awaited and contains(self.awaited, place):
-                self._exchange.hold([entry])
+            elif awaited and contains(awaited, place):
+                self._tables.hold([entry])
             else:
                 mine.append(entry)
         return mine
@@ -204,7 +204,7 @@ class Router:
             key = sort_key(entry.url)
             if (owner := self.plan.owner_of(key)) == self._me:
                 mine.append(entry)
-            elif entry.is_seed or self._exchange.post(key) or entry.worth:
+            elif entry.is_seed or self._tables.post(key) or entry.worth:
                 self._send(owner, entry)
         return self.route(mine)
 
@@ -213,9 +213,9 @@ class Router:
         self._c_queue.fetched()
         hot = self._hot.intersection(outlinks)
         known = [url for url in self._posted.known(outlinks) if url not in hot]
-        self.traffic.suppressed_hot += len(hot)
+        self._traffic.suppressed_hot += len(hot)
         if not self._order.weighs:
-            self.traffic.suppressed_c_queue += len(known)
+            self._traffic.suppressed_c_queue += len(known)
         counts = self._counts
         for url in (*hot, *known):
             counts[url] = counts.get(url, 0) + 1
@@ -232,9 +232,9 @@ class Router:
         assert self.plan is not None
         blocks = self._c_queue.blocks(self.plan.epoch)
         found = [link.url for _, block in blocks for link in block.links if not link.is_seed]
-        self.traffic.exchanged_urls += len(found)
-        self.traffic.named_bytes += sum(map(len, found))
-        self.traffic.blocks += len(blocks)
+        self._traffic.exchanged_urls += len(found)
+        self._traffic.named_bytes += sum(map(len, found))
+        self._traffic.blocks += len(blocks)
         return blocks
 
     @property
@@ -255,14 +255,14 @@ class Router:
         elif self._c_queue.has(owner, url):
             self._send(owner, entry)
         elif entry.depth == GIFT:  # its owner knows the URL if we have posted it; else it is none of the crawl's
-            if self._exchange.was_posted(key):
+            if self._tables.was_posted(key):
                 self._send(owner, entry)
             else:
                 self._ledger.idle += entry.worth
-        elif self._exchange.post(key) or entry.worth:
+        elif self._tables.post(key) or entry.worth:
             self._send(owner, entry)
         else:
-            self.traffic.suppressed_c_queue += not was_met
+            self._traffic.suppressed_c_queue += not was_met
         return []
 
     def _send(self, owner: str, entry: Entry) -> None:

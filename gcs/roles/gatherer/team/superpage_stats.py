@@ -137,11 +137,11 @@ class SuperpageStats:
         """Our superpages for people, with at most so many points in all (and one for each superpage)."""
         visits = max(self._tree.visits, 1)
         patches = []
-        for at, leaf in self._tree.leaves():
+        for at, sketch in self._tree.sketches():
             low = self._tree.range_of(at)[0]
             figures = self._statistics.superpages.get(at, SuperpageFigures())
-            seen = figures.seen if self.is_complete else max(figures.seen, leaf.visits)
-            points = leaf.glimpse(low, max(most * leaf.visits // visits, 1))
+            seen = figures.seen if self.is_complete else max(figures.seen, sketch.visits)
+            points = sketch.glimpse(low, max(most * sketch.visits // visits, 1))
             patches.append(SuperpagePatch(low, seen, figures.queued, figures.pages, points))
         return patches
 

@@ -13,7 +13,6 @@ Invariants
 """
 
 import asyncio
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 
@@ -23,15 +22,12 @@ from gcs.core.messages.tuples import Account, Announcement, BusyNote, Member, Me
 from gcs.core.messages.tuples import StatisticsReply as StatisticsPosted
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.plan import Plan
-from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.polite.politeness import CLOSED, Everywhere, HostTurn
 from gcs.core.report.report import Share
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
-from gcs.ports.frontier import Entry, Frontier
-from gcs.ports.space.clock import lease_time
-from gcs.ports.space.port import Space
-from gcs.roles.gatherer.membership import GathererPort
+from gcs.ports.frontier import Entry
+from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.bulletin import BULLETIN_TTL_S, BulletinSource, BulletinWriter
 from gcs.roles.gatherer.team.ownership import Ownership
@@ -48,71 +44,60 @@ class TeamMember:
     """A gatherer's membership in a crawl."""
 
     def __init__(
-        self,
-        me: str,
-        space: Space,
-        settings: TeamSettings,
-        frontier: Frontier,
-        records: Callable[[], Iterator[PageRecord]],
-        ghost: bool = False,
-        place: str = "",
-        session: int = 1,
+        self, context: MemberContext, port: GathererPort, records: Callable[[], Iterator[PageRecord]], ghost: bool
     ) -> None:
-        """`session` is the one to be crawled: nothing is fetched under a plan of an earlier one."""
-        self.me, self._place = me, place
-        self._run = f"{random.SystemRandom().getrandbits(48):012x}"
-        self._settings, self._frontier, self._ghost = settings, frontier, ghost
-        self.observer = Whiteboard(space, me, self._run, settings, lease_time, lambda: self._home.wake())
-        self._mail = BlockExchange(frontier.exchange, self.observer)
-        self._standing = PlanFollower(me, frontier)
-        self._holdings = Ownership(me, frontier, self._mail, settings, records)
-        self._herald = BulletinWriter(me)
-        self._home: GathererPort
+        """`ghost`: it hands over what a dead gatherer of its name left behind, and fetches nothing."""
+        self.me, self._context, self._port, self._ghost = context.name, context, port, ghost
+        self._frontier = context.frontier
+        self.whiteboard = Whiteboard(context, self._member, port.wake)
+        self._exchange = BlockExchange(context, port.traffic, self.whiteboard, port.wake)
+        self._follower = PlanFollower(self.me, self._frontier)
+        self._ownership = Ownership(context, port, self._exchange, records)
+        self._bulletins = BulletinWriter(self.me)
         self._answered: Announcement | None = None
         self._beats = 0
         self._settled_epoch = 0  # as of the last commit
         self._has_left = False
         self._shared: Mapping[str, HostTurn] = {}
         self._is_changing = False  # hosts are closed, because their owners change
-        self._session = session
         self.leaving = ghost
         self.connections = 0
 
     # -- life ------------------------------------------------------------------------------------------
 
-    async def startup(self, home: GathererPort) -> None:
-        """Go on under the plan that we had (the board may have lost it), with the outbox as it was."""
-        self._home = home
-        self._mail.traffic = home.traffic
+    async def startup(self) -> None:
+        """Go on under the plan that this gatherer had (the board may have lost it), with the outbox as it was."""
         if not self._ghost:
-            await self._standing.enter(self.observer.space, self._settings.beat_s)
-        await self._standing.restore(self.observer.space)
-        if self._standing.is_blank:
+            await self._follower.enter(self._context.space, self._context.settings.beat_s)
+        await self._follower.restore(self._context.space)
+        if self._follower.is_blank:
             events.warning("blank", gatherer=self.me)
-        plan = self._standing.plan
-        self._holdings.restore(home, plan)
+        plan = self._follower.plan
+        self._ownership.restore(plan)
         if plan:
             self._share_hosts(plan, time.time())
         self._note_settled()
-        self._mail.restore(plan.gatherers if plan else None)
-        self.observer.start(self._member)
+        self._exchange.restore(plan.gatherers if plan else None)
+        self.whiteboard.start()
+        self._exchange.start()
 
     async def shutdown(self, share: Share | None) -> None:
         """Stop listening, account for what we did, and let the others see that we are not there, or left for good."""
-        await self.observer.close()
-        gone = Member(self.me, self._run, self._place, self.epoch, self.epoch, MemberState.GONE, True)
+        context = self._context
+        await self._exchange.close()
+        gone = Member(self.me, context.run, context.place, self.epoch, self.epoch, MemberState.GONE, True)
         account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
-        await self.observer.leave(account, gone if self._has_left else None)
-        await self.observer.space.close()
+        await self.whiteboard.close(account, gone if self._has_left else None)
+        await context.space.close()
 
     async def relieved(self) -> None:
         """Returns when we want to leave and may: everything is handed over, or there is nobody to hand over to."""
-        space = self.observer.space
+        space = self._context.space
         while True:
-            await asyncio.sleep(self._settings.beat_s)
+            await asyncio.sleep(self._context.settings.beat_s)
             if not self.leaving:
                 continue
-            plan = self._standing.plan
+            plan = self._follower.plan
             if self.is_passive and plan is not None and self.me not in plan.gatherers:
                 self._has_left = await is_forgotten(space, self.me, self.epoch)
             if self._has_left or await is_alone(space, self.me):
@@ -123,44 +108,44 @@ class TeamMember:
     @property
     def epoch(self) -> int:
         """Of the plan that we route by; 0 before the first."""
-        return self._standing.epoch
+        return self._follower.epoch
 
     @property
     def superpages(self) -> int:
         """How many we own."""
-        return self._standing.superpages
+        return self._follower.superpages
 
     @property
     def known_plan(self) -> PlanPosted | None:
         """The newest plan that we know of, from the board or from our disk."""
-        return self._standing.newest(self.observer.plan)
+        return self._follower.newest(self.whiteboard.plan)
 
     def may_fetch(self) -> bool:
         """Whether we may start requests: we are a member, what the frontier holds is ours, and we are to stay."""
         return (
             not self.leaving
-            and self._standing.plan is not None
+            and self._follower.plan is not None
             and self._has_begun
-            and not self._holdings.is_leaving
-            and self.observer.may_fetch()
+            and not self._ownership.is_leaving
+            and self.whiteboard.may_fetch()
         )
 
     @property
     def _has_begun(self) -> bool:
         """Whether the session that we are to crawl has begun: everybody has taken up what the last one left."""
-        plan, posted = self._standing.plan, self.observer.plan
-        if plan is None or posted is None or plan.session < self._session:
+        plan, posted = self._follower.plan, self.whiteboard.plan
+        if plan is None or posted is None or plan.session < self._context.session:
             return False
-        return plan.session == 1 or plan.epoch > self._home.renewal.epoch or posted.committed
+        return plan.session == 1 or plan.epoch > self._port.recrawl.epoch or posted.committed
 
     @property
     def has_uncommitted(self) -> bool:
         """Whether a commit would let something go out, be acked or be said."""
         return bool(
-            self._mail.has_uncommitted
-            or self._holdings.router.has_waiting
+            self._exchange.has_uncommitted
+            or self._ownership.router.has_waiting
             or self._owes_answer
-            or (self._holdings.is_settled and self._settled_epoch != self.epoch)
+            or (self._ownership.is_settled and self._settled_epoch != self.epoch)
         )
 
     @property
@@ -172,81 +157,81 @@ class TeamMember:
     def is_passive(self) -> bool:
         """Nothing here will act unless a tuple arrives."""
         return (
-            self._standing.plan is not None
+            self._follower.plan is not None
             and not self.has_uncommitted
-            and self._holdings.is_settled
-            and not self._holdings.is_beginning
-            and self._mail.is_empty
+            and self._ownership.is_settled
+            and not self._ownership.is_beginning
+            and self._exchange.is_empty
             and not self._frontier.exchange.held()
-            and self._home.is_quiet()
+            and self._port.is_quiet()
         )
 
     # -- the turn --------------------------------------------------------------------------------------
 
     def begin(self, now: float) -> list[Entry]:
         """Take in what the whiteboard brought; returns entries for our frontier."""
-        if self.observer.failed is not None:
-            raise self.observer.failed
-        self._mail.drop_settled()
-        while self.observer.notes:
-            self._home.dispatcher.told(self.observer.notes.popleft(), now)
-        posted, new = self.observer.plan, list[Entry]()
-        if posted is not None and self._standing.is_news(posted):
+        self.whiteboard.check()
+        self._exchange.check()
+        self._exchange.drop_settled()
+        while self.whiteboard.notes:
+            self._port.dispatcher.told(self.whiteboard.notes.popleft(), now)
+        posted, new = self.whiteboard.plan, list[Entry]()
+        if posted is not None and self._follower.is_news(posted):
             new += self._adopt(posted, now)
-        plan = self._standing.plan
+        plan = self._follower.plan
         if plan is None:
             return new
         if self._is_committed:
-            new += self._holdings.committed()
+            new += self._ownership.committed()
             if self._is_changing:
                 self._share_hosts(plan, now)
-        self.observer.take_seeds(self.me in plan.gatherers and not self.leaving and self._has_begun)
-        for item in self._mail.returned():
-            new += self._holdings.accept_back(item, plan, now)
-        for item in self._mail.arrivals(plan.epoch):
-            new += self._holdings.accept(item, plan, now)
-        return new + self._holdings.step(plan, now)
+        self._exchange.take_seeds(self.me in plan.gatherers and not self.leaving and self._has_begun)
+        for returned in self._exchange.returned():
+            new += self._ownership.accept_back(returned, plan, now)
+        for item in self._exchange.arrivals(plan.epoch):
+            new += self._ownership.accept(item, plan, now)
+        return new + self._ownership.step(plan, now)
 
     def route(self, entries: list[Entry]) -> list[Entry]:
         """Those of the entries that are ours."""
-        return self._holdings.router.route(entries)
+        return self._ownership.router.route(entries)
 
     def queued(self, entries: list[Entry]) -> None:
         """These are new in our frontier."""
-        self._holdings.census.queued(entries)
+        self._ownership.stats.queued(entries)
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A page of ours is done; its links are about to be admitted."""
-        self._holdings.census.recorded(record, elapsed_s)
-        self._herald.recorded(record, elapsed_s)
-        self._holdings.router.meet(record.outlinks)
+        self._ownership.stats.recorded(record, elapsed_s)
+        self._bulletins.recorded(record, elapsed_s)
+        self._ownership.router.meet(record.outlinks)
 
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
         """The robots.txt of a host that others ask too."""
         if host in self._shared:
-            self.observer.post(RobotsNote(origin, status, body, now), ROBOTS_TTL_S)
+            self.whiteboard.post(RobotsNote(origin, status, body, now), ROBOTS_TTL_S)
 
     def tell_busy(self, host: str, until: float, now: float) -> None:
         """A host wants to be left alone, by the others too if they ask it."""
         if host in self._shared and until > now:
-            self.observer.post(BusyNote(host, until), until - now)
+            self.whiteboard.post(BusyNote(host, until), until - now)
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""
-        self._holdings.before_commit()
+        self._ownership.before_commit()
 
     def after_commit(self) -> None:
         """The commit is durable: let the mail go, and say how far we are."""
-        self._mail.committed()
+        self._exchange.committed()
         self._note_settled()
         if self._owes_answer:
             self._answer()
 
     def _adopt(self, posted: PlanPosted, now: float) -> list[Entry]:
-        old, plan = self._standing.plan, self._standing.follow(posted)
-        ours = self._holdings.adopt(old, plan)
+        old, plan = self._follower.plan, self._follower.follow(posted)
+        ours = self._ownership.adopt(old, plan)
         self._share_hosts(plan, now)
-        step = self._holdings.superstep
+        step = self._ownership.superstep
         events.info(
             "adopted",
             gatherer=self.me,
@@ -260,7 +245,7 @@ class TeamMember:
     @property
     def _is_committed(self) -> bool:
         """Whether everybody follows the plan that we follow, and has handed over what it lost with it."""
-        posted = self.observer.plan
+        posted = self.whiteboard.plan
         return posted is not None and posted.epoch == self.epoch and posted.committed
 
     def _share_hosts(self, plan: Plan, now: float) -> None:
@@ -279,30 +264,30 @@ class TeamMember:
             if self._is_changing:
                 turns |= {host_name(host): CLOSED for host in plan.changing_hosts()}
         self._shared = turns
-        self._home.dispatcher.share_hosts(turns, now)
+        self._port.dispatcher.share_hosts(turns, now)
 
     # -- what we say -----------------------------------------------------------------------------------
 
     def _note_settled(self) -> None:
-        self._settled_epoch = self.epoch if self._holdings.is_settled else 0
+        self._settled_epoch = self.epoch if self._ownership.is_settled else 0
 
     @property
     def _owes_answer(self) -> bool:
         """Whether the leader asks for figures, and we have them; if we have none, it goes by our heartbeats."""
-        asked = self.observer.announcement
-        return asked is not None and asked != self._answered and self._holdings.census.is_complete and self.epoch > 0
+        asked = self.whiteboard.announcement
+        return asked is not None and asked != self._answered and self._ownership.stats.is_complete and self.epoch > 0
 
     def _answer(self) -> None:
-        asked = self._answered = self.observer.announcement
+        asked = self._answered = self.whiteboard.announcement
         assert asked is not None
-        queued, hot = self._frontier.queued(), self._holdings.router.hot_candidates()
-        counted = self._holdings.census.encode(self.observer.exchanged)
+        queued, hot = self._frontier.queued(), self._ownership.router.hot_candidates()
+        counted = self._ownership.stats.encode(self._exchange.shipped)
         reply = StatisticsPosted(self.me, asked.round, self.epoch, *counted, queued, hot)
-        self.observer.post(reply, STATISTICS_TTL_S)
+        self.whiteboard.post(reply, STATISTICS_TTL_S)
 
     @property
     def _state(self) -> str:
-        if self._standing.is_blank:
+        if self._follower.is_blank:
             return MemberState.BLANK
         if self._ghost:
             return MemberState.GHOST
@@ -310,24 +295,24 @@ class TeamMember:
 
     def _tell_people(self) -> None:
         work = BulletinSource(
-            self.epoch, self._home.share, self._home.explored, self._mail.sent, self._holdings.census.patches
+            self.epoch, self._port.share, self._port.explored, self._exchange.urls_sent, self._ownership.stats.patches
         )
-        if bulletin := self._herald.bulletin(time.monotonic(), work):
-            self.observer.post(bulletin, BULLETIN_TTL_S)
+        if bulletin := self._bulletins.bulletin(time.monotonic(), work):
+            self.whiteboard.post(bulletin, BULLETIN_TTL_S)
 
     def _member(self) -> Member:
         self._beats += 1
         self._tell_people()
         return Member(
             gatherer=self.me,
-            run=self._run,
-            place=self._place,
+            run=self._context.run,
+            place=self._context.place,
             epoch=self.epoch,
-            settled_epoch=self._settled_epoch if self._holdings.is_settled else 0,
+            settled_epoch=self._settled_epoch if self._ownership.is_settled else 0,
             state=self._state,
             passive=self.is_passive,
-            blocks_sent=self.observer.blocks_sent,
-            blocks_received=self._mail.received,
-            figures=self._home.figures() | {"superpages": self.superpages, "outbox": self._frontier.exchange.kept()},
+            blocks_sent=self._exchange.sent,
+            blocks_received=self._exchange.received,
+            figures=self._port.figures() | {"superpages": self.superpages, "outbox": self._frontier.exchange.kept()},
             beat=self._beats,
         )

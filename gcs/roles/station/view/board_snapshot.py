@@ -58,7 +58,7 @@ class BoardSnapshot:
 async def read_board(space: Space, crawl: str, now: float) -> BoardSnapshot:
     """Read the board; SpaceError if it cannot be reached."""
     waiting: dict[str, int] = {}
-    for inbox in await space.piles():
+    for inbox in await space.inbox_sizes():
         if inbox.place != BOARD:
             waiting[inbox.place] = waiting.get(inbox.place, 0) + inbox.tuples
     return BoardSnapshot(

@@ -177,8 +177,8 @@ def _gone_members(board: BoardSnapshot, session: int) -> list[Member]:
             settled_epoch=share.epoch,
             state=MemberState.GONE,
             figures={
-                "pages": share.tally.pages,
-                "bytes": share.tally.size_bytes,
+                "pages": share.counters.pages,
+                "bytes": share.counters.size_bytes,
                 "known": share.known_urls,
                 "queued": share.queued,
                 "explored": share.explored_fraction,

@@ -8,7 +8,7 @@ import pytest
 from gcs.core.page.values import Request, Result
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.aio_engine import AioFetcher
-from gcs.ports.fetch.sources import SourceFetcher
+from gcs.ports.fetch.sources.source_engine import SourceFetcher
 
 Ask = Callable[..., Awaitable[Result]]
 

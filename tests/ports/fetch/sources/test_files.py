@@ -7,7 +7,7 @@ import pytest
 
 from gcs.core.page.values import FailureKind
 from gcs.core.url.sources import source_url
-from gcs.ports.fetch.sources.source_answer import LISTED
+from gcs.ports.fetch.sources import LISTED
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from gcs.core.page.values import FailureKind
 from gcs.core.url.sources import source_url
-from gcs.ports.fetch.sources.source_answer import LISTED
+from gcs.ports.fetch.sources import LISTED
 
 ARTICLE = b"From: ann@example.org\r\nSubject: Trees\r\n\r\nA line.\r\n..with a dot\r\n"
 

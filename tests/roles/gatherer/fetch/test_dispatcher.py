@@ -11,7 +11,7 @@ from gcs.core.polite.politeness import Politeness
 from gcs.core.polite.window import Window
 from gcs.core.report.counters import Counters
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
-from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit
+from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
 
 PAGE = "http://example.com/page"
@@ -29,11 +29,11 @@ def test_after_a_restart_a_host_is_owed_its_crawl_delay(tmp_path: Path) -> None:
     """It may have been asked just before; its robots.txt is on our disk."""
     rules, engine = Politeness(delay_s=1.0), Engine()
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    desk = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
-    desk.answered("http://example.com", 200, b"User-agent: *\nCrawl-delay: 10", 90.0)
+    robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
+    robots.answered("http://example.com", 200, b"User-agent: *\nCrawl-delay: 10", 90.0)
     window: Window[Entry] = Window(rules, not_before=100.0)
     fetcher: Any = engine
-    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Counters())
+    dispatcher = Dispatcher(DispatcherParts(frontier, FrontierSettings(), window, robots, fetcher, Counters()))
     dispatcher.queued(frontier.insert([Entry(PAGE)]))
     for now, started in ((100.0, []), (101.0, []), (109.9, []), (110.0, [PAGE])):
         dispatcher.fill(now, 1)
@@ -48,9 +48,9 @@ def test_what_a_stranger_says_relieves_no_host(tmp_path: Path, doubted: bool, ip
     rules = Politeness(delay_s=1.0)
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     window: Window[Entry] = Window(rules)
-    desk = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
+    robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
     fetcher: Any = Engine()
-    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Counters())
+    dispatcher = Dispatcher(DispatcherParts(frontier, FrontierSettings(), window, robots, fetcher, Counters()))
     host = window.host("example.com")
     host.pace.adaptive_s = 4.0  # it was overloaded
     window.begin(host, 100.0)
@@ -65,11 +65,14 @@ def test_what_one_owner_of_a_host_is_told_makes_the_others_wait(tmp_path: Path) 
     rules, engine = Politeness(delay_s=1.0, robots=False), Engine()
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     window: Window[Entry] = Window(rules)
-    desk = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
+    robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
     fetcher: Any = engine
-    dispatcher = Dispatcher(frontier, FrontierSettings(), window, desk, fetcher, Counters())
     told: list[tuple[str, float, float]] = []
-    dispatcher.on_busy = lambda *what: told.append(what)
+    dispatcher = Dispatcher(
+        DispatcherParts(
+            frontier, FrontierSettings(), window, robots, fetcher, Counters(), on_busy=lambda *what: told.append(what)
+        )
+    )
     host = window.host("other.com")
     for status, headers in ((200, ()), (503, (("Retry-After", "40"),))):
         window.begin(host, 100.0)

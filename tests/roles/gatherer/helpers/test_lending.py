@@ -29,7 +29,7 @@ from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 from gcs.roles.gatherer.helpers import lending
-from gcs.roles.gatherer.helpers.lending import Lending
+from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
 from gcs.settings import Settings, load, terms
 
 SETTINGS = HelperSettings(lease_s=10.0, offer_s=60.0, ahead=0.0)
@@ -44,11 +44,13 @@ class Stand:
         self.board = MemoryBoard(self.clock)
         self.helper = MemorySpace(self.board, "h1")
         self.results: list[Result] = []
-        self.lending = Lending(
+        self.cut_off: list[str] = []
+        context = LendingContext(
             *(MemorySpace(self.board, "g0"), "g0", place, replace(SETTINGS, **settings)),
             *(Politeness(delay_s=1.0), True),
             clock=self.clock.now,
         )
+        self.lending = Lending(context, LendingPort(self.results.append, lambda: None, self.cut_off.extend))
 
     def visit(self, number: int, path: str = "", **pace: Any) -> PageVisit:
         return PageVisit(Host("a.example", HostPace(**pace)), Entry(f"http://a.example/{path or number}"))
@@ -87,7 +89,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def stand(place: str = "", **settings: Any) -> AsyncIterator[Stand]:
     there = Stand(place, **settings)
-    assert await there.lending.open(there.results.append, lambda: None) == []
+    assert await there.lending.open() == []
     try:
         yield there
     finally:
@@ -205,7 +207,7 @@ async def test_lending_clears_away_what_an_earlier_run_has_lent():
     stale = UrlTS("g0", "before", 1, "http://a.example/old", 10.0)
     other = UrlTS("g1", "run", 1, "http://a.example/other", 10.0)
     await there.helper.out_many(UrlTS, [stale, other], to=POOL)
-    assert await there.lending.open(there.results.append, lambda: None) == [stale.url]
+    assert await there.lending.open() == [stale.url]
     assert await there.take(1) == [other]
     await there.lending.close()
 
@@ -225,11 +227,11 @@ async def test_lending_sends_to_a_browser_what_the_rules_say_and_what_was_an_emp
     async with stand(browser=(r"/app/",)) as there:
         ruled, shell = there.visit(1, path="app/1"), there.visit(2)
         assert there.lending.means_for(ruled, we_could=True) is None  # there is no browser
-        assert not there.lending.render(shell.entry.url)
+        assert not there.lending.reserve_for_browser(shell.entry.url)
         await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
         await there.until(lambda: there.lending.means_for(ruled, we_could=True) is Means.BROWSER)
         assert there.lending.means_for(shell, we_could=True) is None
-        assert there.lending.render(shell.entry.url)
+        assert there.lending.reserve_for_browser(shell.entry.url)
         assert there.lending.means_for(shell, we_could=True) is Means.BROWSER
         there.lending.start(Request(shell.entry.url, tag=shell), Means.BROWSER)
         (errand,) = await there.take(1, Means.BROWSER)
@@ -243,14 +245,14 @@ async def test_lending_does_not_wait_for_a_browser_for_ever():
     async with stand() as there:
         await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1), ttl_s=5.0)
         visit = there.visit(1)
-        await there.until(lambda: there.lending.render(visit.entry.url))
+        await there.until(lambda: there.lending.reserve_for_browser(visit.entry.url))
         there.lending.start(Request(visit.entry.url, tag=visit), Means.BROWSER)
         there.clock.advance(6.0)
         await there.until(lambda: there.results)
         await there.helper.out(HelperBeat("b2", "", Means.BROWSER, 1))
         assert there.lending.means_for(visit, we_could=True) is None  # plainly, then
         await asyncio.sleep(0.02)
-        assert not there.lending.render(visit.entry.url)  # and stored as it is
+        assert not there.lending.reserve_for_browser(visit.entry.url)  # and stored as it is
 
 
 async def test_lending_lets_the_first_shells_wait_for_a_browser_to_come():
@@ -258,18 +260,18 @@ async def test_lending_lets_the_first_shells_wait_for_a_browser_to_come():
         visit = there.visit(1)
         url = visit.entry.url
         began = there.clock.now()
-        assert there.lending.waits_until(url, is_shell=False) is None
-        assert there.lending.waits_until(url, is_shell=True) == began + 10
-        assert there.lending.waits_until("http://h1.test/app/", is_shell=False) == began + 10
-        assert there.lending.waits_until(url, is_shell=True) is None  # it has waited: it is stored as it is
+        assert there.lending.wait_until(url, is_shell=False) is None
+        assert there.lending.wait_until(url, is_shell=True) == began + 10
+        assert there.lending.wait_until("http://h1.test/app/", is_shell=False) == began + 10
+        assert there.lending.wait_until(url, is_shell=True) is None  # it has waited: it is stored as it is
         there.clock.advance(10.0)
-        assert there.lending.waits_until("http://h2.test/", is_shell=True) is None  # nothing waits for ever
+        assert there.lending.wait_until("http://h2.test/", is_shell=True) is None  # nothing waits for ever
     async with stand(browser_wait_s=10.0) as there:
         visit = there.visit(1)
-        assert there.lending.waits_until(visit.entry.url, is_shell=True)
+        assert there.lending.wait_until(visit.entry.url, is_shell=True)
         await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
         await there.until(lambda: there.lending.means_for(visit, we_could=True) is Means.BROWSER)
-        assert there.lending.waits_until("http://h2.test/", is_shell=True) is None  # it is there
+        assert there.lending.wait_until("http://h2.test/", is_shell=True) is None  # it is there
 
 
 # -- a whole gatherer --------------------------------------------------------------------------------------
@@ -319,7 +321,7 @@ async def crawl(directory: Path, web: FakeWeb, settings: Settings, helpers: int)
     await asyncio.gather(*works)
     records = list(read_records(directory))
     assert len({record.url for record in records}) == len(records)
-    assert gatherer.final_share.tally.helped == {
+    assert gatherer.final_share.counters.helped == {
         helper: sum(record.helper == helper for record in records)
         for helper in {record.helper for record in records} - {""}
     }
@@ -407,7 +409,7 @@ async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path:
         summary = SummaryTS(errand.gatherer, errand.run, errand.number, errand.url, "b1", 200, outlinks=links)
         await browser.out(summary, to="g0")
         await browser.ack([taken])
-        while gatherer.tally.pages < 2 or not gatherer.is_quiet():
+        while gatherer.counters.pages < 2 or not gatherer.is_quiet():
             await asyncio.sleep(0.02)
     await space.out(Control(CrawlState.DONE))
     await task

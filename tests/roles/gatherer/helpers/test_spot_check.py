@@ -293,7 +293,7 @@ async def test_liar_changes_nothing_in_the_store_and_the_log_says_who(
     assert not await crawl.space.scan(template(Access))
     assert "revoked" in crawl.farewell or "cut off" in crawl.farewell
     names = {record.message for record in caplog.records if record.fields.get("helper") == helper_name(KEY)}
-    assert names & {"scrutiny.lied", "gateway.refused"} and names & {"lending.cut-off", "gateway.cut-off"}
+    assert names & {"spot-check.lied", "gateway.refused"} and names & {"lending.cut-off", "gateway.cut-off"}
 
 
 async def test_replayed_claims_and_a_thief_change_nothing(tmp_path: Path, fakeweb: FakeWebProcess, truth: Any) -> None:

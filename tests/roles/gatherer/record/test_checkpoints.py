@@ -18,7 +18,8 @@ from gcs.roles.gatherer.record.checkpoints import BUSY_S, IDLE_S, Checkpoints
     ],
 )
 def test_checkpoint_is_due_the_sooner_the_more_others_wait_for_it(uncommitted, changing, busy, due_s) -> None:
-    team = SimpleNamespace(has_uncommitted=uncommitted, is_changing=changing)
+    team: Any = SimpleNamespace(has_uncommitted=uncommitted, is_changing=changing)
     nothing: Any = None
-    parts: Any = SimpleNamespace(frontier=nothing, store=nothing, renewal=nothing, team=team)
-    assert Checkpoints(parts, nothing, nothing, nothing, every_s=5.0).due_at(busy) == due_s
+    dependencies: Any = SimpleNamespace(frontier=nothing, store=nothing, recrawl=nothing)
+    checkpoints = Checkpoints(dependencies, team, nothing, nothing, nothing, every_s=5.0)
+    assert checkpoints.due_at(busy) == due_s

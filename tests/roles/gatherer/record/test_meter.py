@@ -10,10 +10,10 @@ def test_meter_begins_a_session_without_rates_of_the_last_one(tmp_path: Path) ->
     """They were negative for the first seconds: in `gcs status`, and to a user's trigger."""
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     meter = Meter("g0", frontier, now=0.0)
-    meter.tally.pages, meter.tally.busy_s = 61, 5.0
+    meter.counters.pages, meter.counters.busy_s = 61, 5.0
     meter.figures(10.0, meter.share(10.0, 1, 1, 1), under_way=0)
     meter.begin_again()
-    meter.tally.pages, meter.tally.busy_s = 4, 1.0
+    meter.counters.pages, meter.counters.busy_s = 4, 1.0
     figures = meter.figures(12.0, meter.share(12.0, 1, 2, 2), under_way=0)
     assert (figures["pages_per_s"], figures["busy"]) == (2.0, 0.5)
     frontier.close()

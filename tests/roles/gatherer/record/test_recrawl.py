@@ -67,8 +67,8 @@ async def test_session_stores_what_changed_and_follows_new_links(tmp_path: Path,
         assert web.log.sent_bytes < sent_bytes / 2, "what has not changed is not sent"
 
         share = gatherer.final_share
-        assert share.tally.pages == share.unique == len(by_status[200])
-        assert share.tally.revisits == len(unchanged)
+        assert share.counters.pages == share.unique == len(by_status[200])
+        assert share.counters.revisits == len(unchanged)
         assert share.explored_fraction == 1.0
         by_change = {
             change: {r.url for r in second if r.change == change} for change in ("new", "changed", "same", "gone")
@@ -78,7 +78,7 @@ async def test_session_stores_what_changed_and_follows_new_links(tmp_path: Path,
         assert by_change["new"] == truth.pages - before.pages
         assert by_change["gone"] == before.pages - truth.pages
         assert {r.session for r in first} == {1} and {r.session for r in second} == {2}
-        tally = share.tally
+        tally = share.counters
         assert [tally.new, tally.changed, tally.same, tally.gone] == [len(urls) for urls in by_change.values()]
 
 
@@ -130,8 +130,8 @@ async def test_session_that_was_killed_goes_on(tmp_path: Path) -> None:
         second = Counter(record.url for record in records(tmp_path)[count:])
         assert survey(web.web).pages <= set(second)
         assert set(second.values()) == {1}
-        assert again.final_share.tally.pages + again.final_share.tally.revisits == len(survey(web.web).pages)
-        assert again.final_share.unique == again.final_share.tally.pages
+        assert again.final_share.counters.pages + again.final_share.counters.revisits == len(survey(web.web).pages)
+        assert again.final_share.unique == again.final_share.counters.pages
 
 
 async def test_session_asks_without_validators_where_there_are_none(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ async def test_session_asks_without_validators_where_there_are_none(tmp_path: Pa
         assert web.log.forbidden == []
         share = gatherer.final_share
         assert (
-            share.tally.pages
+            share.counters.pages
             == share.unique
             == sum(200 <= status < 300 for _, status, _ in first)
             - sum(record.source for record in records(tmp_path)) / 2
@@ -275,7 +275,7 @@ async def test_a_page_stored_twice_in_one_session_is_overlap(tmp_path: Path) -> 
         await gatherer.startup(list(web.seeds))
         await gatherer._finished
         page = next(record for record in records(tmp_path) if record.is_page)
-        gatherer.tally.pages += 1
+        gatherer.counters.pages += 1
         gatherer._recorder.apply(page)  # as a fault would
         await gatherer.shutdown()
-        assert (gatherer.final_share.tally.pages, gatherer.final_share.unique) == (11, 10)
+        assert (gatherer.final_share.counters.pages, gatherer.final_share.unique) == (11, 10)

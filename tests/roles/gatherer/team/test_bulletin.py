@@ -45,7 +45,7 @@ def test_herald_shows_pages_failures_and_links():
     assert shown is not None and (shown.gatherer, shown.epoch, shown.sent) == ("g", 1, {"h": 4})
     assert [(page.url, page.elapsed_s, page.outlinks) for page in shown.recent] == [("http://a.org/1", 0.25, 3)]
     assert [(each.host, each.failed, each.kind) for each in shown.troubles] == [("b.org", 2, "http-404")]
-    assert msgspec.msgpack.decode(shown.share, type=Share).tally.pages == 3
+    assert msgspec.msgpack.decode(shown.share, type=Share).counters.pages == 3
     assert shown.explored == (0.3, 0.1, 0.5)
 
 

@@ -1,6 +1,5 @@
-"""What holdings do with what changes hands, between a real frontier and a real dispatcher."""
+"""What ownership does with ranges that change hands, between a real frontier and a real dispatcher."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from gcs.core.report.counters import Counters, Traffic
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit
+from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
-from gcs.roles.gatherer.membership import GathererPort
+from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.record.recrawl import Recrawl
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.ownership import Ownership
@@ -44,21 +43,20 @@ class Engine:
 
 
 class Gatherer:
-    """As far as holdings go."""
+    """As far as ownership needs one."""
 
     def __init__(self, directory: Path, rules: Politeness = RULES) -> None:
         self.frontier = Frontier(directory, FrontierSettings(fsync=False))
         self.engine: Any = Engine()
-        desk = RobotsCache(rules, "gcs", self.frontier.note, self.frontier.set_note)
+        robots = RobotsCache(rules, "gcs", self.frontier.note, self.frontier.set_note)
         window: Window[Entry] = Window(rules)
-        self.dispatcher = Dispatcher(self.frontier, FrontierSettings(), window, desk, self.engine, Counters())
-        space = MemorySpace(MemoryBoard(), "a")
-        observer = Whiteboard(space, "a", "run", TeamSettings(), time.monotonic, lambda: None)
-        self.mail = BlockExchange(self.frontier.exchange, observer)
-        self.holdings = Ownership("a", self.frontier, self.mail, TeamSettings(), lambda: iter(()))
+        self.dispatcher = Dispatcher(
+            DispatcherParts(self.frontier, FrontierSettings(), window, robots, self.engine, Counters())
+        )
+        context = MemberContext("a", MemorySpace(MemoryBoard(), "a"), TeamSettings(), self.frontier)
         admission: Any = _Admission()
         nothing: Any = None
-        home = GathererPort(
+        port = GathererPort(
             self.dispatcher,
             admission,
             Traffic(),
@@ -66,22 +64,24 @@ class Gatherer:
             lambda: None,
             *[nothing] * 5,
         )
-        self.holdings.restore(home, None)
+        self.exchange = BlockExchange(context, port.traffic, Whiteboard(context, nothing, port.wake), port.wake)
+        self.ownership = Ownership(context, port, self.exchange, lambda: iter(()))
+        self.ownership.restore(None)
         self.plan: Plan | None = None
 
     def adopt(self, plan: Plan) -> None:
         old, self.plan = self.plan, plan
-        self.holdings.adopt(old, plan)
+        self.ownership.adopt(old, plan)
 
     def turn(self, now: float, room: int) -> None:
-        """What a turn does: holdings first, then the window is filled and requests start."""
+        """What a turn does: ownership first, then the window is filled and requests start."""
         assert self.plan
-        self.holdings.step(self.plan, now)
+        self.ownership.step(self.plan, now)
         self.dispatcher.fill(now, room)
         self.dispatcher.dispatch(now, room)
 
     def sent(self) -> list[HandOver]:
-        return [item for _, _, item in self.mail._new if isinstance(item, HandOver)]
+        return [item for _, _, item in self.exchange._uncommitted if isinstance(item, HandOver)]
 
     def fails(self, request: Request, now: float) -> None:
         """Its request ends without an answer, and has to be made again."""
@@ -123,7 +123,7 @@ def test_page_that_was_in_flight_leaves_with_the_last_part_and_the_window_forget
     assert [each.url for each in last.queued] == [flying.url] and last.last
     assert not gatherer.dispatcher.has_waiting and gatherer.engine.started == [flying], "it is another's to fetch now"
     assert gatherer.frontier.queued() == 0 and gatherer.frontier.mark(flying.url) is None
-    assert gatherer.holdings.is_settled
+    assert gatherer.ownership.is_settled
 
 
 @pytest.mark.parametrize("ground", Keyspace)
@@ -138,8 +138,8 @@ def test_what_was_posted_to_an_owner_that_is_lost_is_posted_to_the_next_one(
     for plan, owner in ((before, "b"), (recovered(before, ("c",), {"b"}, committed=True), "c")):
         gatherer.adopt(plan)
         for _ in range(2):
-            gatherer.holdings.router.route(links)
-        ((to, block),) = gatherer.holdings.router.close_blocks()
+            gatherer.ownership.router.route(links)
+        ((to, block),) = gatherer.ownership.router.close_blocks()
         assert (to, [link.url for link in block.links]) == (owner, [link.url for link in links])
 
 
@@ -148,8 +148,8 @@ def test_host_that_a_ghost_hands_over_begins_with_a_pause(tmp_path: Path) -> Non
     gatherer = Gatherer(tmp_path, Politeness(delay_s=30.0, robots=False))
     gatherer.adopt(Plan(1, ("b",), (b"",), (0,)))
     gatherer.adopt(plan := Plan(2, ("a",), (b"",), (0,)))
-    gatherer.holdings.accept(HandOver(2, b"", LAST_KEY, True, [Queued(PAGES[0])]), plan, now=100.0)
-    gatherer.frontier.insert(entries := gatherer.holdings.step(plan, 100.0))
+    gatherer.ownership.accept(HandOver(2, b"", LAST_KEY, True, [Queued(PAGES[0])]), plan, now=100.0)
+    gatherer.frontier.insert(entries := gatherer.ownership.step(plan, 100.0))
     gatherer.dispatcher.queued(entries)
     for now, started in ((100.0, 0), (129.0, 0), (130.0, 1)):
         gatherer.turn(now, room=1)
@@ -167,7 +167,7 @@ def test_range_is_not_closed_while_a_page_of_it_is_in_flight(gatherer: Gatherer)
     gatherer.adopt(half)
     for now in (2.0, 3.0):
         gatherer.turn(now, room=0)
-        assert gatherer.sent() == [] and not gatherer.holdings.is_settled
+        assert gatherer.sent() == [] and not gatherer.ownership.is_settled
     gatherer.fails(second, 4.0)  # none of what we lose
     gatherer.turn(4.0, room=0)
     assert gatherer.sent() == []

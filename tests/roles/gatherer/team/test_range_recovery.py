@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gcs.core.page.values import PageRecord
+from gcs.core.plan.plan import Plan
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
 from gcs.roles.gatherer.team.range_recovery import SLICE_RECORDS, RangeRecovery
@@ -13,28 +15,42 @@ from .pages import record
 LOST = ((sort_key("http://lost.example/"), sort_key("http://lost.example/").replace(b"/http", b"/httq")),)
 
 
-def looking(frontier: Frontier, records: list[PageRecord]) -> RangeRecovery:
+def plan_of(*gatherers: str) -> Plan:
+    return Plan(1, gatherers, (b"",), (0,))
+
+
+class Admission:
+    """Admits every link but those with a word in them."""
+
+    def __init__(self, *seeds: str, unwanted: str = " ") -> None:
+        self.seeds, self._unwanted = seeds, unwanted
+
+    def wanted(self, urls: list[str], depth: int) -> list[str]:
+        return [url for url in urls if self._unwanted not in url and depth]
+
+
+def looking(frontier: Frontier, records: list[PageRecord], admission: Any = Admission()) -> RangeRecovery:  # noqa: B008
     def read() -> Iterator[PageRecord]:
         return iter(records)
 
-    return RangeRecovery("a", frontier, read)
+    return RangeRecovery("a", frontier, read, admission)
 
 
-def test_look_back_finds_links_into_lost_ranges_in_slices_and_after_a_crash(tmp_path: Path) -> None:
+def test_recovery_finds_links_into_lost_ranges_in_slices_and_after_a_crash(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     records = [record(number) for number in range(2 * SLICE_RECORDS + 1)]
-    look_back = looking(frontier, records)
-    assert look_back.step(("a",)) == ([], [])
-    look_back.begin(LOST)
-    look_back.step(("a",))
-    assert not look_back.is_done
+    recovery = looking(frontier, records)
+    assert recovery.step(plan_of("a")) == ([], [])
+    recovery.begin(LOST)
+    recovery.step(plan_of("a"))
+    assert not recovery.is_done
     frontier.commit()
     frontier.close()
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    look_back = looking(frontier, records)
+    recovery = looking(frontier, records)
     found = []
-    while not look_back.is_done:
-        links, marks = look_back.step(("a",))
+    while not recovery.is_done:
+        links, marks = recovery.step(plan_of("a"))
         assert len(links) <= SLICE_RECORDS
         assert marks == []
         found += links
@@ -47,13 +63,12 @@ def test_look_back_finds_links_into_lost_ranges_in_slices_and_after_a_crash(tmp_
     frontier.close()
 
 
-def test_look_back_reads_its_own_records_and_those_of_gatherers_that_have_left(tmp_path: Path) -> None:
+def test_recovery_reads_its_own_records_and_those_of_gatherers_that_have_left(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    look_back = looking(frontier, [record(0), record(1, "b"), record(2, "gone"), record(3, status=301)])
-    look_back.begin(((b"", LAST_KEY),))
-    look_back.admit = lambda urls, depth: [url for url in urls if "kept" not in url and depth]
-    look_back.seeds = lambda: ["http://seed.example/"]
-    links, marks = look_back.step(("a", "b"))
+    admission = Admission("http://seed.example/", unwanted="kept")
+    recovery = looking(frontier, [record(0), record(1, "b"), record(2, "gone"), record(3, status=301)], admission)
+    recovery.begin(((b"", LAST_KEY),))
+    links, marks = recovery.step(plan_of("a", "b"))
     assert [(entry.url, entry.depth) for entry in links] == [
         ("http://lost.example/0", 4),
         ("http://lost.example/2", 4),
@@ -64,13 +79,13 @@ def test_look_back_reads_its_own_records_and_those_of_gatherers_that_have_left(t
     frontier.close()
 
 
-def test_look_back_tells_what_is_stored_before_the_links_that_lead_there(tmp_path: Path) -> None:
+def test_recovery_tells_what_is_stored_before_the_links_that_lead_there(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     records = [record(number) for number in range(SLICE_RECORDS + 1)]
-    look_back = looking(frontier, records)
-    look_back.begin(((b"", LAST_KEY),))
-    links, marks = look_back.step(("a",))
+    recovery = looking(frontier, records)
+    recovery.begin(((b"", LAST_KEY),))
+    links, marks = recovery.step(plan_of("a"))
     assert (len(links), len(marks)) == (0, SLICE_RECORDS)
-    links, marks = look_back.step(("a",))
+    links, marks = recovery.step(plan_of("a"))
     assert (len(links), len(marks)) == (2 * (SLICE_RECORDS - 1), 1)
     frontier.close()

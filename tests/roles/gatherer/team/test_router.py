@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from gcs.core.plan.plan import Plan
+from gcs.core.report.counters import Traffic
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.roles.gatherer.team.hand_over import HandOvers
 from gcs.roles.gatherer.team.router import CQueue, Router, Tolerance
 
 MINE, THEIRS, OTHER = "http://a.example/", "http://b.example/", "http://b.example/other"
@@ -16,7 +18,7 @@ CUT = sort_key(THEIRS)
 @pytest.fixture
 def router(tmp_path: Path):
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    yield Router("a", frontier, CQueue(Tolerance(urls=100)), 1000)
+    yield Router("a", frontier, CQueue(Tolerance(urls=100)), HandOvers("a", frontier), Traffic())
     frontier.close()
 
 
@@ -59,7 +61,7 @@ def test_router_counts_what_it_suppresses_once(router: Router) -> None:
     for _ in range(3):
         router.meet([MINE, THEIRS, OTHER])
         router.route([Entry(THEIRS, MINE, 1, 1), Entry(OTHER, MINE, 1, 1)])
-    traffic = router.traffic
+    traffic = router._traffic
     posts = sum(len(urls) for _, urls in posted(router))
     assert (posts, traffic.suppressed_hot, traffic.suppressed_c_queue) == (1, 3, 2)
     router.route([Entry(OTHER, MINE, 1, 1)])
@@ -71,11 +73,11 @@ def test_seeds_that_are_passed_on_are_no_exchange(router: Router) -> None:
     router.adopt(plan())
     router.forward([Entry(THEIRS)])
     assert posted(router) == [("b", [THEIRS])]
-    assert router.traffic.exchanged_urls == router.traffic.named_bytes == 0
+    assert router._traffic.exchanged_urls == router._traffic.named_bytes == 0
     router.forward([Entry(THEIRS), Entry(OTHER)])
     router.route([Entry(THEIRS, MINE, 1, 1)])
     assert posted(router) == [("b", [THEIRS, OTHER])]
-    assert (router.traffic.exchanged_urls, router.traffic.named_bytes) == (1, len(THEIRS))
+    assert (router._traffic.exchanged_urls, router._traffic.named_bytes) == (1, len(THEIRS))
 
 
 def test_router_gives_what_waits_to_the_owners_of_a_new_plan(router: Router) -> None:
@@ -87,8 +89,8 @@ def test_router_gives_what_waits_to_the_owners_of_a_new_plan(router: Router) -> 
 
 def test_router_holds_urls_of_ranges_that_are_not_complete(router: Router) -> None:
     router.adopt(plan())
-    router.awaited = ((b"", CUT),)
+    router._hand_overs.awaited = ((b"", CUT),)
     assert router.route([Entry(MINE)]) == []
     assert router.forward([Entry(MINE)]) == []
-    router.awaited = ()
+    router._hand_overs.awaited = ()
     assert router.forward([Entry(MINE)]) == [Entry(MINE)]

@@ -182,7 +182,7 @@ async def test_members_measure_how_fast_they_fetch_and_exchange(tmp_path: Path) 
         rates = merge(SuperpageStatistics.decode(each.rates) for each in replies)
         assert sum(work.amount for row in rates.rates.values() for work in row.values()) == 60
         assert all(work.seconds > 0 for row in rates.rates.values() for work in row.values())
-        sent = sum(gatherer.tally.traffic.exchanged_urls for gatherer in team.gatherers.values())
+        sent = sum(gatherer.counters.traffic.exchanged_urls for gatherer in team.gatherers.values())
         assert sent <= sum(work.amount for work in rates.exchange.values()) <= sent + 1  # the seed, to its owner
         assert all(work.seconds > 0 for work in rates.exchange.values())
 
@@ -279,8 +279,8 @@ async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> N
         for url in (pages[-1], pages[cut]):
             rules = f"User-agent: *\nDisallow: {urlsplit(url).path}".encode()
             a.team.tell_robots(url_host(url), url_origin(url), 200, rules, time.time())
-        await team.until(lambda _: b._dispatcher._desk.rules(url_origin(pages[cut]), time.time()) is not None)
-        assert b._dispatcher._desk.rules(url_origin(pages[-1]), time.time()) is None
+        await team.until(lambda _: b._dispatcher._robots.rules(url_origin(pages[cut]), time.time()) is not None)
+        assert b._dispatcher._robots.rules(url_origin(pages[-1]), time.time()) is None
         await team.space.out(Seeds([pages[cut], pages[cut + 1]]), to="seeds")
         await team.until(lambda _: pages[cut + 1] in team.web.log.hits)
         assert pages[cut] not in team.web.log.hits, "it is disallowed, as b was told"
@@ -429,7 +429,7 @@ async def test_team_goes_on_when_a_loser_dies_in_the_middle_of_a_hand_over(tmp_p
             await team.until(lambda _, before=before: len(team.web.log.hits) > before + 25)
             await team.plan({b"": "b", hosts(team)[3]: "a"} if team.epoch % 2 else {b"": "a", hosts(team)[3]: "b"})
             await team.until(
-                lambda _: any(g.team and not g.team._holdings._hand_overs.is_settled for g in team.gatherers.values())
+                lambda _: any(g.team and not g.team._ownership._hand_overs.is_settled for g in team.gatherers.values())
             )
             for name in ("a", "b"):
                 await die(team, name)
@@ -451,7 +451,7 @@ async def test_team_says_settled_only_when_that_is_durable(tmp_path: Path) -> No
         make, checkpoints.make = checkpoints.make, lambda _: None  # type: ignore[method-assign]
         await team.plan({b"": "b"})
         await team.until(
-            lambda _: winner.team and winner.team.epoch == 2 and winner.team._holdings._hand_overs.is_settled
+            lambda _: winner.team and winner.team.epoch == 2 and winner.team._ownership._hand_overs.is_settled
         )
         beat = (await team.members())["b"].beat
         await team.until(lambda members: members["b"].beat > beat + 2)
@@ -470,7 +470,9 @@ async def test_team_gives_seeds_only_to_those_whom_it_would_miss(tmp_path: Path)
             await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
         await team.finish()
         team.check()
-        received = {name: gatherer.team._mail.received for name, gatherer in team.gatherers.items() if gatherer.team}
+        received = {
+            name: gatherer.team._exchange.received for name, gatherer in team.gatherers.items() if gatherer.team
+        }
         assert received == {"a": 5, "stranger": 0}
 
 

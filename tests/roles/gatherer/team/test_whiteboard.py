@@ -1,8 +1,9 @@
-"""What the observer says of itself, and when."""
+"""What a gatherer says of itself on the whiteboard, and when."""
 
 import asyncio
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +11,16 @@ from gcs.core.messages.election import Tenure
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Member, Seeds
 from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.report.counters import Traffic
+from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
+from gcs.roles.gatherer.membership import MemberContext
+from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 
-async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> None:
+async def test_heartbeat_tells_of_seeds_before_they_are_gone_from_the_count(tmp_path: Path) -> None:
     """Its next heartbeat is an hour away: whoever counts no seeds must see all the same that somebody has them."""
     board = MemoryBoard()
     said: list[int] = []
@@ -26,17 +31,22 @@ async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> 
 
     arrived = asyncio.Event()
     settings = TeamSettings(beat_s=3_600.0, lease_s=36_000.0)
-    observer = Whiteboard(MemorySpace(board, "a"), "a", "run", settings, time.monotonic, arrived.set)
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    context = MemberContext("a", MemorySpace(board, "a"), settings, frontier, run="run")
+    whiteboard = Whiteboard(context, beat, lambda: None)
+    exchange = BlockExchange(context, Traffic(), whiteboard, arrived.set)
     others = MemorySpace(board, "b")
-    observer.start(beat)
-    observer.take_seeds(True)
+    whiteboard.start()
+    exchange.start()
+    exchange.take_seeds(True)
     await others.out(Seeds(["http://a.org/"]), to="seeds")
     async with asyncio.timeout(10):
-        while not observer.arrived:
+        while not (taken := list(exchange.arrivals(1))):
             arrived.clear()
             await arrived.wait()
+        assert taken == [Seeds(["http://a.org/"])]
         assert said == [1]
-        observer.committed([observer.took()])
+        exchange.committed()
         while await others.count(template(Seeds), at="seeds"):
             assert (await others.read(template(Member))) in (
                 None,
@@ -45,7 +55,9 @@ async def test_observer_tells_of_seeds_before_they_are_gone_from_the_count() -> 
             )
             await asyncio.sleep(0)
     assert await others.read(template(Member)) == Member("a", "run", beat=2)
-    await observer.close()
+    await exchange.close()
+    await whiteboard.close(None, None)
+    frontier.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell how long they slept")

@@ -1,11 +1,56 @@
-"""PDF files, made by hand: objects, a table of where they are, and a trailer."""
+"""Mail and news: the part that a person reads. PDF files, made by hand: objects, a table of their places, a trailer."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
-from gcs.ports.summarise import Options, Summarisers
-from gcs.ports.summarise.pdf import summarise_pdf
+from gcs.ports.summarise import Options, Source
+from gcs.ports.summarise.summarisers import Summarisers
+from gcs.ports.summarise.text import summarise_pdf
 from gcs.ports.summarise.text_pool import TextPool
+
+PLAIN = b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\nContent-Type: text/plain; charset=latin-1\n\nSch\xf6n hier.\n"
+BOTH = b"""Subject: Offer
+MIME-Version: 1.0
+Content-Type: multipart/alternative; boundary=x
+
+--x
+Content-Type: text/html; charset=utf-8
+
+<p>Read <a href="https://example.org/more">more</a></p>
+--x
+Content-Type: image/png
+Content-Transfer-Encoding: base64
+
+AAAA
+--x--
+"""
+
+
+def read_mail(content: bytes) -> Document:
+    """As `summarise` would, but for what it hides."""
+    return Summarisers().read(Source(content, "message/rfc822", "", "fast", Options()))
+
+
+def test_plain_text_and_subject_are_decoded() -> None:
+    document = read_mail(PLAIN)
+    assert (document.title, document.text) == ("Grüße", "Schön hier.")
+
+
+def test_links_of_a_page_in_a_message_are_followed() -> None:
+    document = read_mail(BOTH)
+    assert (document.title, document.hrefs) == ("Offer", ["https://example.org/more"])
+
+
+@given(st.binary())
+def test_no_message_can_raise(content: bytes) -> None:
+    read_mail(content)
+
+
+@pytest.mark.parametrize("broken", [b"Content-Type: text/plain; charset=nonsense\n\nx", b"Subject: \xff\xfe\n\nx", b""])
+def test_broken_messages_say_what_they_can(broken: bytes) -> None:
+    assert read_mail(broken).hrefs == []
 
 
 def pdf(*texts: str, title: str = "") -> bytes:
@@ -36,20 +81,22 @@ def pdf(*texts: str, title: str = "") -> bytes:
     ).encode()
 
 
-def read(content: bytes, depth: str = "full") -> Document:
+def read_pdf(content: bytes, depth: str = "full") -> Document:
     return Summarisers().summarise(content, "application/pdf", "http://x/", depth, Options())
 
 
 def test_text_and_title_are_read_where_all_is_to_be_read() -> None:
     content = pdf("The URL tree has hot tokens.", "Superpages are ranges.", title="Trees")
-    document = summarise_pdf(content, "full", Options())
+    document = summarise_pdf(Source(content, "application/pdf", "http://x/", "full", Options()))
     assert document.title == "Trees"
     assert document.text == "The URL tree has hot tokens.\n\nSuperpages are ranges."
-    assert summarise_pdf(content, "fast", Options()) == Document(hrefs=[])
+    assert summarise_pdf(Source(content, "application/pdf", "http://x/", "fast", Options())) == Document(hrefs=[])
 
 
 def test_no_more_text_is_taken_than_asked_for() -> None:
-    document = summarise_pdf(pdf(*["words " * 20] * 50), "full", Options(max_text_bytes=500))
+    document = summarise_pdf(
+        Source(pdf(*["words " * 20] * 50), "application/pdf", "http://x/", "full", Options(max_text_bytes=500))
+    )
     assert 400 < len(document.text) <= 500 + 2 * 50
 
 
@@ -67,9 +114,9 @@ async def test_the_text_pool_reads_pdf_and_survives_what_is_none() -> None:
 def test_damage_costs_the_text_and_nothing_else() -> None:
     content = pdf("Some words.")
     for end in range(0, len(content), 25):
-        assert isinstance(read(content[:end]), Document)
+        assert isinstance(read_pdf(content[:end]), Document)
 
 
 @pytest.mark.parametrize("depth", ["links", "fast"])
 def test_the_fetch_loop_is_not_kept_waiting(depth: str) -> None:
-    assert read(pdf("Words."), depth).text == ""
+    assert read_pdf(pdf("Words."), depth).text == ""

@@ -11,12 +11,11 @@ from gcs.core.ordering import ORDERS, Found
 from gcs.core.partition import PARTITIONERS
 from gcs.core.queues.queue_maker import QUEUES, make_queue
 from gcs.errors import UsageError
-from gcs.sim.engine.setup import Setup
-from gcs.sim.engine.sim_team import make_team
 from gcs.sim.engine.supersteps import SuperstepRules
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.studies import any_team
-from gcs.sim.studies.study import StudyRequest
+from gcs.sim.studies.any_team import make_team
+from gcs.sim.studies.study import Setup, StudyRequest
 
 K, EACH = 3, 4
 

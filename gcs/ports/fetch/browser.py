@@ -1,4 +1,8 @@
-"""The browser engine itself: fetched by the engine below, rendered if it is HTML, answered.
+"""The browser engine: a page as a reader sees it, after its scripts have run. Headless Chromium, driven by Playwright.
+
+Chromium itself never opens a connection. Whatever a page asks for, its scripts and their requests too, is intercepted
+(`chromium`) and fetched by another engine of this port, so that the address guard, the limits and the request heads are
+the same for everything; what is not intercepted (web sockets, WebRTC) meets a proxy that is not there.
 
 The answer is the one that the server sent, with its status, headers, body and request head; only `content`, from
 which links and text are read, is the document after its scripts have run, in UTF-8 behind a byte order mark (which
@@ -8,6 +12,7 @@ goes before whatever charset the header names). A page that cannot be rendered i
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 
@@ -15,8 +20,9 @@ from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.values import Request, Response, Result
 from gcs.events import Events
 from gcs.ports.fetch import Fetcher, FetchSettings, Sink, one_line
-from gcs.ports.fetch.browser.chromium import BrowserSettings, Chromium
-from gcs.ports.fetch.browser.tab import HangsError, Tab
+from gcs.ports.fetch.chromium import BrowserSettings, Chromium, HangsError, Tab
+
+__all__ = ["BrowserFetcher", "BrowserSettings"]
 
 BOM = b"\xef\xbb\xbf"
 
@@ -42,7 +48,6 @@ class BrowserFetcher:
 
     @property
     def in_flight(self) -> int:
-        """Requests started and not yet answered."""
         return self._started
 
     async def open(self) -> None:
@@ -53,12 +58,10 @@ class BrowserFetcher:
             self._idle.put_nowait(tab)
 
     def start(self, request: Request) -> None:
-        """Begins the request and returns at once."""
         self._started += 1
         self._below.start(request)
 
     async def close(self) -> None:
-        """Drops what is in flight without an answer; ends the browser."""
         self._closed = True
         for task in self._rendering:
             task.cancel()
@@ -119,13 +122,11 @@ class BrowserFetcher:
         return result
 
 
+@dataclass(frozen=True, slots=True)
 class _Wanted:
     """Tag of a request that a tab waits for."""
 
-    __slots__ = ("future",)
-
-    def __init__(self, future: "asyncio.Future[Result]") -> None:
-        self.future = future
+    future: "asyncio.Future[Result]"
 
 
 class _Cache:

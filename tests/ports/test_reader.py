@@ -2,11 +2,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.ports.summarise.gist import gist
+from gcs.core.page.values import Document
+from gcs.ports.reader import gist
 
 FIRST = "The first sentence is here, and it is long enough to be one."
 SECOND = 'The second one asks: "Is it?"'
 THIRD = "The third one ends it!"
+
+
+def page(description: str, text: str) -> Document:
+    return Document(hrefs=[], description=description, text=text)
 
 
 @pytest.mark.parametrize(
@@ -22,15 +27,15 @@ THIRD = "The third one ends it!"
     ],
 )
 def test_gist_is_the_description_or_the_first_sentences(description: str, text: str, expected: str | None) -> None:
-    assert gist(description, text) == (text if expected is None else expected)
+    assert gist(page(description, text)) == (text if expected is None else expected)
 
 
 def test_gist_cuts_at_a_word() -> None:
-    long = gist("word " * 200, "")
+    long = gist(page("word " * 200, ""))
     assert long.endswith("word…")
     assert len(long) <= 401
 
 
 @given(st.text(max_size=50), st.text(max_size=2000))
 def test_gist_is_short(description: str, text: str) -> None:
-    assert len(gist(description, text)) <= 401
+    assert len(gist(page(description, text))) <= 401

@@ -1,0 +1,31 @@
+"""The documentation names files that exist, and its map of the code stays a map."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ARCHITECTURE = ROOT / "gcs" / "ARCHITECTURE.md"
+PAGES = [ARCHITECTURE, ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob(".github/*.md"))]
+#: a path in backticks: a file with its suffix, or a folder inside of another with a slash at its end
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w-]+\.(?:py|lua|js|html|css|md|toml)|(?:[\w.-]+/){2,})`")
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+#: where paths may begin; the last ones are the folders that a user of GCS has
+PLACES = ("", "gcs", "docs")
+USERS = ("mysite", "summaries", "state", "warc")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_names_files_that_exist(page: Path) -> None:
+    text = page.read_text()
+    paths = [path for path in PATH.findall(text) if not path.startswith(USERS)]
+    missing = [path for path in paths if not any((ROOT / place / path).exists() for place in PLACES)]
+    assert not missing
+    assert not [link for link in LINK.findall(text) if not (page.parent / link).exists()]
+
+
+def test_architecture_is_short() -> None:
+    lines = ARCHITECTURE.read_text().splitlines()
+    assert len(lines) <= 200
+    assert not [line for line in lines if len(line) > 120]
