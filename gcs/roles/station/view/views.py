@@ -1,5 +1,7 @@
 """Views: from a snapshot of the board to the values of the API. Pure; any tuple may be missing on the board."""
 
+from collections import defaultdict
+
 import msgspec
 from msgspec.structs import asdict
 
@@ -200,8 +202,15 @@ def _share(member: Member, shown: bytes) -> Share:
     """A gatherer's share from its bulletin; if there is none, or of another version, from its heartbeat."""
     if found := _decoded(shown):
         return found
-    figures = member.figures
-    known, queued, size_pages = (int(figures.get(name, 0)) for name in ("known", "queued", "pages"))
-    tally = Counters(pages=size_pages, size_bytes=int(figures.get("bytes", 0)))
-    explored = figures.get("explored", 0.0)
-    return Share(member.gatherer, tally, known, queued, size_pages, explored, figures.get("busy", 0.0), 0, member.epoch)
+    figure = defaultdict(float, member.figures)
+    return Share(
+        id=member.gatherer,
+        counters=Counters(pages=int(figure["pages"]), size_bytes=int(figure["bytes"])),
+        known_urls=int(figure["known"]),
+        queued=int(figure["queued"]),
+        unique=int(figure["pages"]),
+        explored_fraction=figure["explored"],
+        busy=figure["busy"],
+        superpages=0,
+        epoch=member.epoch,
+    )
