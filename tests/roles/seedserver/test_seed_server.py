@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gcs.core.messages.template import template
@@ -92,20 +93,9 @@ class Client:
 
     async def beat(self, state: MemberState = MemberState.RUNNING) -> None:
         self.beats += 1
-        counters = {"blocks_sent": self.sent, "blocks_received": self.received, "beat": self.beats}
-        passive = not self.queue
-        await self.space.out(
-            Member(
-                self.name,
-                "run",
-                settled_epoch=self.settled,
-                state=state,
-                passive=passive,
-                server=self.server,
-                **counters,
-            ),
-            ttl_s=1000,
-        )
+        member = Member(self.name, "run", state=state, passive=not self.queue, server=self.server, beat=self.beats)
+        counters = {"settled_epoch": self.settled, "blocks_sent": self.sent, "blocks_received": self.received}
+        await self.space.out(msgspec.structs.replace(member, **counters), ttl_s=1000)
 
 
 class Scene:

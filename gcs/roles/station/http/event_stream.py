@@ -42,8 +42,8 @@ class EventStream:
         self._ended = False
         poller.listen(self._update)
 
-    def end(self) -> None:
-        """End the streams of all readers."""
+    async def end(self, _app: web.Application) -> None:
+        """End the streams of all readers, when the application shuts down."""
         self._ended = True
         self._wake_readers()
 

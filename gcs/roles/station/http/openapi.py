@@ -1,6 +1,6 @@
 """The OpenAPI description of the API, made from the table of endpoints and the schemas of their values."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -15,9 +15,8 @@ _REF = "#/components/schemas/{name}"
 _ALWAYS, _TAKES, _ORDERS = (401, 403, 421, 503), (400,), (409,)
 
 
-def describe(endpoints: Iterable[Endpoint], *, anybody_looks: bool) -> dict[str, Any]:
+def describe(table: Sequence[Endpoint], *, anybody_looks: bool) -> dict[str, Any]:
     """The description (OpenAPI 3.1), as JSON values; `anybody_looks` on loopback, without a token."""
-    table = list(endpoints)
     kinds = dict.fromkeys(
         [ProblemDetails, *(each.gives for each in table), *(each.takes for each in table if each.takes)]
     )
