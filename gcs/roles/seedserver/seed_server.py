@@ -118,7 +118,7 @@ class SeedServer:
         #: called with every word to a client: its name, the word, its connections, the seeds held for it
         self.on_word: Callable[[str, Word, int, int], None] = lambda *_: None
 
-    async def run(self) -> CrawlState:
+    async def run(self) -> None:
         """Serve until the crawl ends."""
         await self.startup()
         try:
@@ -126,7 +126,6 @@ class SeedServer:
                 await self.step()
         finally:
             await self.shutdown()
-        return self.state
 
     async def startup(self) -> None:
         """Go on from the last commit. Waits while an earlier process of this name may be alive."""
