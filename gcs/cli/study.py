@@ -16,6 +16,7 @@ from gcs import settings
 from gcs.app import plots
 from gcs.app.crawl_dir import write_whole
 from gcs.app.study_results import Memory, Result, described, page, result, shown_picture, table, write
+from gcs.app.terminal import columns
 from gcs.core.ordering import ORDERS
 from gcs.core.partition import PARTITIONERS
 from gcs.core.queues.queue_maker import QUEUES
@@ -91,14 +92,10 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 @click.command(help=HELP)
 @click.argument("name", type=click.Choice([*STUDIES, OWN.name, ALL]), metavar="NAME")
 @click.option(
-    "--graph",
-    "place",
-    default=f"{SYNTHETIC}200K",
-    show_default=True,
-    metavar="PLACE",
+    "--graph", "place", default=f"{SYNTHETIC}200K", show_default=True, metavar="PLACE",
     help="A list of links (two page numbers or URLs a line, text or .gz), a folder with edges.txt.gz and maybe "
     "urls.txt.gz (line k: URL of page k) and pages.tsv.gz (site_id, bytes), a crawl's directory, or synthetic:PAGES.",
-)
+)  # fmt: skip
 @click.option("-k", "ks", type=Numbers(), multiple=True, help="Numbers of gatherers, in place of the paper's.")
 @click.option("--runs", type=click.IntRange(1), default=None, help="Repetitions that are averaged. [the study's own]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all random choices.")
@@ -110,13 +107,9 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
     "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where graphs and results are remembered."
 )
 @click.option(
-    "--pictures",
-    type=click.Choice(["png", "svg"]),
-    multiple=True,
-    default=("png", "svg"),
-    show_default=True,
+    "--pictures", type=click.Choice(["png", "svg"]), multiple=True, default=("png", "svg"), show_default=True,
     help="In which form.",
-)
+)  # fmt: skip
 @click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="For scale: measured costs, as JSON.")
 @setup_options
 @click.option("--fresh", is_flag=True, help="Forget what this study gave last time.")
@@ -261,10 +254,8 @@ def _together(done: Sequence[Result]) -> dict[str, object]:
 
 def _print(done: Result) -> None:
     click.secho(done.study.title, bold=True)
-    lines = [line.split(",") for line in table(done.rows).splitlines()[:40]]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    for line in lines:
-        click.echo("  ".join(cell.rjust(width) for cell, width in zip(line, widths)))
+    for line in columns(line.split(",") for line in table(done.rows).splitlines()[:40]):
+        click.echo(line)
     if len(done.rows) >= 40:
         click.echo(f"… {len(done.rows):,} rows in all")
     for found in done.study.findings(done.rows):
