@@ -75,8 +75,8 @@ def plan(
     if output:
         hot_pages = 0  # who is given a plan by --plan may never have heard of them, and must name them
     data = read_graph(directory)
-    wish = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder")
-    blueprint = draw(data, wish)
+    request = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder")
+    blueprint = draw(data, request)
     number = crawl_dir.current(directory) + 1
     file = output or crawl_dir.plan_file(directory, number)
     write_blueprint(file, blueprint)

@@ -15,7 +15,7 @@ import msgspec
 from gcs import settings
 from gcs.app import plots
 from gcs.app.crawl_dir import write_whole
-from gcs.app.study_results import Memory, Result, described, page, result, shown_picture, table, write
+from gcs.app.study_results import Result, ResultCache, described, page, result, shown_picture, table, write
 from gcs.app.terminal import columns
 from gcs.core.ordering import ORDERS
 from gcs.core.partition import PARTITIONERS
@@ -129,9 +129,9 @@ def study(
     as_json: bool,
     **setup: object,
 ) -> int:
-    memory = cache or _cache()
-    graph = _graph(place, upstream, memory / "graphs")
-    wish = StudyRequest(
+    cache = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcs"
+    graph = _graph(place, upstream, cache / "graphs")
+    request = StudyRequest(
         tuple(sorted({k for some in ks for k in some})), runs or 0, seed, _costs(costs), read_setup(setup, name)
     )
     chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, OWN.name: OWN}[name]]
@@ -139,7 +139,7 @@ def study(
     if not as_json:
         click.echo(f"{described(graph)}\n")
     done: list[tuple[Result, str | None]] = []
-    for one in _run(chosen, graph, wish, Memory(memory / "results", fresh)):
+    for one in _run(chosen, graph, request, ResultCache(cache / "results", fresh)):
         files = write(one, folder, pictures) if folder else []
         done.append((one, shown_picture(file.name for file in files)))
         if not as_json:
@@ -204,15 +204,11 @@ def _count(text: str) -> int:
     return pages
 
 
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcs"
-
-
-def _run(studies: Sequence[Study], graph: WebGraph, wish: StudyRequest, memory: Memory) -> Iterator[Result]:
+def _run(studies: Sequence[Study], graph: WebGraph, request: StudyRequest, cache: ResultCache) -> Iterator[Result]:
     for one in studies:
         try:
             with _bar(one.name) as tick:
-                done = result(one, graph, wish, tick, memory)
+                done = result(one, graph, request, tick, cache)
         except UsageError as error:
             if len(studies) == 1:
                 raise

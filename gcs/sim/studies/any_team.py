@@ -139,13 +139,13 @@ class TeamRow:
     late: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[TeamRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[TeamRow]:
     """One crawl for each number of gatherers."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     rows = []
     for place, k in enumerate(ks):
         tick(place / len(ks), f"{k} gatherers")
-        rows += list(looks(make_team(graph, wish.setup, k, wish.seed)))
+        rows += list(looks(make_team(graph, request.setup, k, request.seed)))
     return rows
 
 

@@ -25,13 +25,13 @@ class CommunicationRow:
     urls_per_page_once: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[CommunicationRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[CommunicationRow]:
     """Crossing links of the whole graph."""
     rows = []
-    cases = [(n, name) for name in PARTITIONERS for n in wish.ks or KS]
+    cases = [(n, name) for name in PARTITIONERS for n in request.ks or KS]
     for place, (n, name) in enumerate(cases):
         tick(place / len(cases), f"{n} gatherers, {name}")
-        found = told(graph, page_owners(graph, name, n, wish.seed), n)
+        found = told(graph, page_owners(graph, name, n, request.seed), n)
         shares = (communication(int(counts.sum()), graph.pages) for counts in (found.links, found.tellers))
         rows.append(CommunicationRow(n, name, *shares))
     return rows

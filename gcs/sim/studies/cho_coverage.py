@@ -41,13 +41,13 @@ class CoverageRow:
     links_leaving: float = 0.1
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[CoverageRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[CoverageRow]:
     """Firewall crawls of the whole graph, of half of its sites, and with the paper's seeds."""
-    ks, runs = wish.ks or KS, wish.runs or RUNS
-    half = _half(graph, wish.seed)
+    ks, runs = request.ks or KS, request.runs or RUNS
+    half = _half(graph, request.seed)
     found = {n: np.zeros(5) for n in ks}
     for number in range(runs):
-        chance = np.random.default_rng([wish.seed, number])
+        chance = np.random.default_rng([request.seed, number])
         seeds = chance.choice(graph.pages, min(SEEDS_EACH * max(ks), graph.pages), replace=False)
         seeds_half = chance.choice(half.pages, min(SEEDS_EACH * max(ks), half.pages), replace=False)
         reachable, reachable_half = fetched(reach(graph, seeds)), fetched(reach(half, seeds_half))

@@ -157,16 +157,16 @@ class SimClock:
         return [now for before, now in zip([None, *found], found) if not before or before.downloads < now.downloads]
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[OverlapRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[OverlapRow]:
     """Cross-over crawls to the end."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     block = max(int(graph.pages * TRIP), 1)
     rows: list[OverlapRow] = []
     first = FirstOf(graph.pages)
     done, work = 0, sum(ks)
     for n in ks:
-        owners = page_owners(graph, "site-hash", n, wish.seed)
-        seeds = random_seeds(owners, [SEEDS_EACH] * n, np.random.default_rng(wish.seed))
+        owners = page_owners(graph, "site-hash", n, request.seed)
+        seeds = random_seeds(owners, [SEEDS_EACH] * n, np.random.default_rng(request.seed))
         reachable = fetched(reach(graph, seeds))
         even, equal = _clocks(graph.pages)
         for me in range(n):

@@ -48,13 +48,13 @@ class BatchQualityRow:
     quality_single: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[BatchQualityRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[BatchQualityRow]:
     """Crawls by back-links of the part of the graph that can be reached, several times from other seeds."""
-    ks, runs = wish.ks or KS, wish.runs or RUNS
+    ks, runs = request.ks or KS, request.runs or RUNS
     cases = [(n, share, x) for share in SHARES for n in ks for x in (*EXCHANGES, SUPERSTEPS)]
     tick(0, f"{runs} times {len(cases)} crawls")
     found = []
-    for number, figures in enumerate(spread(lambda run: _once(graph, cases, wish.seed + run), range(runs)), 1):
+    for number, figures in enumerate(spread(lambda run: _once(graph, cases, request.seed + run), range(runs)), 1):
         tick(number / runs, f"run {number} of {runs}")
         found.append(figures)
     return [BatchQualityRow(*case, *figures) for case, figures in zip(cases, np.mean(found, axis=0).tolist())]

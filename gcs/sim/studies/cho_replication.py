@@ -28,14 +28,14 @@ class ReplicationRow:
     urls_per_page_once: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ReplicationRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[ReplicationRow]:
     """What is told of the most linked pages, taken away."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     best = most_linked(graph)
     rows = []
     for place, n in enumerate(ks):
         tick(place / len(ks), f"{n} gatherers")
-        found = told(graph, page_owners(graph, "site-hash", n, wish.seed), n)
+        found = told(graph, page_owners(graph, "site-hash", n, request.seed), n)
         links, tellers = (np.concatenate([[0], np.cumsum(counts[best])]) for counts in (found.links, found.tellers))
         for replicated in REPLICATED:
             if replicated <= graph.pages:

@@ -27,15 +27,15 @@ class SeedsRow:
     pages: int | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SeedsRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SeedsRow]:
     """Firewall crawls from ever more seeds: the fewer are always among the more."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     sizes = [FEWEST << step for step in range((MOST // FEWEST).bit_length())]
     sizes = [size for size in sizes if size <= graph.pages // 4] or [max(graph.pages // 4, 1)]
     rows = []
     for place, n in enumerate(ks):
-        owners = page_owners(graph, "site-hash", n, wish.seed)
-        turn = turns(owners, np.random.default_rng(wish.seed))
+        owners = page_owners(graph, "site-hash", n, request.seed)
+        turn = turns(owners, np.random.default_rng(request.seed))
         reachable = fetched(reach(graph, _seeds(turn, sizes[-1], n)))
         for number, size in enumerate(sizes):
             tick((place + number / len(sizes)) / len(ks), f"{n} gatherers, {size} seeds")

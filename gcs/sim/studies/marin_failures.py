@@ -37,19 +37,19 @@ class FailuresRow:
     pages: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[FailuresRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[FailuresRow]:
     """Crawls of everything that can be reached from the home pages."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     seeds = home_pages(graph)
     size = max(min(R, int(graph.pages * PART)), 1)
     rows = []
     for place, n in enumerate(ks):
-        owners = page_owners(graph, "site-hash", n, wish.seed)
+        owners = page_owners(graph, "site-hash", n, request.seed)
         rules = SuperstepRules(owners, n, order="opic", pages_each=max(size // n, 1))
         figures: list[tuple[int, int, int, int]] = []
         done = 0
         for step in Crawl(graph, rules, seeds).steps():
-            figures.append((step.late, step.late_home, step.told_links, len(step.pages)))
+            figures.append((step.late, step.late_inside, step.told_links, len(step.pages)))
             done += len(step.pages)
             tick((place + done / graph.pages) / len(ks), f"{n} gatherers, superstep {len(figures)}")
         for start in range(0, len(figures), AVERAGED):

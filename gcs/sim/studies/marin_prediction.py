@@ -35,15 +35,15 @@ class PredictionRow:
     chosen: bool = False
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[PredictionRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[PredictionRow]:
     """Replays under each tolerance, and the one that is chosen."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     tick(0, "PageRank")
     importance = pagerank(graph.offsets, graph.targets, 1e-6)
     rows = []
     for place, n in enumerate(ks):
         tick((place + 0.3) / len(ks), f"{n} gatherers")
-        owners = page_owners(graph, "site-hash", n, wish.seed).astype(np.int64)
+        owners = page_owners(graph, "site-hash", n, request.seed).astype(np.int64)
         replay = Replay(graph.offsets, graph.targets, owners, importance)
         for number, tolerance in enumerate(TOLERANCES):
             tick((place + 0.4 + 0.3 * number / len(TOLERANCES)) / len(ks), f"{n} gatherers, tolerance {tolerance}")

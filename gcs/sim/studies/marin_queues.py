@@ -111,7 +111,7 @@ def replay(trace: Trace, queue: Queue) -> None:
             queue.insert_many(*call)
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[QueuesRow]:  # noqa: ARG001
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[QueuesRow]:  # noqa: ARG001
     """Traces of crawls with every R, replayed."""
     seeds = home_pages(graph)
     tops = [top for top in TOPS if top <= max(graph.pages // 4, TOPS[0])]

@@ -66,13 +66,13 @@ class ScaleRow:
     live_model: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ScaleRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[ScaleRow]:
     """The model over teams and webs of all sizes."""
-    costs = wish.costs
-    told_at = exchange_by_size(graph, wish.seed, tick)
+    costs = request.costs
+    told_at = exchange_by_size(graph, request.seed, tick)
     measured = {n: (load, model_of_live(n, seconds, urls, costs)) for n, seconds, urls, load in LIVE}
     rows = []
-    for n in wish.ks or KS:
+    for n in request.ks or KS:
         urls_per_page = float(np.interp(np.log2(n), *told_at))
         found = capacity(n, urls_per_page, costs)
         for pages in PAGES:

@@ -1,7 +1,7 @@
-"""What a study is: an experiment of a paper, run on a web graph, and laid beside what the paper found.
+"""What a study is: an experiment of a paper, run on a web graph, with a comparison to what the paper found.
 
-Invariant: a study is pure. It takes a graph and a wish and returns rows; charts and findings are made from rows alone,
-so that remembered rows give the same page as fresh ones. It must not draw, print or write: that is for the command.
+Invariant: a study is pure. It takes a graph and a request and returns rows. Charts and findings are made from rows
+alone, so that cached rows give the same page as fresh ones. It must not draw, print or write: that is for the command.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -62,12 +62,12 @@ class HelpersRow:
     supersteps_uncounted: int | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HelpersRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[HelpersRow]:
     """Crawls of all that can be reached, with more and more helpers."""
-    cases = [(k, stay, helpers) for k in wish.ks or KS for stay in STAYS for helpers in HELPERS]
+    cases = [(k, stay, helpers) for k in request.ks or KS for stay in STAYS for helpers in HELPERS]
     rows: list[HelpersRow] = []
     alone = 1.0
-    for place, found in enumerate(spread(lambda case: _case(graph, *case, wish.seed), cases)):
+    for place, found in enumerate(spread(lambda case: _case(graph, *case, request.seed), cases)):
         k, stay, helpers = cases[place]
         tick((place + 1) / len(cases), f"{k} gatherers, {helpers} helpers each")
         outcome, *counted = found

@@ -41,10 +41,10 @@ class HotPagesRow:
     posts_known_before: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HotPagesRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[HotPagesRow]:
     """One crawl, looked at with tables of all sizes."""
-    ks = wish.ks or KS
-    chance = np.random.default_rng(wish.seed)
+    ks = request.ks or KS
+    chance = np.random.default_rng(request.seed)
     seeds = chance.choice(graph.pages, max(graph.pages // PAGES_PER_SEED, 1), replace=False)
     depth = reach(graph, seeds)
     order = np.argsort(depth, kind="stable")[int((depth == NEVER).sum()) :]
@@ -54,7 +54,7 @@ def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HotPagesRow]:
     rows = []
     sizes = [size for size in SIZES if size < graph.pages]
     for place, k in enumerate(ks):
-        owners = page_owners(graph, "site-hash", k, wish.seed)
+        owners = page_owners(graph, "site-hash", k, request.seed)
         for number, size in enumerate(sizes):
             tick((place + number / len(sizes)) / len(ks), f"{k} gatherers, {size} hot pages")
             rows.append(_row(graph, owners, order, at, final[:size], k))

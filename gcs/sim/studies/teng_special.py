@@ -51,22 +51,22 @@ class SpecialRow:
     imbalance: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SpecialRow]:
-    return [row for rows in steps(graph, wish, tick) for row in rows]
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SpecialRow]:
+    return [row for rows in steps(graph, request, tick) for row in rows]
 
 
-def ks(_graph: WebGraph, wish: StudyRequest) -> Sequence[int]:
-    return wish.ks or KS
+def ks(_graph: WebGraph, request: StudyRequest) -> Sequence[int]:
+    return request.ks or KS
 
 
-def steps(graph: WebGraph, wish: StudyRequest, tick: Tick) -> Iterator[list[SpecialRow]]:
+def steps(graph: WebGraph, request: StudyRequest, tick: Tick) -> Iterator[list[SpecialRow]]:
     """Every class under every treatment, at one K after the other."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
     sizes = [size for size in SIZES if size * LEAST_PAGES_EACH <= graph.pages]
-    teams = ks(graph, wish)
+    teams = ks(graph, request)
     for place, k in enumerate(teams):
-        task = _Task(data, k, wish.seed)
+        task = _Task(data, k, request.seed)
         rows = [task.row("none", "told", NOBODY, task.whole)]
         cases = [(name, size) for name in RECOGNISERS for size in sizes]
         for number, found in enumerate(spread(task.rows, cases), 1):

@@ -55,17 +55,17 @@ class SuperpagesRow:
     crossing_ii: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SuperpagesRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SuperpagesRow]:
     """Rounds for every k and δ."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
-    ks = wish.ks or KS
-    order = found_order(data, wish.seed)
+    ks = request.ks or KS
+    order = found_order(data, request.seed)
     keys = [data.keys[page] for page in order[:: max(-(-len(order) // MOST), 1)].tolist()]
     ends = [max(round(part * len(keys)), 1) for part in ROUNDS]
     cases = [(k, delta) for k in ks for delta in DELTAS]
     rows: list[SuperpagesRow] = []
-    for place, found in enumerate(spread(lambda case: _rounds(data, keys, ends, *case, wish.seed), cases)):
+    for place, found in enumerate(spread(lambda case: _rounds(data, keys, ends, *case, request.seed), cases)):
         tick((place + 1) / len(cases), "{} gatherers, δ = {:g}".format(*cases[place]))
         rows += found
     return rows

@@ -54,10 +54,10 @@ class SailorRow:
     quality_single: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SailorRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SailorRow]:
     """One run with the connections that the clients came with, one with a server that balances them."""
-    clients = max(wish.ks[0] if wish.ks else CLIENTS, 2)
-    seeds = np.random.default_rng(wish.seed).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
+    clients = max(request.ks[0] if request.ks else CLIENTS, 2)
+    seeds = np.random.default_rng(request.seed).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
     reached = reach(graph, seeds) != NEVER
     web, start = graph.induced(reached), (np.cumsum(reached) - 1)[seeds]
     domains = _domains(web, clients)
