@@ -50,15 +50,21 @@ TIMEOUTS = ("connect_timeout_s", "first_byte_timeout_s", "total_timeout_s", "slo
 OPTIONS = (
     click.option("--space", "url", envvar="GCS_SPACE", default="", metavar="URL", help="Whiteboard of the crawl."),
     click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl, with --space."),
-    click.option("--gateway", envvar="GCS_GATEWAY", default="", metavar="URL", help="Or a station: it needs --token."),
+    click.option(
+        "--gateway",
+        envvar="GCS_GATEWAY",
+        default="",
+        metavar="URL",
+        help="URL of a station, instead of --space; needs --token.",
+    ),
     click.option(
         "--token",
         envvar="GCS_TOKEN",
         default="",
-        help="From whoever runs the crawl: gcs token create. Or as GCS_TOKEN, which no list of processes shows.",
+        help="From the operator of the crawl (gcs token create). Set GCS_TOKEN to keep it out of process lists.",
     ),
     click.option("--browser", is_flag=True, help="Help with pages that scripts write, in headless Chromium."),
-    click.option("--place", default="", help="Where the machine stands: it helps the gatherers of the same place."),
+    click.option("--place", default="", help="Place of this machine: it helps the gatherers of the same place."),
     click.option("--shift", "hours", metavar="HH:MM-HH:MM", help="Help at these hours only, local time.  [always]"),
     click.option("--days", default="", metavar="DAYS", help="Days on which a shift begins: mon-fri, sat,sun …  [all]"),
     click.option("-j", "--connections", type=click.IntRange(1), default=4, show_default=True, help="Pages at once."),
@@ -97,11 +103,13 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
     if gateway:
         url = ""  # of the two ways, the one that needs less trust
         if not token:
-            raise UsageError("--gateway needs a --token (or GCS_TOKEN): ask whoever runs the crawl for one")
+            raise UsageError("--gateway needs a --token (or GCS_TOKEN): ask the operator of the crawl for one")
         if not token.isprintable():
-            raise UsageError("--token: it is all on one line, as gcs token create prints it")
+            raise UsageError("--token: it must be one line, as gcs token create prints it")
     elif not url:
-        raise UsageError("where to? give --gateway URL of a station and --token, or --space URL of the whiteboard")
+        raise UsageError(
+            "no crawl is named: give --gateway URL of a station and --token, or --space URL of the whiteboard"
+        )
     loan = Loan(url, take("crawl"), place, limits, take("allow_private"), gateway, token, take("browser"))
     hours, days = take("hours"), take("days")
     return loan, parse(hours or WHOLE_DAY, days) if hours or days else None

@@ -14,7 +14,7 @@ from gcs.app.crawl_dir import write_whole
 from gcs.core.report.report import Report, Share
 
 EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
-#: kind of failure → what to do where nothing else came of a crawl
+#: kind of failure → what to do when a crawl has fetched nothing
 ADVICE = {
     "dns": "no such host: look at the spelling of the seeds, and whether this machine can resolve names",
     "connect": "nobody answers there: look at host and port",
@@ -42,7 +42,7 @@ class Progress:
             TextColumn("{task.percentage:.0f} % explored  {task.fields[queued]:,} queued  {task.fields[left]}"),
             console=Console(stderr=True),
             transient=True,
-            auto_refresh=False,  # it would be a thread that redraws ten times a second
+            auto_refresh=False,  # no thread that redraws ten times a second
         )
         self._bars.start()
         self._task = self._bars.add_task("crawl", total=1.0, pages=0, rate=0.0, queued=0, left="")
@@ -107,7 +107,7 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
     report = outcome.report
     try:
         _tell(outcome, directory, as_json)
-    except BrokenPipeError:  # whoever read it has gone: the crawl ended as it did all the same
+    except BrokenPipeError:  # the reader of the output has gone: the exit code stays the same
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if outcome.interrupted:
         return 130

@@ -103,16 +103,14 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Where table, pictures and text go."
 )
-@click.option(
-    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where graphs and results are remembered."
-)
+@click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="Folder of cached graphs and results.")
 @click.option(
     "--pictures", type=click.Choice(["png", "svg"]), multiple=True, default=("png", "svg"), show_default=True,
-    help="In which form.",
+    help="Formats of the pictures.",
 )  # fmt: skip
 @click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="For scale: measured costs, as JSON.")
 @setup_options
-@click.option("--fresh", is_flag=True, help="Forget what this study gave last time.")
+@click.option("--fresh", is_flag=True, help="Run again, even if the result is cached.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON object.")
 def study(
     name: str,

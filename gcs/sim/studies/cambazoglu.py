@@ -24,6 +24,11 @@ from gcs.sim.engine.spread import spread
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Steps, Study, StudyRequest, Tick, checked, lines
 
+TITLE = "Graph partitioning against hashing (Cambazoglu, Tables 1–3)"
+ABOUT = (
+    "The graph is the last session; each model gives its units to K gatherers, with METIS or by hash, averaged over "
+    "eight runs with other seeds."
+)
 KS = (8, 16, 24, 32, 40, 48, 56, 64)
 RUNS = 8
 #: a graph is not cut into parts of fewer pages, unless asked for: no whole number of them would be balanced
@@ -191,16 +196,4 @@ def findings(rows: Sequence[ModelRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "cambazoglu",
-    "Graph partitioning against hashing (Cambazoglu, Tables 1–3)",
-    "The graph is the last session; each model gives its units to K gatherers, with METIS or by hash, averaged "
-    "over eight runs with other seeds.",
-    ModelRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    Steps(ks, steps),
-    keys=("K", "model"),
-)
+STUDY = Study("cambazoglu", TITLE, ABOUT, ModelRow, run, charts, findings, PAPER, Steps(ks, steps), keys=("K", "model"))

@@ -9,6 +9,8 @@ from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines, rises
 
+TITLE = "URLs told per page in exchange mode (Cho, Figure 7)"
+ABOUT = "The whole graph is crawled; every link into another's pages is told to the owner."
 KS = (2, 4, 8, 16, 32, 64)
 PARTITIONERS = ("site-hash", "url-hash")
 
@@ -91,13 +93,5 @@ def findings(rows: Sequence[CommunicationRow]) -> list[Finding]:
 
 
 STUDY = Study(
-    "cho-communication",
-    "URLs told per page in exchange mode (Cho, Figure 7)",
-    "The whole graph is crawled; every link into another's pages is told to the owner.",
-    CommunicationRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "partitioner"),
+    "cho-communication", TITLE, ABOUT, CommunicationRow, run, charts, findings, PAPER, keys=("n", "partitioner")
 )

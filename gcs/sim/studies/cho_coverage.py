@@ -16,6 +16,13 @@ from gcs.sim.graph.owners import leaving_share, page_owners, random_seeds, sites
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, falls, line
 
+TITLE = "Coverage of a firewall-mode crawl (Cho, Figure 4)"
+ABOUT = (
+    "Pages are given to gatherers by the hash of their site; links into another's sites are thrown away; every "
+    "gatherer follows all others. Every n starts from the same seeds, and the coverage is a part of what one crawler "
+    "reaches from them. The paper gives five seeds to each gatherer and counts all pages: a line of its own, which "
+    "shows the seeds rather than the walls where a graph is made of islands."
+)
 SEEDS_EACH = 5
 KS = (1, 2, 4, 8, 16, 32, 64)
 RUNS = 3
@@ -137,17 +144,4 @@ def findings(rows: Sequence[CoverageRow]) -> list[Finding]:
     return found
 
 
-STUDY = Study(
-    "cho-coverage",
-    "Coverage of a firewall-mode crawl (Cho, Figure 4)",
-    "Pages are given to gatherers by the hash of their site; links into another's sites are thrown away; every "
-    "gatherer follows all others. Every n starts from the same seeds, and the coverage is a part of what one crawler "
-    "reaches from them. The paper gives five seeds to each gatherer and counts all pages: a line of its own, which "
-    "shows the seeds rather than the walls where a graph is made of islands.",
-    CoverageRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n",),
-)
+STUDY = Study("cho-coverage", TITLE, ABOUT, CoverageRow, run, charts, findings, PAPER, keys=("n",))

@@ -24,6 +24,11 @@ from gcs.sim.graph.owners import page_owners, random_seeds
 from gcs.sim.graph.web_graph import Pages, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, lines
 
+TITLE = "Overlap of a cross-over crawl (Cho, Figure 6)"
+ABOUT = (
+    "Pages are given to gatherers by the hash of their site, five seeds each; a gatherer that has run dry follows "
+    "links abroad. Coverage is a part of what one crawler reaches from all the seeds."
+)
 SEEDS_EACH = 5
 KS = (2, 4, 8, 16, 32, 64)
 #: moments before all have run dry, and after
@@ -242,14 +247,4 @@ def findings(rows: Sequence[OverlapRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "cho-overlap",
-    "Overlap of a cross-over crawl (Cho, Figure 6)",
-    "Pages are given to gatherers by the hash of their site, five seeds each; a gatherer that has run dry follows "
-    "links abroad. Coverage is a part of what one crawler reaches from all the seeds.",
-    OverlapRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-)
+STUDY = Study("cho-overlap", TITLE, ABOUT, OverlapRow, run, charts, findings, PAPER)

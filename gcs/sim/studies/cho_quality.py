@@ -18,6 +18,12 @@ from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, Pages, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
+TITLE = "Quality and batch communication (Cho, Figures 9–11)"
+ABOUT = (
+    "The pages with the most back-links known to their owner go first; the gatherers tell one another [URL, count] "
+    "pairs x times in a crawl. Quality is the part of the truly most linked pages that was fetched, averaged over "
+    "four draws of seeds."
+)
 SEEDS = 320
 KS = (2, 8, 32, 64)
 #: parts of the web that are fetched: Figures 9, 10 and 11
@@ -181,15 +187,5 @@ def findings(rows: Sequence[BatchQualityRow]) -> list[Finding]:
 
 
 STUDY = Study(
-    "cho-quality",
-    "Quality and batch communication (Cho, Figures 9–11)",
-    "The pages with the most back-links known to their owner go first; the gatherers tell one another [URL, count] "
-    "pairs x times in a crawl. Quality is the part of the truly most linked pages that was fetched, averaged over four "
-    "draws of seeds.",
-    BatchQualityRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "share", "exchanges"),
+    "cho-quality", TITLE, ABOUT, BatchQualityRow, run, charts, findings, PAPER, keys=("n", "share", "exchanges")
 )

@@ -11,6 +11,8 @@ from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines
 
+TITLE = "Replication of the most linked URLs (Cho, Figure 8)"
+ABOUT = "As in cho-communication; the URLs with the most in-links in the whole graph are known to all and are not told."
 KS = (2, 4, 8, 16, 32, 64)
 REPLICATED = (0, 100, 1_000, 10_000, 50_000, 100_000, 200_000)
 
@@ -90,14 +92,4 @@ def findings(rows: Sequence[ReplicationRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "cho-replication",
-    "Replication of the most linked URLs (Cho, Figure 8)",
-    "As in cho-communication; the URLs with the most in-links in the whole graph are known to all and are not told.",
-    ReplicationRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "replicated"),
-)
+STUDY = Study("cho-replication", TITLE, ABOUT, ReplicationRow, run, charts, findings, PAPER, keys=("n", "replicated"))

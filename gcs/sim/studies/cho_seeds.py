@@ -11,6 +11,8 @@ from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines, rises
 
+TITLE = "Coverage by the number of seeds (Cho, Figure 5)"
+ABOUT = "As in cho-coverage; each gatherer gets as many random pages of its own for seeds, the fewer among the more."
 KS = (2, 8, 32, 64)
 FEWEST, MOST = 64, 16_384
 
@@ -92,14 +94,4 @@ def findings(rows: Sequence[SeedsRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "cho-seeds",
-    "Coverage by the number of seeds (Cho, Figure 5)",
-    "As in cho-coverage; each gatherer gets as many random pages of its own for seeds, the fewer among the more.",
-    SeedsRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "seeds"),
-)
+STUDY = Study("cho-seeds", TITLE, ABOUT, SeedsRow, run, charts, findings, PAPER, keys=("n", "seeds"))

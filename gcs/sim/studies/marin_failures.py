@@ -15,6 +15,11 @@ from gcs.sim.graph.owners import page_owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, lines
 
+TITLE = "Messages that come too late (Marin, Figure 6)"
+ABOUT = (
+    "OPIC from the home pages of all sites; links into another's pages are told at the end of each superstep. A "
+    "failure is a link that is told of a page that has been fetched."
+)
 KS = (4, 8, 16, 32)
 #: pages per superstep of the whole team, or else this part of the graph
 R, PART = 12_000, 1 / 100
@@ -95,13 +100,4 @@ def findings(rows: Sequence[FailuresRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "marin-failures",
-    "Messages that come too late (Marin, Figure 6)",
-    "OPIC from the home pages of all sites; links into another's pages are told at the end of each superstep. A "
-    "failure is a link that is told of a page that has been fetched.",
-    FailuresRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("marin-failures", TITLE, ABOUT, FailuresRow, run, charts, findings)

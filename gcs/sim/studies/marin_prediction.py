@@ -15,6 +15,8 @@ from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, lines, rises
 
+TITLE = "How far gatherers may go without a word (Marin, Figure 7)"
+ABOUT = "The graph is replayed in the order of PageRank; messages wait until one gatherer has more than β of them."
 KS = (4,)
 TOLERANCES = (100, 300, 1_000, 2_000, 3_000, 5_000, 7_000, 10_000)
 
@@ -100,14 +102,4 @@ def findings(rows: Sequence[PredictionRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "marin-prediction",
-    "How far gatherers may go without a word (Marin, Figure 7)",
-    "The graph is replayed in the order of PageRank; messages wait until one gatherer has more than β of them.",
-    PredictionRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "tolerance"),
-)
+STUDY = Study("marin-prediction", TITLE, ABOUT, PredictionRow, run, charts, findings, PAPER, keys=("n", "tolerance"))

@@ -27,6 +27,8 @@ from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, falls, line, lines
 
+TITLE = "Priority queues in batches (Marin, Figures 8–10 and Table 1)"
+ABOUT = "A crawl by OPIC with one gatherer is written down and replayed on each queue, which counts what it does."
 #: R: pages per superstep
 TOPS = (100, 1_000, 4_000, 16_000)
 #: pages of the crawl, at most
@@ -257,13 +259,5 @@ def findings(rows: Sequence[QueuesRow]) -> list[Finding]:
 
 
 STUDY = Study(
-    "marin-queues",
-    "Priority queues in batches (Marin, Figures 8–10 and Table 1)",
-    "A crawl by OPIC with one gatherer is written down and replayed on each queue, which counts what it does.",
-    QueuesRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("figure", "queue", "top", "trees"),
+    "marin-queues", TITLE, ABOUT, QueuesRow, run, charts, findings, PAPER, keys=("figure", "queue", "top", "trees")
 )

@@ -16,6 +16,11 @@ from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, line
 
+TITLE = "How far a team can grow"
+ABOUT = (
+    "A capacity model: URLs told per page are counted on the graph, costs were measured on live crawls. A gatherer "
+    "has a core; politeness and the web's own speed are left out."
+)
 KS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 PAGES = (10**6, 10**7, 10**8, 10**9, 10**10)
 #: teams whose exchange is counted on the graph; in between it is interpolated
@@ -191,13 +196,4 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "scale",
-    "How far a team can grow",
-    "A capacity model: URLs told per page are counted on the graph, costs were measured on live crawls. A gatherer "
-    "has a core; politeness and the web's own speed are left out.",
-    ScaleRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("scale", TITLE, ABOUT, ScaleRow, run, charts, findings)

@@ -144,11 +144,11 @@ def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> li
     return [line([row for row in rows if getattr(row, by) == value], x, y, label.format(value)) for value in values]
 
 
-def falls(values: Sequence[float], slack: float = 0.0) -> bool:
-    """Whether no value is above the one before it (by more than the slack), and the last below the first."""
-    return all(b <= a + slack for a, b in pairwise(values)) and values[-1] < values[0]
+def falls(values: Sequence[float]) -> bool:
+    """Whether no value is above the one before it, and the last is below the first."""
+    return all(b <= a for a, b in pairwise(values)) and values[-1] < values[0]
 
 
-def rises(values: Sequence[float], slack: float = 0.0) -> bool:
-    """Whether no value is below the one before it (by more than the slack), and the last above the first."""
-    return falls([-value for value in values], slack)
+def rises(values: Sequence[float]) -> bool:
+    """Whether no value is below the one before it, and the last is above the first."""
+    return falls([-value for value in values])

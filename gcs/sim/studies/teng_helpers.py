@@ -24,6 +24,11 @@ from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line
 
+TITLE = "Light-weight helpers (Teng §7)"
+ABOUT = (
+    "Breadth first in exchange mode; helpers fetch and summarise for their gatherer, stay for a while and vanish in "
+    "the middle of their work."
+)
 KS = (8,)
 HELPERS = (0, 1, 2, 4, 8, 16)
 #: supersteps that a helper stays on average; 0 is for good
@@ -206,13 +211,4 @@ def findings(rows: Sequence[HelpersRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "teng-helpers",
-    "Light-weight helpers (Teng §7)",
-    "Breadth first in exchange mode; helpers fetch and summarise for their gatherer, stay for a while and vanish in "
-    "the middle of their work.",
-    HelpersRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("teng-helpers", TITLE, ABOUT, HelpersRow, run, charts, findings)

@@ -16,6 +16,11 @@ from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines
 
+TITLE = "Hot pages (Teng §6)"
+ABOUT = (
+    "Breadth first; twenty times in the crawl, the most linked URLs seen so far become known to all. Links to them "
+    "are neither posted nor queued again."
+)
 KS = (8, 64)
 SIZES = (0, 100, 1_000, 10_000, 100_000)
 #: plans in a crawl, at first in quick succession, and the part of it that the first of them sees
@@ -144,13 +149,4 @@ def findings(rows: Sequence[HotPagesRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "teng-hot-pages",
-    "Hot pages (Teng §6)",
-    "Breadth first; twenty times in the crawl, the most linked URLs seen so far become known to all. Links to them are "
-    "neither posted nor queued again.",
-    HotPagesRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("teng-hot-pages", TITLE, ABOUT, HotPagesRow, run, charts, findings)

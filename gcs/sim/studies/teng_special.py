@@ -24,6 +24,11 @@ from gcs.sim.engine.spread import spread
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Steps, Study, StudyRequest, Tick, checked, line
 
+TITLE = "Special sub-graphs (Teng §8)"
+ABOUT = (
+    "Sites are shared out by METIS. Special pages are those that most pages link to (hot), that most units link to "
+    "(named), or that lie in the densest cores of the links between units (core). `gcs plan` takes named, apart."
+)
 KS = (8, 64)
 SIZES = (100, 1_000, 10_000)
 TOLERANCE = 0.05
@@ -188,14 +193,4 @@ def findings(rows: Sequence[SpecialRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "teng-special",
-    "Special sub-graphs (Teng §8)",
-    "Sites are shared out by METIS. Special pages are those that most pages link to (hot), that most units link to "
-    "(named), or that lie in the densest cores of the links between units (core). `gcs plan` takes named, apart.",
-    SpecialRow,
-    run,
-    charts,
-    findings,
-    steps=Steps(ks, steps),
-)
+STUDY = Study("teng-special", TITLE, ABOUT, SpecialRow, run, charts, findings, steps=Steps(ks, steps))

@@ -20,6 +20,11 @@ from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
+TITLE = "A seed-server and its crawl-clients (WEB-SAILOR, Figure 6)"
+ABOUT = (
+    "Clients of 25 and 10 connections, a third one joins on the way; every link goes to the server, which hands out "
+    "the most linked URLs of each client's domains."
+)
 CLIENTS = 3
 #: connections of the first client and of the others, as in the paper
 FIRST, OTHERS = 25, 10
@@ -235,13 +240,4 @@ def findings(rows: Sequence[SailorRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "web-sailor",
-    "A seed-server and its crawl-clients (WEB-SAILOR, Figure 6)",
-    "Clients of 25 and 10 connections, a third one joins on the way; every link goes to the server, which hands out "
-    "the most linked URLs of each client's domains.",
-    SailorRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("web-sailor", TITLE, ABOUT, SailorRow, run, charts, findings)
