@@ -6,7 +6,9 @@
 | hash         | hosts (or URLs, by team.hash_by) by hash                                         |
 | metis-*      | that of `gcs plan`; where there is none, it is made first, from the last session |
 | independent  | URLs by hash, for the seeds; all else is its finder's                            |
-| seed-server  | none: it is no plan that decides                                                 |
+| seed-server  | none: the seed-server decides, not a plan                                        |
+
+This module brings numpy; a crawl without a blueprint does without it.
 """
 
 import subprocess
@@ -20,8 +22,6 @@ from gcs.app.crawl_dir import write_whole
 from gcs.core.plan.blueprint import Blueprint, hashed
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import CodecError, GcsError, UsageError
-
-# -- Plans made ahead, in files. Apart from `sessions`, because a blueprint brings numpy and most crawls need none.
 
 
 def write_blueprint(file: Path, blueprint: Blueprint) -> None:

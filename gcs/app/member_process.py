@@ -32,7 +32,7 @@ from gcs.settings import Settings
 
 events = Events("gatherer")
 
-#: seconds to wait until a ghost of this gatherer has closed its directory
+#: seconds to wait until a ghost of this gatherer has released its directory
 LOCK_S = 120.0
 #: seconds between two looks for a crawl to begin, and between two signs of life
 ATTEND_S, ALIVE_S = 0.5, 10.0
