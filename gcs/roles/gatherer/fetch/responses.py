@@ -1,13 +1,13 @@
 """Responses: from the fetch engine, through the reader (and the text pool), to the recorder.
 
     fetch engine ─► results ─► robots.txt ─► dispatcher
-                          ├──► untried, or an empty shell ─► dispatcher: queued again, or later
-                          └──► page ─► read ─► (texts) ─► recorder
-                          └──► no page, or read by a helper ► recorder
-                          └──► read by a stranger ─► spot_check ─► recorder, or fetched by ourselves
+                          ├──► not tried by a helper, or an empty shell ─► dispatcher: queued again, or later
+                          ├──► page ─► read ─► (texts) ─► recorder
+                          ├──► no page, or read by a trusted helper ─► recorder
+                          └──► read by an untrusted helper ─► spot_check ─► recorder, or fetched again
 
-Invariant: every result is counted in `under_way` from its arrival until the recorder has it, so that nobody takes a
-gatherer for idle whose pages are being read.
+Invariant: every result is counted in `under_way` from its arrival until the recorder has it, so that a gatherer whose
+pages are being read does not count as idle.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ RESULTS_PER_STEP = 64
 
 
 class ResultInbox:
-    """Where fetch engines and helpers leave their results."""
+    """The results of fetch engines and helpers."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
@@ -44,7 +44,7 @@ class ResultInbox:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesParts:
-    """What handling responses needs."""
+    """The parts that Responses works with."""
 
     inbox: ResultInbox
     reader: Reader
@@ -67,17 +67,17 @@ class Responses:
         self._lending, self._spot_check = parts.lending, parts.spot_check
         #: filled by the text pool; emptied by take_in
         self._read: deque[tuple[Entry, Response, asyncio.Future[PageReading]]] = deque()
-        #: pages whose text is being read elsewhere
+        #: pages whose text the text pool is reading
         self.in_texts = 0
 
     @property
     def waiting(self) -> int:
-        """Results that nobody has looked at."""
+        """Results that have not been taken in."""
         return len(self._results)
 
     @property
     def under_way(self) -> int:
-        """Results that have no record yet: not looked at, being read elsewhere, or held until they are believed."""
+        """Results that have no record yet: not taken in, in the text pool, or held for a spot check."""
         return len(self._results) + self.in_texts + len(self._spot_check)
 
     def take_in(self, now: float) -> None:
@@ -132,7 +132,7 @@ class Responses:
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
     def _record(self, entry: Entry, response: Response, reading: PageReading) -> None:
-        """Record the page, unless strangers are judged by it and it has to be looked at twice."""
+        """Record the page, unless a spot check needs the page once more to judge helpers by it."""
         if not self._spot_check.is_awaited(entry.url) or self._spot_check.looked(entry, response, reading):
             self._recorder.page(entry, response, reading)
 
