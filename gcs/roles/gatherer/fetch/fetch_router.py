@@ -52,7 +52,7 @@ class FetchRouter:
         """Begin the request, here or elsewhere."""
         means = None
         if self._lending and type(request.tag) is PageVisit and not is_source(request.url):
-            means = self._lending.means_for(request.tag, we_could=self._left > 0)
+            means = self._lending.means_for(request.tag, own_room=self._left > 0)
         if self._lending and means:
             self._lending.start(request, means)
         else:

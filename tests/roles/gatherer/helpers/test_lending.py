@@ -138,8 +138,8 @@ async def test_lending_goes_on_by_itself_where_a_helper_has_not_tried():
         (result,) = there.results
         assert isinstance(result, Failure) and result.kind is FailureKind.NOT_TRIED
         visit = there.visit(1)
-        assert there.lending.means_for(visit, we_could=False) is None  # it is ours
-        assert there.lending.means_for(visit, we_could=False)  # but only once: if that fails too, others may try
+        assert there.lending.means_for(visit, own_room=False) is None  # it is ours
+        assert there.lending.means_for(visit, own_room=False)  # but only once: if that fails too, others may try
 
 
 async def test_lending_lends_what_the_helpers_of_its_place_can_hold():
@@ -216,23 +216,23 @@ async def test_lending_keeps_hosts_whose_delay_a_vanished_helper_could_break():
     async with stand() as there:
         await there.beat(4)
         await there.until(lambda: there.lending.room == 4)
-        assert there.lending.means_for(there.visit(1), we_could=False) is Means.PLAIN
-        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.0), we_could=False) is Means.PLAIN
-        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.1), we_could=False) is None
-        assert there.lending.means_for(there.visit(1, turn=HostTurn(0, 2)), we_could=False) is None
-        assert there.lending.means_for(there.visit(1), we_could=True) is None
+        assert there.lending.means_for(there.visit(1), own_room=False) is Means.PLAIN
+        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.0), own_room=False) is Means.PLAIN
+        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.1), own_room=False) is None
+        assert there.lending.means_for(there.visit(1, turn=HostTurn(0, 2)), own_room=False) is None
+        assert there.lending.means_for(there.visit(1), own_room=True) is None
 
 
 async def test_lending_sends_to_a_browser_what_the_rules_say_and_what_was_an_empty_shell():
     async with stand(browser=(r"/app/",)) as there:
         ruled, shell = there.visit(1, path="app/1"), there.visit(2)
-        assert there.lending.means_for(ruled, we_could=True) is None  # there is no browser
+        assert there.lending.means_for(ruled, own_room=True) is None  # there is no browser
         assert not there.lending.reserve_for_browser(shell.entry.url)
         await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
-        await there.until(lambda: there.lending.means_for(ruled, we_could=True) is Means.BROWSER)
-        assert there.lending.means_for(shell, we_could=True) is None
+        await there.until(lambda: there.lending.means_for(ruled, own_room=True) is Means.BROWSER)
+        assert there.lending.means_for(shell, own_room=True) is None
         assert there.lending.reserve_for_browser(shell.entry.url)
-        assert there.lending.means_for(shell, we_could=True) is Means.BROWSER
+        assert there.lending.means_for(shell, own_room=True) is Means.BROWSER
         there.lending.start(Request(shell.entry.url, tag=shell), Means.BROWSER)
         (errand,) = await there.take(1, Means.BROWSER)
         await there.put(errand, shell=True)
@@ -250,7 +250,7 @@ async def test_lending_does_not_wait_for_a_browser_for_ever():
         there.clock.advance(6.0)
         await there.until(lambda: there.results)
         await there.helper.out(HelperBeat("b2", "", Means.BROWSER, 1))
-        assert there.lending.means_for(visit, we_could=True) is None  # plainly, then
+        assert there.lending.means_for(visit, own_room=True) is None  # plainly, then
         await asyncio.sleep(0.02)
         assert not there.lending.reserve_for_browser(visit.entry.url)  # and stored as it is
 
@@ -270,7 +270,7 @@ async def test_lending_lets_the_first_shells_wait_for_a_browser_to_come():
         visit = there.visit(1)
         assert there.lending.wait_until(visit.entry.url, is_shell=True)
         await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
-        await there.until(lambda: there.lending.means_for(visit, we_could=True) is Means.BROWSER)
+        await there.until(lambda: there.lending.means_for(visit, own_room=True) is Means.BROWSER)
         assert there.lending.wait_until("http://h2.test/", is_shell=True) is None  # it is there
 
 

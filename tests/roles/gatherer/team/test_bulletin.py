@@ -69,7 +69,7 @@ def test_herald_is_bounded_whatever_is_crawled(monkeypatch: pytest.MonkeyPatch):
     assert shown is not None
     assert len(shown.recent) == PAGES and len(shown.troubles) == TROUBLES
     assert shown.troubles[0].host == "h7.org" and shown.troubles[0].failed == 3
-    assert len(mine._troubles) == 50 < HOSTS
+    assert len(mine._failures) == 50 < HOSTS
     assert len(encode(shown)) < 60_000
 
 
