@@ -165,7 +165,7 @@ class Dispatcher:
             pace = self._window.host(host).pace
             pace.next_at = max(pace.next_at, until)
 
-    def told(self, note: RobotsNote | BusyNote, now: float) -> None:
+    def take_note(self, note: RobotsNote | BusyNote, now: float) -> None:
         """Take in the note of another owner of a shared host: its robots.txt, or that the host is overloaded."""
         if isinstance(note, BusyNote):
             pace = self._window.host(note.host).pace

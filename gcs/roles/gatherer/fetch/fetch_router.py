@@ -22,12 +22,10 @@ class FetchRouter:
 
     @property
     def own_in_flight(self) -> int:
-        """Requests that the own engine has started and not yet answered."""
         return self._own.in_flight
 
     @property
     def in_flight(self) -> int:
-        """Requests started and not yet answered."""
         return self._own.in_flight + (self._lending.in_flight if self._lending else 0)
 
     async def open(self) -> None:
@@ -35,7 +33,6 @@ class FetchRouter:
         await self._own.open()
 
     async def close(self) -> None:
-        """Close the own engine and lending."""
         await self._own.close()
         if self._lending:
             await self._lending.close()
@@ -49,7 +46,6 @@ class FetchRouter:
         return own + (self._lending.room if self._lending else 0)
 
     def start(self, request: Request) -> None:
-        """Begin the request, here or elsewhere."""
         means = None
         if self._lending and type(request.tag) is PageVisit and not is_source(request.url):
             means = self._lending.means_for(request.tag, own_room=self._left > 0)

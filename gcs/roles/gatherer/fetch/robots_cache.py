@@ -64,7 +64,11 @@ class RobotsCache:
     def answered(self, origin: str, status: int, body: bytes, now: float) -> Robots:
         """The server gave its rules: a 2xx with a body, or a 4xx, which allows everything."""
         self._tries.pop(origin, None)
-        return self._keep(origin, Robots.from_status(status, body, self._agent), now)
+        robots, expires_at = Robots.from_status(status, body, self._agent), now + self._rules.robots_cache_s
+        self._write(f"robots {origin}", msgspec.msgpack.encode(StoredRobots(expires_at, robots.encode())))
+        self._remember(origin, (expires_at, robots))
+        self._unused.add(origin)
+        return robots
 
     def unreachable(self, origin: str, why: str, now: float, final: bool = False) -> float | None:
         """No rules were received. Returns when to ask again, or None if that is given up: the origin is then closed."""
@@ -79,7 +83,6 @@ class RobotsCache:
         return None
 
     def why_closed(self, origin: str) -> str:
-        """The failure that closed an origin."""
         return self._why[origin]
 
     def export(self, hosts: Iterable[str]) -> dict[str, bytes]:
@@ -99,13 +102,6 @@ class RobotsCache:
         for origin, packed in msgspec.msgpack.decode(exported, type=dict[str, bytes]).items():
             if self._read(f"robots {origin}") is None:
                 self._write(f"robots {origin}", packed)
-
-    def _keep(self, origin: str, robots: Robots, now: float) -> Robots:
-        expires_at = now + self._rules.robots_cache_s
-        self._write(f"robots {origin}", msgspec.msgpack.encode(StoredRobots(expires_at, robots.encode())))
-        self._remember(origin, (expires_at, robots))
-        self._unused.add(origin)
-        return robots
 
     def _remember(self, origin: str, held: tuple[float, Robots]) -> None:
         self._memory[origin] = held

@@ -128,7 +128,6 @@ class Lending:
 
     @property
     def in_flight(self) -> int:
-        """Requests that are lent and have no result."""
         return len(self._lent)
 
     @property

@@ -45,7 +45,6 @@ class Meter:
         self._turn_at = now
 
     def share(self, now: float, superpages: int, epoch: int, session: int) -> Share:
-        """This gatherer's part of the report."""
         counters = self.counters
         counters.seconds = self._before_s + now - self._started_at
         counters.cpu_s = self._before_cpu_s + cpu_s()
@@ -57,7 +56,6 @@ class Meter:
         return Share(self._name, counters, known, queued, unique, fraction, busy, superpages, epoch, session)
 
     def figures(self, now: float, share: Share, under_way: int) -> dict[str, float]:
-        """The figures that each heartbeat tells the team."""
         counters, (then, pages, busy_s) = self.counters, self._rates_since
         span = max(now - then, 0.001)
         if span >= FIGURES_S:

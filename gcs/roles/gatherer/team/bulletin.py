@@ -53,7 +53,6 @@ class BulletinWriter:
         self._due_at = self._tree_due_at = self._kept_at = 0.0
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
-        """A URL has its record."""
         if record.failure:
             self._note_failure(record)
         elif record.is_page and (len(self._recent) < PAGES or abs(record.fetched_at - self._kept_at) >= PAGE_S):

@@ -55,7 +55,6 @@ class PlanFollower:
 
     @property
     def superpages(self) -> int:
-        """How many superpages this gatherer owns."""
         plan = self.plan
         if plan is None or self._me not in plan.gatherers:
             return 0
@@ -83,7 +82,7 @@ class PlanFollower:
         posted = await space.read(template(PlanPosted))
         packed = self._frontier.note(NOTE)
         if not packed:
-            self.is_blank = posted is not None and self._misses(posted)
+            self.is_blank = posted is not None and self._counts_on_disk(posted)
             return
         self._packed, self.plan = packed, Plan.decode(packed)
         mine = PlanPosted(self.plan.epoch, 0, packed)
@@ -103,7 +102,7 @@ class PlanFollower:
 
         A different plan of the same epoch counts: the whiteboard lost the plan on disk before another gatherer saw it.
         """
-        if self.is_blank and self._misses(posted):
+        if self.is_blank and self._counts_on_disk(posted):
             return False
         return posted.epoch > self.epoch or (posted.epoch == self.epoch and posted.plan != self._packed)
 
@@ -114,7 +113,7 @@ class PlanFollower:
         self._frontier.set_note(NOTE, posted.plan)
         return plan
 
-    def _misses(self, posted: PlanPosted) -> bool:
+    def _counts_on_disk(self, posted: PlanPosted) -> bool:
         """Whether a plan counts on this gatherer's disk: gives it ranges that are neither new to it nor begun anew."""
         plan = Plan.decode(posted.plan)
         due = [] if posted.committed else [(move.low, move.high) for move in plan.moves if move.winner == self._me]

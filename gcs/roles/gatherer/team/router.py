@@ -118,11 +118,9 @@ class CQueue:
         return blocks
 
     def encode(self) -> bytes:
-        """The queue as bytes, for the checkpoint."""
         return _encode({owner: list(queued.values()) for owner, queued in self._links.items()})
 
     def restore(self, packed: bytes | None) -> None:
-        """Continue from a checkpoint."""
         for owner, links in (_decode(packed) if packed else {}).items():
             for link in links:
                 self.add(owner, link)
@@ -135,7 +133,7 @@ class Router:
         self._me, self._c_queue, self._hand_overs, self._traffic = me, c_queue, hand_overs, traffic
         self._tables, self._order, self._ledger = frontier.exchange, frontier.order, frontier.ledger
         self._posted = Recent(RECENT_URLS)  # foreign URLs seen lately: the part of the c-hit table in memory
-        self._counts: dict[str, int] = {}  # how often foreign URLs were seen; filled and bounded by meet
+        self._counts: dict[str, int] = {}  # how often foreign URLs were seen; filled and bounded by count_links
         self._hot: frozenset[str] = frozenset()  # hot pages of other owners
         self.plan: Plan | None = None
 
@@ -201,7 +199,7 @@ class Router:
                 self._send(owner, entry)
         return self.route(mine)
 
-    def meet(self, outlinks: list[str]) -> None:
+    def count_links(self, outlinks: list[str]) -> None:
         """A page was fetched: count its links that are not posted (again), before the new ones are routed."""
         self._c_queue.fetched()
         hot = self._hot.intersection(outlinks)
@@ -242,7 +240,7 @@ class Router:
             return [entry]
         if plan.mode is ExchangeMode.CROSS_OVER:
             return [msgspec.structs.replace(entry, priority=BEHIND)]
-        was_seen = not self._posted.fresh((url,))  # and counted by meet
+        was_seen = not self._posted.fresh((url,))  # and counted by count_links
         if plan.mode is ExchangeMode.FIREWALL or url in self._hot:
             self._ledger.idle += entry.worth
         elif self._c_queue.has(owner, url):

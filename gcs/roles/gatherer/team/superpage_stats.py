@@ -95,7 +95,6 @@ class SuperpageStats:
         return bool(self._uncounted)
 
     def queued(self, entries: list[Entry]) -> None:
-        """These entries are new in the frontier."""
         waiting = []
         for entry in entries:
             key = sort_key(entry.url)
@@ -117,7 +116,6 @@ class SuperpageStats:
                 self._tree.visit(place)
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
-        """A URL has its record."""
         self._pages += 1
         key = sort_key(record.url)
         at = self._tree.locate(self._place(key))

@@ -1,4 +1,4 @@
-"""The c-queue: what was found of a URL adds up, and leaves when the superstep is over."""
+"""The c-queue: links to one URL add up, and leave when the superstep is over."""
 
 from hypothesis import given
 from hypothesis import strategies as st
