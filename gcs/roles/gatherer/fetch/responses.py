@@ -1,13 +1,13 @@
 """Responses: from the fetch engine, through the reader (and the text pool), to the recorder.
 
     fetch engine ─► results ─► robots.txt ─► dispatcher
-                          ├──► untried, or an empty shell ─► dispatcher: queued again, or later
-                          └──► page ─► read ─► (texts) ─► recorder
-                          └──► no page, or read by a helper ► recorder
-                          └──► read by a stranger ─► spot_check ─► recorder, or fetched by ourselves
+                          ├──► not tried by a helper, or an empty shell ─► dispatcher: queued again, or later
+                          ├──► page ─► read ─► (texts) ─► recorder
+                          ├──► no page, or read by a trusted helper ─► recorder
+                          └──► read by an untrusted helper ─► spot_check ─► recorder, or fetched again
 
-Invariant: every result is counted in `under_way` from its arrival until the recorder has it, so that nobody takes a
-gatherer for idle whose pages are being read.
+Invariant: every result is counted in `under_way` from its arrival until the recorder has it, so that a gatherer whose
+pages are being read does not count as idle.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ RESULTS_PER_STEP = 64
 
 
 class ResultInbox:
-    """Where fetch engines and helpers leave their results."""
+    """The results of fetch engines and helpers."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
@@ -44,7 +44,7 @@ class ResultInbox:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesParts:
-    """What handling responses needs."""
+    """The parts that Responses works with."""
 
     inbox: ResultInbox
     reader: Reader
@@ -72,12 +72,12 @@ class Responses:
 
     @property
     def waiting(self) -> int:
-        """Results that nobody has looked at."""
+        """Results that have not been taken in."""
         return len(self._results)
 
     @property
     def under_way(self) -> int:
-        """Results that have no record yet: not looked at, being read elsewhere, or held until they are believed."""
+        """Results that have no record yet: not taken in, in the text pool, or held for a spot check."""
         return len(self._results) + self.in_texts + len(self._spot_check)
 
     def take_in(self, now: float) -> None:
