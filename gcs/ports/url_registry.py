@@ -26,8 +26,9 @@ import lmdb
 import msgspec
 import xxhash
 
-from gcs.core.messages.tuples import Link, Queued
+from gcs.core.messages.tuples import Link
 from gcs.core.ordering import GIFT, Found, Ordering
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.frontier.lmdb_file import lock, open_environment, store_error
 
 _COUNT = Struct(">QQQ")
@@ -37,7 +38,7 @@ _DOCID_BYTES = 16
 #: nodes that are renewed at a time
 _SLICE = 10_000
 _SESSION = "session"
-_NO_COPIES: Mapping[str, Queued] = MappingProxyType({})
+_NO_COPIES: Mapping[str, QueuedUrl] = MappingProxyType({})
 
 
 class UrlState(StrEnum):
@@ -62,7 +63,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
     #: the client that has it, while it is out
     client: str = ""
     #: what the last session knew of it; until it is visited in this one
-    copy: Queued | None = None
+    copy: QueuedUrl | None = None
 
 
 def docid(url: str) -> bytes:
@@ -97,7 +98,7 @@ class UrlRegistry:
             raise store_error(directory, error) from error
         self._txn = self._env.begin(write=True)
 
-    def add(self, links: Iterable[tuple[Link, str]], copies: Mapping[str, Queued] = _NO_COPIES) -> int:
+    def add(self, links: Iterable[tuple[Link, str]], copies: Mapping[str, QueuedUrl] = _NO_COPIES) -> int:
         """Links, each with its domain: count them for their URLs; returns how many of those are new.
 
         The weight of a link is added to the worth of its URL; what waits moves to its new place in the order. `copies`

@@ -26,7 +26,8 @@ from gcs.app.assembly import HOSTS as HOSTS_QUEUE
 from gcs.app.assembly import queue_maker
 from gcs.core.ordering import GIFT, ORDERS
 from gcs.core.queues.queue_maker import QUEUES
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.core.url.queued_url import QueuedUrl
+from gcs.ports.frontier import Frontier, FrontierSettings
 
 HOSTS, LINKS = 20_000, 44
 #: extractions, and URLs in each
@@ -57,7 +58,7 @@ def measure(count: int, folder: Path, order: str, settings: FrontierSettings) ->
     wall_s = cpu_s = 0.0
     offered = 0
     for links in batches:
-        entries = [Entry(url=url, depth=1, priority=1) for url in links]
+        entries = [QueuedUrl(url=url, depth=1, priority=1) for url in links]
         begun, used = time.perf_counter(), time.process_time()
         frontier.insert(entries)
         if frontier.wants_commit:
@@ -101,7 +102,7 @@ def draw(frontier: Frontier, batches: Iterator[list[str]]) -> dict[str, float]:
     """Give to every URL, and extract some."""
     begun, given = time.process_time(), 0
     for links in batches:
-        frontier.insert([Entry(url=url, depth=GIFT, worth=1.0) for url in links])
+        frontier.insert([QueuedUrl(url=url, depth=GIFT, worth=1.0) for url in links])
         given += len(links)
         if frontier.wants_commit:
             frontier.commit()

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from pytest import MonkeyPatch
 
-from gcs.core.messages.tuples import Link, Queued
+from gcs.core.messages.tuples import Link
 from gcs.core.ordering import ORDERS
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports import url_registry as registry_module
 from gcs.ports.url_registry import Count, UrlRegistry, UrlState
 
@@ -115,7 +116,7 @@ TestRegistry = RegistryMachine.TestCase
 def test_registry_keeps_what_is_known_of_a_url_until_it_is_visited(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(registry_module, "_SLICE", 2)
     urls = [f"http://x.com/{number}" for number in range(5)]
-    copies = {url: Queued(url, etag=f'"{url}"', visits=1) for url in urls[:4]}
+    copies = {url: QueuedUrl(url, etag=f'"{url}"', visits=1) for url in urls[:4]}
     registry = UrlRegistry(tmp_path, BACKLINK, fsync=False)
     registry.add([(Link(url, 1), "com") for url in urls[:3]])
     registry.hand_out("com", "a", 3)

@@ -18,6 +18,7 @@ from typing import ClassVar
 import msgspec
 
 from gcs.core.page.values import PageFacts
+from gcs.core.url.queued_url import QueuedUrl
 
 
 class Tuple(msgspec.Struct, frozen=True, array_like=True):
@@ -61,26 +62,6 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return not self.parent and self.depth == 0
 
 
-class Queued(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A URL as the frontier of another gatherer has it, or had: the fields of its entry there."""
-
-    url: str
-    parent: str = ""
-    depth: int = 0
-    #: smaller goes first
-    priority: int = 0
-    tries: int = 0
-    hops: int = 0
-    etag: str = ""
-    last_modified: str = ""
-    copy_digest: str = ""
-    copy_at_us: int = 0
-    visits: int = 0
-    changes: int = 0
-    misses: int = 0
-    worth: float = 0.0
-
-
 class UrlBlock(Consumed, frozen=True, array_like=True):
     """Foreign URLs of one destination, routed under the plan of `epoch`.
 
@@ -98,7 +79,7 @@ class UrlBlock(Consumed, frozen=True, array_like=True):
     sender: str = ""
     serial: int = 0
     #: from a seed-server: what the last session knew of some of the links
-    copies: list[Queued] = []
+    copies: list[QueuedUrl] = []
 
 
 class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -132,7 +113,7 @@ class HandOver(Consumed, frozen=True, array_like=True):
     high: bytes
     #: the end mark: there is no part after this one. Any part may come more than once
     last: bool
-    queued: list[Queued] = []
+    queued: list[QueuedUrl] = []
     #: URLs finished by the former owner: their keys as in the frontier (long ones end in a hash), and marks, one letter
     seen: list[tuple[bytes, str]] = []
     hosts: list[HostState] = []
@@ -505,7 +486,7 @@ class Finds(Consumed, frozen=True, array_like=True):
     #: the session in which it was dealt with
     session: int = 1
     #: what the last session knew, to be asked for again in this one: known to the server before it hands out anything
-    copies: list[Queued] = []
+    copies: list[QueuedUrl] = []
 
 
 class ClientPace(Posted, frozen=True, array_like=True):

@@ -14,26 +14,26 @@ A URL waits in the queue of its host (`host_queues`). Where the crawl has one or
 (`ordered_pool`) first: the best of the pool go to the window or, if their host has its share of the window already, to
 the queue of their host. `waiting_urls` is the two together.
 
-Tables (LMDB), all changed inside one open transaction that `commit` closes:
+Tables (LMDB), all changed inside one open transaction that `commit` closes. An entry is a `QueuedUrl`:
 
     urls    sort key                            → mark, and for QUEUED rank and sequence
-    pool    sequence                            → rank, Entry   filled by insert; emptied by extract
-    queue   host NUL "/" rank sequence          → Entry     the host queues; filled by insert, extract and
+    pool    sequence                            → rank, entry   filled by insert; emptied by extract
+    queue   host NUL "/" rank sequence          → entry     the host queues; filled by insert, extract and
                                                             retries that are due; emptied by take
-    taken   (same key)                          → Entry     filled by take, extract; emptied by finish, retry
-    later   due time, sequence                  → key in `queue`, Entry   filled by retry; emptied by wake
+    taken   (same key)                          → entry     filled by take, extract; emptied by finish, retry
+    later   due time, sequence                  → key in `queue`, entry   filled by retry; emptied by wake
     hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
     notes   name                                → bytes     robots.txt, checkpoint position, counters, plan, ledger
 
 and for a gatherer of a team (`exchange`):
 
     sent    sort key                            → nothing   the c-hit table: foreign URLs that were posted
-    held    sort key                            → Entry     URLs of a range whose hand-over is not complete
+    held    sort key                            → entry     URLs of a range whose hand-over is not complete
     outbox  number                              → destination, tuple   kept until the receiver has committed it
     serials sender, type, number                → nothing   blocks that came lately; and our own name and last number
 """
 
-from gcs.ports.frontier.entry import Entry, Mark
 from gcs.ports.frontier.frontier import Frontier, FrontierSettings
+from gcs.ports.frontier.url_rows import Mark
 
-__all__ = ["Entry", "Frontier", "FrontierSettings", "Mark"]
+__all__ = ["Frontier", "FrontierSettings", "Mark"]

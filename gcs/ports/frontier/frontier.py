@@ -16,13 +16,14 @@ import lmdb
 
 from gcs.core.ordering import BFS, GIFT, Ledger, Ordering
 from gcs.core.queues.contract import Queue
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import url_of
-from gcs.ports.frontier.entry import ORDER, Entry, Mark, decode, encode, host_part, is_whole, key_of, short, worth_of
 from gcs.ports.frontier.host_queues import HostQueues
 from gcs.ports.frontier.lmdb_file import MmapTrim, lock, open_environment, store_error
 from gcs.ports.frontier.ordered_pool import OrderedPool
 from gcs.ports.frontier.range_moves import RangeMoves
 from gcs.ports.frontier.team_tables import TeamTables
+from gcs.ports.frontier.url_rows import ORDER, Mark, decode, encode, host_part, is_whole, key_of, short, worth_of
 from gcs.ports.frontier.waiting_urls import WaitingUrls
 
 #: changes after which a commit is due: each may hold a page of memory until then
@@ -88,7 +89,7 @@ class Frontier:
 
     # -- filling ---------------------------------------------------------------------------------------
 
-    def insert(self, entries: Iterable[Entry], host_limit: int = 0) -> list[Entry]:
+    def insert(self, entries: Iterable[QueuedUrl], host_limit: int = 0) -> list[QueuedUrl]:
         """Queue the entries whose URLs are not known yet, and return those entries.
 
         The worth of an entry whose URL is known is added to that URL. A host that has `host_limit` known URLs gets no
@@ -147,7 +148,7 @@ class Frontier:
         """Up to `count` hosts whose queues are not empty, in key order, beginning behind the host `after`."""
         return self._host_queues.hosts(after, count)
 
-    def take(self, host: str, count: int) -> list[Entry]:
+    def take(self, host: str, count: int) -> list[QueuedUrl]:
         """Move the first `count` URLs of a host's queue into the window. Finish or retry each of them."""
         return self._host_queues.take(host, count)
 
@@ -164,7 +165,7 @@ class Frontier:
         """How many URLs wait in the order over all hosts."""
         return len(self._waiting.pool) if self._waiting.pool is not None else 0
 
-    def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[Entry], set[str]]:
+    def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[QueuedUrl], set[str]]:
         """Move the best `count` URLs into the window; those of hosts that do not fit go to their host queues.
 
         Returns the entries for the window, best first, and the hosts whose queues got an entry.
@@ -196,7 +197,7 @@ class Frontier:
         self._touch(2)
         return before, worth
 
-    def retry(self, entry: Entry, due_at: float) -> None:
+    def retry(self, entry: QueuedUrl, due_at: float) -> None:
         """Put a taken entry (with its tries counted up) aside until `due_at`, seconds since the epoch."""
         key = key_of(entry.url)
         if (mark := self._queued_mark(key)) is not None:
@@ -236,7 +237,7 @@ class Frontier:
         """How many URLs wait, in the queue, in the window, in flight or for a retry."""
         return len(self._waiting)
 
-    def entries(self, low: bytes, high: bytes) -> Iterator[Entry]:
+    def entries(self, low: bytes, high: bytes) -> Iterator[QueuedUrl]:
         """The entries that wait in [low, high), in key order."""
         retries = self._waiting.retries()
         for key, mark in self.scan(low, high):
@@ -281,7 +282,7 @@ class Frontier:
         """Whether so much has changed since the last commit that it takes memory."""
         return self._changed > CHANGES_PER_COMMIT
 
-    def _give(self, key: bytes, entry: Entry) -> bool:
+    def _give(self, key: bytes, entry: QueuedUrl) -> bool:
         """Add the worth of an entry to its URL, if the URL is known; False if the entry is to be queued."""
         mark = self._txn.get(key, db=self._urls)
         if mark is None and entry.depth != GIFT:

@@ -11,7 +11,8 @@ from struct import Struct
 from typing import Any
 
 from gcs.core.url import sortkey
-from gcs.ports.frontier.entry import ORDER, Entry, decode, split
+from gcs.core.url.queued_url import QueuedUrl
+from gcs.ports.frontier.url_rows import ORDER, decode, split
 
 #: when a retry is due and its sequence
 DUE = Struct(">QQ")
@@ -34,9 +35,9 @@ class HostQueues:
                 ok = cursor.set_range(_behind(prefix))
         return found
 
-    def take(self, host: str, count: int) -> list[Entry]:
+    def take(self, host: str, count: int) -> list[QueuedUrl]:
         prefix, txn = _host_prefix(host), self._txn()
-        entries: list[Entry] = []
+        entries: list[QueuedUrl] = []
         with txn.cursor(self.queue) as cursor:
             ok = cursor.set_range(prefix)
             while ok and len(entries) < count:

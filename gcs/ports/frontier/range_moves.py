@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gcs.core.ordering import Ledger
-from gcs.ports.frontier.entry import Entry, Mark, decode, host_part
+from gcs.core.url.queued_url import QueuedUrl
+from gcs.ports.frontier.url_rows import Mark, decode, host_part
 from gcs.ports.frontier.waiting_urls import WaitingUrls
 
 QUEUED = Mark.QUEUED.value
@@ -21,7 +22,7 @@ QUEUED = Mark.QUEUED.value
 class Piece:
     """What was taken out."""
 
-    entries: list[Entry]
+    entries: list[QueuedUrl]
     #: keys of the URLs that do not wait, as the frontier has them
     marks: list[tuple[bytes, Mark]]
     #: where the range goes on; None if this was the last of it
@@ -42,7 +43,7 @@ class RangeMoves:
         `looks`: look at so many keys at most, in order not to take too long where nearly all of them stay.
         """
         retries = self._waiting.retries()
-        entries: list[Entry] = []
+        entries: list[QueuedUrl] = []
         marks: list[tuple[bytes, Mark]] = []
         gone: dict[bytes, int] = {}
         goes_on: bytes | None = None

@@ -19,8 +19,9 @@ import msgspec
 
 from gcs.core.ordering import GIFT
 from gcs.core.plan.keyspace import Keyspace
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import FIRST_KEY
-from gcs.ports.frontier.entry import Entry, decode, encode, key_of, short
+from gcs.ports.frontier.url_rows import decode, encode, key_of, short
 
 #: serial numbers of a sender that are remembered: a block that comes again later than that counts twice
 SERIALS_KEPT = 10_000
@@ -52,7 +53,7 @@ class TeamTables:
         """Begin a session: forget every post. Held URLs stay, for the new plan to decide."""
         self._txn().drop(self._sent, delete=False)
 
-    def hold(self, entries: Iterable[Entry], instead: bool = False) -> None:
+    def hold(self, entries: Iterable[QueuedUrl], instead: bool = False) -> None:
         """Keep entries of a range that is not complete yet; with `instead`, in place of those that are held.
 
         The worth of both is added up.
@@ -68,7 +69,7 @@ class TeamTables:
     def held(self) -> int:
         return int(self._txn().stat(self._held)["entries"])
 
-    def release(self, low: bytes, high: bytes, most: int, keyspace: Keyspace) -> list[Entry]:
+    def release(self, low: bytes, high: bytes, most: int, keyspace: Keyspace) -> list[QueuedUrl]:
         """Give out up to `most` held entries of a range that is complete."""
         return [decode(packed) for packed in islice(self._pop(self._held, low, high, keyspace), max(most, 0))]
 

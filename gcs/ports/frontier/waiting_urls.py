@@ -13,9 +13,10 @@ from typing import Any
 from gcs.core.ordering import BEHIND, Found, Ordering
 from gcs.core.ordering import rank as rank_by_worth
 from gcs.core.url.join import host as host_of
-from gcs.ports.frontier.entry import ORDER, Entry, Mark, decode, encode, host_part, key_of, with_worth, worth_of
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.frontier.host_queues import HostQueues
 from gcs.ports.frontier.ordered_pool import OrderedPool
+from gcs.ports.frontier.url_rows import ORDER, Mark, decode, encode, host_part, key_of, with_worth, worth_of
 
 QUEUED = Mark.QUEUED.value
 
@@ -42,7 +43,7 @@ class WaitingUrls:
     def __len__(self) -> int:
         return len(self._host_queues) + (len(self.pool) if self.pool else 0)
 
-    def rank(self, entry: Entry) -> int:
+    def rank(self, entry: QueuedUrl) -> int:
         if not self._order.weighs:
             return entry.priority
         return self._order.rank(_found(entry), entry.worth) | entry.priority & BEHIND
@@ -90,13 +91,13 @@ class WaitingUrls:
             return True
         return False
 
-    def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[Entry], set[str]]:
+    def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[QueuedUrl], set[str]]:
         """The best `count` of the pool, best first; entries of hosts that do not fit go to their host queues.
 
         Returns the taken entries, and the hosts whose queues got an entry.
         """
         assert self.pool is not None
-        txn, entries, queued = self._txn(), list[Entry](), set[str]()
+        txn, entries, queued = self._txn(), list[QueuedUrl](), set[str]()
         for rank, sequence, row in self.pool.extract(count):
             entry = decode(row)
             key, name = key_of(entry.url), host_of(entry.url)
@@ -109,7 +110,7 @@ class WaitingUrls:
                 queued.add(name)
         return entries, queued
 
-    def retry(self, key: bytes, mark: bytes, entry: Entry, due_at: float) -> None:
+    def retry(self, key: bytes, mark: bytes, entry: QueuedUrl, due_at: float) -> None:
         """Put a taken entry aside until `due_at`, with the worth that its URL has by now."""
         place = _place(key, mark)
         taken = self._txn().get(place, db=self._host_queues.taken)
@@ -144,7 +145,7 @@ class WaitingUrls:
         return with_worth(row, worth), ranked | rank_before & BEHIND
 
 
-def _found(entry: Entry) -> Found:
+def _found(entry: QueuedUrl) -> Found:
     return Found(entry.url, entry.parent, entry.depth)
 
 

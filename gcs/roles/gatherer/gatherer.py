@@ -15,8 +15,8 @@ from gcs.core.page.robots import Robots
 from gcs.core.page.values import PageRecord, Response
 from gcs.core.polite.window import Window
 from gcs.core.report.report import Share
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.events import Events
-from gcs.ports.frontier import Entry
 from gcs.roles.gatherer.dependencies import Dependencies, GathererState
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, RobotsVisit
 from gcs.roles.gatherer.fetch.fetch_router import FetchRouter
@@ -270,7 +270,7 @@ class Gatherer:
     def _record_held(self, held: HeldPage) -> None:
         self._recorder.page(held.entry, held.response, held.page)
 
-    def _fetch_with_own_engine(self, entry: Entry) -> None:
+    def _fetch_with_own_engine(self, entry: QueuedUrl) -> None:
         assert self._lending
         self._lending.keep(entry.url)
         self._dispatcher.queue_again(entry)
@@ -287,7 +287,7 @@ class Gatherer:
             self.team.tell_robots(visit.host.name, visit.origin, response.status, response.content, now)
         if self._settings.crawl.sitemaps:
             urls = self._reader.join(f"{visit.origin}/", robots.sitemaps)
-            self._recorder.links += [Entry(url) for url in self._admission.admit(urls, 0)]
+            self._recorder.links += [QueuedUrl(url) for url in self._admission.admit(urls, 0)]
 
     @property
     def _is_busy(self) -> bool:

@@ -14,7 +14,8 @@ from gcs.core.report.counters import Traffic
 from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
 from gcs.core.url.admission import Admission
-from gcs.ports.frontier import Entry, Frontier
+from gcs.core.url.queued_url import QueuedUrl
+from gcs.ports.frontier import Frontier
 from gcs.ports.process import new_run
 from gcs.ports.space.port import Space
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher
@@ -57,7 +58,7 @@ class GathererPort:
     #: which fraction is explored, by the gatherer's own evidence
     explored: Callable[[], Estimate]
     #: begin this session, under the plan of this epoch; returns URLs that may be allowed by now
-    begin_session: Callable[[int, int], list[Entry]]
+    begin_session: Callable[[int, int], list[QueuedUrl]]
 
 
 class Notices(Protocol):
@@ -111,13 +112,13 @@ class Membership(Protocol):
     def may_fetch(self) -> bool:
         """Whether requests may be started."""
 
-    def begin(self, now: float) -> list[Entry]:
+    def begin(self, now: float) -> list[QueuedUrl]:
         """Take in what the whiteboard brought; returns entries for the frontier."""
 
-    def route(self, entries: list[Entry]) -> list[Entry]:
+    def route(self, entries: list[QueuedUrl]) -> list[QueuedUrl]:
         """Returns the entries that this gatherer owns; the others are on their way to their owners."""
 
-    def queued(self, entries: list[Entry]) -> None:
+    def queued(self, entries: list[QueuedUrl]) -> None:
         """These are new in the frontier."""
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:

@@ -32,12 +32,12 @@ from gcs.core.messages.tuples import (
     Link,
     Member,
     MemberState,
-    Queued,
     Seeds,
     UrlBlock,
 )
 from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of, room, say
 from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import UsageError
 from gcs.events import Events
 from gcs.ports.process import new_run
@@ -75,9 +75,9 @@ class OutgoingLinks:
 
     links: list[Link] = field(default_factory=list)
     #: what the last session knew of some of the links
-    copies: list[Queued] = field(default_factory=list)
+    copies: list[QueuedUrl] = field(default_factory=list)
 
-    def add(self, link: Link, copy: Queued | None) -> None:
+    def add(self, link: Link, copy: QueuedUrl | None) -> None:
         self.links.append(link)
         if copy is not None:
             self.copies.append(copy)
@@ -180,7 +180,7 @@ class SeedServer:
         counts = self.registry.counts()
         for each in taken:
             # links from below may belong to other servers: those into unknown domains go up
-            copies, goes_up = list[Queued](), bool(self._parent)
+            copies, goes_up = list[QueuedUrl](), bool(self._parent)
             match each.item:
                 case Seeds(urls=urls):
                     links = [Link(url, 0) for url in urls]

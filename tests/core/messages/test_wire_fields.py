@@ -80,7 +80,7 @@ QUEUED_URL = (
 ARRAY_FIELDS = {
     # parts of tuples: their version is that of every tuple that holds them
     "Link": "url weight= depth= parent=",
-    "Queued": QUEUED_URL,
+    "QueuedUrl": QUEUED_URL,
     "HostState": "host next_at= crawl_delay_s= adaptive_s= robots=",
     "RecentPage": "url title summary status bytes fetched_at elapsed_s depth outlinks language= helper=",
     "HostFailures": "host failed kind url at",
@@ -98,7 +98,6 @@ ARRAY_FIELDS = {
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
     # the frontier and its notes
-    "Entry": QUEUED_URL,
     "StoredRobots": "expires_at robots",
     "Rule": "allow pattern",
     "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional",

@@ -5,7 +5,7 @@ from gcs.core.plan.keyspace import Keyspace, contains, even_cuts, intersect, sub
 from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
 from gcs.core.tree.tree import is_expansion
 from gcs.core.url.sortkey import host_of, sort_key
-from gcs.ports.frontier.entry import short
+from gcs.ports.frontier.url_rows import short
 
 urls = st.builds("http://{}.example/{}".format, st.sampled_from("abcd"), st.text("abc/", max_size=900))
 keys = urls.map(sort_key)

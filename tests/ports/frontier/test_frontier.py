@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from gcs.core.url import sortkey
 from gcs.core.url.join import host
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import StoreError, UsageError
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
-from gcs.ports.frontier.entry import short
+from gcs.ports.frontier import Frontier, FrontierSettings, Mark
+from gcs.ports.frontier.url_rows import short
 
 QUICK = FrontierSettings(fsync=False)
 HOSTS = ("example.com", "www.example.com", "example.org", "127.0.0.1:8080", "a.b.example.com")
@@ -31,7 +32,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         self.frontier = Frontier(Path(self.folder.name), QUICK)
         self.now = 1000.0
         self.marks: dict[str, Mark] = {}
-        self.taken: dict[str, Entry] = {}
+        self.taken: dict[str, QueuedUrl] = {}
         self.later: dict[str, float] = {}
         self.committed: dict[str, Mark] = {}
         self.committed_later: dict[str, float] = {}
@@ -42,7 +43,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
 
     @stateful.rule(urls=st.lists(st.sampled_from(URLS)), priority=st.integers(0, 3))
     def insert(self, urls: list[str], priority: int) -> None:
-        new = self.frontier.insert([Entry(url, priority=priority) for url in urls])
+        new = self.frontier.insert([QueuedUrl(url, priority=priority) for url in urls])
         assert [entry.url for entry in new] == list(dict.fromkeys(url for url in urls if url not in self.marks))
         self.marks |= {entry.url: Mark.QUEUED for entry in new}
 
@@ -152,7 +153,7 @@ def frontier(tmp_path: Path):
 
 def test_frontier_scans_ranges_in_the_order_of_the_tree(frontier: Frontier) -> None:
     urls = [url for url in URLS if len(url) < 400]
-    frontier.insert([Entry(url) for url in reversed(urls)])
+    frontier.insert([QueuedUrl(url) for url in reversed(urls)])
     low, high = sortkey.subtree(b"com\x00example")
     assert [sortkey.url_of(key) for key, _ in frontier.scan(low, high)] == sorted(
         (url for url in urls if "example.com" in url), key=sortkey.tokens
@@ -160,7 +161,7 @@ def test_frontier_scans_ranges_in_the_order_of_the_tree(frontier: Frontier) -> N
 
 
 def test_frontier_walks_hosts_behind_a_cursor(frontier: Frontier) -> None:
-    frontier.insert([Entry(url) for url in URLS])
+    frontier.insert([QueuedUrl(url) for url in URLS])
     everybody = frontier.hosts("", 100)
     assert len(everybody) == 5
     walked: list[str] = []
@@ -171,20 +172,20 @@ def test_frontier_walks_hosts_behind_a_cursor(frontier: Frontier) -> None:
 
 def test_frontier_walks_past_a_host_of_the_last_rank(frontier: Frontier) -> None:
     """As in cross-over mode, by a score of minus infinity."""
-    frontier.insert([Entry(f"http://{name}/", priority=2**32 - 1) for name in HOSTS])
+    frontier.insert([QueuedUrl(f"http://{name}/", priority=2**32 - 1) for name in HOSTS])
     assert len(frontier.hosts("", 100)) == len(set(frontier.hosts("", 100))) == len(HOSTS)
     assert frontier.hosts(frontier.hosts("", 100)[0], 100) == frontier.hosts("", 100)[1:]
 
 
 def test_frontier_keeps_hosts_to_their_budget(frontier: Frontier) -> None:
-    entries = [Entry(f"http://trap.example/{number}") for number in range(50)]
+    entries = [QueuedUrl(f"http://trap.example/{number}") for number in range(50)]
     assert len(frontier.insert(entries[:8], host_limit=10)) == 8
     assert len(frontier.insert(entries[8:], host_limit=10)) == 2
-    assert len(frontier.insert([Entry("http://other.example/")], host_limit=10)) == 1
+    assert len(frontier.insert([QueuedUrl("http://other.example/")], host_limit=10)) == 1
 
 
 def test_frontier_moves_the_budget_of_a_host_with_its_urls(frontier: Frontier, tmp_path: Path) -> None:
-    entries = [Entry(f"http://trap.example/{number}") for number in range(50)]
+    entries = [QueuedUrl(f"http://trap.example/{number}") for number in range(50)]
     frontier.insert(entries[:8], host_limit=10)
     frontier.finish(entries[0].url, Mark.DONE)
     piece = frontier.moving.take_out(b"", b"\xff", lambda _: False, 100)
@@ -198,7 +199,7 @@ def test_frontier_moves_the_budget_of_a_host_with_its_urls(frontier: Frontier, t
 
 def test_frontier_renews_what_is_finished_and_keeps_what_waits(frontier: Frontier) -> None:
     done, failed, refused, waits, later, taken = (f"http://a.example/{n}" for n in "dfrwlt")
-    entries = {url: Entry(url, etag=f'"{url}"') for url in (done, failed, refused, waits, later, taken)}
+    entries = {url: QueuedUrl(url, etag=f'"{url}"') for url in (done, failed, refused, waits, later, taken)}
     frontier.insert(entries.values())
     frontier.take("a.example", 10)
     frontier.put_back([waits])
@@ -230,7 +231,7 @@ def test_frontier_says_why_a_directory_cannot_be_used(tmp_path: Path) -> None:
 
 def test_frontier_finishes_a_url_that_waits_for_a_retry(frontier: Frontier) -> None:
     """As a replay does: the record was made after the commit that put the URL aside."""
-    frontier.insert([Entry("http://a.example/"), Entry("http://a.example/b")])
+    frontier.insert([QueuedUrl("http://a.example/"), QueuedUrl("http://a.example/b")])
     for entry in frontier.take("a.example", 2):
         frontier.retry(entry, 10.0)
     assert frontier.finish("http://a.example/", Mark.DONE) is Mark.QUEUED
@@ -240,7 +241,7 @@ def test_frontier_finishes_a_url_that_waits_for_a_retry(frontier: Frontier) -> N
 
 
 def test_frontier_tells_the_mark_that_a_url_had(frontier: Frontier) -> None:
-    frontier.insert([Entry("http://a.example/")])
+    frontier.insert([QueuedUrl("http://a.example/")])
     assert frontier.finish("http://a.example/", Mark.DONE) is Mark.QUEUED
     assert frontier.finish("http://a.example/", Mark.DONE) is Mark.DONE
     assert frontier.finish("http://unknown.example/", Mark.FAILED) is None

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, rank
 from gcs.core.queues.queue_maker import make_queue
 from gcs.core.url.join import host
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.disk_queue import DiskSettings, open_scratch
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.ports.frontier import Frontier, FrontierSettings, Mark
 
 QUICK = FrontierSettings(fsync=False)
 OPIC, BACKLINK = ORDERS["opic"], ORDERS["backlink"]
@@ -64,7 +65,7 @@ class OrderMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(links=st.lists(st.tuples(st.sampled_from(URLS), gifts)))
     def insert(self, links: list[tuple[str, float]]) -> None:
         self.frontier.ledger.issued += sum(gift for _, gift in links)
-        new = self.frontier.insert([Entry(url, "http://p.example/", 1, worth=gift) for url, gift in links])
+        new = self.frontier.insert([QueuedUrl(url, "http://p.example/", 1, worth=gift) for url, gift in links])
         assert [entry.url for entry in new] == list(dict.fromkeys(url for url, _ in links if url not in self.known))
         for url, gift in links:
             if url not in self.known:
@@ -83,13 +84,13 @@ class OrderMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(url=st.sampled_from(URLS), gift=gifts)
     def gift(self, url: str, gift: float) -> None:
         self.frontier.ledger.issued += gift
-        assert self.frontier.insert([Entry(url, depth=GIFT, worth=gift)]) == [], "a gift makes no URL known"
+        assert self.frontier.insert([QueuedUrl(url, depth=GIFT, worth=gift)]) == [], "a gift makes no URL known"
         self.give(url, gift)
 
     @stateful.rule(url=st.sampled_from(URLS))
     def seed(self, url: str) -> None:
         self.frontier.ledger.issued += 1.0
-        if self.frontier.insert([Entry(url, worth=1.0)]):
+        if self.frontier.insert([QueuedUrl(url, worth=1.0)]):
             self.found.append(url)
             self.worth[url] = 1.0
         assert url in self.known, "a seed that is known is not worth more for being told again"
@@ -129,7 +130,7 @@ class OrderMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(data=st.data())
     def retry(self, data: st.DataObject) -> None:
         url = data.draw(st.sampled_from(sorted(self.taken)))
-        self.frontier.retry(Entry(url, tries=1), 10.0)
+        self.frontier.retry(QueuedUrl(url, tries=1), 10.0)
         self.taken.remove(url)
         self.later.add(url)
 
@@ -200,7 +201,10 @@ def everything(frontier: Frontier) -> list[str]:
     return [entry.url for name in frontier.hosts("", 100) for entry in frontier.take(name, 100)]
 
 
-DEEP, LINKED = Entry("http://a.example/deep", depth=5, priority=5, worth=9.0), Entry("http://a.example/", worth=1.0)
+DEEP, LINKED = (
+    QueuedUrl("http://a.example/deep", depth=5, priority=5, worth=9.0),
+    QueuedUrl("http://a.example/", worth=1.0),
+)
 
 
 @pytest.mark.parametrize("later", [BFS, BACKLINK, Scored("by-length", lambda found: float(len(found.url)))])
@@ -228,9 +232,9 @@ def test_frontier_asks_a_score_again_when_links_arrive(tmp_path: Path) -> None:
         return -found.backlinks
 
     frontier = Frontier(tmp_path, QUICK, Scored("fewest", fewest), heap)
-    frontier.insert([Entry("http://a.example/1", "http://p.example/", 3), Entry("http://a.example/2")])
+    frontier.insert([QueuedUrl("http://a.example/1", "http://p.example/", 3), QueuedUrl("http://a.example/2")])
     for _ in range(3):
-        frontier.insert([Entry("http://a.example/1", depth=GIFT, worth=1.0)])
+        frontier.insert([QueuedUrl("http://a.example/1", depth=GIFT, worth=1.0)])
     assert [found.backlinks for found in seen] == [0, 0, 1, 2, 3]
     assert (seen[-1].parent, seen[-1].depth) == ("http://p.example/", 3)
     assert everything(frontier) == ["http://a.example/2", "http://a.example/1"]
@@ -241,9 +245,9 @@ def test_frontier_asks_a_score_again_when_links_arrive(tmp_path: Path) -> None:
 def test_frontier_takes_what_was_put_back_for_what_it_is_worth_by_then(tmp_path: Path, queue: object) -> None:
     first, second = "http://a.example/1", "http://a.example/2"
     frontier = Frontier(tmp_path, QUICK, BACKLINK, queue)
-    frontier.insert([Entry(first)])
+    frontier.insert([QueuedUrl(first)])
     assert everything(frontier) == [first]
-    frontier.insert([Entry(second, worth=1.0), Entry(first, depth=GIFT, worth=3.0)])
+    frontier.insert([QueuedUrl(second, worth=1.0), QueuedUrl(first, depth=GIFT, worth=3.0)])
     frontier.put_back([first, *everything(frontier)] if queue else [first])
     assert [entry.url for entry in frontier.take("a.example", 2)] == [first, second]
     frontier.close()
@@ -254,9 +258,9 @@ def test_pool_forgets_stale_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("gcs.ports.frontier.ordered_pool.STALE_LEAST", 50)
     queues = []
     frontier = Frontier(tmp_path, QUICK, BACKLINK, lambda: queues.append(heap()) or queues[-1])
-    frontier.insert([Entry(url) for url in URLS])
+    frontier.insert([QueuedUrl(url) for url in URLS])
     for _ in range(40):
-        frontier.insert([Entry(url, depth=GIFT, worth=1.0) for url in URLS])
+        frontier.insert([QueuedUrl(url, depth=GIFT, worth=1.0) for url in URLS])
         frontier.extract(0, lambda _: True)
     assert len(queues[-1]) <= 50 + 4 * len(URLS)
     assert sorted(everything(frontier)) == sorted(URLS)

@@ -17,13 +17,13 @@ from gcs.core.messages.tuples import (
     Link,
     Member,
     MemberState,
-    Queued,
     Seeds,
     UrlBlock,
 )
 from gcs.core.ordering import ORDERS
 from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of
 from gcs.core.plan.team_settings import TeamSettings
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import UsageError
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Receipt
@@ -59,7 +59,7 @@ class Client:
         self.space, self.name, self.server, self.rate = MemorySpace(board, name), name, server, rate
         self.queue: list[str] = []
         self.fetched: list[str] = []
-        self.copies: dict[str, Queued] = {}
+        self.copies: dict[str, QueuedUrl] = {}
         self.session = self.settled = 1
         self.beats = self.sent = self.received = 0
         self.free_at: dict[str, float] = {}
@@ -84,7 +84,7 @@ class Client:
     async def renew(self, session: int) -> None:
         """Begin a session: tell what the last one knew."""
         known, self.fetched, self.session = self.fetched, [], session
-        copies = [Queued(url, etag=f'"{url}"', visits=1) for url in known]
+        copies = [QueuedUrl(url, etag=f'"{url}"', visits=1) for url in known]
         links = [Link(url, 0) for url in known]
         self.sent += 1
         finds = Finds(self.name, [], links, session=session, copies=copies)

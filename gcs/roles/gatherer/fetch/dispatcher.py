@@ -18,9 +18,10 @@ from gcs.core.polite.window import Host, Window
 from gcs.core.report.counters import Counters
 from gcs.core.url.join import host as host_of
 from gcs.core.url.join import origin as origin_of
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_key, host_name
 from gcs.ports.fetch import Fetcher
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.ports.frontier import Frontier, FrontierSettings, Mark
 from gcs.roles.gatherer.fetch.robots_cache import MAX_HOPS, RobotsCache
 
 #: failures that say nothing of the robots.txt itself: its host, or all of the web, is out of reach
@@ -38,8 +39,8 @@ DRAWN_PER_TURN = 2_000
 class PageVisit(msgspec.Struct, frozen=True):
     """Tag of a request for a page."""
 
-    host: Host[Entry]
-    entry: Entry
+    host: Host[QueuedUrl]
+    entry: QueuedUrl
     #: the facts of the page, where a helper has read them
     page: PageFacts | None = None
     #: the helper is a stranger
@@ -51,7 +52,7 @@ class PageVisit(msgspec.Struct, frozen=True):
 class RobotsVisit(msgspec.Struct, frozen=True):
     """Tag of a request for a robots.txt."""
 
-    host: Host[Entry]
+    host: Host[QueuedUrl]
     origin: str
     hops: int
 
@@ -62,7 +63,7 @@ class DispatcherParts:
 
     frontier: Frontier
     limits: FrontierSettings
-    window: Window[Entry]
+    window: Window[QueuedUrl]
     robots: RobotsCache
     fetcher: Fetcher
     counters: Counters
@@ -106,7 +107,7 @@ class Dispatcher:
         """Whether the window holds work for a while."""
         return self._window.waiting > PLENTY_URLS or self._frontier.pooled() > PLENTY_URLS
 
-    def queued(self, entries: list[Entry]) -> None:
+    def queued(self, entries: list[QueuedUrl]) -> None:
         """The frontier has just taken in these entries: offer their hosts to the window."""
         if self._frontier.is_pooled:
             return  # the order over all hosts says when they are drawn
@@ -188,9 +189,9 @@ class Dispatcher:
             self._draw(now, room)
         return due_at
 
-    def dispatch(self, now: float, room: int) -> list[tuple[Entry, str]]:
+    def dispatch(self, now: float, room: int) -> list[tuple[QueuedUrl, str]]:
         """Start up to `room` requests. Returns entries to give up, for want of a robots.txt, each with the reason."""
-        closed: list[tuple[Entry, str]] = []
+        closed: list[tuple[QueuedUrl, str]] = []
         for host, entry in self._window.release(now, room):
             if self._is_left_out(entry.url):
                 self._frontier.finish(entry.url, Mark.REFUSED)
@@ -232,7 +233,7 @@ class Dispatcher:
             self._on_busy(visit.host.name, visit.host.pace.next_at, now)
         return retry_after_s
 
-    def queue_again(self, entry: Entry) -> None:
+    def queue_again(self, entry: QueuedUrl) -> None:
         """Request the page once more, when its host's delay is over."""
         self.open.discard(entry.url)
         self._frontier.put_back((entry.url,))
@@ -258,7 +259,7 @@ class Dispatcher:
         self._window.ended(host, now, result.ip if type(result) is Response else "")
         return robots
 
-    def _request(self, host: Host[Entry], request: Request, now: float) -> None:
+    def _request(self, host: Host[QueuedUrl], request: Request, now: float) -> None:
         self._window.begin(host, now)
         self._fetcher.start(request)
 

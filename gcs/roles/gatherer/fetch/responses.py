@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import Failure, FailureKind, PageFacts, Response, Result
-from gcs.ports.frontier import Entry
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.reader import Reader
 from gcs.ports.records.record_store import Store
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit, RobotsVisit
@@ -66,7 +66,7 @@ class Responses:
         self._recorder, self._dispatcher, self._on_robots = parts.recorder, parts.dispatcher, parts.on_robots
         self._lending, self._spot_check = parts.lending, parts.spot_check
         #: filled by the text pool; emptied by take_in
-        self._read: deque[tuple[Entry, Response, asyncio.Future[PageFacts]]] = deque()
+        self._read: deque[tuple[QueuedUrl, Response, asyncio.Future[PageFacts]]] = deque()
         #: pages whose text is being read elsewhere
         self.in_texts = 0
 
@@ -131,12 +131,12 @@ class Responses:
         task = asyncio.ensure_future(self._reader.read_text(response, page))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
-    def _record(self, entry: Entry, response: Response, page: PageFacts) -> None:
+    def _record(self, entry: QueuedUrl, response: Response, page: PageFacts) -> None:
         """Record the page, unless strangers are judged by it and it has to be looked at twice."""
         if not self._spot_check.is_awaited(entry.url) or self._spot_check.looked(entry, response, page):
             self._recorder.page(entry, response, page)
 
-    def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Future[PageFacts]") -> None:
+    def _text_arrives(self, entry: QueuedUrl, response: Response, done: "asyncio.Future[PageFacts]") -> None:
         if not done.cancelled():
             self._read.append((entry, response, done))
             self._inbox.wake()

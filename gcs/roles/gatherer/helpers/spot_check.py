@@ -19,8 +19,8 @@ from typing import NamedTuple
 from gcs.core.helpers.page_compare import PageView
 from gcs.core.helpers.trust import Quarantine, TrustSettings, Verdict
 from gcs.core.page.values import PageFacts, Response, Result
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.events import Events
-from gcs.ports.frontier import Entry
 from gcs.ports.records.warc import payload_digest
 from gcs.ports.summarise.text import all_words
 
@@ -33,7 +33,7 @@ events = Events("spot-check")
 class HeldPage(NamedTuple):
     """A page as a stranger tells it."""
 
-    entry: Entry
+    entry: QueuedUrl
     response: Response
     page: PageFacts
 
@@ -45,7 +45,7 @@ class SpotCheck:
         self,
         settings: TrustSettings,
         record: Callable[[HeldPage], None],
-        fetch: Callable[[Entry], None],
+        fetch: Callable[[QueuedUrl], None],
         cut_off: Callable[[str, str], None],
     ) -> None:
         """`record` a page that is believed, `fetch` one ourselves, `cut_off` a helper that lied, and why."""
@@ -87,7 +87,7 @@ class SpotCheck:
         """Whether our own look at this page decides about others."""
         return self._quarantine.is_drawn(url)
 
-    def looked(self, entry: Entry, response: Response, page: PageFacts) -> bool:
+    def looked(self, entry: QueuedUrl, response: Response, page: PageFacts) -> bool:
         """We have fetched a page that is awaited. False: it may have changed, and is queued for a second look."""
         verdict = self._quarantine.looked(entry.url, own_look(response, page))
         self._act(verdict, entry.url)
@@ -95,7 +95,7 @@ class SpotCheck:
             self._fetch(entry)
         return not verdict.again
 
-    def no_page(self, entry: Entry, result: Result) -> None:
+    def no_page(self, entry: QueuedUrl, result: Result) -> None:
         """Where a page was claimed we have found none; or could not look, which says nothing."""
         url, answered = entry.url, type(result) is Response
         gone = type(result) is Response and result.status in NO_PAGE

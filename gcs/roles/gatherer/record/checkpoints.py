@@ -9,8 +9,8 @@ from collections.abc import Callable
 import msgspec
 
 from gcs.core.report.report import Share
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.events import Events
-from gcs.ports.frontier import Entry
 from gcs.ports.records.record_log import Position
 from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.roles.gatherer.membership import Membership
@@ -73,7 +73,7 @@ class Checkpoints:
         if replayed:
             events.info("replayed", records=replayed)
 
-    def begin_session(self, session: int, now: float, epoch: int = 0) -> list[Entry]:
+    def begin_session(self, session: int, now: float, epoch: int = 0) -> list[QueuedUrl]:
         """Forget which URLs are finished, and set the counters to zero; the next checkpoint makes both durable.
 
         Returns the URLs that robots.txt refused in the last session: they may be allowed by now.
@@ -82,4 +82,4 @@ class Checkpoints:
         refused = self._recrawl.begin(session, self._store.sync().file, epoch)
         events.info("session", session=session, queued=self._frontier.queued())
         self._made_at = now
-        return [Entry(url) for url in refused]
+        return [QueuedUrl(url) for url in refused]

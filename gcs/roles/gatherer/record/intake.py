@@ -9,7 +9,8 @@ import msgspec
 
 from gcs.core.ordering import GIFT
 from gcs.core.page.values import PageRecord
-from gcs.ports.frontier import Entry, Frontier
+from gcs.core.url.queued_url import QueuedUrl
+from gcs.ports.frontier import Frontier
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher
 from gcs.roles.gatherer.membership import Membership
 from gcs.roles.gatherer.record.meter import Meter
@@ -39,7 +40,7 @@ class Intake:
         recorder.links, recorder.gifts = [], {}
         if gifts:
             links = [msgspec.structs.replace(entry, worth=gifts.pop(entry.url, 0.0)) for entry in links]
-            links += [Entry(url, depth=GIFT, worth=gift) for url, gift in gifts.items() if gift]
+            links += [QueuedUrl(url, depth=GIFT, worth=gift) for url, gift in gifts.items() if gift]
         if links:
             self.queue(links)
 
@@ -51,15 +52,15 @@ class Intake:
     def seeds(self, urls: list[str]) -> None:
         """Take in the seeds that are not known yet."""
         worth, ledger = self._frontier.order.seed, self._frontier.ledger
-        new = [Entry(url, worth=worth) for url in urls if self._frontier.mark(url) is None]
+        new = [QueuedUrl(url, worth=worth) for url in urls if self._frontier.mark(url) is None]
         ledger.issued += worth * len(new)
         self.queue(new)
 
-    def queue(self, entries: list[Entry]) -> None:
+    def queue(self, entries: list[QueuedUrl]) -> None:
         """Queue admitted links: own ones in the frontier, foreign ones for their owners."""
         self.insert(self._team.route(entries) if self._team else entries)
 
-    def insert(self, entries: list[Entry]) -> None:
+    def insert(self, entries: list[QueuedUrl]) -> None:
         """Queue entries that this gatherer owns."""
         new = self._frontier.insert(entries, self._host_pages)
         self._meter.explored.known(len(new))

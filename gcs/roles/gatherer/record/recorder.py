@@ -13,7 +13,8 @@ from gcs.core.page.change import Change, Past, after, change_of
 from gcs.core.page.values import FINAL, Failure, PageFacts, PageRecord, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
-from gcs.ports.frontier import Entry, Mark
+from gcs.core.url.queued_url import QueuedUrl
+from gcs.ports.frontier import Mark
 from gcs.ports.reader import gist
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
@@ -42,11 +43,11 @@ class Recorder:
         self._frontier, self._store, self._recrawl = dependencies.frontier, dependencies.store, dependencies.recrawl
         self._reader, self._admission = dependencies.reader, dependencies.admission
         self._order, self._ledger = dependencies.frontier.order, dependencies.frontier.ledger
-        self.links: list[Entry] = []  # filled by apply; emptied by the intake
+        self.links: list[QueuedUrl] = []  # filled by apply; emptied by the intake
         #: what these and other links of the pages add to the worth of their targets; the same
         self.gifts: dict[str, float] = {}
 
-    def without_page(self, entry: Entry, result: Result, now: float, retry_after_s: float) -> None:
+    def without_page(self, entry: QueuedUrl, result: Result, now: float, retry_after_s: float) -> None:
         """An answer that is no page: an error, a redirect, a 304, or no answer at all."""
         if type(result) is Failure:
             self._try_again(entry, str(result.kind), now, 0.0, None, final=result.kind in FINAL)
@@ -63,19 +64,19 @@ class Recorder:
         else:
             self.give_up(entry, f"http-{status}", now, result)
 
-    def page(self, entry: Entry, response: Response, page: PageFacts) -> None:
+    def page(self, entry: QueuedUrl, response: Response, page: PageFacts) -> None:
         """A page that was read."""
         if not page.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
         self._record(entry, response, page, "", response.started_at)
 
-    def give_up(self, entry: Entry, kind: str, now: float, response: Response | None = None) -> None:
+    def give_up(self, entry: QueuedUrl, kind: str, now: float, response: Response | None = None) -> None:
         """The URL ends without a page."""
         self._counters.fail(kind)
         self._record(entry, response, PageFacts(entry.url), kind, now)
 
-    def put_aside(self, entry: Entry, until: float) -> None:
+    def put_aside(self, entry: QueuedUrl, until: float) -> None:
         """It is to be fetched once more, then."""
         self._open_urls.discard(entry.url)
         self._frontier.retry(entry, until)
@@ -93,7 +94,7 @@ class Recorder:
             hops = hops + 1 if redirect else 0
             self._counters.links += len(record.outlinks)
             for url in self._admission.admit(record.outlinks, depth):
-                self.links.append(Entry(url, record.url, depth, depth, 0, hops))
+                self.links.append(QueuedUrl(url, record.url, depth, depth, 0, hops))
         if self._order.weighs:
             self._give(record, worth)
 
@@ -128,7 +129,7 @@ class Recorder:
         for url in links:
             gifts[url] = gifts.get(url, 0.0) + gift
 
-    def _redirect(self, entry: Entry, response: Response, now: float) -> None:
+    def _redirect(self, entry: QueuedUrl, response: Response, now: float) -> None:
         target = self._reader.redirect_target(response)
         if target is None or entry.hops >= self._max_redirects:
             self.give_up(entry, "redirects" if target else f"http-{response.status}", now, response)
@@ -137,7 +138,13 @@ class Recorder:
         self._record(entry, response, PageFacts(target, outlinks=[target]), "", now)
 
     def _try_again(
-        self, entry: Entry, kind: str, now: float, retry_after_s: float, response: Response | None, final: bool = False
+        self,
+        entry: QueuedUrl,
+        kind: str,
+        now: float,
+        retry_after_s: float,
+        response: Response | None,
+        final: bool = False,
     ) -> None:
         due_at = politeness.retry_at(entry.tries + 1, self._rules, now, retry_after_s)
         if due_at is None or final:
@@ -148,7 +155,7 @@ class Recorder:
             self._counters.retries += 1
             self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
-    def _record(self, entry: Entry, response: Response | None, page: PageFacts, failure: str, now: float) -> None:
+    def _record(self, entry: QueuedUrl, response: Response | None, page: PageFacts, failure: str, now: float) -> None:
         record = self._record_of(entry, response, page, failure, now)
         self._counters.note(Change(record.change))
         copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
@@ -158,7 +165,7 @@ class Recorder:
         self.apply(record, entry.hops)
 
     def _record_of(
-        self, entry: Entry, response: Response | None, page: PageFacts, failure: str, now: float
+        self, entry: QueuedUrl, response: Response | None, page: PageFacts, failure: str, now: float
     ) -> PageRecord:
         """The record of a URL that is dealt with. The store fills in the place in the WARC."""
         if page.noindex:
@@ -170,7 +177,7 @@ class Recorder:
             digest = digest_of(response)
         # a 304 confirms what we hold; silence, or a server that cannot answer just now, does not disprove it
         cannot = bool(failure) and status in politeness.RETRY_STATUSES
-        held = entry if status in (0, 304) or cannot else Entry(entry.url)
+        held = entry if status in (0, 304) or cannot else QueuedUrl(entry.url)
         told = {} if cannot else headers
         past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
         change = Change.NOTHING if page.source else change_of(past, status, digest, bool(failure))

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import msgspec
 
 from gcs.core.page.change import MOST_MISSES, urgency
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
-from gcs.ports.frontier import Entry, Frontier
+from gcs.ports.frontier import Frontier
 
 #: URLs that are queued again per turn, and frontier entries that are searched for URLs of other owners
 SLICE_URLS, LOOK_URLS = 1_000, 10_000
@@ -92,7 +93,7 @@ class Recrawl:
         self._note()
         return self._frontier.renew()
 
-    def step(self, is_own: Callable[[bytes], bool] = lambda _: True) -> list[Entry]:
+    def step(self, is_own: Callable[[bytes], bool] = lambda _: True) -> list[QueuedUrl]:
         """The next URLs to queue again. In a team, `is_own` tells by its key whether this gatherer owns a page."""
         if self._search_at is not None:
             piece = self._frontier.moving.take_out(self._search_at, LAST_KEY, is_own, SLICE_URLS, LOOK_URLS)
@@ -114,9 +115,9 @@ class Recrawl:
         self._frontier.set_note(NOTE, msgspec.msgpack.encode(self._state))
 
 
-def _entry_of(visit: LastVisit, worth: float) -> Entry:
+def _entry_of(visit: LastVisit, worth: float) -> QueuedUrl:
     """The entry that requests the URL of a record again, with the validators of the copy if one is held."""
-    entry = Entry(
+    entry = QueuedUrl(
         url=visit.url,
         parent=visit.parent,
         depth=visit.depth,

@@ -18,14 +18,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gcs.core.messages.tuples import HandOver, HostState, Queued
+from gcs.core.messages.tuples import HandOver, HostState
 from gcs.core.plan import keyspace
 from gcs.core.plan.keyspace import EVERYTHING, Keyspace, Ranges
 from gcs.core.plan.plan import Plan
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
-from gcs.ports.frontier import Entry, Frontier, Mark
-from gcs.ports.frontier.entry import short
+from gcs.ports.frontier import Frontier, Mark
 from gcs.ports.frontier.range_moves import Piece
+from gcs.ports.frontier.url_rows import short
 
 #: URLs in one part, and parts made in one turn
 PART_URLS, TURN_PARTS = 2_000, 4
@@ -66,7 +67,7 @@ class _State(msgspec.Struct, array_like=True):
 class Received:
     """What a part brought: entries for our frontier, and what is for others."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[QueuedUrl] = field(default_factory=list)
     onward: list[tuple[str, HandOver]] = field(default_factory=list)
     moved: int = 0
     #: keys that wait here, though their former owner has dealt with them
@@ -183,7 +184,7 @@ class HandOvers:
     def receive(self, part: HandOver, plan: Plan) -> Received:
         """Take in a part. What of it is not ours under the plan is to be sent on."""
         got = Received()
-        others: dict[str, tuple[list[Queued], list[tuple[bytes, str]]]] = {}
+        others: dict[str, tuple[list[QueuedUrl], list[tuple[bytes, str]]]] = {}
         marks: list[tuple[bytes, Mark]] = []
         mine = not keyspace.subtract(((part.low, part.high),), plan.ranges_of(self._me))
         for each in part.queued:
@@ -191,10 +192,10 @@ class HandOvers:
             if not mine and (owner := plan.owner_of(key)) != self._me:
                 others.setdefault(owner, ([], []))[0].append(each)
             elif keyspace.contains(self.awaited, self._keyspace.place(key)):
-                self._frontier.exchange.hold([_entry(each)], instead=True)
+                self._frontier.exchange.hold([each], instead=True)
                 got.moved += 1
             else:
-                got.entries.append(_entry(each))
+                got.entries.append(each)
         for key, letter in part.seen:
             if not mine and (owner := plan.owner_of(key)) != self._me:
                 others.setdefault(owner, ([], []))[1].append((key, letter))
@@ -211,9 +212,9 @@ class HandOvers:
             self._complete(part)
         return got
 
-    def released(self) -> list[Entry]:
+    def released(self) -> list[QueuedUrl]:
         """Some of the entries that were held for ranges which are complete, or not ours any more."""
-        exchange, entries = self._frontier.exchange, list[Entry]()
+        exchange, entries = self._frontier.exchange, list[QueuedUrl]()
         if exchange.held():
             for low, high in keyspace.subtract(EVERYTHING, self.awaited):
                 entries += exchange.release(low, high, RELEASE_URLS - len(entries), self._keyspace)
@@ -269,19 +270,10 @@ def _any_in(places: Iterable[bytes], losing: Losing) -> bool:
 def _part(
     epoch: int,
     losing: Losing,
-    entries: list[Entry],
+    entries: list[QueuedUrl],
     marks: list[tuple[bytes, Mark]],
     last: bool = False,
     hosts: list[HostState] | None = None,
 ) -> HandOver:
     seen = [(key, mark.value.decode()) for key, mark in marks]
-    return HandOver(epoch, losing.low, losing.high, last, [queued(entry) for entry in entries], seen, hosts or [])
-
-
-def queued(entry: Entry) -> Queued:
-    """An entry of our frontier, as it is handed over."""
-    return Queued(*msgspec.structs.astuple(entry))
-
-
-def _entry(queued: Queued) -> Entry:
-    return Entry(*msgspec.structs.astuple(queued))
+    return HandOver(epoch, losing.low, losing.high, last, entries, seen, hosts or [])

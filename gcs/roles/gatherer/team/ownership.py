@@ -17,12 +17,12 @@ from gcs.core.messages.tuples import Finds, HandOver, Seeds, UrlBlock
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.keyspace import EVERYTHING
 from gcs.core.plan.plan import Plan
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
-from gcs.ports.frontier import Entry
-from gcs.ports.frontier.entry import short
+from gcs.ports.frontier.url_rows import short
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange, Incoming, Outgoing
-from gcs.roles.gatherer.team.hand_over import PART_URLS, HandOvers, queued
+from gcs.roles.gatherer.team.hand_over import PART_URLS, HandOvers
 from gcs.roles.gatherer.team.range_recovery import RangeRecovery
 from gcs.roles.gatherer.team.router import CQueue, Router, Tolerance
 from gcs.roles.gatherer.team.superpage_stats import SuperpageStats
@@ -49,7 +49,7 @@ class Ownership:
         self.stats = SuperpageStats(self._me, self._frontier, Random(self._me), links=with_links)
         self._recovery = RangeRecovery(self._me, self._frontier, records, port.admission)
         #: foreign URLs of the last session, by owner; filled by _share_out, emptied by _send_revisits
-        self._revisits: dict[str, list[Entry]] = {}
+        self._revisits: dict[str, list[QueuedUrl]] = {}
         #: a session has begun here, and its first plan was not committed by all when last read
         self.is_beginning = False
         self._clock = time.monotonic
@@ -80,7 +80,7 @@ class Ownership:
         tells = plan is not None and (plan.epoch == recrawl.epoch or plan.lost)
         return recrawl.is_done and not (tells and (self._revisits or self._exchange.has_parts))
 
-    def adopt(self, old: Plan | None, plan: Plan) -> list[Entry]:
+    def adopt(self, old: Plan | None, plan: Plan) -> list[QueuedUrl]:
         """Go over to a plan; returns entries that were on their way to others and are now for this frontier."""
         self._port.dispatcher.put_back()
         if old is not None:
@@ -95,7 +95,7 @@ class Ownership:
         self.stats.adopt(plan)
         return self.router.route(own)
 
-    def committed(self) -> list[Entry]:
+    def committed(self) -> list[QueuedUrl]:
         """All gatherers follow the plan, and have told what they know: ranges that were lost can begin.
 
         Returns own hot pages that are not known here after a session began: no other gatherer will post them.
@@ -107,9 +107,9 @@ class Ownership:
             return []
         self.is_beginning = False
         mine = (url for url in plan.hot_pages if plan.owner_of(sort_key(url)) == self._me)
-        return [Entry(url) for url in mine if self._frontier.mark(url) is None]
+        return [QueuedUrl(url) for url in mine if self._frontier.mark(url) is None]
 
-    def accept(self, item: Incoming, plan: Plan, now: float) -> list[Entry]:
+    def accept(self, item: Incoming, plan: Plan, now: float) -> list[QueuedUrl]:
         """Take in a tuple of another gatherer; returns entries for the frontier. Foreign ones are sent on."""
         match item:
             case Seeds():
@@ -119,12 +119,12 @@ class Ownership:
             case HandOver():
                 return self._accept_part(item, plan, now)
 
-    def _accept_seeds(self, seeds: Seeds) -> list[Entry]:
+    def _accept_seeds(self, seeds: Seeds) -> list[QueuedUrl]:
         worth = self._frontier.order.seed
         self._frontier.ledger.issued += worth * len(seeds.urls)
-        return self.router.forward([Entry(url, worth=worth) for url in seeds.urls])
+        return self.router.forward([QueuedUrl(url, worth=worth) for url in seeds.urls])
 
-    def _accept_part(self, part: HandOver, plan: Plan, now: float) -> list[Entry]:
+    def _accept_part(self, part: HandOver, plan: Plan, now: float) -> list[QueuedUrl]:
         if part.epoch < self._port.recrawl.epoch:  # of the last session, whose finished URLs are not finished now
             part = HandOver(part.epoch, part.low, part.high, False, part.queued)
         got, ledger = self._hand_overs.receive(part, plan), self._frontier.ledger
@@ -144,7 +144,7 @@ class Ownership:
                     self._frontier.moving.give_up(key, mark)
         return got.entries
 
-    def accept_back(self, item: Outgoing, plan: Plan, now: float) -> list[Entry]:
+    def accept_back(self, item: Outgoing, plan: Plan, now: float) -> list[QueuedUrl]:
         """Send an undelivered block or part to the present owners; returns entries for the frontier."""
         match item:
             case UrlBlock():
@@ -154,7 +154,7 @@ class Ownership:
             case Finds():
                 raise AssertionError("only clients of a seed-server send Finds")
 
-    def step(self, plan: Plan, now: float) -> list[Entry]:
+    def step(self, plan: Plan, now: float) -> list[QueuedUrl]:
         """Go on with work that takes many turns: recrawl, hand-over, release of held entries, statistics, recovery."""
         revisited = self._recrawl_step(plan)
         self._hand_over(plan, now)
@@ -192,7 +192,7 @@ class Ownership:
             # had to be requested again
             dispatcher.put_back()
 
-    def _begin_session(self, plan: Plan, own: list[Entry]) -> list[Entry]:
+    def _begin_session(self, plan: Plan, own: list[QueuedUrl]) -> list[QueuedUrl]:
         """No ranges are handed over when a session begins: each gatherer sends the URLs that it has to their owners."""
         self._hand_overs.begin(plan)
         self._exchange.recall(plan.gatherers)
@@ -202,7 +202,7 @@ class Ownership:
         self.is_beginning = self._me in plan.gatherers
         return self.router.route(own) + self._share_out(allowed, plan)
 
-    def _recrawl_step(self, plan: Plan) -> list[Entry]:
+    def _recrawl_step(self, plan: Plan) -> list[QueuedUrl]:
         """Some URLs of the last session: returns the own ones; foreign ones are on their way to their owners."""
         recrawl = self._port.recrawl
         if recrawl.is_done or self._exchange.room_for_parts <= 0:
@@ -210,9 +210,9 @@ class Ownership:
         self._port.wake()
         return self._share_out(recrawl.step(lambda key: plan.owner_of(key) == self._me), plan)
 
-    def _share_out(self, entries: list[Entry], plan: Plan) -> list[Entry]:
+    def _share_out(self, entries: list[QueuedUrl], plan: Plan) -> list[QueuedUrl]:
         """Divide URLs of the last session: returns the own ones; foreign ones go to their owners, in every mode."""
-        mine: list[Entry] = []
+        mine: list[QueuedUrl] = []
         for entry in entries:
             owner = plan.owner_of(sort_key(entry.url))
             if owner == self._me:
@@ -227,8 +227,7 @@ class Ownership:
     def _send_revisits(self, plan: Plan, *owners: str) -> None:
         parts = ((owner, self._revisits.pop(owner)) for owner in owners)
         self._exchange.send(
-            (owner, HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [queued(entry) for entry in entries]))
-            for owner, entries in parts
+            (owner, HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, entries)) for owner, entries in parts
         )
 
     def _note_losses(self, old: Plan, plan: Plan) -> None:

@@ -17,9 +17,10 @@ from gcs.core.plan import keyspace
 from gcs.core.plan.keyspace import Keyspace, Range, Ranges
 from gcs.core.plan.plan import Plan
 from gcs.core.url.admission import Admission
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import sort_key
-from gcs.ports.frontier import Entry, Frontier, Mark
-from gcs.ports.frontier.entry import short
+from gcs.ports.frontier import Frontier, Mark
+from gcs.ports.frontier.url_rows import short
 
 #: records that are read per turn
 SLICE_RECORDS = 200
@@ -49,9 +50,9 @@ class RangeRecovery:
     def end(self) -> None:
         self._search(())
 
-    def step(self, plan: Plan) -> tuple[list[Entry], list[tuple[bytes, Mark]]]:
+    def step(self, plan: Plan) -> tuple[list[QueuedUrl], list[tuple[bytes, Mark]]]:
         """Read some records; returns the links and the marks found."""
-        links: list[Entry] = []
+        links: list[QueuedUrl] = []
         marks: list[tuple[bytes, Mark]] = []
         if not self._lost:
             return links, marks
@@ -61,7 +62,7 @@ class RangeRecovery:
         for _ in range(SLICE_RECORDS):
             record, second = next(self._records_left, (None, True))
             if record is None:
-                links += [Entry(url) for url in self._admission.seeds if self._is_lost(sort_key(url))]
+                links += [QueuedUrl(url) for url in self._admission.seeds if self._is_lost(sort_key(url))]
                 self.end()
                 break
             if record.gatherer != self._me and record.gatherer in plan.gatherers:
@@ -70,7 +71,7 @@ class RangeRecovery:
             if second:
                 links += self._links(record)
                 if earlier and self._is_lost(sort_key(record.url)):
-                    links.append(Entry(record.url, record.parent, record.depth, record.depth))
+                    links.append(QueuedUrl(record.url, record.parent, record.depth, record.depth))
             elif not earlier and self._is_lost(key := short(sort_key(record.url))):
                 marks.append((key, Mark.FAILED if record.failure else Mark.DONE))
         return links, marks
@@ -80,12 +81,12 @@ class RangeRecovery:
             for record in self._records():
                 yield record, second
 
-    def _links(self, record: PageRecord) -> Iterator[Entry]:
+    def _links(self, record: PageRecord) -> Iterator[QueuedUrl]:
         into = [url for url in record.outlinks if self._is_lost(sort_key(url))]
         if into:
             depth = record.depth if 300 <= record.status < 400 else record.depth + 1
             for url in self._admission.wanted(into, depth):
-                yield Entry(url, record.url, depth, depth)
+                yield QueuedUrl(url, record.url, depth, depth)
 
     def _is_lost(self, key: bytes) -> bool:
         return keyspace.contains(self._lost, self._keyspace.place(key))

@@ -27,8 +27,9 @@ from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.counters import Traffic
 from gcs.core.url.admission import Recent
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import sort_key
-from gcs.ports.frontier import Entry, Frontier
+from gcs.ports.frontier import Frontier
 from gcs.roles.gatherer.team.hand_over import HandOvers
 
 #: URLs whose in-links are counted
@@ -137,14 +138,14 @@ class Router:
         self._hot: frozenset[str] = frozenset()  # hot pages of other owners
         self.plan: Plan | None = None
 
-    def adopt(self, plan: Plan) -> list[Entry]:
+    def adopt(self, plan: Plan) -> list[QueuedUrl]:
         """Route by this plan from now on; returns entries of the c-queue that this gatherer owns now."""
         self.plan = plan
         self._hot = frozenset(url for url in plan.hot_pages if plan.owner_of(sort_key(url)) != self._me)
         self._posted.clear()
         return self.redirect(self._c_queue.drain())
 
-    def redirect(self, links: Iterable[Link]) -> list[Entry]:
+    def redirect(self, links: Iterable[Link]) -> list[QueuedUrl]:
         """Send links that were posted under an older plan to their new owners; returns those to keep here."""
         assert self.plan is not None
         own = []
@@ -156,18 +157,18 @@ class Router:
                 self._c_queue.add(owner, link)
         return own
 
-    def received(self, link: Link) -> Entry:
+    def received(self, link: Link) -> QueuedUrl:
         """The entry for a link that another gatherer sent."""
         worth = float(link.weight) if self._order.weighs else 0.0
         self._ledger.received += worth
-        return Entry(link.url, link.parent, link.depth, link.depth, worth=worth)
+        return QueuedUrl(link.url, link.parent, link.depth, link.depth, worth=worth)
 
-    def route(self, entries: Iterable[Entry]) -> list[Entry]:
+    def route(self, entries: Iterable[QueuedUrl]) -> list[QueuedUrl]:
         """The entries to queue here now; the others go to their owners. Without a plan, all are queued here."""
         plan = self.plan
         if plan is None:
             return list(entries)
-        mine: list[Entry] = []
+        mine: list[QueuedUrl] = []
         cuts, owners, names, me = plan.cuts, plan.owners, plan.gatherers, self._me
         awaited = self._hand_overs.awaited
         place_of = None if plan.ground is Keyspace.TREE else plan.ground.place
@@ -183,14 +184,14 @@ class Router:
                 mine.append(entry)
         return mine
 
-    def forward(self, entries: Iterable[Entry]) -> list[Entry]:
+    def forward(self, entries: Iterable[QueuedUrl]) -> list[QueuedUrl]:
         """Route entries that were sent to this gatherer; returns those to queue here now, the rest is sent on.
 
         The owner does not know of them, hot or not: they were sent to this gatherer in the owner's place. Seeds are
         no links that were found: they are sent on even if the same URL was posted before.
         """
         assert self.plan is not None
-        mine: list[Entry] = []
+        mine: list[QueuedUrl] = []
         for entry in entries:
             key = sort_key(entry.url)
             if (owner := self.plan.owner_of(key)) == self._me:
@@ -233,7 +234,7 @@ class Router:
         """Whether the c-queue holds any links."""
         return bool(self._c_queue)
 
-    def _foreign(self, entry: Entry, key: bytes, owner: str, plan: Plan) -> list[Entry]:
+    def _foreign(self, entry: QueuedUrl, key: bytes, owner: str, plan: Plan) -> list[QueuedUrl]:
         """Send an entry to its owner, unless it is suppressed; returns it if this gatherer is to fetch it."""
         url = entry.url
         if plan.is_finders(key):
@@ -256,7 +257,7 @@ class Router:
             self._traffic.suppressed_c_queue += not was_seen
         return []
 
-    def _send(self, owner: str, entry: Entry) -> None:
+    def _send(self, owner: str, entry: QueuedUrl) -> None:
         self._ledger.sent += entry.worth
         weight = entry.worth if self._order.weighs else 1
         self._c_queue.add(owner, Link(entry.url, weight, entry.depth, entry.parent))

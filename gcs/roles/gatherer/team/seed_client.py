@@ -18,13 +18,14 @@ from collections.abc import Iterator
 import msgspec
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Account, ClientPace, Finds, Link, Member, MemberState, PlanPosted, Queued, UrlBlock
+from gcs.core.messages.tuples import Account, ClientPace, Finds, Link, Member, MemberState, PlanPosted, UrlBlock
 from gcs.core.ordering import GIFT
 from gcs.core.page.values import PageRecord
 from gcs.core.report.report import Share
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_name, host_of, sort_key
 from gcs.events import Events
-from gcs.ports.frontier import Entry, Mark
+from gcs.ports.frontier import Mark
 from gcs.ports.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
@@ -43,7 +44,7 @@ class SeedClient:
         self._exchange = BlockExchange(context, port.traffic, self.whiteboard, port.wake)
         self._tasks = BackgroundTasks(port.wake)
         self._links: dict[str, Link] = {}  # filled by route; emptied by before_commit
-        self._copies: list[Queued] = []  # filled by _recrawl_step; emptied by before_commit
+        self._copies: list[QueuedUrl] = []  # filled by _recrawl_step; emptied by before_commit
         self._done: list[str] = []  # filled by recorded and queued; emptied by before_commit
         self._handed: set[str] = set()  # filled by begin; emptied by queued
         self._beats = 0
@@ -110,18 +111,18 @@ class SeedClient:
 
     # -- the turn --------------------------------------------------------------------------------------
 
-    def begin(self, now: float) -> list[Entry]:  # noqa: ARG002
+    def begin(self, now: float) -> list[QueuedUrl]:  # noqa: ARG002
         self.whiteboard.check()
         self._exchange.check()
         self._tasks.check()
         self._exchange.drop_settled()
         self._recrawl_step()
-        new: list[Entry] = []
+        new: list[QueuedUrl] = []
         for item in self._exchange.arrivals(0):
             assert isinstance(item, UrlBlock)
-            known = {copy.url: Entry(*msgspec.structs.astuple(copy)) for copy in item.copies}
+            known = {copy.url: copy for copy in item.copies}
             for link in item.links:
-                past = known.get(link.url, Entry(link.url, priority=link.depth))
+                past = known.get(link.url, QueuedUrl(link.url, priority=link.depth))
                 new.append(msgspec.structs.replace(past, parent=link.parent, depth=link.depth, worth=link.weight))
         self._handed = {entry.url for entry in new}
         return new
@@ -132,10 +133,10 @@ class SeedClient:
         if self._session > recrawl.session:
             self._port.begin_session(self._session, 0)  # the server hands out again the URLs that robots.txt refused
         if not recrawl.is_done:
-            self._copies += [Queued(*msgspec.structs.astuple(entry)) for entry in recrawl.step()]
+            self._copies += recrawl.step()
             self._port.wake()
 
-    def route(self, entries: list[Entry]) -> list[Entry]:
+    def route(self, entries: list[QueuedUrl]) -> list[QueuedUrl]:
         """Keep all links for the server, unless they are out of scope; returns none."""
         gifts = set(self._port.admission.in_scope([entry.url for entry in entries if entry.depth == GIFT]))
         for entry in entries:
@@ -147,7 +148,7 @@ class SeedClient:
             self._links[entry.url] = Link(entry.url, weight, found.depth, found.parent)
         return []
 
-    def queued(self, entries: list[Entry]) -> None:
+    def queued(self, entries: list[QueuedUrl]) -> None:
         """Report the URLs that were handed out and are not queued here: they have a mark, or were not admitted."""
         for url in self._handed.difference(entry.url for entry in entries):
             if self._frontier.mark(url) is not Mark.QUEUED:

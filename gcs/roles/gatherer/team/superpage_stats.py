@@ -21,8 +21,9 @@ from gcs.core.tree.sketch import KeySample
 from gcs.core.tree.statistics import MeasuredWork, SuperpageFigures, SuperpageStatistics
 from gcs.core.tree.superpages import recut
 from gcs.core.tree.tree import WHOLE, UrlTree
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import sort_key
-from gcs.ports.frontier import Entry, Frontier, Mark
+from gcs.ports.frontier import Frontier, Mark
 
 #: URLs counted per turn
 SLICE_URLS = 5_000
@@ -94,7 +95,7 @@ class SuperpageStats:
             self._uncounted = ((behind, high), *rest)
         return bool(self._uncounted)
 
-    def queued(self, entries: list[Entry]) -> None:
+    def queued(self, entries: list[QueuedUrl]) -> None:
         waiting = []
         for entry in entries:
             key = sort_key(entry.url)

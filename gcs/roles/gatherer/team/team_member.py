@@ -32,9 +32,9 @@ from gcs.core.page.values import PageRecord
 from gcs.core.plan.plan import Plan
 from gcs.core.polite.politeness import CLOSED, ROBOTS_NOTE_S, Everywhere, HostTurn
 from gcs.core.report.report import Share
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
-from gcs.ports.frontier import Entry
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.bulletin import BULLETIN_TTL_S, BulletinSource, BulletinWriter
@@ -172,13 +172,13 @@ class TeamMember:
 
     # -- the turn --------------------------------------------------------------------------------------
 
-    def begin(self, now: float) -> list[Entry]:
+    def begin(self, now: float) -> list[QueuedUrl]:
         self.whiteboard.check()
         self._exchange.check()
         self._exchange.drop_settled()
         while self.whiteboard.notes:
             self._port.dispatcher.take_note(self.whiteboard.notes.popleft(), now)
-        posted, new = self.whiteboard.plan, list[Entry]()
+        posted, new = self.whiteboard.plan, list[QueuedUrl]()
         if posted is not None and self._follower.is_news(posted):
             new += self._adopt(posted, now)
         plan = self._follower.plan
@@ -195,10 +195,10 @@ class TeamMember:
             new += self._ownership.accept(item, plan, now)
         return new + self._ownership.step(plan, now)
 
-    def route(self, entries: list[Entry]) -> list[Entry]:
+    def route(self, entries: list[QueuedUrl]) -> list[QueuedUrl]:
         return self._ownership.router.route(entries)
 
-    def queued(self, entries: list[Entry]) -> None:
+    def queued(self, entries: list[QueuedUrl]) -> None:
         self._ownership.stats.queued(entries)
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
@@ -225,7 +225,7 @@ class TeamMember:
         if self._owes_statistics:
             self._post_statistics()
 
-    def _adopt(self, posted: PlanPosted, now: float) -> list[Entry]:
+    def _adopt(self, posted: PlanPosted, now: float) -> list[QueuedUrl]:
         old, plan = self._follower.plan, self._follower.follow(posted)
         new = self._ownership.adopt(old, plan)
         self._share_hosts(plan, now)

@@ -10,7 +10,8 @@ from gcs.core.page.values import Request, Response
 from gcs.core.polite.politeness import Politeness
 from gcs.core.polite.window import Window
 from gcs.core.report.counters import Counters
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.core.url.queued_url import QueuedUrl
+from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
 
@@ -31,10 +32,10 @@ def test_dispatcher_keeps_the_crawl_delay_after_a_restart(tmp_path: Path) -> Non
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
     robots.answered("http://example.com", 200, b"User-agent: *\nCrawl-delay: 10", 90.0)
-    window: Window[Entry] = Window(rules, not_before=100.0)
+    window: Window[QueuedUrl] = Window(rules, not_before=100.0)
     fetcher: Any = engine
     dispatcher = Dispatcher(DispatcherParts(frontier, FrontierSettings(), window, robots, fetcher, Counters()))
-    dispatcher.queued(frontier.insert([Entry(PAGE)]))
+    dispatcher.queued(frontier.insert([QueuedUrl(PAGE)]))
     for now, started in ((100.0, []), (101.0, []), (109.9, []), (110.0, [PAGE])):
         dispatcher.fill(now, 1)
         dispatcher.dispatch(now, 1)
@@ -49,7 +50,7 @@ def test_dispatcher_keeps_the_delay_of_a_host_whatever_an_untrusted_helper_repor
     """The status and the address that an untrusted helper reports do not change the delay of a host."""
     rules = Politeness(delay_s=1.0)
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    window: Window[Entry] = Window(rules)
+    window: Window[QueuedUrl] = Window(rules)
     robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
     fetcher: Any = Engine()
     dispatcher = Dispatcher(DispatcherParts(frontier, FrontierSettings(), window, robots, fetcher, Counters()))
@@ -57,7 +58,7 @@ def test_dispatcher_keeps_the_delay_of_a_host_whatever_an_untrusted_helper_repor
     host.pace.adaptive_s = 4.0  # the host was overloaded
     window.begin(host, 100.0)
     answer = Response(Request(PAGE), 200, "OK", "1.1", (), b"", b"", b"", "10.0.0.1", 100.0, 0.1, "somebody")
-    dispatcher.page_ended(PageVisit(host, Entry(PAGE), doubted=doubted), answer, 101.0)
+    dispatcher.page_ended(PageVisit(host, QueuedUrl(PAGE), doubted=doubted), answer, 101.0)
     assert (host.ip, host.pace.adaptive_s, host.pace.next_at) == (ip, pause_s, 101.0 + pause_s)
     frontier.close()
 
@@ -66,7 +67,7 @@ def test_dispatcher_waits_when_another_owner_of_a_host_is_told_to_wait(tmp_path:
     """A 503 with Retry-After: `on_busy` is called, and a dispatcher that gets the note starts nothing until then."""
     rules, engine = Politeness(delay_s=1.0, robots=False), Engine()
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    window: Window[Entry] = Window(rules)
+    window: Window[QueuedUrl] = Window(rules)
     robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
     fetcher: Any = engine
     told: list[tuple[str, float, float]] = []
@@ -79,9 +80,9 @@ def test_dispatcher_waits_when_another_owner_of_a_host_is_told_to_wait(tmp_path:
     for status, headers in ((200, ()), (503, (("Retry-After", "40"),))):
         window.begin(host, 100.0)
         answer = Response(Request(PAGE), status, "", "1.1", headers, b"", b"", b"", "10.0.0.1", 100.0, 0.1)
-        dispatcher.page_ended(PageVisit(host, Entry(PAGE)), answer, 101.0)
+        dispatcher.page_ended(PageVisit(host, QueuedUrl(PAGE)), answer, 101.0)
     assert told == [("other.com", 141.0, 101.0)]
-    dispatcher.queued(frontier.insert([Entry(PAGE)]))
+    dispatcher.queued(frontier.insert([QueuedUrl(PAGE)]))
     dispatcher.take_note(BusyNote("example.com", 140.0), 100.0)
     for now, started in ((139.9, []), (140.0, [PAGE])):
         dispatcher.fill(now, 1)

@@ -19,11 +19,11 @@ from gcs.core.page.values import Failure, FailureKind, PageFacts, Request, Respo
 from gcs.core.plan.plan import Plan
 from gcs.core.polite.politeness import HostPace, HostTurn, Politeness
 from gcs.core.polite.window import Host
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWeb
 from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
-from gcs.ports.frontier import Entry
 from gcs.ports.records.reading import read_records
 from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
@@ -53,7 +53,7 @@ class Stand:
         self.lending = Lending(context, LendingPort(self.results.append, lambda: None, self.cut_off.extend))
 
     def visit(self, number: int, path: str = "", **pace: Any) -> PageVisit:
-        return PageVisit(Host("a.example", HostPace(**pace)), Entry(f"http://a.example/{path or number}"))
+        return PageVisit(Host("a.example", HostPace(**pace)), QueuedUrl(f"http://a.example/{path or number}"))
 
     def lend(self, *numbers: int) -> None:
         for number in numbers:

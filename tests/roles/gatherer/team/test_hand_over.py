@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gcs.core.messages.tuples import HandOver, Queued
+from gcs.core.messages.tuples import HandOver
 from gcs.core.plan.plan import Plan
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY, sort_key
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
-from gcs.ports.frontier.entry import short
+from gcs.ports.frontier import Frontier, FrontierSettings, Mark
+from gcs.ports.frontier.url_rows import short
 from gcs.roles.gatherer.team.hand_over import PART_URLS, TURN_PARTS, HandOvers
 
 ALL = ((b"", LAST_KEY),)
@@ -94,8 +95,8 @@ TO_A, TO_B, TO_C = ({b"": name} for name in "abc")
 def test_hand_over_moves_entries_marks_and_long_urls(member: Callable[[str], Member]) -> None:
     a, b = member("a"), member("b")
     long = [f"http://example.com/{'x' * 600}/{number}" for number in range(2)]
-    entry = Entry(url(0), "http://p/", 3, 3, 1, 2, '"etag"', "yesterday", "sha", 17)
-    a.frontier.insert([entry, Entry(url(1)), *map(Entry, long)])
+    entry = QueuedUrl(url(0), "http://p/", 3, 3, 1, 2, '"etag"', "yesterday", "sha", 17)
+    a.frontier.insert([entry, QueuedUrl(url(1)), *map(QueuedUrl, long)])
     a.frontier.finish(url(1), Mark.FAILED)
     a.frontier.finish(long[1], Mark.DONE)
     a.plan = plan(1, TO_A)
@@ -114,7 +115,7 @@ def test_hand_over_moves_entries_marks_and_long_urls(member: Callable[[str], Mem
 
 def test_hand_over_holds_what_arrives_until_the_end_mark(member: Callable[[str], Member]) -> None:
     a, b = member("a"), member("b")
-    a.frontier.insert([Entry(url(number)) for number in range(3)])
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(3)])
     a.plan = b.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
     b.adopt(plan(2, TO_B))
@@ -136,7 +137,7 @@ def test_hand_over_holds_what_arrives_until_the_end_mark(member: Callable[[str],
 def test_hand_over_goes_on_in_slices_and_over_a_crash(member: Callable[[str], Member]) -> None:
     a, b = member("a"), member("b")
     count = PART_URLS * TURN_PARTS * 2 + 5
-    a.frontier.insert([Entry(url(number)) for number in range(count)])
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(count)])
     a.plan = b.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
     b.adopt(plan(2, TO_B))
@@ -161,7 +162,7 @@ def test_hand_over_goes_on_in_slices_and_over_a_crash(member: Callable[[str], Me
 def test_hand_over_is_not_ended_by_the_end_mark_of_an_earlier_one(member: Callable[[str], Member]) -> None:
     """a → b → a → b, and a's first end mark comes once more, from the outbox of a that crashed."""
     a, b = member("a"), member("b")
-    a.frontier.insert([Entry(url(0))])
+    a.frontier.insert([QueuedUrl(url(0))])
     a.plan = b.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
     b.adopt(plan(2, TO_B))
@@ -189,7 +190,7 @@ def test_hand_over_is_ended_under_another_plan_of_the_same_epoch(member: Callabl
     """A whiteboard lost the plan that moved the range before the leader saw it, and another plan leaves it with a."""
     loser, winner = member("a"), member("b")
     loser.adopt(plan(3, {b"": "a"}, lost=ALL))
-    loser.frontier.insert([Entry(url(number)) for number in range(10)])
+    loser.frontier.insert([QueuedUrl(url(number)) for number in range(10)])
     for each in (loser, winner):
         each.adopt(plan(4, {b"": "b"}))
     for _, part in loser.progress():
@@ -205,7 +206,7 @@ def test_hand_over_is_ended_under_another_plan_of_the_same_epoch(member: Callabl
 def test_hand_over_finds_a_winner_that_missed_the_plan_with_the_move(member: Callable[[str], Member]) -> None:
     """b adopts plan 3 (a recovery elsewhere) without having seen plan 2, under which a had sent everything."""
     a, b = member("a"), member("b")
-    a.frontier.insert([Entry(url(0))])
+    a.frontier.insert([QueuedUrl(url(0))])
     a.plan = b.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
     parts = a.progress()
@@ -218,7 +219,7 @@ def test_hand_over_finds_a_winner_that_missed_the_plan_with_the_move(member: Cal
 
 def test_hand_over_sends_on_what_is_not_its_own_any_more(member: Callable[[str], Member]) -> None:
     a, b, c = member("a"), member("b"), member("c")
-    a.frontier.insert([Entry(url(number)) for number in range(4)])
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(4)])
     for number in (1, 3):
         a.frontier.finish(url(number), Mark.DONE)
     a.plan = b.plan = c.plan = plan(1, TO_A)
@@ -237,14 +238,14 @@ def test_hand_over_sends_on_what_is_not_its_own_any_more(member: Callable[[str],
 def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(member: Callable[[str], Member]) -> None:
     """a was counted as lost, b has begun its range anew through links, a comes back."""
     a, b = member("a"), member("b")
-    a.frontier.insert([Entry(url(number)) for number in range(3)])
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(3)])
     a.frontier.finish(url(0), Mark.DONE)
     a.plan = b.plan = plan(1, TO_A)
     lost = plan(2, TO_B, lost=ALL)
     b.adopt(lost)
     assert b.hand_overs.is_settled
     b.hand_overs.open()
-    b.frontier.insert([Entry(url(0)), Entry(url(1))])
+    b.frontier.insert([QueuedUrl(url(0)), QueuedUrl(url(1))])
     b.commit()
     b.crash()
     b.plan = lost
@@ -259,7 +260,7 @@ def test_hand_over_stops_waiting_for_a_loser_that_is_lost(member: Callable[[str]
     b = member("b")
     b.plan = plan(1, TO_A)
     b.adopt(plan(2, TO_B))
-    b.frontier.exchange.hold([Entry(url(0))])
+    b.frontier.exchange.hold([QueuedUrl(url(0))])
     b.adopt(plan(3, TO_B, lost=ALL))
     assert b.hand_overs.is_settled and b.hand_overs.released() == []
     b.commit()
@@ -274,7 +275,7 @@ def test_lost_range_is_closed_until_all_have_said_what_they_stored_of_it(member:
     b = member("b")
     b.plan = plan(2, TO_C)
     b.adopt(plan(3, TO_B, lost=ALL))
-    b.receive(HandOver(3, *ALL[0], False, [Queued(url(0)), Queued(url(1))]))
+    b.receive(HandOver(3, *ALL[0], False, [QueuedUrl(url(0)), QueuedUrl(url(1))]))
     assert b.frontier.queued() == 0 and b.frontier.exchange.held() == 2
     b.receive(HandOver(3, *ALL[0], False, [], [(key(0), "D")]))
     b.hand_overs.open()
@@ -284,7 +285,7 @@ def test_lost_range_is_closed_until_all_have_said_what_they_stored_of_it(member:
 
 def test_hand_over_turns_to_the_heir_of_a_winner_that_is_lost(member: Callable[[str], Member]) -> None:
     a = member("a")
-    a.frontier.insert([Entry(url(number)) for number in range(3)])
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(3)])
     a.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
     assert [to for to, _ in a.progress(url(1))] == ["b"]
@@ -297,7 +298,7 @@ def test_hand_over_turns_to_the_heir_of_a_winner_that_is_lost(member: Callable[[
 
 def test_hand_over_of_a_crawl_that_one_began_alone(member: Callable[[str], Member]) -> None:
     a = member("a")
-    a.frontier.insert([Entry(url(number)) for number in range(4)])
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(4)])
     a.adopt(plan(1, {b"": "a", key(2): "b"}, lost=ALL))
     assert [(to, len(part.queued)) for to, part in a.progress()] == [("b", 2), ("b", 0)]
     assert set(a.marks()) == {key(0), key(1)}

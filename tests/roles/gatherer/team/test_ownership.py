@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcs.core.messages.tuples import HandOver, Queued
+from gcs.core.messages.tuples import HandOver
 from gcs.core.page.values import Failure, FailureKind, Request
 from gcs.core.plan.keyspace import Keyspace
 from gcs.core.plan.next_plan import recovered
@@ -15,8 +15,9 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.polite.politeness import Politeness
 from gcs.core.polite.window import Window
 from gcs.core.report.counters import Counters, Traffic
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY, sort_key
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
@@ -49,7 +50,7 @@ class Gatherer:
         self.frontier = Frontier(directory, FrontierSettings(fsync=False))
         self.engine: Any = Engine()
         robots = RobotsCache(rules, "gcs", self.frontier.note, self.frontier.set_note)
-        window: Window[Entry] = Window(rules)
+        window: Window[QueuedUrl] = Window(rules)
         self.dispatcher = Dispatcher(
             DispatcherParts(self.frontier, FrontierSettings(), window, robots, self.engine, Counters())
         )
@@ -107,8 +108,8 @@ def gatherer(tmp_path: Path) -> Iterator[Gatherer]:
 
 def test_ownership_hands_over_a_page_that_was_in_flight_and_clears_the_window(gatherer: Gatherer) -> None:
     gatherer.adopt(MINE)
-    gatherer.frontier.insert([Entry(url) for url in PAGES])
-    gatherer.dispatcher.queued([Entry(url) for url in PAGES])
+    gatherer.frontier.insert([QueuedUrl(url) for url in PAGES])
+    gatherer.dispatcher.queued([QueuedUrl(url) for url in PAGES])
     gatherer.turn(1.0, room=1)
     (flying,) = gatherer.engine.started
     gatherer.adopt(THEIRS)
@@ -133,7 +134,7 @@ def test_ownership_posts_again_what_was_posted_to_an_owner_that_is_lost(gatherer
     """In every key space."""
     # in a hashed key space it gets the hashes below the keys themselves
     before = Plan(1, ("a", "b"), (b"", b"z" if ground is Keyspace.TREE else b"com"), (1, 0), ground=ground)
-    links = [Entry(url, PAGES[0], 1, 1) for url in PAGES if before.owner_of(sort_key(url)) == "b"]
+    links = [QueuedUrl(url, PAGES[0], 1, 1) for url in PAGES if before.owner_of(sort_key(url)) == "b"]
     assert links
     for plan, owner in ((before, "b"), (recovered(before, ("c",), {"b"}, committed=True), "c")):
         gatherer.adopt(plan)
@@ -148,7 +149,7 @@ def test_host_that_a_ghost_hands_over_begins_with_a_pause(tmp_path: Path) -> Non
     gatherer = Gatherer(tmp_path, Politeness(delay_s=30.0, robots=False))
     gatherer.adopt(Plan(1, ("b",), (b"",), (0,)))
     gatherer.adopt(plan := Plan(2, ("a",), (b"",), (0,)))
-    gatherer.ownership.accept(HandOver(2, b"", LAST_KEY, True, [Queued(PAGES[0])]), plan, now=100.0)
+    gatherer.ownership.accept(HandOver(2, b"", LAST_KEY, True, [QueuedUrl(PAGES[0])]), plan, now=100.0)
     gatherer.frontier.insert(entries := gatherer.ownership.step(plan, 100.0))
     gatherer.dispatcher.queued(entries)
     for now, started in ((100.0, 0), (129.0, 0), (130.0, 1)):
@@ -159,8 +160,8 @@ def test_host_that_a_ghost_hands_over_begins_with_a_pause(tmp_path: Path) -> Non
 
 def test_range_is_not_closed_while_a_page_of_it_is_in_flight(gatherer: Gatherer) -> None:
     gatherer.adopt(MINE)
-    gatherer.frontier.insert([Entry(url) for url in PAGES])
-    gatherer.dispatcher.queued([Entry(url) for url in PAGES])
+    gatherer.frontier.insert([QueuedUrl(url) for url in PAGES])
+    gatherer.dispatcher.queued([QueuedUrl(url) for url in PAGES])
     gatherer.turn(1.0, room=2)
     first, second = gatherer.engine.started
     half = Plan(2, ("a", "b"), (b"", sort_key(first.url), sort_key(first.url) + b"\x00"), (0, 1, 0))

@@ -6,8 +6,9 @@ from gcs.core.ordering import GIFT, ORDERS
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.counters import Traffic
 from gcs.core.url.admission import Admission, Guard, Recent
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.scope import Scope
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings
+from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.membership import MemberContext
 from gcs.roles.gatherer.team.seed_client import SeedClient
@@ -28,8 +29,8 @@ async def test_client_sends_what_links_are_worth_but_nothing_out_of_scope(tmp_pa
         admission = Admission(Scope("host", (SEED,)), Guard(), Recent(10))
         client = client_of(frontier, admission=admission, traffic=traffic)
         client._exchange.send = sent.extend  # type: ignore[method-assign]
-        client.route([Entry(LINK, SEED, 1, 1, worth=1.0), Entry(SEED, depth=GIFT, worth=2.0)])
-        client.route([Entry(LINK, depth=GIFT, worth=3.0), Entry(OUTSIDE, depth=GIFT, worth=1.0)])
+        client.route([QueuedUrl(LINK, SEED, 1, 1, worth=1.0), QueuedUrl(SEED, depth=GIFT, worth=2.0)])
+        client.route([QueuedUrl(LINK, depth=GIFT, worth=3.0), QueuedUrl(OUTSIDE, depth=GIFT, worth=1.0)])
         client.before_commit()
         [(to, finds)] = sent
         assert to == "server"

@@ -8,8 +8,9 @@ import pytest
 
 from gcs.core.plan.plan import Plan
 from gcs.core.tree.statistics import SuperpageStatistics
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY, sort_key
-from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
+from gcs.ports.frontier import Frontier, FrontierSettings, Mark
 from gcs.roles.gatherer.team import superpage_stats as module
 from gcs.roles.gatherer.team.superpage_stats import SuperpageStats
 
@@ -34,12 +35,12 @@ def test_stats_count_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         stats.adopt(OWN)
         while stats.step():
             pass
-    stats.queued(frontier.insert([Entry(url(number)) for number in range(0, 900, 17)]))
+    stats.queued(frontier.insert([QueuedUrl(url(number)) for number in range(0, 900, 17)]))
     (stats.resume if resumes else stats.adopt)(OWN)
     assert not stats.is_complete
     numbers = chance.sample(range(1000), 1000)
     while stats.step():
-        stats.queued(frontier.insert([Entry(url(number)) for number in numbers[:4]]))
+        stats.queued(frontier.insert([QueuedUrl(url(number)) for number in numbers[:4]]))
         done = numbers.pop(0)
         frontier.finish(url(done), Mark.DONE)
         stats.recorded(msgspec.structs.replace(record(done), outlinks=[]), 0.1)
@@ -65,7 +66,7 @@ def test_stats_show_superpages_in_few_points(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     stats = SuperpageStats("a", frontier, random.Random(0))
     stats.adopt(OWN)
-    stats.queued(frontier.insert([Entry(url(number)) for number in range(900)]))
+    stats.queued(frontier.insert([QueuedUrl(url(number)) for number in range(900)]))
     while stats.step():
         pass
     patches = stats.patches(100)
@@ -84,7 +85,7 @@ def test_stats_count_pages_of_helpers_as_help_and_not_as_speed(tmp_path: Path) -
     stats.adopt(OWN)
     while stats.step():
         pass
-    stats.queued(frontier.insert([Entry(url(number)) for number in range(4)]))
+    stats.queued(frontier.insert([QueuedUrl(url(number)) for number in range(4)]))
     for number in range(4):
         page = record(number)
         stats.recorded(msgspec.structs.replace(page, helper="h1") if number else page, 0.5)

@@ -6,6 +6,7 @@ from struct import Struct
 import msgspec
 import xxhash
 
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import sort_key
 
 # -- Keys as LMDB can hold them: of URLs, of hosts, and of places in the queue (host NUL "/" rank sequence).
@@ -54,37 +55,6 @@ class Mark(Enum):
     REFUSED = b"R"  # robots.txt or the user forbids it: not requested
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """A URL that waits to be fetched. `url` is canonical; its sort key is computed where it is needed."""
-
-    url: str
-    parent: str = ""
-    depth: int = 0
-    #: smaller goes first
-    priority: int = 0
-    #: requests made so far
-    tries: int = 0
-    #: redirects that led here in a row
-    hops: int = 0
-    #: validators of the copy that an earlier visit stored
-    etag: str = ""
-    last_modified: str = ""
-    #: that copy: digest of its payload, and when it was fetched (microseconds since the epoch)
-    copy_digest: str = ""
-    copy_at_us: int = 0
-    #: sessions that have asked for it, found it changed, and (the last ones in a row) found no page
-    visits: int = 0
-    changes: int = 0
-    misses: int = 0
-    #: its back-links or cash (see `core.ordering`); last, so that it can be read and changed at the end of a row
-    worth: float = 0.0
-
-    @property
-    def is_seed(self) -> bool:
-        """Whether nobody links to it, as far as we know."""
-        return not self.parent and self.depth == 0
-
-
 _WORTH = Struct(">d")
 
 
@@ -100,4 +70,4 @@ def with_worth(row: bytes, worth: float) -> bytes:
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode = msgspec.msgpack.Decoder(Entry).decode
+decode = msgspec.msgpack.Decoder(QueuedUrl).decode
