@@ -52,7 +52,7 @@ TESTS_IMPORT = {
 }
 
 #: more parameters of a constructor are a value of their own (a frozen dataclass)
-MOST_PARAMETERS = 7
+MOST_PARAMETERS = 6
 #: constructors that have more, for now. This set may only shrink.
 LONG_CONSTRUCTORS: set[str] = set()
 

@@ -52,8 +52,8 @@ class Gatherer:
         self.counters = self._meter.counters
         wake, results = self._scheduler.wake, ResultInbox(self._scheduler.wake)
         make_lending, make_team = dependencies.make_lending, dependencies.make_team
-        lending = make_lending(LendingPort(results.arrive, wake, self._forget_helpers)) if make_lending else None
-        self._lending = lending
+        port = LendingPort(results.arrive, wake, on_cut_off=lambda helpers: self._spot_check.forget(helpers))
+        self._lending = lending = make_lending(port) if make_lending else None
         self._fetcher = FetchRouter(dependencies.make_fetcher(results.arrive), lending)
         self._dispatcher = Dispatcher(
             DispatcherParts(
@@ -274,9 +274,6 @@ class Gatherer:
         assert self._lending
         self._lending.keep(entry.url)
         self._dispatcher.queue_again(entry)
-
-    def _forget_helpers(self, cut_off: list[str]) -> None:
-        self._spot_check.forget(cut_off)
 
     def _tell_busy(self, host: str, until: float, now: float) -> None:
         if self.team:

@@ -99,22 +99,22 @@ class SuperpageStats:
         waiting = []
         for entry in entries:
             key = sort_key(entry.url)
-            place, counted = self._place(key), not keyspace.contains(self._uncounted, key)
-            if counted:
-                self._statistics.found(self._tree.visit(place))
+            if (at := self._visit(key)) is not None:
+                self._statistics.found(at)
                 waiting.append(key)
-            elif not self._visits:
-                self._tree.visit(place)
         self._waiting.add_all(waiting)
 
     def received(self, keys: list[bytes]) -> None:
         """The former owner of a range has finished the URLs with these keys."""
         for key in keys:
-            place, counted = self._place(key), not keyspace.contains(self._uncounted, key)
-            if counted:
-                self._statistics.figures(self._tree.visit(place)).seen += 1
-            elif not self._visits:
-                self._tree.visit(place)
+            if (at := self._visit(key)) is not None:
+                self._statistics.figures(at).seen += 1
+
+    def _visit(self, key: bytes) -> int | None:
+        """Add a key to the tree, unless its slice will do so; returns its superpage if its slice is counted already."""
+        is_counted = not keyspace.contains(self._uncounted, key)
+        at = self._tree.visit(self._place(key)) if is_counted or not self._visits else None
+        return at if is_counted else None
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         self._pages += 1
