@@ -30,14 +30,19 @@ class Scheduler:
     def sleep(self, seconds: float) -> None:
         """Ask for a turn in so many seconds; `wake` may bring it sooner."""
         assert self._loop
-        self.stop()
+        self._cancel()
         self._timer = self._loop.call_later(max(seconds, 0.0), self.wake)
 
     def stop(self) -> None:
-        """Cancel the turn that `sleep` has asked for."""
+        """Call no more turns: what a turn needs is being closed."""
+        self._loop = None
+        self._cancel()
+
+    def _cancel(self) -> None:
         if self._timer:
             self._timer.cancel()
 
     def _call(self) -> None:
         self._scheduled = False
-        self._turn()
+        if self._loop:
+            self._turn()

@@ -63,10 +63,11 @@ class SeedClient:
 
     async def shutdown(self, share: Share | None) -> None:
         await self._tasks.close()
+        await self.whiteboard.close()
         await self._exchange.close()
         gone = Member(self.me, self._context.run, state=MemberState.GONE, passive=True, server=self._server)
         account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
-        await self.whiteboard.close(account, gone if self._has_left else None)
+        await self.whiteboard.leave(account, gone if self._has_left else None)
         await self._context.space.close()
 
     async def relieved(self) -> None:

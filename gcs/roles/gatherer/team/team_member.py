@@ -92,10 +92,11 @@ class TeamMember:
     async def shutdown(self, share: Share | None) -> None:
         """Stop listening, and post the gatherer's account, and that it has left for good if it has."""
         context = self._context
+        await self.whiteboard.close()
         await self._exchange.close()
         gone = Member(self.me, context.run, context.place, self.epoch, self.epoch, MemberState.GONE, True)
         account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
-        await self.whiteboard.close(account, gone if self._has_left else None)
+        await self.whiteboard.leave(account, gone if self._has_left else None)
         await context.space.close()
 
     async def relieved(self) -> None:

@@ -68,9 +68,12 @@ class Whiteboard:
         """Raise what has ended a task."""
         self._tasks.check()
 
-    async def close(self, account: Account | None, gone: Member | None) -> None:
-        """End. Remove the heartbeat, so that nobody waits for its expiry; or say that the gatherer left for good."""
+    async def close(self) -> None:
+        """Stop watching, posting and beating."""
         await self._tasks.close()
+
+    async def leave(self, account: Account | None, gone: Member | None) -> None:
+        """Remove the heartbeat, so that nobody waits for its expiry; or say that the gatherer left for good."""
         name, run = self._context.name, self._context.run
         try:
             async with asyncio.timeout(LEAVE_S):

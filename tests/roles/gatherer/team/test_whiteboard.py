@@ -56,7 +56,7 @@ async def test_heartbeat_tells_of_seeds_before_they_are_acked(tmp_path: Path) ->
             await asyncio.sleep(0)
     assert await others.read(template(Member)) == Member("a", "run", beat=2)
     await exchange.close()
-    await whiteboard.close(None, None)
+    await whiteboard.close()
     frontier.close()
 
 
