@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from gcs.core.messages.tuples import CrawlState
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import PageRecord, Response
 from gcs.core.polite.window import Window
@@ -246,10 +247,10 @@ class Gatherer:
             self._admission.widen(tuple(team.whiteboard.charter.seeds))
         control = team.whiteboard.control
         if control is not None:
-            self._paused = control.state == "paused"
-            if control.state == "stopping":
+            self._paused = control.state is CrawlState.PAUSED
+            if control.state is CrawlState.STOPPING:
                 self._ending = self._ending or GathererState(control.reason or GathererState.STOPPED)
-            elif control.state == "done":
+            elif control.state is CrawlState.DONE:
                 self._ending = self._ending or GathererState.DONE
 
     def _on_left(self, task: "asyncio.Task[None]") -> None:

@@ -1,7 +1,7 @@
 """The seed-server of WEB-SAILOR: keeps every URL and decides which client fetches what. startup → step* → shutdown.
 
     clients ─► Finds (what they fetched, every link) ─► registry: count, mark ─► the best seeds ─► UrlBlock ─► clients
-    parent  ◄─ Finds: links outside of our domain sets;  parent ─► UrlBlock: links into them, also into new ones
+    parent  ◄─ Finds: links outside of its domains;     parent ─► UrlBlock: links into them, also into new ones
                            seeds held for a client ─► ClientPace ("hurry up", "slow down")
 
 Invariants
