@@ -37,19 +37,11 @@ from gcs.ports.summarise.options import SummarySettings
 
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
-NOT_SETTINGS = frozenset(
-    {
-        "GCS_SPACE",
-        "GCS_GATEWAY",
-        "GCS_RQ",
-        "GCS_TOKEN",
-        "GCS_STATION_LISTEN",
-        "GCS_STATION_VIEW_TOKEN",
-        "GCS_STATION_CONTROL_TOKEN",
-        "GCS_STATION_HELPER_TOKEN",
-    }
-)
-#: what can stand in the comment of a User-Agent
+NOT_SETTINGS = frozenset({
+    "GCS_SPACE", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN", "GCS_STATION_LISTEN",
+    "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
+})  # fmt: skip
+#: characters that the comment of a User-Agent may have
 _CONTACT = re.compile(r"[\x20-\x27\x2a-\x7e]*")
 NOTHING: Mapping[str, object] = MappingProxyType({})
 

@@ -56,15 +56,9 @@ def synthetic(shape: Shape) -> WebGraph:
         counts.append(degrees)
         targets.append(links)
     bytes_ = np.exp(chance.normal(np.log(7_000), 0.9, shape.pages)).astype(np.int64) + 200
-    return WebGraph(
-        f"synthetic-{shape.pages}",
-        np.cumsum(np.concatenate(counts)),
-        np.concatenate(targets),
-        Names(sites, starts),
-        sites,
-        bytes_,
-        xxhash.xxh3_128_hexdigest(repr(shape).encode()),
-    )
+    offsets, links = np.cumsum(np.concatenate(counts)), np.concatenate(targets)
+    digest = xxhash.xxh3_128_hexdigest(repr(shape).encode())
+    return WebGraph(f"synthetic-{shape.pages}", offsets, links, Names(sites, starts), sites, bytes_, digest)
 
 
 def site_sizes(shape: Shape, chance: np.random.Generator) -> Ids:
