@@ -114,7 +114,7 @@ def load(
 ) -> Settings:
     """The settings of a run. `flags` maps dotted keys ("politeness.delay_s") to values; None counts as not given.
 
-    `before` are those of an earlier run of the same crawl (`differences`): they hold unless said otherwise.
+    `before` are the `differences` of an earlier run of the same crawl: they hold unless a source overrides them.
     """
     known, tree = types(), dict[str, dict[str, object]]()
     for source, values in (
@@ -152,7 +152,7 @@ def with_user_agent(settings: Settings) -> Settings:
 
 
 def terms(settings: Settings) -> HelperTerms:
-    """What a helper has to know of a crawl; without what is of one machine only, or secret."""
+    """The settings that a helper of a crawl needs, without secrets and without settings of one machine."""
     settings = with_user_agent(settings)
     fetch = dataclasses.replace(settings.fetch, proxy=None, ca_file=None, sources=())
     heed, lease_s = settings.politeness.nofollow, settings.helpers.lease_s
@@ -161,7 +161,7 @@ def terms(settings: Settings) -> HelperTerms:
 
 @cache
 def types() -> Mapping[str, Any]:
-    """Every dotted key with the type of its value. Kept, since every flag asks: resolving all types takes a while."""
+    """Every dotted key with the type of its value. Cached, because every flag asks and resolving the types is slow."""
     return {
         f"{section}.{name}": annotation
         for section, part in _parts().items()
@@ -235,7 +235,7 @@ def _parts() -> dict[str, Any]:
 
 
 def _convert(dotted: str, value: object, annotation: Any, source: str) -> object:
-    """A value of the key's type. As text, a list is separated by commas, and nothing at all stands for None."""
+    """The value as the key's type. In text, a list is separated by commas, and an empty text means None."""
     given = value
     if isinstance(value, str) and typing.get_origin(annotation) is tuple:
         value = [part.strip() for part in value.split(",") if part.strip()]
@@ -251,7 +251,7 @@ def _convert(dotted: str, value: object, annotation: Any, source: str) -> object
 
 
 def _wanted(annotation: Any) -> str:
-    """What a type accepts, for a person."""
+    """The values that a type accepts, in words."""
     if typing.get_origin(annotation) is Literal:
         return ", ".join(map(str, typing.get_args(annotation)))
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
