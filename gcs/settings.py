@@ -37,19 +37,11 @@ from gcs.ports.summarise import SummarySettings
 
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
-NOT_SETTINGS = frozenset(
-    {
-        "GCS_SPACE",
-        "GCS_GATEWAY",
-        "GCS_RQ",
-        "GCS_TOKEN",
-        "GCS_STATION_LISTEN",
-        "GCS_STATION_VIEW_TOKEN",
-        "GCS_STATION_CONTROL_TOKEN",
-        "GCS_STATION_HELPER_TOKEN",
-    }
-)
-#: what can stand in the comment of a User-Agent
+NOT_SETTINGS = frozenset({
+    "GCS_SPACE", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN", "GCS_STATION_LISTEN",
+    "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
+})  # fmt: skip
+#: characters that the comment of a User-Agent may have
 _CONTACT = re.compile(r"[\x20-\x27\x2a-\x7e]*")
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -122,7 +114,7 @@ def load(
 ) -> Settings:
     """The settings of a run. `flags` maps dotted keys ("politeness.delay_s") to values; None counts as not given.
 
-    `before` are those of an earlier run of the same crawl (`differences`): they hold unless said otherwise.
+    `before` are the `differences` of an earlier run of the same crawl: they hold unless a source overrides them.
     """
     known, tree = types(), dict[str, dict[str, object]]()
     for source, values in (
@@ -160,7 +152,7 @@ def with_user_agent(settings: Settings) -> Settings:
 
 
 def terms(settings: Settings) -> HelperTerms:
-    """What a helper has to know of a crawl; without what is of one machine only, or secret."""
+    """The settings that a helper of a crawl needs, without secrets and without settings of one machine."""
     settings = with_user_agent(settings)
     fetch = dataclasses.replace(settings.fetch, proxy=None, ca_file=None, sources=())
     heed, lease_s = settings.politeness.nofollow, settings.helpers.lease_s
@@ -169,7 +161,7 @@ def terms(settings: Settings) -> HelperTerms:
 
 @cache
 def types() -> Mapping[str, Any]:
-    """Every dotted key with the type of its value. Kept, since every flag asks: resolving all types takes a while."""
+    """Every dotted key with the type of its value. Cached, because every flag asks and resolving the types is slow."""
     return {
         f"{section}.{name}": annotation
         for section, part in _parts().items()
@@ -243,7 +235,7 @@ def _parts() -> dict[str, Any]:
 
 
 def _convert(dotted: str, value: object, annotation: Any, source: str) -> object:
-    """A value of the key's type. As text, a list is separated by commas, and nothing at all stands for None."""
+    """The value as the key's type. In text, a list is separated by commas, and an empty text means None."""
     given = value
     if isinstance(value, str) and typing.get_origin(annotation) is tuple:
         value = [part.strip() for part in value.split(",") if part.strip()]
@@ -259,7 +251,7 @@ def _convert(dotted: str, value: object, annotation: Any, source: str) -> object
 
 
 def _wanted(annotation: Any) -> str:
-    """What a type accepts, for a person."""
+    """The values that a type accepts, in words."""
     if typing.get_origin(annotation) is Literal:
         return ", ".join(map(str, typing.get_args(annotation)))
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}

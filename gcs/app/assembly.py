@@ -168,12 +168,8 @@ def gatherer(
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
     by_server = access is not None and settings.team.coordination == "seed-server"
     folder = directory / "state" / name / "frontier"
-    frontier = Frontier(
-        folder,
-        settings.frontier,
-        load_order(settings.seed_server.order if by_server else crawl.order),
-        queue_maker(folder, settings.frontier),
-    )
+    order = load_order(settings.seed_server.order if by_server else crawl.order)
+    frontier = Frontier(folder, settings.frontier, order, queue_maker(folder, settings.frontier))
     try:
         store = Store.open(directory, settings.store, name, crawl=crawl.name, info=info)
     except BaseException:

@@ -51,10 +51,7 @@ class Child:
         """Start it again, as a new program."""
         command = [sys.executable, "-m", "gcs", *self._arguments]
         self._program = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=end_with(os.getpid(), signal.SIGKILL),
+            command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_with(os.getpid(), signal.SIGKILL)
         )
         self._note(self._program.pid)
 

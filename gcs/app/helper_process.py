@@ -50,13 +50,7 @@ TIMEOUTS = ("connect_timeout_s", "first_byte_timeout_s", "total_timeout_s", "slo
 OPTIONS = (
     click.option("--space", "url", envvar="GCS_SPACE", default="", metavar="URL", help="Whiteboard of the crawl."),
     click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl, with --space."),
-    click.option(
-        "--gateway",
-        envvar="GCS_GATEWAY",
-        default="",
-        metavar="URL",
-        help="URL of a station, instead of --space; needs --token.",
-    ),
+    click.option("--gateway", envvar="GCS_GATEWAY", default="", metavar="URL", help="Or a station; needs --token."),
     click.option(
         "--token",
         envvar="GCS_TOKEN",

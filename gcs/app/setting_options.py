@@ -106,9 +106,9 @@ def read(
     extra: Mapping[str, object] = settings.NOTHING,
     before: Mapping[str, object] = settings.NOTHING,
 ) -> Settings:
-    """The settings of this run: takes its own options out of `options`; `extra` stands behind the flags.
+    """The settings of this run: takes its own options out of `options`. Flags override `extra`.
 
-    `before` are those of an earlier run of the same crawl: they stand behind everything.
+    `before` are the settings of an earlier run of the same crawl: every other source overrides them.
     """
     flags = dict(extra)
     for assignment in options.pop("assignments"):

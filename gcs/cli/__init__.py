@@ -1,4 +1,4 @@
-"""The command line. Each command is a room of its own, loaded only when it is asked for.
+"""The command line. Each command is a module, loaded only when it is used.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit, 130 interrupted (state kept, resumable).
 """
@@ -48,7 +48,7 @@ class Commands(click.Group):
     """A click group that imports a command's module when the command is used."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        """In the order of COMMANDS: the way through a crawl."""
+        """In the order of COMMANDS, which is that of their use in a crawl."""
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
@@ -72,7 +72,7 @@ def gcs() -> None:
 
 
 def main() -> None:
-    """Run a command; an error that we foresaw is one line on stderr and the right exit code."""
+    """Run a command. An expected error becomes one line on stderr and its exit code."""
     try:
         sys.exit(gcs.main(standalone_mode=False) or 0)
     except GcsError as error:
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def _one_line(error: click.ClickException) -> str:
-    """What click has to say, and where to read more."""
+    """Click's message in one line, and where to read more."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     help_of = f" (see {context.command_path} --help)" if context else ""
     return " ".join(error.format_message().split()).removesuffix(".") + help_of

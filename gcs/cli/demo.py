@@ -1,4 +1,4 @@
-"""`gcs demo`: crawls the fake web that ships with the package, and holds the result against the truth."""
+"""`gcs demo`: crawls the fake web that ships with the package, and compares the result with the truth."""
 
 import tempfile
 from pathlib import Path
@@ -16,7 +16,7 @@ from gcs.fakeweb import FakeWebSpec, RequestLog, Survey, Web, survey
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
 
-#: what suits the demo's web unless told otherwise: its own delay, and retries that do not make a person wait
+#: defaults for the demo's web: retries that do not make a person wait
 DEFAULTS = {
     "crawl.name": "demo",
     "crawl.scope": "any",

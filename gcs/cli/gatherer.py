@@ -14,12 +14,7 @@ from gcs.app.setting_options import log_options
 @click.command()
 @click.option("--space", "url", envvar="GCS_SPACE", required=True, metavar="URL", help="The whiteboard of the crawl.")
 @click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl.")
-@click.option(
-    "--name",
-    default=socket.gethostname,
-    show_default="host name",
-    help="Name of this gatherer: it belongs to its directory.",
-)
+@click.option("--name", default=socket.gethostname, show_default="host name", help="Name of this gatherer in the team.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
     help="Directory of this gatherer. On a shared file system, other gatherers can recover it.",

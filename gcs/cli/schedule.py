@@ -1,4 +1,4 @@
-"""`gcs schedule`: periodic crawling. RQ's cron rings, and an `rq worker` beside the directory crawls a session."""
+"""`gcs schedule`: periodic crawling. RQ's cron queues jobs, and an `rq worker` beside the directory crawls."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from gcs.cli.shift import rq_option
 from gcs.errors import UsageError
 from gcs.ports.shift_book import connect
 
-#: how a session ends that was crawled, or stopped by a limit of the user's
+#: exit codes of a session that was crawled, or stopped by a limit of the user
 DONE, LIMIT = 0, 3
 
 
@@ -30,20 +30,20 @@ def schedule(directory: Path, rq: str, expression: str | None, every_s: int | No
         raise UsageError(f"{directory}: there is no crawl here to go on from; begin it with gcs crawl -o {directory}")
     from rq.cron import CronScheduler  # slow to load, and nobody else needs it
 
-    bell = CronScheduler(connect(rq))
+    cron = CronScheduler(connect(rq))
     when = {"cron": expression} if expression else {"interval": every_s}
     try:
-        bell.register(next_session, queue, args=(str(directory), gatherers), job_timeout=-1, **when)
+        cron.register(next_session, queue, args=(str(directory), gatherers), job_timeout=-1, **when)
     except ValueError as error:
         raise UsageError(f"--cron {expression!r} is no time: {error}") from None
     click.echo(f"{directory}: the next session {expression or f'every {every_s} s'}, by `rq worker {queue}`")
-    bell.start()  # type: ignore[no-untyped-call]
+    cron.start()  # type: ignore[no-untyped-call]
 
 
 def next_session(directory: str, gatherers: int = 1) -> int:
-    """The job of the worker: one session, to its end. A session under way is not begun anew, but gone on with.
+    """The job of the worker: one session, to its end. A session under way is continued.
 
-    Where the bell rang while the last session was crawled, that was it: sessions that take longer do not pile up.
+    A job that was queued while the last session was crawled does nothing, so that jobs do not pile up.
     """
     from rq import get_current_job  # slow to load, as above
 

@@ -31,12 +31,7 @@ def tuple_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.argument("inbox", required=False, default=BOARD),
         click.argument("kind", metavar="TYPE"),
-        click.option(
-            "--where",
-            multiple=True,
-            metavar="FIELD=VALUE",
-            help="Only tuples with this value; repeat a field for several values.",
-        ),
+        click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only these; repeat for several values."),
     ):
         command = option(command)
     return at_crawl(command)

@@ -43,12 +43,8 @@ def markup(stage: Stage) -> None:
     pair("soup", *(inner("soup", spelling) for spelling in Spelling), content=Content.SOUP)
     # one page under a query that its canonical leaves out
     stage.page("/markup/item.html")
-    stage.page(
-        "/markup/item.html?from=home",
-        stage.link("/markup/item.html", element=Element.CANONICAL),
-        entry=True,
-        text_key=1,
-    )
+    canonical = stage.link("/markup/item.html", element=Element.CANONICAL)
+    stage.page("/markup/item.html?from=home", canonical, entry=True, text_key=1)
 
 
 def charsets(stage: Stage) -> None:
@@ -64,14 +60,8 @@ def charsets(stage: Stage) -> None:
         letter = "%E9%A7%85" if charset == "shift_jis" else "%C3%A9"
         inner = f"/charset/{name}/{letter}.html"
         stage.page(inner)
-        stage.page(
-            f"/charset/{name}.html",
-            stage.link(inner, Spelling.LETTERS),
-            charset=charset,
-            charset_by=stated_by,
-            french=True,
-            entry=True,
-        )
+        letters = stage.link(inner, Spelling.LETTERS)
+        stage.page(f"/charset/{name}.html", letters, charset=charset, charset_by=stated_by, french=True, entry=True)
 
 
 def feeds(stage: Stage) -> None:
@@ -81,12 +71,8 @@ def feeds(stage: Stage) -> None:
         for path in items:
             stage.page(path)
         stage.page(f"/feed/{kind}.xml", *(stage.link(path, element=Element.ITEM) for path in items), content=content)
-    stage.page(
-        "/feed/",
-        stage.link("/feed/rss.xml", element=Element.FEED),
-        stage.link("/feed/atom.xml", element=Element.FEED),
-        entry=True,
-    )
+    announced = [stage.link(f"/feed/{kind}.xml", element=Element.FEED) for kind in ("rss", "atom")]
+    stage.page("/feed/", *announced, entry=True)
 
 
 def files(stage: Stage) -> None:

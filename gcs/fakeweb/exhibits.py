@@ -132,13 +132,8 @@ def errors(stage: Stage) -> None:
         stage.page(f"/err/{status}.html", status=status, entry=True, etag="")
     for status in (503, 429):
         stage.page(f"/err/after-{status}.html")
-        stage.page(
-            f"/err/{status}.html",
-            stage.link(f"/err/after-{status}.html"),
-            manner=Manner.FLAKY,
-            first_status=status,
-            entry=True,
-        )
+        after = stage.link(f"/err/after-{status}.html")
+        stage.page(f"/err/{status}.html", after, manner=Manner.FLAKY, first_status=status, entry=True)
     for manner in (Manner.RESET_ONCE, Manner.RESET, Manner.CUT, Manner.GARBAGE, Manner.DAMAGED):
         stage.page(f"/err/{manner}.html", manner=manner, entry=True)
 

@@ -1,4 +1,4 @@
-"""What a correct crawler finds in a fake web: the truth that crawls are held against.
+"""What a correct crawler finds in a fake web: the truth that crawls are compared with.
 
 Breadth-first over the plans, never over HTML, so that a fault of the renderer or of a parser shows as a
 difference. The rules of a correct crawler, as GCS means them:

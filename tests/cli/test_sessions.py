@@ -144,7 +144,7 @@ def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
     try:
         with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=20, validators=True)) as web:
             crawl(gcs, *web.seeds)
-            assert "when?" in gcs("schedule", "out", "--rq", url).err
+            assert "no time is given" in gcs("schedule", "out", "--rq", url).err
             assert "is no time" in gcs("schedule", "out", "--rq", url, "--cron", "at night").err
             bell = start("schedule", "out", "--rq", url, "--every", "1")
             worker = [str(Path(sys.executable).parent / "rq"), "worker", "gcs-sessions", "--url", url]

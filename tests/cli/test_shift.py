@@ -244,7 +244,7 @@ def test_shift_that_is_on_and_changed_begins_anew(url: str, book: ShiftBook, mon
 
 def test_shift_commands_tell_what_there_is(call: Run, url: str, book: ShiftBook) -> None:
     common = ("--rq", url)
-    assert "when?" in call("shift", "schedule", "night", *common, "--space", url).err
+    assert "no hours are given" in call("shift", "schedule", "night", *common, "--space", url).err
     later = datetime.now() + timedelta(hours=3)
     hours = f"{later:%H:%M}-{later + timedelta(hours=1):%H:%M}"
     words = ("--shift", hours, "--days", "mon-sun", "--workers", "3", "--cpu", "50", "--rate", "2", "--place", "watson")

@@ -1,9 +1,9 @@
 """What a team of n gatherers can do, from what a page, a URL and a block were measured to cost.
 
-A gatherer has a core of its own. The whiteboard is one thread of a Redis server: it is busy for a while with every URL
-that is told, and with every block that carries them. A block leaves for every other gatherer at each checkpoint, if
-there is anything for it, and whenever it is full; so blocks grow with n² as long as URLs are many, and that is what
-fills a server first.
+A gatherer has a core of its own. The whiteboard is one thread of a Redis server: every URL that is told costs it time,
+and so does every block that carries URLs. A block is sent to every other gatherer at each checkpoint, if there are URLs
+for it, and whenever it is full. So the number of blocks grows with n² as long as URLs are many, and blocks are what
+loads a server first.
 
 Invariant: a pure function of costs, n and the URLs told per page. It must not know where the figures come from.
 """
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What was measured. The defaults: a 2-core virtual machine, 40,000 pages of 19 KB and 44 links, n = 1 to 8."""
+    """Measured costs. The defaults: a 2-core virtual machine, 40,000 pages of 19 KB and 44 links, n = 1 to 8."""
 
-    #: seconds of CPU per page: fetch, links, WARC, summary; and what a team adds to it (heartbeats, hand-over, mail)
+    #: seconds of CPU per page: fetch, links, WARC, summary; and what a team adds (heartbeats, hand-over, exchange)
     page_cpu_s: float = 1130e-6
     team_cpu_s: float = 90e-6
     #: bytes on the network per page, and on disk: WARC and summary; frontier and log
@@ -25,7 +25,7 @@ class Costs:
     state_bytes: float = 690
     #: bytes on the whiteboard per URL told
     url_bytes: float = 120
-    #: seconds of the whiteboard's CPU per second, whoever is there; per block; per URL in it
+    #: seconds of the whiteboard's CPU: per second without any load; per block; per URL in a block
     board_idle: float = 0.0047
     board_block_s: float = 216e-6
     board_url_s: float = 12.2e-6
@@ -35,7 +35,7 @@ class Costs:
     #: seconds between two checkpoints, and URLs in a full block
     checkpoint_s: float = 2.0
     block_urls: float = 1000
-    #: part of a whiteboard server that may be used: beyond, answers begin to wait
+    #: part of a whiteboard server that may be used: above that, answers are delayed
     headroom: float = 0.7
 
 
@@ -46,7 +46,7 @@ NEVER_0 = ("page_cpu_s", "checkpoint_s", "block_urls", "headroom")
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """A team at work."""
+    """What a team can do, and what load it puts on the whiteboard."""
 
     pages_per_s: float
     urls_per_s: float

@@ -77,11 +77,5 @@ def foretell(data: SessionGraph, plan: Plan, seeds: Iterable[str]) -> Scheme:
     counts = np.array([mask.sum() for mask in fetched], np.int64)
     unique = int(np.logical_or.reduce(fetched).sum())
     downloads = int(counts.sum())
-    return Scheme(
-        coverage(unique, int(everything.sum())),
-        overlap(downloads, unique),
-        urls,
-        volume,
-        communication(urls, downloads),
-        imbalance(counts),
-    )
+    shares = coverage(unique, int(everything.sum())), overlap(downloads, unique)
+    return Scheme(*shares, urls, volume, communication(urls, downloads), imbalance(counts))

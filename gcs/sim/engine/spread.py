@@ -1,7 +1,7 @@
 """The same work for many items, on all cores at once.
 
-The processes are forked, so they see whatever was made before without a copy of it; only items and answers are sent.
-METIS, which wants the main thread of a process, has it there.
+The processes are forked, so they share all that was made before without a copy; only items and answers are sent.
+METIS needs the main thread of a process, and has it there.
 
 Invariant: the answers are those of `map(work, items)`, in that order.
 """
@@ -24,14 +24,14 @@ _work: Callable[[Any], Any] | None = None
 
 
 def spread(work: Callable[[Item], Answer], items: Sequence[Item]) -> Iterator[Answer]:
-    """What the work makes of each item, in their order."""
+    """The result of the work for each item, in the order of the items."""
     cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, len(items))
     if cores < 2:
         yield from map(work, items)
         return
     with multiprocessing.get_context("fork").Pool(cores, _begin, (work,)) as pool:
         yield from pool.imap(_do, items)
-        pool.close()  # they end by themselves: what they were forked from may not let SIGTERM end them
+        pool.close()  # they end by themselves: their parent may ignore SIGTERM, and they would too
         pool.join()
 
 

@@ -1,9 +1,9 @@
-"""Lists of links as people write them: two columns of page numbers, or of URLs, as text or as a gzip file of it.
+"""Lists of links: two columns of page numbers, or of URLs, as text or as a gzip file of it.
 
-Remarks (lines that begin with # or %) and empty lines may stand anywhere, a line of words may stand on top; columns are
-apart by blanks, tabs or commas. pyarrow reads what is regular in some nanoseconds a line; the rest is tidied first.
+Comments (lines that begin with # or %) and empty lines may stand anywhere, and a header on top. Columns are separated
+by blanks, tabs or commas. pyarrow reads regular files in some nanoseconds a line; others are tidied first.
 
-Invariant: no other line is passed over: what is not a pair is an error that names the line.
+Invariant: no other line is skipped. A line that is not a pair raises an error that names the line.
 """
 
 import re
@@ -69,7 +69,7 @@ def _end(text: bytes, start: int) -> int:
 
 
 def _table(path: Path, text: bytes, start: int, is_named: bool) -> pa.Table:
-    """The columns a and b: as the text stands, or else line by line."""
+    """The columns a and b: read by pyarrow as they are, or else tidied line by line."""
     first = text[start : _end(text, start)]
     apart = next((each for each in ("\t", ",") if each.encode() in first and not (is_named and each == ",")), " ")
     try:
@@ -92,7 +92,7 @@ def _read(text: memoryview, apart: str, is_named: bool) -> pa.Table:
 
 
 def _tidy(path: Path, text: bytes, start: int, is_named: bool) -> bytes:
-    """One blank between the columns, and no remarks."""
+    """The text with one blank between the columns, and without comments."""
     pair, what = (_NAMES, "two URLs") if is_named else (_NUMBERS, "two whole numbers")
     tidied = []
     for number, line in enumerate(text[start:].split(b"\n"), 1 + text.count(b"\n", 0, start)):

@@ -1,4 +1,4 @@
-"""Who owns each page of a web graph, under any partitioner of `core.partition`, and where its crawl starts.
+"""The owner of each page of a web graph, under any partitioner of `core.partition`, and the seeds of its crawl.
 
 A page is hashed by itself (url-hash); every other partitioner is given the sites of the graph.
 
@@ -48,7 +48,7 @@ def page_owners(graph: WebGraph, partitioner: str, k: int, seed: int = 0) -> Own
 
 
 def sites_of(graph: WebGraph) -> NDArray[np.int32]:
-    """The site of each page; each page is one where nobody said."""
+    """The site of each page; each page is its own site where the graph has no sites."""
     return np.arange(graph.pages, dtype=np.int32) if graph.sites is None else graph.sites
 
 
@@ -72,13 +72,13 @@ def site_keys(graph: WebGraph) -> Sequence[bytes]:
 
 
 def page_key(url: str) -> bytes:
-    """The sort key of a URL as a data set spells it; what is none is a host of its own."""
+    """The sort key of a URL as a data set spells it; a text that is no URL counts as a host of its own."""
     known = canonical(url)
     return sort_key(known) if known else b"?%s\x00/" % url.encode()
 
 
 def random_seeds(owners: Owners, counts: Sequence[int], chance: np.random.Generator) -> Ids:
-    """So many random pages of each owner's own: its seeds. Fewer where it has fewer."""
+    """The seeds: so many random pages of each owner, or all of them where it has fewer."""
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners, minlength=len(counts))).tolist()
     chosen = [

@@ -1,4 +1,4 @@
-"""Webs that nobody wrote: sites of Zipf size, about ten links a page, nine of them inside the site, Zipf in-degree.
+"""Synthetic webs: sites of Zipf size, about ten links a page, nine of them inside the site, Zipf in-degree.
 
 Made for Cho's experiments at his own size (40 million pages, 400 million links). Links inside a site go to pages of it
 by chance, half of them rather to its first ones. Of those that leave it, three in four go to popular pages, whose r-th
@@ -29,12 +29,12 @@ DOMAINS = (("com", 0.52), ("org", 0.14), ("net", 0.12), ("edu", 0.12), ("de", 0.
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the web is like."""
+    """Size and shape of a synthetic web."""
 
     pages: int
     seed: int = 1
     site_pages: float = 40.0
-    #: no site has more pages, as crawlers see to
+    #: no site has more pages: crawlers limit them
     largest_site: int = 1000
     #: before those to the same page are taken for one: nine are left
     links_inside: float = 12.5
@@ -56,15 +56,9 @@ def synthetic(shape: Shape) -> WebGraph:
         counts.append(degrees)
         targets.append(links)
     bytes_ = np.exp(chance.normal(np.log(7_000), 0.9, shape.pages)).astype(np.int64) + 200
-    return WebGraph(
-        f"synthetic-{shape.pages}",
-        np.cumsum(np.concatenate(counts)),
-        np.concatenate(targets),
-        Names(sites, starts),
-        sites,
-        bytes_,
-        xxhash.xxh3_128_hexdigest(repr(shape).encode()),
-    )
+    offsets, links = np.cumsum(np.concatenate(counts)), np.concatenate(targets)
+    digest = xxhash.xxh3_128_hexdigest(repr(shape).encode())
+    return WebGraph(f"synthetic-{shape.pages}", offsets, links, Names(sites, starts), sites, bytes_, digest)
 
 
 def site_sizes(shape: Shape, chance: np.random.Generator) -> Ids:

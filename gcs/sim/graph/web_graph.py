@@ -20,17 +20,17 @@ BATCH_LINKS = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class WebGraph:
-    """A directed graph of pages in compressed sparse rows, with what is known of the pages."""
+    """A directed graph of pages in compressed sparse rows, with URLs, sites and sizes of the pages."""
 
     name: str
     offsets: Ids
     targets: NDArray[np.int32]
     #: URL of each page, as the data set spells it; empty where it has none
     urls: Sequence[str] = field(default=(), repr=False)
-    #: site of each page, and its size; None where nobody said
+    #: site of each page, and its size; None where they are unknown
     sites: NDArray[np.int32] | None = field(default=None, repr=False)
     sizes_bytes: Ids | None = field(default=None, repr=False)
-    #: hash of what it was made from: results are remembered by it; empty where nothing is to be remembered
+    #: hash of the input of the graph, under which results are cached; empty for no caching
     digest: str = ""
 
     @property

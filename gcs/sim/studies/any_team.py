@@ -110,7 +110,7 @@ class SimTeam:
 def make_team(graph: WebGraph, setup: Setup, k: int, seed: int) -> SimTeam:
     """A team of k; the same for the same seed."""
     if setup.replicated and setup.mode != "exchange":
-        raise UsageError(f"replicated URLs only matter in exchange mode: in {setup.mode} mode no URLs are told")
+        raise UsageError(f"replicated URLs are of no use: nothing is told in {setup.mode} mode")
     seeds = np.random.default_rng(seed).choice(graph.pages, min(setup.seeds, graph.pages), replace=False)
     replicated = most_linked(graph)[: setup.replicated].astype(np.int32)
     reachable = fetched(reach(graph, np.concatenate([seeds, replicated])))

@@ -64,13 +64,8 @@ def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[CoverageRow]
             pages = fetched(reach(graph, seeds, owners))
             pages_half = fetched(reach(half, seeds_half, page_owners(half, "site-hash", n, number)))
             pages_each = fetched(reach(graph, random_seeds(owners, [SEEDS_EACH] * n, chance), owners))
-            found[n] += [
-                coverage(pages, reachable),
-                coverage(pages_half, reachable_half),
-                coverage(pages_each, graph.pages),
-                pages,
-                reachable,
-            ]
+            shares = coverage(pages, reachable), coverage(pages_half, reachable_half), coverage(pages_each, graph.pages)
+            found[n] += [*shares, pages, reachable]
     leaving = leaving_share(graph)
     return [
         CoverageRow(n, share, share_half, share_each, len(seeds), pages, reachable, leaving)

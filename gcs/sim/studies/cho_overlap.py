@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from gcs.core.plan.metrics import coverage, overlap
 from gcs.sim.engine.reach import FirstOf, fetched, reach
+from gcs.sim.engine.sim_queue import Pages
 from gcs.sim.graph.owners import page_owners, random_seeds
-from gcs.sim.graph.web_graph import Pages, WebGraph
+from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, lines
 
 TITLE = "Overlap of a cross-over crawl (Cho, Figure 6)"
@@ -29,6 +30,8 @@ ABOUT = (
     "Pages are given to gatherers by the hash of their site, five seeds each; a gatherer that has run dry follows "
     "links abroad. Coverage is a part of what one crawler reaches from all the seeds."
 )
+Mask = NDArray[np.bool_]
+
 SEEDS_EACH = 5
 KS = (2, 4, 8, 16, 32, 64)
 #: moments before all have run dry, and after
@@ -57,7 +60,7 @@ class OverlapRow:
 class Alone:
     """The pages that one gatherer fetches, in its order, and how many of them before its first trip abroad."""
 
-    pages: NDArray[np.int32] = field(repr=False)
+    pages: Pages = field(repr=False)
     at_home: int
 
 
@@ -77,15 +80,13 @@ class Moment:
         return coverage(self.unique, reachable)
 
 
-def alone(
-    graph: WebGraph, mine: NDArray[np.bool_], seeds: Pages, block: int = 1, first: FirstOf | None = None
-) -> Alone:
+def alone(graph: WebGraph, mine: Mask, seeds: Ids, block: int = 1, first: FirstOf | None = None) -> Alone:
     """Crawl by one gatherer from its seeds; `mine` are its own pages, which it fetches first."""
     first = first or FirstOf(graph.pages)
     known = np.zeros(graph.pages, np.bool_)
-    order: list[NDArray[np.int32]] = []
-    abroad: deque[NDArray[np.int32]] = deque()
-    home: NDArray[np.int32] = seeds.astype(np.int32)
+    order: list[Pages] = []
+    abroad: deque[Pages] = deque()
+    home: Pages = seeds.astype(np.int32)
     known[home] = True
     at_home = -1
     while True:
@@ -102,14 +103,7 @@ def alone(
     return Alone(np.concatenate(order), at_home)
 
 
-def _follow(
-    graph: WebGraph,
-    pages: NDArray[np.int32],
-    known: NDArray[np.bool_],
-    mine: NDArray[np.bool_],
-    abroad: deque[NDArray[np.int32]],
-    first: FirstOf,
-) -> NDArray[np.int32]:
+def _follow(graph: WebGraph, pages: Pages, known: Mask, mine: Mask, abroad: deque[Pages], first: FirstOf) -> Pages:
     """The links of the pages: new ones at home are returned, those abroad are queued, in the order of discovery."""
     home = []
     for batch in graph.batches(pages):
@@ -123,7 +117,7 @@ def _follow(
     return home[0] if len(home) == 1 else np.concatenate(home)
 
 
-def _take(queue: deque[NDArray[np.int32]], count: int) -> NDArray[np.int32]:
+def _take(queue: deque[Pages], count: int) -> Pages:
     """The first so many pages of the queue; fewer where there are fewer."""
     parts = []
     while queue and count:
@@ -186,18 +180,8 @@ def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[OverlapRow]:
         twins = equal.moments()
         for now in even.moments():
             twin = min(twins, key=lambda other: abs(other.downloads - now.downloads))
-            rows.append(
-                OverlapRow(
-                    n,
-                    now.coverage(reachable),
-                    now.overlap,
-                    walls,
-                    now.downloads,
-                    now.unique,
-                    twin.coverage(reachable),
-                    twin.overlap,
-                )
-            )
+            figures = now.coverage(reachable), now.overlap, walls, now.downloads, now.unique
+            rows.append(OverlapRow(n, *figures, twin.coverage(reachable), twin.overlap))
     return rows
 
 

@@ -14,7 +14,7 @@ from gcs.sim.graph.web_graph import WebGraph
 
 #: a frozen dataclass of numbers and words: one line of the table
 Row = Any
-#: told how much of the work is done (0 … 1), and what is being done
+#: called with the part of the work that is done (0 … 1), and a text that says what is being done
 Tick = Callable[[float, str], None]
 
 
@@ -86,7 +86,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that the paper says, what came out here, and why they differ where they do."""
+    """One claim of the paper, what came out here, and why they differ where they do."""
 
     claim: str
     paper: str
@@ -102,9 +102,9 @@ def checked(claim: str, paper: str, ours: str, agrees: bool, otherwise: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Of a long study whose rows for one number of gatherers do not depend on the others.
+    """The steps of a long study whose rows for one number of gatherers do not depend on the others.
 
-    Each number is remembered by itself, so that a study that was interrupted goes on where it was.
+    The rows of each number are cached apart, so that an interrupted study goes on where it was.
     """
 
     #: the numbers that it looks at

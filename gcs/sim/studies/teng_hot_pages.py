@@ -92,15 +92,9 @@ def _row(graph: WebGraph, owners: Owners, order: Ids, at: Ids, final: Ids, k: in
             border = max(int(np.partition(seen, -size)[-size]), 1)
             hot = seen > border
             hot[np.flatnonzero(seen == border)[: size - int(hot.sum())]] = True  # of equals, those that come first
-    pages_fetched = len(order)
-    return HotPagesRow(
-        k,
-        size,
-        communication(posted, pages_fetched),
-        1 - posted / crossing if crossing else 0.0,
-        peak / max(graph.pages, 1),
-        communication(posted_known, pages_fetched),
-    )
+    posts, posts_known = (communication(count, len(order)) for count in (posted, posted_known))
+    suppressed = 1 - posted / crossing if crossing else 0.0
+    return HotPagesRow(k, size, posts, suppressed, peak / max(graph.pages, 1), posts_known)
 
 
 def charts(rows: Sequence[HotPagesRow]) -> list[Chart]:

@@ -143,15 +143,8 @@ class _Task:
 def charts(rows: Sequence[SpecialRow]) -> list[Chart]:
     k = rows[-1].k
     treated = [*((name, treatment) for name in RECOGNISERS for treatment in ("told", "apart")), ("named", "divided")]
-    drawn = [
-        line(
-            [row for row in rows if (row.k, row.recogniser, row.treatment) == (k, *pair)],
-            "special",
-            "posts_per_page",
-            ", ".join(pair),
-        )
-        for pair in treated
-    ]
+    parts = {pair: [row for row in rows if (row.k, row.recogniser, row.treatment) == (k, *pair)] for pair in treated}
+    drawn = [line(part, "special", "posts_per_page", ", ".join(pair)) for pair, part in parts.items()]
     return [Chart(f"Special pages, {k} gatherers", "special pages", "URLs named per page", drawn, log_x=True)]
 
 
