@@ -20,9 +20,19 @@ def graph(name):
     return load(DATA / name)
 
 
+def breadth_first(graph: WebGraph, seeds: Sequence[int]) -> list[int]:
+    order = sorted(set(seeds))
+    known = set(order)
+    for page in order:  # grows on the way
+        fresh = [link for link in graph.outlinks(page).tolist() if link not in known]
+        known.update(fresh)
+        order += fresh
+    return order
+
+
 def explore(graph: WebGraph, seeds: Sequence[int], ask_at: Sequence[float]) -> Iterator[tuple[float, Estimate]]:
     """Crawl breadth-first; at each of the shares (ascending) of what can be reached, the share and the estimate."""
-    order = list(graph.breadth_first(seeds))
+    order = breadth_first(graph, seeds)
     known = np.zeros(graph.pages, np.bool_)
     known[list(seeds)] = True
     explored = Explored()
