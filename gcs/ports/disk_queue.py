@@ -172,7 +172,7 @@ class DiskQueue:
         self._blocks.saved()
 
     def close(self) -> None:
-        """Let go of the files. What was not saved is dropped: it was never promised."""
+        """Close the files. What was not saved is dropped."""
         self._file.close()
         if self._lock >= 0:
             os.close(self._lock)

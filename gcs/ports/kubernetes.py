@@ -1,6 +1,6 @@
-"""What our manifests ask of the Kubernetes API, from inside of a pod: make a secret once, scale a Deployment.
+"""What the manifests of GCS ask of the Kubernetes API, from inside of a pod: make a secret once, scale a Deployment.
 
-One image for everything: a kubectl image only to say these two sentences would be one more thing to trust and to keep.
+So the manifests need no kubectl image beside the image of GCS, which would be one more thing to trust and to update.
 """
 
 import base64

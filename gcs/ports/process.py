@@ -41,7 +41,7 @@ def _family_cpu_s(pid: int) -> float:
     try:
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return 0.0  # it has just ended; whoever waits for it counts it
+        return 0.0  # it has just ended, and is counted by the parent that waits for it
     ticks = sum(map(int, fields[11:15]))  # user, system, and the same of children that it waited for
     return ticks / os.sysconf("SC_CLK_TCK") + sum(_family_cpu_s(child) for child in _children(pid))
 

@@ -69,12 +69,12 @@ class ShiftBook:
     def add(self, order: ShiftOrder, now: datetime) -> bool:
         """Write an order down, in the place of the one of its name, whose jobs end.
 
-        If its shift is on, let it begin; says so.
+        If its shift is on, let it begin; returns whether it is.
         """
         self.cancel(order.name)
         is_on = order.shift.ends_at(now) is not None
         if is_on:
-            self.has_rung(order, now)  # before a bell can see it
+            self.mark_rung(order, now)  # before a bell can see it
         self.connection.hset(BOOK, order.name, msgspec.json.encode(order))
         for _ in range(order.workers if is_on else 0):
             self._queue(order).enqueue(self.work, **job_of(order))
@@ -86,8 +86,8 @@ class ShiftBook:
         rung = cast("bytes | None", self.connection.hget(RUNG, order.name))
         return began_at is not None and rung != _moment(began_at)
 
-    def has_rung(self, order: ShiftOrder, now: datetime) -> None:
-        """There are jobs for the shift that is on."""
+    def mark_rung(self, order: ShiftOrder, now: datetime) -> None:
+        """Note that there are jobs for the shift that is on."""
         if began_at := order.shift.began_at(now):
             self.connection.hset(RUNG, order.name, _moment(began_at))
 
@@ -100,7 +100,7 @@ class ShiftBook:
         return [_decode(book[name]) for name in sorted(book)]
 
     def cancel(self, name: str) -> bool:
-        """Strike an order out: waiting jobs are dropped, and who works one stops soon. Says whether there was one."""
+        """Strike an order out: waiting jobs are dropped, and jobs under way end soon. Returns whether there was one."""
         order = self.find(name)
         if order is None:
             return False
@@ -144,7 +144,7 @@ class ShiftBell(CronScheduler):
                         job.next_enqueue_time = self.created_at  # that is: now
         rung = super().enqueue_jobs()
         for name in {job.name for job in rung}:
-            self._book.has_rung(lines[name][0], now)
+            self._book.mark_rung(lines[name][0], now)
         return rung
 
 

@@ -1,4 +1,4 @@
-"""The URL-Registry of a seed-server: its nodes (a URL, its worth, and who has it), and its tables in LMDB.
+"""The URL-Registry of a seed-server: its nodes (a URL, its worth, and the client that has it), and its tables in LMDB.
 
     nodes      DocID → Node
     best       domain, rank, DocID of every URL that is held: the best seeds of a domain are one short scan
@@ -55,11 +55,11 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
     domain: str
     parent: str = ""
     depth: int = 0
-    #: back-links, or whatever the order adds up
+    #: back-links, or what else the ordering adds up
     worth: float = 0.0
     rank: int = 0
     state: UrlState = UrlState.HELD
-    #: who has it, while it is out
+    #: the client that has it, while it is out
     client: str = ""
     #: what the last session knew of it; until it is visited in this one
     copy: Queued | None = None
@@ -97,8 +97,6 @@ class UrlRegistry:
             raise store_error(directory, error) from error
         self._txn = self._env.begin(write=True)
 
-    # -- filling ---------------------------------------------------------------------------------------
-
     def add(self, links: Iterable[tuple[Link, str]], copies: Mapping[str, Queued] = _NO_COPIES) -> int:
         """Links, each with its domain: count them for their URLs; returns how many of those are new.
 
@@ -110,7 +108,7 @@ class UrlRegistry:
             key = docid(link.url)
             row = self._txn.get(key, db=self._nodes)
             if row is None and link.depth == GIFT:
-                continue  # its URL was never ours: outside of the crawl
+                continue  # its URL was never known here: it is outside of the crawl
             copy = copies.get(link.url)
             if row is None:
                 new += 1
@@ -149,8 +147,6 @@ class UrlRegistry:
         """The session under way."""
         return int(self.note(_SESSION) or 1)
 
-    # -- handing out -----------------------------------------------------------------------------------
-
     def hand_out(self, domain: str, client: str, most: int) -> list[Node]:
         """The best seeds of a domain, which the client has from now on."""
         keys: list[bytes] = []
@@ -176,12 +172,10 @@ class UrlRegistry:
         return None
 
     def visited(self, urls: Iterable[str]) -> int:
-        """These URLs are dealt with, whoever had them; returns how many were not before."""
+        """Mark these URLs as visited; returns how many were not marked before."""
         changed = 0
         for url in urls:
-            key = docid(url)
-            row = self._txn.get(key, db=self._nodes)
-            node: Node | None = _decode(row) if row is not None else None
+            key, node = docid(url), self.node(url)
             if node is None or node.state is UrlState.VISITED:
                 continue
             changed += 1
@@ -194,8 +188,8 @@ class UrlRegistry:
             self._count(node.domain, held=-held, out=held - 1, visited=1)
         return changed
 
-    def in_hands_of(self, client: str) -> list[Node]:
-        """Everything that a client has."""
+    def out_with(self, client: str) -> list[Node]:
+        """The URLs that a client has."""
         nodes: list[Node] = []
         begin = client.encode() + _SEPARATOR
         with self._txn.cursor(self._out) as cursor:
@@ -207,15 +201,13 @@ class UrlRegistry:
 
     def take_back(self, client: str) -> int:
         """Hold again what a client had; returns how many."""
-        nodes = self.in_hands_of(client)
+        nodes = self.out_with(client)
         for node in nodes:
             key = docid(node.url)
             self._txn.delete(_out_key(node, key), db=self._out)
             self._put(key, self._ranked(msgspec.structs.replace(node, state=UrlState.HELD, client="")))
             self._count(node.domain, held=1, out=-1)
         return len(nodes)
-
-    # -- looking ---------------------------------------------------------------------------------------
 
     def counts(self) -> dict[str, Count]:
         with self._txn.cursor(self._counts) as cursor:
@@ -232,8 +224,6 @@ class UrlRegistry:
     def set_note(self, name: str, value: bytes) -> None:
         self._txn.put(name.encode(), value, db=self._notes)
 
-    # -- durability ------------------------------------------------------------------------------------
-
     def commit(self) -> None:
         try:
             self._txn.commit()
@@ -246,8 +236,6 @@ class UrlRegistry:
         self._txn.abort()
         self._env.close()
         self._lock.close()
-
-    # -- rows ------------------------------------------------------------------------------------------
 
     def _ranked(self, node: Node) -> Node:
         found = Found(node.url, node.parent, node.depth, int(node.worth))

@@ -68,7 +68,7 @@ class RegistryMachine(RuleBasedStateMachine):
     @rule(client=clients)
     def take_back(self, client: str) -> None:
         out = [url for url, state in self.state.items() if state == (UrlState.OUT, client)]
-        assert {node.url for node in self.registry.in_hands_of(client)} == set(out)
+        assert {node.url for node in self.registry.out_with(client)} == set(out)
         assert self.registry.take_back(client) == len(out)
         self.state |= dict.fromkeys(out, (UrlState.HELD, ""))
 

@@ -16,7 +16,6 @@ change their owner with it, or still do from the plan before.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 import msgspec
 
@@ -102,12 +101,6 @@ class Draft:
     moved: float
     #: time that all need together under the present owners, as a multiple of that under the plan; 1 where not measured
     locality: float = 1.0
-
-
-class FirstPlanner(Protocol):
-    """Makes the first plan of a session, for those who run, from a plan made ahead."""
-
-    def __call__(self, running: tuple[str, ...], old: Plan | None) -> Plan: ...
 
 
 def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, heir: str | None = None) -> Plan:

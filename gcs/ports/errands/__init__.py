@@ -81,7 +81,7 @@ class Greeting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Welcome(msgspec.Struct, frozen=True):
-    """Who the helper is, and how the crawl fetches and reads."""
+    """The answer to hello: the name of the helper, and how the crawl fetches and reads."""
 
     helper: str
     place: str
@@ -116,7 +116,7 @@ class Beat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HelperStanding(msgspec.Struct, frozen=True):
-    """How things are: the errands that the helper holds, and whether the crawl is over."""
+    """The answer to beat: the errands that the helper holds, and whether the crawl is over."""
 
     held: list[str]
     is_over: bool = False

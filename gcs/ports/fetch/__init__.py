@@ -3,7 +3,7 @@
 
 An engine is made with its settings and a sink. It calls the sink in the event-loop thread, exactly once
 for every started request, never from inside `start`, and never after `close`. It follows no redirect, keeps no
-cookie, reads no environment, and asks a second time only where the server closed the connection without a word:
+cookie, reads no environment, and asks a second time only where the server closed the connection without an answer:
 what a redirect or a failure means is for the gatherer to say. How many requests run at once is the caller's choice
 too: an engine starts what it is given.
 

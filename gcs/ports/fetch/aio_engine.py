@@ -13,17 +13,19 @@ import socket
 import ssl
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.http_exceptions import LineTooLong
+from yarl import URL
 
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.decode import ContentError, decode
-from gcs.ports.fetch.guard import forbidden, forbidden_host
-from gcs.ports.fetch.head import RequestHead, conditions, reject
-
-if TYPE_CHECKING:
-    import aiohttp
+from gcs.ports.fetch.guard import forbidden
+from gcs.ports.fetch.head import RequestHead, conditions
 
 #: a line of a head longer than this ends the request; libcurl's limit is 100 KB
 _MAX_LINE_BYTES = 64 << 10
@@ -49,10 +51,8 @@ class AioFetcher:
     def __init__(self, settings: FetchSettings, sink: Sink) -> None:
         if settings.proxy and settings.proxy.startswith("socks"):
             raise UsageError("fetch.proxy: the engine aiohttp has no SOCKS; set fetch.engine to curl")
-        self._settings = settings
-        self._sink = sink
+        self._settings, self._sink = settings, sink
         self._head = RequestHead(settings)
-        self._judge_hosts = settings.proxy is not None and not settings.allow_private
         self._tasks: set[asyncio.Task[Result]] = set()
         self._session: aiohttp.ClientSession | None = None
 
@@ -62,9 +62,6 @@ class AioFetcher:
 
     async def open(self) -> None:
         """Raises UsageError where the certificates to trust cannot be read."""
-        from yarl import URL
-
-        self._parse = URL
         self._loop = asyncio.get_running_loop()
         self._session = open_session(self._settings)
 
@@ -85,22 +82,19 @@ class AioFetcher:
 
     def _done(self, task: asyncio.Task[Result]) -> None:
         self._tasks.discard(task)
-        if self._session is not None:  # else: closed, and nobody listens any more
+        if self._session is not None:  # else: closed, and the sink is not called any more
             self._sink(task.result())
 
     async def _fetch(self, exchange: _Exchange) -> Result:
-        url = exchange.request.url
-        if wrong := reject(url):
-            return self._failure(exchange, FailureKind.PROTOCOL, wrong)
-        if self._judge_hosts and (reason := forbidden_host(url.split("/", 3)[2])):
-            return self._failure(exchange, FailureKind.FORBIDDEN_ADDRESS, reason)
+        if refusal := self._head.refusal(exchange.request.url):
+            return self._failure(exchange, *refusal)
         reasons: list[str] = []
         refused.set(reasons)
         try:
             return await self._exchange(exchange)
         except ContentError as error:
             return self._failure(exchange, error.kind, str(error))
-        except Exception as error:  # whatever aiohttp lets through: the asker is owed an answer
+        except Exception as error:  # aiohttp lets many kinds through, and every request must be answered
             if reasons:
                 return self._failure(exchange, FailureKind.FORBIDDEN_ADDRESS, reasons[0])
             return self._failure(exchange, *fault(error, self._settings, exchange.head_read))
@@ -109,7 +103,7 @@ class AioFetcher:
         assert self._session is not None, "open() comes first"
         request = exchange.request
         fields = [*self._head.fields, *conditions(request)]
-        url = self._parse(request.url, encoded=True)
+        url = URL(request.url, encoded=True)
         async with self._session.get(url, headers=fields, allow_redirects=False) as answer:
             exchange.head_read = True
             body = await self._body(answer)
@@ -125,12 +119,12 @@ class AioFetcher:
             body,
             decode(body, coding, self._settings.max_content_bytes) if coding else body,
             self._head.compose(request),
-            getattr(answer, "ip", ""),
+            answer.ip if isinstance(answer, _Response) else "",
             exchange.started_at,
             self._loop.time() - exchange.begun_s,
         )
 
-    async def _body(self, answer: "aiohttp.ClientResponse") -> bytes:
+    async def _body(self, answer: aiohttp.ClientResponse) -> bytes:
         """The body as sent, within its limit of size and above its limit of speed."""
         settings = self._settings
         too_large = ContentError(FailureKind.TOO_LARGE, f"the body is larger than {settings.max_body_bytes:,} bytes")
@@ -162,21 +156,19 @@ class AioFetcher:
 # -- the client session
 
 
-def open_session(settings: FetchSettings) -> "aiohttp.ClientSession":
+def open_session(settings: FetchSettings) -> aiohttp.ClientSession:
     """Raises UsageError where the certificates to trust cannot be read."""
-    import aiohttp
-
     guarded = settings.proxy is None and not settings.allow_private
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0,  # how many requests run is the caller's choice
             ttl_dns_cache=settings.dns_cache_s,
             keepalive_timeout=settings.idle_s,
-            resolver=_fixed_resolver(settings.resolve) if settings.resolve else None,
+            resolver=_FixedResolver(settings.resolve) if settings.resolve else None,
             socket_factory=_guarded_socket if guarded else None,
             ssl=_trust(settings.ca_file),
         ),
-        response_class=_response_class(),
+        response_class=_Response,
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         proxy=settings.proxy,
@@ -206,56 +198,43 @@ def _guarded_socket(info: tuple[Any, ...]) -> socket.socket:
     return socket.socket(family, kind, protocol)
 
 
-def _response_class() -> "type[aiohttp.ClientResponse]":
-    import aiohttp
+class _Response(aiohttp.ClientResponse):
+    """Knows the address of its server, which is gone with the connection when a short body is read."""
 
-    class Answer(aiohttp.ClientResponse):
-        """Knows the address of its server, which is gone with the connection when a short body is read."""
+    #: address of the server, or of the proxy
+    ip = ""
 
-        #: address of the server, or of the proxy
-        ip = ""
-
-        async def start(self, connection: Any) -> aiohttp.ClientResponse:
-            if peer := connection.transport and connection.transport.get_extra_info("peername"):
-                self.ip = peer[0]
-            return await super().start(connection)
-
-    return Answer
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:
+        if peer := connection.transport and connection.transport.get_extra_info("peername"):
+            self.ip = peer[0]
+        return await super().start(connection)
 
 
-def _fixed_resolver(entries: tuple[str, ...]) -> "aiohttp.abc.AbstractResolver":
-    import aiohttp
-    from aiohttp.abc import AbstractResolver, ResolveResult
+class _FixedResolver(AbstractResolver):
+    """Names of the settings first, then DNS."""
 
-    table: dict[tuple[str, int], list[str]] = {}
-    for entry in entries:
-        host, port, addresses = entry.split(":", 2)
-        table[host.lower(), int(port)] = [address.strip("[]") for address in addresses.split(",")]
+    def __init__(self, entries: tuple[str, ...]) -> None:
+        self._dns = aiohttp.DefaultResolver()
+        self._table: dict[tuple[str, int], list[str]] = {}
+        for entry in entries:
+            host, port, addresses = entry.split(":", 2)
+            self._table[host.lower(), int(port)] = [address.strip("[]") for address in addresses.split(",")]
 
-    class Fixed(AbstractResolver):
-        """Names of the settings first, then DNS."""
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        addresses = self._table.get((host.lower(), port))
+        if addresses is None:
+            return await self._dns.resolve(host, port, family)
+        return [_resolved(host, address, port) for address in addresses]
 
-        def __init__(self) -> None:
-            self._dns = aiohttp.DefaultResolver()
+    async def close(self) -> None:
+        await self._dns.close()
 
-        async def resolve(
-            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-        ) -> list[ResolveResult]:
-            addresses = table.get((host.lower(), port))
-            if addresses is None:
-                return await self._dns.resolve(host, port, family)
-            return [_resolved(host, address, port) for address in addresses]
 
-        async def close(self) -> None:
-            await self._dns.close()
-
-    def _resolved(host: str, address: str, port: int) -> ResolveResult:
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return ResolveResult(
-            hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST
-        )
-
-    return Fixed()
+def _resolved(host: str, address: str, port: int) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
 
 
 # -- errors
@@ -263,8 +242,6 @@ def _fixed_resolver(entries: tuple[str, ...]) -> "aiohttp.abc.AbstractResolver":
 
 def fault(error: Exception, settings: FetchSettings, head_read: bool) -> tuple[FailureKind, str]:
     """The kind and the line for a request that aiohttp ended with this exception, before or after its head came."""
-    import aiohttp
-
     at_proxy = (
         *(aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError, aiohttp.ClientConnectorDNSError),
         *(aiohttp.ConnectionTimeoutError, UnicodeError),
@@ -301,8 +278,6 @@ def too_slow(settings: FetchSettings) -> str:
 
 
 def _not_http(error: Exception) -> tuple[FailureKind, str]:
-    from aiohttp.http_exceptions import LineTooLong
-
     cause = error.__cause__ and error.__cause__.__cause__  # what the parser said, behind what aiohttp made of it
     if isinstance(cause, LineTooLong) or "Too many headers" in str(error):
         return FailureKind.TOO_LARGE, "the headers of the answer never end"
@@ -310,8 +285,6 @@ def _not_http(error: Exception) -> tuple[FailureKind, str]:
 
 
 def _proxy_words(error: Exception) -> str:
-    import aiohttp
-
     match error:
         case aiohttp.ClientHttpProxyError():
             return f"it answered {error.status}"

@@ -35,20 +35,15 @@ class BrowserFetcher:
     def __init__(
         self, settings: FetchSettings, sink: Sink, browser: BrowserSettings, below: Callable[[Sink], Fetcher]
     ) -> None:
-        self._settings = settings
-        self._sink = sink
+        self._settings, self._sink = settings, sink
         self._below = below(self._arrive)
         self._chromium = Chromium(browser, settings.user_agent)
         self._tabs = [Tab(browser, settings.max_content_bytes, self._fetch) for _ in range(browser.tabs)]
         self._idle: asyncio.Queue[Tab] = asyncio.Queue()
         self._cache = _Cache(browser.cache_bytes)
-        self._started = 0
+        self.in_flight = 0
         self._closed = False
         self._rendering: set[asyncio.Task[None]] = set()
-
-    @property
-    def in_flight(self) -> int:
-        return self._started
 
     async def open(self) -> None:
         """Raises UsageError where there is no browser, or the engine below will not do."""
@@ -58,7 +53,7 @@ class BrowserFetcher:
             self._idle.put_nowait(tab)
 
     def start(self, request: Request) -> None:
-        self._started += 1
+        self.in_flight += 1
         self._below.start(request)
 
     async def close(self) -> None:
@@ -83,7 +78,7 @@ class BrowserFetcher:
             self._answer(result)
 
     def _answer(self, result: Result) -> None:
-        self._started -= 1
+        self.in_flight -= 1
         if not self._closed:
             self._sink(result)
 

@@ -86,12 +86,12 @@ class BrowserSettings:
 
 def executable(settings: BrowserSettings) -> str:
     """The browser to start. UsageError: there is none."""
-    found = (
-        shutil.which(settings.executable) if settings.executable else next(filter(None, map(shutil.which, NAMES)), None)
-    )
+    names = (settings.executable,) if settings.executable else NAMES
+    found = next(filter(None, map(shutil.which, names)), None)
     if not found:
-        wanted = settings.executable or " or ".join(NAMES)
-        raise UsageError(f"no browser: {wanted} is not on PATH; install it (Debian: apt-get install chromium)")
+        raise UsageError(
+            f"no browser: {' or '.join(names)} is not on PATH; install it (Debian: apt-get install chromium)"
+        )
     return found
 
 
@@ -99,8 +99,7 @@ class Chromium:
     """One browser with one context, which all pages share: a context of its own would cost a page tenfold."""
 
     def __init__(self, settings: BrowserSettings, user_agent: str) -> None:
-        self._settings = settings
-        self._user_agent = user_agent
+        self._settings, self._user_agent = settings, user_agent
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._context: BrowserContext | None = None
@@ -148,7 +147,7 @@ class Chromium:
             args=list(FLAGS),
             timeout=START_S * 1000,
             chromium_sandbox=os.geteuid() != 0,  # it refuses to run as root
-            handle_sigint=False,  # who started us ends us, and we end it
+            handle_sigint=False,  # this process ends the browser when it is ended itself
             handle_sigterm=False,
             handle_sighup=False,
         )
@@ -185,9 +184,7 @@ class Tab:
     """One page of the browser. Not for two renderings at once."""
 
     def __init__(self, settings: BrowserSettings, max_chars: int, fetch: Fetch) -> None:
-        self._settings = settings
-        self._max_chars = max_chars
-        self._fetch = fetch
+        self._settings, self._max_chars, self._fetch = settings, max_chars, fetch
         self._page: Page | None = None
         self._visit: _Visit | None = None
 
@@ -257,7 +254,7 @@ class Tab:
                     await visit.changed.wait()
 
     async def _answer(self, route: "Route") -> None:
-        """What the page asks for."""
+        """Answer a request of the page."""
         asked, visit, page = route.request, self._visit, self._page
         try:
             if visit is None or page is None:
@@ -273,7 +270,7 @@ class Tab:
         except Exception as error:
             if type(error).__module__.partition(".")[0] != "playwright":
                 raise
-            # the page has gone on, or is closed: nobody waits for this any more
+            # the page has gone on, or is closed: it does not wait for this answer any more
 
     async def _navigate(self, route: "Route", visit: _Visit, page: "Page") -> None:
         """The page itself; then a script that sends its reader elsewhere, or a frame, which is a page of its own."""

@@ -15,8 +15,7 @@ from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.curl_loop import CurlDriver
 from gcs.ports.fetch.curl_transfer import CurlTransfer, options
 from gcs.ports.fetch.decode import ContentError, decode
-from gcs.ports.fetch.guard import forbidden_host
-from gcs.ports.fetch.head import RequestHead, ResponseHead, conditions, reject
+from gcs.ports.fetch.head import RequestHead, ResponseHead, conditions
 
 #: the first libcurl that ends a body of unknown length at MAXFILESIZE
 _OLDEST_LIBCURL = 0x080400
@@ -51,14 +50,12 @@ class CurlFetcher:
     """Fetches by libcurl. The contract stands in `gcs.ports.fetch`."""
 
     def __init__(self, settings: FetchSettings, sink: Sink) -> None:
-        self._settings = settings
-        self._sink = sink
+        self._settings, self._sink = settings, sink
         self._head = RequestHead(settings)
         self._fields = _lines(self._head.fields)
         if settings.proxy is not None:
             self._fields.append(b"Proxy-Connection:")  # without a value: not what libcurl would add, but nothing
         self._guarded = settings.proxy is None and not settings.allow_private
-        self._judge_hosts = settings.proxy is not None and not settings.allow_private
         self._idle: list[CurlTransfer] = []
         self._busy: dict[pycurl.Curl, CurlTransfer] = {}
         self._rejected: set[asyncio.Handle] = set()  # answers on their way to requests that were never sent
@@ -84,14 +81,11 @@ class CurlFetcher:
 
     def start(self, request: Request) -> None:
         assert self._driver is not None, "open() comes first"
-        url = request.url
-        if wrong := reject(url):
-            return self._answer_later(request, FailureKind.PROTOCOL, wrong)
-        if self._judge_hosts and (refused := forbidden_host(url.split("/", 3)[2])):
-            return self._answer_later(request, FailureKind.FORBIDDEN_ADDRESS, refused)
+        if refusal := self._head.refusal(request.url):
+            return self._answer_later(request, *refusal)
         transfer = self._idle.pop() if self._idle else CurlTransfer(self._options, self._guarded)
         curl = transfer.curl
-        curl.setopt(pycurl.URL, url)
+        curl.setopt(pycurl.URL, request.url)
         if request.etag is not None or request.last_modified is not None:
             curl.setopt(pycurl.HTTPHEADER, self._fields + _lines(conditions(request)))
         transfer.request = request
@@ -126,7 +120,7 @@ class CurlFetcher:
                 self._deliver(transfer, self._failure(transfer, FailureKind.TIMEOUT, message))
 
     def _finished(self, curl: pycurl.Curl, code: int, message: str) -> None:
-        """The driver's word that a transfer is over."""
+        """Called by the driver when a transfer is over."""
         transfer = self._busy[curl]
         if code == pycurl.E_OK:
             result = self._result(transfer)
@@ -187,7 +181,7 @@ class CurlFetcher:
     def _call_sink(self, result: Result) -> None:
         try:
             self._sink(result)
-        except Exception as error:  # a fault of the asker's must not cost the other answers of the batch theirs
+        except Exception as error:  # an error in the sink must not keep the other answers of the batch from it
             context = {"message": f"the sink failed on the answer of {result.request.url}", "exception": error}
             self._loop.call_exception_handler(context)
 

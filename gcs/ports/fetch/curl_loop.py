@@ -61,8 +61,7 @@ if sys.platform == "linux":
         """One epoll set for all sockets; ready ones are handed over in one list."""
 
         def __init__(self, loop: AbstractEventLoop, ready: Callable[[Events], None]) -> None:
-            self._loop = loop
-            self._ready = ready
+            self._loop, self._ready = loop, ready
             self._epoll = select.epoll()
             self._known: set[int] = set()
             loop.add_reader(self._epoll.fileno(), self._collect)
@@ -95,8 +94,7 @@ class LoopSocketWatch:
     """Every socket is a reader or a writer of the event loop."""
 
     def __init__(self, loop: AbstractEventLoop, ready: Callable[[Events], None]) -> None:
-        self._loop = loop
-        self._ready = ready
+        self._loop, self._ready = loop, ready
         self._known: dict[int, int] = {}
         self._closed = False
 

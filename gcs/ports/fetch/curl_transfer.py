@@ -44,7 +44,7 @@ class CurlTransfer:
         self.chunks: list[bytes] = []
         #: why the guard refused an address
         self.refused: str | None = None
-        #: the request went out; libcurl would send it again at once where the server hangs up a kept connection
+        #: the request went out; libcurl would send it again at once where the server closes a kept connection
         self.sent = False
         self.request: Request
         #: seconds since the epoch
@@ -58,12 +58,12 @@ class CurlTransfer:
             curl.setopt(option, value)
         curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         curl.setopt(pycurl.WRITEFUNCTION, self.chunks.append)
-        curl.setopt(pycurl.PREREQFUNCTION, self._may_send)
+        curl.setopt(pycurl.PREREQFUNCTION, self._before_send)
         if guarded:
             curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
 
     def clear(self) -> None:
-        """Forgets the request; whatever its asker hung on it must not be kept alive from here."""
+        """Forgets the request: what its tag refers to must not be kept alive from here."""
         self.lines.clear()
         self.chunks.clear()
         self.refused = self.slow_mark = None
@@ -87,8 +87,8 @@ class CurlTransfer:
             self.slow_mark = (now_s, size_bytes)
         return None
 
-    def _may_send(self, *_: object) -> int:
-        """Libcurl's callback before the request is sent: at once again may not be polite."""
+    def _before_send(self, *_: object) -> int:
+        """Libcurl's callback before the request is sent; to send it a second time at once may not be polite."""
         verdict: int = pycurl.PREREQFUNC_ABORT if self.sent and self.request.once else pycurl.PREREQFUNC_OK
         self.sent = True
         return verdict

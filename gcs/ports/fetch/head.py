@@ -8,9 +8,10 @@ Text of heads is Latin-1, one character a byte: nothing is lost, nothing fails.
 
 import re
 
-from gcs.core.page.values import Request
+from gcs.core.page.values import FailureKind, Request
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.decode import ACCEPT_ENCODING
+from gcs.ports.fetch.guard import forbidden_host
 
 #: what a validator from an earlier answer may hold; anything else is not sent back (it could smuggle a header)
 _VALIDATOR = re.compile(r"[\x20-\x7e]+")
@@ -30,8 +31,17 @@ class RequestHead:
         #: what follows Host in every request, in this order
         self.fields: tuple[tuple[str, str], ...] = tuple((name, value) for name, value in fields if value)
         self._common = "".join(f"{name}: {value}\r\n" for name, value in self.fields)
+        self._judges_hosts = settings.proxy is not None and not settings.allow_private
         # an HTTP proxy is asked for the whole URL; inside a tunnel (https) or through SOCKS, the server for the path
         self._absolute = settings.proxy is not None and settings.proxy.startswith("http")
+
+    def refusal(self, url: str) -> tuple[FailureKind, str] | None:
+        """Why a URL is not asked for: it is not canonical, or names a host that the guard forbids to a proxy."""
+        if wrong := reject(url):
+            return FailureKind.PROTOCOL, wrong
+        if self._judges_hosts and (reason := forbidden_host(url.split("/", 3)[2])):
+            return FailureKind.FORBIDDEN_ADDRESS, reason
+        return None
 
     def compose(self, request: Request, version: str = "1.1") -> bytes:
         """The head as sent. A proxy's password is not part of it."""

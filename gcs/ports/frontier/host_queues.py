@@ -18,14 +18,13 @@ DUE = Struct(">QQ")
 
 
 class HostQueues:
-    """The waiting URLs of a frontier, by host."""
+    """The waiting URLs of a frontier, by host. `hosts`, `take` and `wake` are described in `Frontier`."""
 
     def __init__(self, queue: Any, taken: Any, later: Any, txn: Callable[[], Any]) -> None:
         self.queue, self.taken, self.later = queue, taken, later
         self._txn = txn
 
     def hosts(self, after: str, count: int) -> list[str]:
-        """Up to `count` hosts whose queues are not empty, in key order, beginning behind the host `after`."""
         found: list[str] = []
         with self._txn().cursor(self.queue) as cursor:
             ok = cursor.set_range(_behind(_host_prefix(after)) if after else b"")
@@ -36,7 +35,6 @@ class HostQueues:
         return found
 
     def take(self, host: str, count: int) -> list[Entry]:
-        """Move the first `count` URLs of a host's queue into the window. Finish or retry each of them."""
         prefix, txn = _host_prefix(host), self._txn()
         entries: list[Entry] = []
         with txn.cursor(self.queue) as cursor:
@@ -63,7 +61,6 @@ class HostQueues:
         self._txn().put(due, place + row, db=self.later)
 
     def wake(self, now: float) -> tuple[set[str], float | None]:
-        """Put the retries that are due into their host queues; returns the hosts, and when the next retry is due."""
         hosts: set[str] = set()
         with self._txn().cursor(self.later) as cursor:
             ok = cursor.first()

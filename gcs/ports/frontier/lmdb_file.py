@@ -119,7 +119,7 @@ class FrontierPeek:
 
 
 def peek(directory: Path) -> FrontierPeek:
-    """How the frontier in this directory stands."""
+    """Look at the frontier in this directory."""
     try:
         # without a lock where none can be written: then nobody else writes either
         locks = os.access(directory, os.W_OK)

@@ -97,8 +97,8 @@ class TeamTables:
         self._txn().put(b"last", number.to_bytes(8, "big"), db=self._serials)
         return name.decode(), number
 
-    def is_first(self, kind: str, sender: str, serial: int) -> bool:
-        """Whether a block arrives for the first time. After a crash some come again, and some late."""
+    def remember_serial(self, kind: str, sender: str, serial: int) -> bool:
+        """Remember a block; returns whether it is the first time. After a crash some come again, and some late."""
         begin = f"from {sender} {kind} ".encode()
         if not self._txn().put(begin + serial.to_bytes(8, "big"), b"", overwrite=False, db=self._serials):
             return False

@@ -51,7 +51,8 @@ class AppendFile:
             while data:
                 data = data[os.write(self._fd, data) :]
         except OSError as error:
-            self._roll_back()
+            os.ftruncate(self._fd, self.size_bytes)  # back to where it was before
+            os.lseek(self._fd, self.size_bytes, os.SEEK_SET)
             raise store_error("write", self.path, error) from error
         self.size_bytes += self.pending_bytes
         self.pending_bytes = 0
@@ -68,14 +69,10 @@ class AppendFile:
             self._dirty = False
 
     def close(self) -> None:
-        """Let go of the file. What was not flushed is dropped: it was never promised."""
+        """Close the file. What was not flushed is dropped."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-    def _roll_back(self) -> None:
-        os.ftruncate(self._fd, self.size_bytes)
-        os.lseek(self._fd, self.size_bytes, os.SEEK_SET)
 
 
 def sync_directory(path: Path) -> None:

@@ -88,7 +88,7 @@ def index(file: BinaryIO, file_name: str) -> Iterator[bytes]:
         if status == "304":  # a replay tool would answer with the empty 304 instead of the copy it confirms
             continue
         url = warc.fields["warc-target-uri"]
-        fields = {"url": url, "mime": _mime(http.fields.get("content-type", ""))}
+        fields = {"url": url, "mime": http.fields.get("content-type", "").partition(";")[0].strip() or "unk"}
         if kind == "revisit":
             fields["mime"] = "warc/revisit"
         elif status:
@@ -113,7 +113,3 @@ def merge(lines: Iterator[bytes], run_lines: int = _RUN_LINES) -> Iterator[bytes
             file.seek(0)
             runs.append(iter(file))
         yield from heapq.merge(*runs)
-
-
-def _mime(content_type: str) -> str:
-    return content_type.partition(";")[0].strip() or "unk"

@@ -19,7 +19,7 @@ from typing import Any
 from gcs.errors import StoreError, UsageError
 from gcs.events import Events
 from gcs.ports.records.append_file import store_error
-from gcs.ports.records.layout import SUMMARIES, WARC, StoreLayout
+from gcs.ports.records.layout import SUMMARIES, StoreLayout
 from gcs.ports.records.parquet import convert
 
 events = Events("records")
@@ -30,9 +30,8 @@ _PAUSES_S = (0.5, 2.0, 8.0)
 class Remote:
     """A folder behind an fsspec URL."""
 
-    def __init__(self, url: str, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        self._sleep = sleep
         self._filesystem: Any = None
 
     def put(self, path: Path, folder: str) -> None:
@@ -48,7 +47,7 @@ class Remote:
                 if pause_s is None:
                     raise StoreError(f"cannot upload {path} to {target}: {error}") from error
                 events.warning("upload-retry", file=path, target=target, error=error)
-                self._sleep(pause_s)
+                time.sleep(pause_s)
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in URL/folder/, sorted."""
@@ -105,13 +104,10 @@ class Finisher:
         if self._summaries:
             self._jobs.append(lambda: self._convert(path))
 
-    def warc_closed(self, path: Path) -> None:
-        """A WARC file that will not grow any more, synced, as is the log that names its records."""
-        self._add_upload(path, WARC)
-
-    def parquet_found(self, path: Path) -> None:
-        """A Parquet file that a killed run left behind."""
-        self._add_upload(path, SUMMARIES)
+    def file_closed(self, path: Path, folder: str) -> None:
+        """A WARC file (synced, as is the log that names its records) or a Parquet file that will not grow any more."""
+        if self._remote:
+            self._jobs.append(lambda: self._upload(path, folder))
 
     def run(self) -> None:
         """Start what was handed in; raise what failed since the last time."""
@@ -134,10 +130,6 @@ class Finisher:
         """Stop after the job under way; what is left waits for the next `open`."""
         if self._thread:
             self._thread.shutdown(wait=True, cancel_futures=True)
-
-    def _add_upload(self, path: Path, folder: str) -> None:
-        if self._remote:
-            self._jobs.append(lambda: self._upload(path, folder))
 
     def _convert(self, log_path: Path) -> None:
         parquet = self._layout.parquet(int(log_path.stem))

@@ -41,7 +41,7 @@ _PARQUET = ("summaries/*.parquet", "state/*/spool/summaries/*.parquet")
 def read_records(place: str | Path) -> Iterator[PageRecord]:
     """Every record of a crawl, by gatherer and in the order it was stored."""
     for row in rows(place, FIELDS):
-        yield PageRecord(*row)
+        yield PageRecord(**dict(zip(FIELDS, row)))
 
 
 def rows(
@@ -161,7 +161,7 @@ def latest(place: str | Path, fields: Sequence[str]) -> Iterator[Row]:
     """The chosen fields of each page as it was found last, in the order of `rows`; of pages that are there."""
     told: dict[int, int] = {}  # URL → the session that tells of it, where that is not the first
     for url, session, _, status, failure, held_at_us in rows(place, _LATEST_FIELDS):
-        # whoever cannot answer tells nothing, even if it could not for so long that we have forgotten what we hold
+        # a server that cannot answer tells nothing of its page, even if it fails so long that the page is forgotten
         if session == 1 or (failure and (status == 0 or status in RETRY_STATUSES)):
             continue
         if tells(status, failure, held_at_us) and session > told.get(key := _digest(url.encode()), 1):

@@ -21,7 +21,7 @@ from gcs.errors import StoreError
 from gcs.ports.records import warc
 from gcs.ports.records.append_file import store_error
 from gcs.ports.records.finished_files import Finisher, Remote
-from gcs.ports.records.layout import SUMMARIES, StoreLayout, StoreSettings, check_names, parse_parquet_name
+from gcs.ports.records.layout import SUMMARIES, WARC, StoreLayout, StoreSettings, check_names, parse_parquet_name
 from gcs.ports.records.parquet import read_pages
 from gcs.ports.records.record_log import VERSION, Fetched, LogFile, Opened, Position, file_name, log_numbers, pages
 from gcs.ports.records.recovery import recover
@@ -41,7 +41,8 @@ class Store:
         self._finisher = Finisher(layout, remote, summaries=settings.summaries, keep_logs=settings.keep_logs)
         self._lock = _lock(layout.state / "records.lock")
         self._log: LogFile
-        self._synced = Position()
+        #: the end of what is durable: everything up to here survives even a power cut
+        self.position = Position()
         self._changed = False
 
     @classmethod
@@ -83,7 +84,7 @@ class Store:
         """
         exchange = None
         if response is not None:
-            # that of a failed record may be of the copy that is held: this answer is none of it
+            # a failed record may have the digest of the copy that is held, which is not the digest of this answer
             digest = digest_of(response) if record.failure else record.digest or digest_of(response)
             record = structs.replace(record, digest=record.digest or digest)
             if self._settings.warc and response.absent is None:
@@ -118,11 +119,7 @@ class Store:
         """`flush`, and wait until the disk holds it; the position that a checkpoint may now refer to."""
         self.flush()
         self._sync()
-        return self._synced
-
-    def position(self) -> Position:
-        """The end of what is durable: everything up to here survives even a power cut."""
-        return self._synced
+        return self.position
 
     def tail(self, position: Position) -> Iterator[PageRecord]:
         """The stored page records after a position, in order. For the time between `open` and the first `page`."""
@@ -166,19 +163,19 @@ class Store:
         if self._changed:
             self._log.sync()
             self._changed = False
-        self._synced = self._log.position
+        self.position = self._log.position
 
     def _close_warc(self) -> None:
         self._sync()
         if path := self._warcs.close():
-            self._finisher.warc_closed(path)
+            self._finisher.file_closed(path, WARC)
 
     def _close_log(self) -> None:
         self._sync()
         old = self._log
         self._log = LogFile.create(self._layout.log, old.number + 1, self._opened())
         old.file.close()
-        self._synced = self._log.position
+        self.position = self._log.position
         self._finisher.log_closed(old.file.path)
 
     def _opened(self) -> Opened:
@@ -201,11 +198,11 @@ class Store:
             if path.suffix == ".tmp":
                 path.unlink()
             elif self._remote:
-                self._finisher.parquet_found(path)
+                self._finisher.file_closed(path, SUMMARIES)
         if self._remote:
             for path in files_of(layout.warc, prefix):
                 if path.name != self._warcs.file_name:
-                    self._finisher.warc_closed(path)
+                    self._finisher.file_closed(path, WARC)
 
     def _last_parquet(self) -> int:
         names = [path.name for path in self._layout.summaries.glob("*.parquet")]
@@ -235,7 +232,7 @@ def digest_of(response: Response) -> str:
 
 
 def _lock(path: Path) -> TextIO:
-    """Held until the file is closed, also by death. A record lock, which a forked child does not inherit."""
+    """Held until the file is closed or the process dies. A record lock, which a forked child does not inherit."""
     try:
         file = path.open("a")
     except OSError as error:

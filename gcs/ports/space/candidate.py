@@ -22,13 +22,11 @@ class Candidate:
     """One gatherer's part in the election. Call `step` often: several times within a lease."""
 
     def __init__(self, space: Space, gatherer: str, lease_s: float, clock: Callable[[], float]) -> None:
-        self._space = space
-        self._gatherer = gatherer
-        self._lease_s = lease_s
-        self._clock = clock
+        self._space, self._gatherer = space, gatherer
+        self._lease_s, self._clock = lease_s, clock
         self._mine: LeaderLease | None = None
         self._tenure: Tenure | None = None
-        #: the last leader seen, whoever it is
+        #: the last leader seen: this gatherer, or another
         self.seen: LeaderLease | None = None
         self._highest_term = 0
 

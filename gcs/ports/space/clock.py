@@ -13,7 +13,7 @@ from typing import Protocol
 def lease_time() -> float:
     """Seconds since some moment, by which the holders of leases count: also while the machine sleeps (Linux).
 
-    Others' clocks go on meanwhile, and what we held is theirs when we wake.
+    The clocks of other machines go on meanwhile: when this machine wakes, its leases may be held by others.
     """
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
@@ -62,7 +62,7 @@ class TickingClock:
         self._lookers.append(look)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; whoever waits looks again."""
+        """Let time pass, and let those who wait look again."""
         self._now += seconds
         for look in self._lookers:
             look()

@@ -74,7 +74,7 @@ async def put_back(space: Space, charter: Charter, control: Control | None) -> b
         return False
     await space.out(Seeds(charter.seeds), to=SEEDS_INBOX)
     await space.out(control or Control(CrawlState.RUNNING), given=IfAbsent())
-    await space.out(charter, given=IfAbsent())  # last: who is cut short begins again
+    await space.out(charter, given=IfAbsent())  # last: a call that was cut short is done again
     return True
 
 

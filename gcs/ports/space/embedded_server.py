@@ -63,14 +63,12 @@ def address_of(directory: Path) -> str | None:
 
 
 class EmbeddedServer:
-    """A server of our own. Start it from a thread that lives as long as it shall (the main one)."""
+    """A private server. Start it from the main thread: the kernel ends it with the thread that started it."""
 
     def __init__(
         self, directory: Path, fsync: Literal["always", "everysec"] = "everysec", binary: str | None = None
     ) -> None:
-        self._directory = directory
-        self._fsync = fsync
-        self._binary = binary
+        self._directory, self._fsync, self._binary = directory, fsync, binary
         self._process: subprocess.Popen[bytes] | None = None
         self._socket = Path()
 
@@ -148,7 +146,7 @@ class EmbeddedServer:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        """The lock of the directory; waits for a server that is on its way out (its owner died, or it was ours)."""
+        """The lock of the directory; waits for a server that is on its way out (stopped, or its owner died)."""
         path = self._directory / "lock"
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -66,15 +66,15 @@ class Keys:
 
     def parse(self, key: str) -> tuple[str, str] | None:
         """The place and the rest of a key of this crawl, or None."""
-        tag, brace, rest = key.partition("}:")
-        crawl, _, place = tag.removeprefix("{gcs:").partition(":")
-        return (place, rest) if brace and crawl == self._crawl else None
+        crawl, place, rest = split_key(key)
+        return (place, rest) if crawl == self._crawl else None
 
 
-def crawl_of(key: str) -> str | None:
-    """The crawl that a key belongs to, or None if it is not one of ours."""
-    tag, brace, _ = key.partition("}:")
-    return tag.removeprefix("{gcs:").partition(":")[0] if brace and tag.startswith("{gcs:") else None
+def split_key(key: str) -> tuple[str, str, str]:
+    """The crawl, the place and the rest of a key; the crawl is "" if the key is not one of GCS."""
+    tag, brace, rest = key.partition("}:")
+    crawl, _, place = tag.removeprefix("{gcs:").partition(":")
+    return (crawl, place, rest) if brace and tag.startswith("{gcs:") else ("", "", "")
 
 
 def checked(name: str, what: str) -> str:

@@ -28,7 +28,6 @@ PASSING = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED")
 
 events = Events("space")
 
-
 LUA = Path(__file__).parent / "lua"
 PRELUDE = (LUA / "prelude.lua").read_text("utf-8")
 
@@ -58,7 +57,7 @@ class RedisConnection:
         self._others = others
         self._address = address
         self.patience_s = patience_s
-        #: since when it does not answer: told once, however many calls wait for it
+        #: since when the server does not answer; logged once, however many calls wait
         self._away_at: float | None = None
         for command in ("XREAD", "XREADGROUP", "XRANGE", "XINFO GROUPS"):
             client.set_response_callback(command, lambda reply, **_: reply)
@@ -131,9 +130,8 @@ class RedisConnection:
         """Our error for one of redis-py or the system; None for a mistake in our own code."""
         import redis.exceptions as failures
 
-        if isinstance(error, failures.OutOfMemoryError) or "OOM command not allowed" in str(
-            error
-        ):  # 6.2: inside a script
+        in_script = "OOM command not allowed" in str(error)  # as Redis 6.2 says it
+        if isinstance(error, failures.OutOfMemoryError) or in_script:
             return OutOfMemoryError(f"{self._address} is out of memory: raise its maxmemory")
         if isinstance(error, failures.ResponseError) and str(error).startswith("NOGROUP"):
             return NoGroupError(f"{self._address}: {error}")

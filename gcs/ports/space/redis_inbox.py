@@ -53,7 +53,7 @@ OUT, TAKE, ACK, HOLD, ASIDE = (Script(name) for name in ("out", "take", "ack", "
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class _TakeRequest:
     """What one take asks for."""
 
     kinds: tuple[type[Tuple], ...]
@@ -66,10 +66,8 @@ class Inboxes:
     """The consumed half of a space."""
 
     def __init__(self, connection: RedisConnection, keys: Keys, name: str, settings: SpaceSettings) -> None:
-        self._connection = connection
-        self._keys = keys
-        self._name = name
-        self._settings = settings
+        self._connection, self._keys = connection, keys
+        self._name, self._settings = name, settings
         #: (place, type) → where to go on with what an earlier run of me held; "" when that is over
         self._replay: defaultdict[tuple[str, type[Tuple]], str] = defaultdict(lambda: "-")
         self._replaying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -99,22 +97,22 @@ class Inboxes:
         kinds = tuple(dict.fromkeys(template.kind for template in wanted))
         lease_s = self._settings.lease_s if lease_s is None else lease_s
         reach = max(limit, SIFTED) if any(template.patterns for template in wanted) else limit
-        order = _Order(kinds, at, reach, milliseconds(lease_s))
+        request = _TakeRequest(kinds, at, reach, milliseconds(lease_s))
         if any(self._replay[at, kind] for kind in kinds):
-            got = await self._sift(await self._own(order), wanted, at, limit)
+            got = await self._sift(await self._own(request), wanted, at, limit)
             if got:
                 return got
         while True:
             claim_in_s = self._next_claim[at, kinds] - loop.time()
             if claim_in_s > 0:
                 left_s = BLOCK_S if deadline is None else deadline - loop.time()
-                rows = await self._fresh(order, max(0.0, min(BLOCK_S, left_s, claim_in_s)))
+                rows = await self._fresh(request, max(0.0, min(BLOCK_S, left_s, claim_in_s)))
                 got = await self._sift(rows, wanted, at, limit)
                 if got:
                     return got
             over = deadline is not None and loop.time() >= deadline
             if over or claim_in_s <= 0:
-                got = await self._sift(await self._claim(order), wanted, at, limit)
+                got = await self._sift(await self._claim(request), wanted, at, limit)
                 if got or over:
                     return got
 
@@ -144,51 +142,50 @@ class Inboxes:
         senders = [field[2:] for field in book if field.startswith("s:")]
         return {name: Flow(int(book[f"s:{name}"]), int(book.get(f"c:{name}", 0))) for name in senders}
 
-    async def _claim(self, order: _Order) -> list[Row]:
+    async def _claim(self, request: _TakeRequest) -> list[Row]:
         """What lapsed, then new tuples."""
-        more, rows = await self._run_take(order, "lapsed")
+        more, rows = await self._run_take(request, "lapsed")
         if not more:
-            self._next_claim[order.place, order.kinds] = asyncio.get_running_loop().time() + min(
-                CLAIM_S, order.lease_ms / 4000
-            )
+            pause_s = min(CLAIM_S, request.lease_ms / 4000)
+            self._next_claim[request.place, request.kinds] = asyncio.get_running_loop().time() + pause_s
         return rows
 
-    async def _own(self, order: _Order) -> list[Row]:
+    async def _own(self, request: _TakeRequest) -> list[Row]:
         """What an earlier run of me held, each once."""
-        async with self._replaying[order.place]:
-            _, rows = await self._run_take(order, "own")
-            for kind in order.kinds:
+        async with self._replaying[request.place]:
+            _, rows = await self._run_take(request, "own")
+            for kind in request.kinds:
                 ids = [row[0] for of_kind, row in rows if of_kind is kind]
-                self._replay[order.place, kind] = f"({ids[-1].decode()}" if len(ids) == order.limit else ""
+                self._replay[request.place, kind] = f"({ids[-1].decode()}" if len(ids) == request.limit else ""
             return rows
 
-    async def _run_take(self, order: _Order, what: str) -> tuple[bool, list[Row]]:
-        keys = [self._keys.dead(order.place)]
-        words = [self._name, order.limit, order.lease_ms, self._settings.max_deliveries, what]
-        for kind in order.kinds:
-            keys += self._keys.inbox(order.place, kind)
-            words += [kind.name, self._replay[order.place, kind] or "+"]
+    async def _run_take(self, request: _TakeRequest, what: str) -> tuple[bool, list[Row]]:
+        keys = [self._keys.dead(request.place)]
+        words = [self._name, request.limit, request.lease_ms, self._settings.max_deliveries, what]
+        for kind in request.kinds:
+            keys += self._keys.inbox(request.place, kind)
+            words += [kind.name, self._replay[request.place, kind] or "+"]
         buried, more, rows = await self._connection.run(TAKE, keys, words)
         if buried:
-            events.warning("dead-letters", inbox=order.place, tuples=buried)
-        return bool(more), [(order.kinds[row[0] - 1], row[1:]) for row in rows]
+            events.warning("dead-letters", inbox=request.place, tuples=buried)
+        return bool(more), [(request.kinds[row[0] - 1], row[1:]) for row in rows]
 
-    async def _fresh(self, order: _Order, wait_s: float) -> list[Row]:
+    async def _fresh(self, request: _TakeRequest, wait_s: float) -> list[Row]:
         """New tuples, as soon as there are some."""
-        keys = [self._keys.inbox(order.place, kind) for kind in order.kinds]
+        keys = [self._keys.inbox(request.place, kind) for kind in request.kinds]
         block = ("BLOCK", milliseconds(wait_s)) if wait_s else ()
         streams = (*(each.stream for each in keys), *(">" for _ in keys))
-        head = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", order.limit, *block, "STREAMS")
+        head = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", request.limit, *block, "STREAMS")
         try:
             reply = await self._connection.command(*head, *streams)
         except NoGroupError:  # the script of a claim makes the stream and its group again
-            self._next_claim.pop((order.place, order.kinds), None)
+            self._next_claim.pop((request.place, request.kinds), None)
             return []
         rows: list[Row] = []
         for stream, entries in reply or ():
-            kind = order.kinds[streams.index(stream.decode())]
+            kind = request.kinds[streams.index(stream.decode())]
             mortal = {entry_id for entry_id, fields in entries if len(fields) > 6}
-            alive = await self._alive(keys[order.kinds.index(kind)], mortal) if mortal else mortal
+            alive = await self._alive(keys[request.kinds.index(kind)], mortal) if mortal else mortal
             rows += [
                 (kind, [entry_id, fields[1], fields[3], fields[5], 1])
                 for entry_id, fields in entries

@@ -16,7 +16,7 @@ from gcs.core.messages.tuples import Consumed, Posted, Tuple
 from gcs.errors import CodecError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings, parse
-from gcs.ports.space.keys import Keys, checked, crawl_of
+from gcs.ports.space.keys import Keys, checked, split_key
 from gcs.ports.space.port import (
     BOARD,
     DeadLetter,
@@ -56,8 +56,6 @@ class RedisSpace:
         #: what was reported as unreadable: stream, and the type and version bytes
         self._reported: set[tuple[str, bytes]] = set()
 
-    # -- putting ---------------------------------------------------------------------------------------
-
     async def out(
         self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: IfAbsent | IfHolds | None = None
     ) -> Receipt:
@@ -86,15 +84,12 @@ class RedisSpace:
         check_place(kind, to)
         return await self._inboxes.put(kind, items, to, numbered, ttl_s)
 
-    # -- taking ----------------------------------------------------------------------------------------
-
     async def take(
         self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0, lease_s: float | None = None
     ) -> Taken[T] | None:
         if at != BOARD:
-            return next(
-                iter(await self.take_many([wanted], at=at, limit=1, timeout_s=timeout_s, lease_s=lease_s)), None
-            )
+            taken = await self.take_many([wanted], at=at, limit=1, timeout_s=timeout_s, lease_s=lease_s)
+            return taken[0] if taken else None
         async with aclosing(self._follow(wanted, at, timeout_s)) as entries:
             async for entry_id, item in entries:
                 if await self._connection.run(REMOVE, self._keys.inbox(at, wanted.kind), [entry_id]):
@@ -122,8 +117,6 @@ class RedisSpace:
 
     async def release(self, taken: Sequence[Taken[Any]]) -> None:
         await self._inboxes.release(taken)
-
-    # -- looking ---------------------------------------------------------------------------------------
 
     async def read(self, wanted: Template[T], *, at: str = BOARD, timeout_s: float | None = 0.0) -> T | None:
         async with aclosing(self._follow(wanted, at, timeout_s)) as entries:
@@ -170,7 +163,7 @@ class RedisSpace:
                 news = bool(await self._connection.command("XREAD", "COUNT", 1, *block))
 
     def _decoded(self, stream: str, payload: bytes) -> Any:
-        """The tuple, or None if it cannot be read: it stays for those who can, and is reported once."""
+        """The tuple, or None if it cannot be read: it stays for newer versions of GCS, and is reported once."""
         try:
             return decode(payload)
         except CodecError as error:
@@ -178,8 +171,6 @@ class RedisSpace:
                 self._reported.add((stream, payload[:2]))
                 events.warning("unreadable", stream=stream, reason=str(error))
             return None
-
-    # -- counting and tending --------------------------------------------------------------------------
 
     async def flows(self, kind: type[Consumed], *, at: str) -> dict[str, Flow]:
         check_place(kind, at)
@@ -247,10 +238,10 @@ async def open_space(url: str, *, crawl: str, name: str, settings: SpaceSettings
         raise
 
 
-async def crawls_at(url: str, patience_s: float = 5.0) -> list[str]:
+async def crawls_at(url: str) -> list[str]:
     """The names of the crawls that have a whiteboard at this URL."""
-    connection = await connect(parse(url), patience_s)
+    connection = await connect(parse(url), SpaceSettings().open_s)
     try:
-        return sorted({name for key in await connection.keys("{gcs:*") if (name := crawl_of(key))})
+        return sorted({name for key in await connection.keys("{gcs:*") if (name := split_key(key)[0])})
     finally:
         await connection.close()

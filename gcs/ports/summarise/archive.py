@@ -1,4 +1,4 @@
-"""Archives (zip and jar; tar, plain or in gzip, bzip2 or xz; gzip): the documents inside, told as one.
+"""Archives (zip and jar; tar, plain or in gzip, bzip2 or xz; gzip): the documents inside, as one document.
 
 Each member is read by the summariser of its own format. An archive is one page of the crawl: its text is the members'
 texts under their names, its links are their absolute ones (a relative link inside an archive leads nowhere on the web).
@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from gcs.core.page.simhash import simhash
@@ -74,11 +75,11 @@ def members(content: bytes, limits: ArchiveLimits = ArchiveLimits()) -> Iterator
     """The files in an archive, in its order; nothing where it is none."""
     budget = _Budget(min(limits.total_bytes, max(limits.ratio * len(content), _CHUNK_BYTES)))
     if content.startswith(b"PK"):
-        return _zip_members(content, limits, budget)
+        return islice(_zip_members(content, limits, budget), limits.members)
     if content.startswith(b"\x1f\x8b") and gunzip(content, 512)[257:262] != b"ustar":
         inside = gunzip(content, min(limits.member_bytes, budget.left))
         return iter([ArchiveMember("", inside, "")] if inside else [])
-    return _tar_members(content, limits, budget)
+    return islice(_tar_members(content, limits, budget), limits.members)
 
 
 def gunzip(content: bytes, max_bytes: int) -> bytes:
@@ -117,7 +118,6 @@ def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
 
     if content.count(_DIRECTORY_ENTRY) > _HEADERS_PER_MEMBER * limits.members:  # its directory takes seconds to read
         return
-    found = 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for info in archive.infolist():
@@ -129,9 +129,6 @@ def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
                     data = file.read(limits.member_bytes)  # stops at the size that the directory claims
                 budget.spend(len(data))
                 yield _member(info.filename, data)
-                found += 1
-                if found == limits.members:
-                    return
     except (*_DAMAGE, zipfile.BadZipFile, zlib.error):
         return
 
@@ -139,7 +136,6 @@ def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
 def _tar_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iterator[ArchiveMember]:
     import tarfile
 
-    found = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(_unpacked(content, budget.left)), mode="r:") as archive:
             for position, info in enumerate(archive):
@@ -152,9 +148,6 @@ def _tar_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
                 data = file.read(limits.member_bytes)
                 budget.spend(len(data))
                 yield _member(info.name, data)
-                found += 1
-                if found == limits.members:
-                    return
     except (*_DAMAGE, tarfile.TarError, zlib.error, lzma.LZMAError):
         return
 

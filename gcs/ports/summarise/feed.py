@@ -11,7 +11,7 @@ from typing import Any
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
-from gcs.ports.summarise.html_elements import primary_language
+from gcs.ports.summarise.html import primary_language
 from gcs.ports.summarise.xml_stream import elements, local_name, text_of
 
 _ENTRIES = ("item", "entry")

@@ -11,8 +11,7 @@ from typing import Any
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Options
-from gcs.ports.summarise.html import summarise_links
-from gcs.ports.summarise.html_elements import QUERY, QUERY_WITH_IMAGES, HtmlElements
+from gcs.ports.summarise.html import QUERY, QUERY_WITH_IMAGES, HtmlElements, inside_svg, summarise_links
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +92,7 @@ def _read(document: Any, reading: HtmlElements, options: Options) -> str | None:
         elif tag == "link":
             reading.link(node.getattr)
         elif tag == "title":
-            if not _inside_svg(node):
+            if not inside_svg(node):
                 reading.title(node.text)
         elif tag == "base":
             reading.base(node.getattr("href") or "")
@@ -103,13 +102,6 @@ def _read(document: Any, reading: HtmlElements, options: Options) -> str | None:
             reading.image(node.getattr)
     root = document.first_element_child
     return (root.getattr("lang") or root.getattr("xml:lang")) if root else None
-
-
-def _inside_svg(node: Any) -> bool:
-    ancestor = node.parent
-    while ancestor is not None and ancestor.tag not in ("head", "svg"):
-        ancestor = ancestor.parent
-    return ancestor is not None and ancestor.tag == "svg"
 
 
 def _text_of(tree: Any, markup: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Documents that are mostly text: plain text, PDF, and mail or news (RFC 5322). URLs in them are not followed.
+"""Documents that are mostly text: plain text (URLs in it are not followed), PDF, and mail or news (RFC 5322).
 
 `all_words` is for gatherers: all words of a document, to compare the summary of a helper with.
 """

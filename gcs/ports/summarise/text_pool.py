@@ -1,4 +1,4 @@
-"""Text pool: processes that extract text beside the fetch loop.
+"""The text pool: processes that extract text beside the fetch loop.
 
 Invariant: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
 or takes longer than the limit, gets an empty text with a note, and a new worker takes over; if there can be none, that
@@ -91,7 +91,7 @@ class TextPool:
         return max(0, self.slots - self._inside)
 
     async def submit(self, content: bytes, content_type: str, url: str) -> TextExtract:
-        """The text of a page; an Extract with a note where there is none."""
+        """The text of a page; one with a note where there is none."""
         self._inside += 1
         try:
             async with self._turn:
@@ -128,7 +128,7 @@ class TextPool:
             return _lost(job.url, f"no text after {self.timeout_s:g} s")
         except (OSError, EOFError, msgspec.DecodeError):
             return _CLOSED if self._closed else _lost(job.url, "the text worker died")
-        finally:  # also when we are cancelled: the worker is in the middle of a page that nobody waits for
+        finally:  # also when this task is cancelled: then the worker goes on with a page that is not wanted any more
             self._busy.discard(worker)
             if answered and not self._closed:
                 self._idle.append(worker)

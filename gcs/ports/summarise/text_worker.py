@@ -1,4 +1,4 @@
-"""Worker: one process of the text pool. Reads jobs from a socket, answers each with an Extract.
+"""One process of the text pool. Reads jobs from a socket, answers each with a TextExtract.
 
 A frame is the length of a msgpack value in 4 bytes, then the value. Runs until the socket ends, and
 never outlives its parent: the kernel kills it with its parent where it can (Linux), the end of the
@@ -6,9 +6,7 @@ socket stops it elsewhere. Must not write to the terminal, and leaves Ctrl-C to 
 """
 
 import contextlib
-import ctypes
 import logging
-import os
 import resource
 import signal
 import socket
@@ -17,13 +15,13 @@ import sys
 import msgspec
 
 from gcs.core.malloc import keep_arena
+from gcs.ports.process import end_with
 from gcs.ports.summarise import Options, Source
 from gcs.ports.summarise.summarisers import Summarisers
 
 HEADER_BYTES = 4
 #: address space of a worker: a page that needs more gets no text
 _MEMORY_BYTES = 4 * 1024**3
-_PR_SET_PDEATHSIG = 1
 #: pages after which the caches of trafilatura are emptied: they grow with every new host
 _CACHED_PAGES = 2_000
 
@@ -74,10 +72,8 @@ def main() -> None:
     """What the pool starts, with two arguments: the descriptor of the socket, the process id of the parent."""
     descriptor, parent = map(int, sys.argv[1:3])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before we asked to be told
-        return
+    if end_with_parent := end_with(parent, signal.SIGKILL):
+        end_with_parent()
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     logging.disable()

@@ -118,7 +118,7 @@ class SeedServer:
         #: called with every word to a client: its name, the word, its connections, the seeds held for it
         self.on_word: Callable[[str, Word, int, int], None] = lambda *_: None
 
-    async def run(self) -> CrawlState:
+    async def run(self) -> None:
         """Serve until the crawl ends."""
         await self.startup()
         try:
@@ -126,7 +126,6 @@ class SeedServer:
                 await self.step()
         finally:
             await self.shutdown()
-        return self.state
 
     async def startup(self) -> None:
         """Go on from the last commit. Waits while an earlier process of this name may be alive."""
@@ -139,7 +138,7 @@ class SeedServer:
             before = now
         self.registry.renew(self._session)
         for name in {*self._clients.owners.values()}:
-            self._out[name] = len(self.registry.in_hands_of(name))
+            self._out[name] = len(self.registry.out_with(name))
         events.info("started", server=self.name, parent=self._parent, domains=len(self._clients.owners))
 
     async def shutdown(self) -> None:
@@ -256,7 +255,7 @@ class SeedServer:
         for client in self._clients.clients:
             if self._idle[client] >= PATIENT_STEPS:
                 self._idle[client] = 0
-                outgoing[client].add_nodes(self.registry.in_hands_of(client))
+                outgoing[client].add_nodes(self.registry.out_with(client))
             free = room(self._connections[client], self._out[client], self._rules)
             best = [
                 (node.rank, domain)
@@ -294,7 +293,7 @@ class SeedServer:
         mine = [member for member in everybody if member.server == self.name and member.state != MemberState.GONE]
         for name in self._clients.meet(mine):
             events.info("joined", member=name, server=self.name)
-            self._out[name] = len(self.registry.in_hands_of(name))
+            self._out[name] = len(self.registry.out_with(name))
         if self.state in (CrawlState.RUNNING, CrawlState.PAUSED):  # otherwise all leave, and none is missing
             self._miss({member.gatherer for member in everybody if member.state == MemberState.GONE}, now)
         counts = self.registry.counts()

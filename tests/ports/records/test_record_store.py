@@ -161,7 +161,7 @@ def test_tail_gives_the_records_after_a_position(tmp_path: Path, finish: bool) -
     """Also when the log file of the position has become Parquet since."""
     settings = StoreSettings(log_records=4)
     with Store.open(tmp_path, settings, "g1") as store:
-        assert store.position() == Position(1, 0)
+        assert store.position == Position(1, 0)
         stored = fill(store, 0, 3)
         early = store.sync()
         stored += fill(store, 3, 7)
@@ -172,7 +172,7 @@ def test_tail_gives_the_records_after_a_position(tmp_path: Path, finish: bool) -
         end = store.sync()
     assert (early, late) == (Position(1, 3), Position(2, 3))
     with Store.open(tmp_path, settings, "g1") as store:
-        assert store.position() == end
+        assert store.position == end
         assert list(store.tail(early)) == stored[3:]
         assert list(store.tail(late)) == stored[7:]
         assert list(store.tail(end)) == []

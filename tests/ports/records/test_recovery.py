@@ -33,7 +33,7 @@ def test_store_killed_at_random_moments_loses_and_doubles_nothing(tmp_path: Path
             time.sleep(rng.random() * 0.2)  # the moment of death is what is random here
             writer.send_signal(signal.SIGKILL)
         with Store.open(tmp_path, SETTINGS, "g1") as store:
-            assert store.position() >= load(tmp_path).position
+            assert store.position >= load(tmp_path).position
             urls = [page.url for page in read_records(tmp_path)]
             assert urls == [url_of(number) for number in range(len(urls))]
             assert check(tmp_path) == len(urls) >= stored

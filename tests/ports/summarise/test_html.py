@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Options
-from gcs.ports.summarise.html import summarise_links
+from gcs.ports.summarise.html import bounded, primary_language, refresh_target, srcset_urls, summarise_links
 from gcs.ports.summarise.main_text import summarise_fast
 
 PAGE = b"""<!DOCTYPE html>
@@ -284,3 +284,138 @@ def test_html_takes_pages_cut_anywhere(read, seed: int) -> None:
     for cut in range(0, len(page), max(1, len(page) // 60)):
         found = read(page[:cut]).hrefs
         assert found[:-1] == whole[: max(len(found) - 1, 0)], "only the last link can be damaged"
+
+
+# -- elements
+
+
+@pytest.mark.parametrize(
+    ("content", "target"),
+    [
+        ("0;url=/x", "/x"),
+        ("0; URL = '/x y' ignored", "/x y"),
+        ('3, url="/x"', "/x"),
+        ("0.5;/x", "/x"),
+        (".5 ;url=/x", "/x"),
+        ("5", ""),
+        ("5;", ""),
+        ("0;url=", ""),
+        ("0;url=''", ""),
+        ("url=/x", ""),
+        ("soon; url=/x", ""),
+        ("0; url=/a b ", "/a b"),
+        ("0 url=/x", "/x"),
+        ("", ""),
+    ],
+)
+def test_refresh_target_follows_the_standard(content: str, target: str) -> None:
+    assert refresh_target(content) == target
+
+
+@pytest.mark.parametrize(
+    ("srcset", "urls"),
+    [
+        ("a.png", ["a.png"]),
+        ("a.png 1x, b.png 2x", ["a.png", "b.png"]),
+        ("a.png, b.png", ["a.png", "b.png"]),
+        ("a.png,b.png", ["a.png,b.png"]),  # a comma inside a URL belongs to it
+        (" ,, a.png 100w,\n\tb.png 200w, ", ["a.png", "b.png"]),
+        ("data:image/png;base64,AAAA 1x, b.png 2x", ["data:image/png;base64,AAAA", "b.png"]),
+        ("a.png (x, y) 1x, b.png", ["a.png", "b.png"]),
+        ("a.png,,, b.png", ["a.png", "b.png"]),
+        ("", []),
+        (" , ", []),
+    ],
+)
+def test_srcset_urls_follow_the_standard(srcset: str, urls: list[str]) -> None:
+    assert list(srcset_urls(srcset)) == urls
+
+
+@given(st.text(alphabet=" \t,()ab1x", max_size=60))
+def test_srcset_urls_are_words_of_the_srcset(srcset: str) -> None:
+    for url in srcset_urls(srcset):
+        assert url in srcset
+        assert url
+        assert not set(url) & set(" \t")
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"),
+    [
+        ("en", "en"),
+        ("EN_us", "en"),
+        (" pt-BR ", "pt"),
+        ("deu", "deu"),
+        ("", ""),
+        ("x-y", ""),
+        ("english", ""),
+        ("e", ""),
+    ],
+)
+def test_primary_language_is_the_first_subtag(tag: str, language: str) -> None:
+    assert primary_language(tag) == language
+
+
+# -- nesting
+
+
+DIV = b"<div>"
+LEVELS = 40_000  # lexbor would take two and a half seconds for these
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("nested blocks", DIV * LEVELS),
+        ("nested blocks in capitals", b"<DIV CLASS=x>" * LEVELS),
+        ("closed by the wrong tag", b"<div></x>" * LEVELS),
+        ("closed in a comment", b"<div><!--</div>-->" * LEVELS),
+        ("closed in a script", b"<div><script></div></script>" * LEVELS),
+        ("closed in an attribute", b"<div title='</div>'>" * LEVELS),
+        ("lists", b"<ul><li>" * LEVELS),
+        ("formatting", b"<b>" * LEVELS + b"<p>x" * LEVELS),
+        ("attributes", b"<a " + b" ".join(b"a%d=1" % number for number in range(LEVELS)) + b">"),
+        ("attributes of a script", b"<script " + b" ".join(b"a%d" % number for number in range(LEVELS)) + b">"),
+        ("attributes with quotes", b"<a " + b" ".join(b"a%d='>'" % number for number in range(LEVELS)) + b">"),
+    ],
+)
+def test_bounded_cuts_what_would_take_long(name: str, page: bytes) -> None:
+    head = b"<!DOCTYPE html><a href=/x>x</a>"
+    kept = bounded(head + page)
+    assert kept.startswith(head), "what comes before the bomb is kept"
+    assert len(kept) < len(page) / 2, name
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"",
+        DIV * 1000,
+        b"<p>" * LEVELS,
+        b"<br>" * LEVELS,
+        b"<tr><td>x" * LEVELS,
+        b"<li><a href=x>y" * LEVELS,
+        b"<div><p>text</p><img src=x></div>" * LEVELS,
+        b"<div><span>unclosed</div>" * LEVELS,
+        b"<img src='data:" + b"A" * 200_000 + b"'>" + b"<p>" * 9000,
+        b"<script>" + b"x" * 200_000 + b"</script>",
+        b"<!--" * LEVELS,
+        b"<" * LEVELS,
+        b"\0" * LEVELS,
+    ],
+)
+def test_bounded_keeps_what_is_harmless(page: bytes) -> None:
+    assert bounded(page) == page
+
+
+def test_bounded_keeps_large_honest_pages() -> None:
+    chance = random.Random(1)
+
+    def block(depth: int) -> str:
+        if chance.random() < 0.05 * depth:
+            return f"<p class='x'>words <a href='/{depth}'>link</a> <b>bold</b><br>"
+        return f"<div><section>{block(depth + 1)}{block(depth + 1)}</section></div>"
+
+    page = "".join(block(0) for _ in range(12)).encode()
+    assert page.count(b"<") > 8_000
+    assert bounded(page) == page

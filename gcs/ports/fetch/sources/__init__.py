@@ -38,6 +38,12 @@ class Answer:
         return tuple((name, value) for name, value in fields if value)
 
 
+#: there is no such thing
+MISSING = Answer(HTTPStatus.NOT_FOUND)
+#: it is there, and not for a crawler
+DENIED = Answer(HTTPStatus.FORBIDDEN)
+
+
 def listing(names: Iterable[str]) -> Answer:
     """A list of names in this place, in order, as far as one list goes; `?after=` the last one goes on.
 
@@ -48,13 +54,3 @@ def listing(names: Iterable[str]) -> Answer:
     if len(shown) > LISTED:
         hrefs.append(f"?after={quote(shown[LISTED - 1], safe='')}")
     return Answer(content_type=LISTING_TYPE, body="\n".join(hrefs).encode())
-
-
-def missing() -> Answer:
-    """There is no such thing."""
-    return Answer(HTTPStatus.NOT_FOUND)
-
-
-def denied() -> Answer:
-    """It is there, and not for us."""
-    return Answer(HTTPStatus.FORBIDDEN)

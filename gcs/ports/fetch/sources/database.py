@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from gcs.core.page.values import FailureKind
-from gcs.ports.fetch.sources import LISTED, Answer, listing, missing
+from gcs.ports.fetch.sources import LISTED, MISSING, Answer, listing
 
 _URL = re.compile(r"https?://\S+")
 
@@ -32,7 +32,7 @@ def read_database(inside: str, after: str, file: Path, max_bytes: int) -> Answer
             if not table:
                 return listing(f"{name}/" for name in names if f"{name}/" > after)
             if table not in names:
-                return missing()
+                return MISSING
             return Table(base, table).page(row) if row else listing(Table(base, table).keys(after))
     except sqlite3.DataError:
         return FailureKind.TOO_LARGE
@@ -66,11 +66,11 @@ class Table:
 
     def page(self, key: str) -> Answer:
         if not key.removeprefix("-").isdigit() or len(key) > 20:
-            return missing()
+            return MISSING
         which = "WHERE rowid = ?" if self._has_rowid else "LIMIT 1 OFFSET ?"
         found = self._base.execute(f"SELECT * FROM {self._quoted} {which}", (int(key),))  # noqa: S608
         if (row := found.fetchone()) is None:
-            return missing()
+            return MISSING
         columns = [column[0] for column in found.description]
         links = self._links(dict(zip(columns, row, strict=True)))
         lines = [_line(name, value, links.get(name, "")) for name, value in zip(columns, row, strict=True)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from gcs.core.page.values import FailureKind
-from gcs.ports.fetch.sources import LISTED, Answer, denied, listing, missing
+from gcs.ports.fetch.sources import DENIED, LISTED, MISSING, Answer, listing
 
 #: compressed files are files: a coding belongs to a transfer
 _CODINGS = {"gzip": "application/gzip", "bzip2": "application/x-bzip2", "xz": "application/x-xz"}
@@ -25,14 +25,14 @@ def read_file(path: str, after: str, root: Path, etag: str, max_bytes: int) -> A
     try:
         real = place.resolve(strict=True)
         if not real.is_relative_to(root.resolve()):
-            return denied()
+            return DENIED
         found = real.stat()
         if stat.S_ISDIR(found.st_mode):
             if not path.endswith("/"):
                 return Answer(HTTPStatus.MOVED_PERMANENTLY, location=f"{path}/")
             return listing(_names(real, after))
         if not stat.S_ISREG(found.st_mode):
-            return denied()
+            return DENIED
         if found.st_size > max_bytes:
             return FailureKind.TOO_LARGE
         tag = f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
@@ -42,21 +42,17 @@ def read_file(path: str, after: str, root: Path, etag: str, max_bytes: int) -> A
             body = file.read(max_bytes + 1)
         return FailureKind.TOO_LARGE if len(body) > max_bytes else Answer(200, _type(real), body, tag)
     except PermissionError:
-        return denied()
+        return DENIED
     except (OSError, ValueError, RuntimeError):  # gone meanwhile, a NUL in the name, a loop of links
-        return missing()
+        return MISSING
 
 
 def _names(folder: Path, after: str) -> list[str]:
     """The first names behind `after`, folders with a slash at their end. Memory is bounded, however many there are."""
     with os.scandir(folder) as entries:
         named = (entry.name + "/" * entry.is_dir() for entry in entries if not entry.name.startswith("."))
-        return heapq.nsmallest(LISTED + 1, (name for name in named if name > after and _is_text(name)))
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name can stand in a URL that leads back to it: one of bytes that are no UTF-8 cannot."""
-    return name.isprintable()
+        # a name of bytes that are no UTF-8 is not printable: no URL would lead back to it
+        return heapq.nsmallest(LISTED + 1, (name for name in named if name > after and name.isprintable()))
 
 
 def _type(path: Path) -> str:

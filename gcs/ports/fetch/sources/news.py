@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from gcs.core.page.values import FailureKind
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.sources import LISTED, Answer, listing, missing
+from gcs.ports.fetch.sources import LISTED, MISSING, Answer, listing
 
 _PORTS = {"nntp": 119, "nntps": 563}
 #: of a line of a list; RFC 3977 says 512, servers say more
@@ -34,7 +34,7 @@ async def read_news(url: str, settings: FetchSettings) -> Answer | FailureKind:
     group, _, number = unquote(parts.path)[1:].partition("/")
     after = unquote(parts.query.removeprefix("after=")) if parts.query.startswith("after=") else ""
     if any(ord(char) <= ord(" ") for char in group + number + after):
-        return missing()  # a line break would begin a command of its own
+        return MISSING  # a line break would begin a command of its own
     try:
         async with asyncio.timeout(settings.total_timeout_s), _connection(url, settings) as server:
             if not group:
@@ -52,7 +52,7 @@ async def read_news(url: str, settings: FetchSettings) -> Answer | FailureKind:
                 first, width = first + width + 1, 2 * width  # numbers may have large gaps
             return listing(numbers)
     except (ValueError, IndexError):
-        return missing() if number or after else FailureKind.PROTOCOL
+        return MISSING if number or after else FailureKind.PROTOCOL
     except NewsError as error:
         return error.found
     except TimeoutError:
@@ -78,7 +78,7 @@ class _Server:
         line = (await self._reader.readuntil(b"\n")).decode("utf-8", "replace").strip()
         if not line.startswith(good):
             # 41x, 42x, 430: there is none; else not now, or not for us
-            raise NewsError(missing() if line.startswith(("41", "42", "43")) else Answer(503))
+            raise NewsError(MISSING if line.startswith(("41", "42", "43")) else Answer(503))
         return line
 
     async def block(self, command: str, good: str) -> bytes:

@@ -56,7 +56,7 @@ class SourceFetcher:
         started_at = time.time()
         try:
             found = await self._read(request)
-        except Exception:  # whatever lies in a file: the crawl waits for an answer
+        except Exception:  # a damaged file may raise anything, and every request must be answered
             log.warning("source.failed", exc_info=True, extra={"url": request.url})
             found = FailureKind.PROTOCOL
         self._open -= 1  # first: the sink may look at `in_flight`

@@ -297,7 +297,7 @@ class BlockExchange:
         """The item; its worth only the first time."""
         if isinstance(item, Seeds) or not item.sender:
             return item
-        if self._tables.is_first(item.name, item.sender, item.serial):
+        if self._tables.remember_serial(item.name, item.sender, item.serial):
             return item
         if isinstance(item, UrlBlock):
             return msgspec.structs.replace(item, links=[msgspec.structs.replace(link, weight=0) for link in item.links])
