@@ -14,7 +14,7 @@ from gcs.app.local_crawl import run_crawl
 from gcs.app.read_seeds import read_seeds, with_sources
 from gcs.app.terminal import finish, save_report
 from gcs.cli import main
-from gcs.core.url.seed import is_own
+from gcs.core.url.canonical import is_own
 from gcs.errors import UsageError
 from gcs.roles.gatherer import Gatherer
 from gcs.settings import Settings

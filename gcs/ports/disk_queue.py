@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 import xxhash
 
-from gcs.core.queues.contract import Ids, Keys, Queue, QueueCounts
+from gcs.core.queues.contract import Ids, Keys, Queue
 from gcs.core.queues.entries import ENTRY_BYTES, Entries
+from gcs.core.queues.primitives import Primitives
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue
 from gcs.errors import GcsError, StoreError, UsageError
 from gcs.ports.records.append_file import store_error, sync_data, sync_directory
@@ -131,7 +132,7 @@ class DiskQueue:
     """A queue in a folder. filled by: insert_many; emptied by: extract_top; durable by: save."""
 
     def __init__(
-        self, name: str, folder: Path, settings: DiskSettings = DiskSettings(), counts: QueueCounts | None = None
+        self, name: str, folder: Path, settings: DiskSettings = DiskSettings(), do: Primitives | None = None
     ) -> None:
         """The queue in this folder, as it was saved; an empty one if there is none yet."""
         self._name, self._block_keys = name, settings.block_keys
@@ -146,7 +147,7 @@ class DiskQueue:
                 )
             self._file = BlockFile(folder / "blocks", settings.block_keys)
             slots = was.slots if was else None
-            self._queue, self._blocks = make_paged_queue(name, self._file, _layout(settings), counts, slots)
+            self._queue, self._blocks = make_paged_queue(name, self._file, _layout(settings), do, slots)
             if was:
                 self._queue.restore(was.state)
         except GcsError:

@@ -46,10 +46,10 @@ import numpy as np
 
 from gcs.core.malloc import keep_arena
 from gcs.core.queues.blocks import MemoryStorage
-from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
 from gcs.ports.disk_queue import DiskQueue
 from gcs.ports.process import peak_rss_mb
+from gcs.sim.engine.counting_loops import Loops
 
 BATCH = 100_000
 #: pairs of each tree in a turn on threads, which lasts about a second, so that some are left in peace
@@ -163,8 +163,8 @@ def compared(name: str, keys: int, top: int, most: int) -> float:
             for (key, each), more in zip(out, chance.random(top).tolist()):
                 heapq.heappush(heap, (Counted(key + more), each))
         return round(Counted.compared / (rounds * top), 1)
-    counts = QueueCounts()
-    queue = warmed(make_queue(name, counts, node_keys=top), keys, top, chance)
+    do = Loops()
+    counts, queue = do.counts, warmed(make_queue(name, do, node_keys=top), keys, top, chance)
     counts.comparisons = 0
     pairs(queue, top, rounds, chance)
     return round(counts.comparisons / (rounds * top), 1)
@@ -173,9 +173,10 @@ def compared(name: str, keys: int, top: int, most: int) -> float:
 def touched(name: str, keys: int, top: int, most: int, share: float) -> float:
     """Blocks of BLOCK_KEYS read and written, per so many pairs."""
     size = top if name == "tournament" else BLOCK_KEYS
-    counts, chance = QueueCounts(), np.random.default_rng(1)
+    do, chance = Loops(), np.random.default_rng(1)
+    counts = do.counts
     layout = QueueLayout(size, max(int(keys * share / size), 4))
-    queue, blocks = make_paged_queue(name, MemoryStorage(), layout, counts)
+    queue, blocks = make_paged_queue(name, MemoryStorage(), layout, do)
     rounds = max(most, min(keys, AMORTISED)) // top
     warmed(queue, keys, top, chance)
     blocks.flush()
@@ -316,8 +317,9 @@ def apart(work: Callable[..., Any], *args: Any) -> Any:
 
 def growing(name: str, keys: int, top: int) -> float:
     """Comparisons per key that goes out, when five come in for it, until so many wait."""
-    counts, chance = QueueCounts(), np.random.default_rng(1)
-    queue = make_queue(name, counts, node_keys=top)
+    do, chance = Loops(), np.random.default_rng(1)
+    counts = do.counts
+    queue = make_queue(name, do, node_keys=top)
     rounds = keys // (4 * top)
     for _ in range(rounds):
         fill(queue, 5 * top, chance, 5 * top)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.queues import quickheap
-from gcs.core.queues.contract import QueueCounts
+from gcs.core.queues.primitives import Vectors
 from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import DiskFullError, StoreError, UsageError
 from gcs.ports import disk_queue
@@ -278,8 +278,9 @@ def test_quickheap_touches_fewer_blocks_than_the_tree(tmp_path):
     """Figure 9, with a cache of a tenth of the queue, and long enough for every chunk to be split."""
     touched = {}
     for name in ("quickheap", "tournament"):
-        counts = QueueCounts()
-        queue = DiskQueue(name, tmp_path / name, DiskSettings(cache_bytes=4000 * 16, block_keys=100), counts)
+        do = Vectors()
+        counts = do.counts
+        queue = DiskQueue(name, tmp_path / name, DiskSettings(cache_bytes=4000 * 16, block_keys=100), do)
         random = np.random.default_rng(1)
         queue.insert_many(random.random(40_000), np.arange(40_000, dtype=np.uint64))
         queue.extract_top(100)

@@ -27,7 +27,7 @@ DEFLATE_BYTES = 1000
 DEFLATED = 0x80
 #: of isal: the fastest, which is 2 to 3 times faster than zlib's and nearly as small
 LEVEL = 0
-#: no header of zlib: the format is ours
+#: no header of zlib: only GCS reads the format
 WINDOW_BITS = -15
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -29,7 +29,7 @@ from gcs.errors import OrderError
 BEHIND = 1 << 31
 #: the largest importance that is told apart from a larger one
 MOST = 3.0e38
-#: depth of a link that is no more than a gift: its URL is known to whoever it goes to, as far as the sender knows
+#: depth of a link that only adds worth: as far as the sender knows, its receiver knows the URL already
 GIFT = -1
 
 _FLOAT, _BITS = Struct(">f"), Struct(">I")

@@ -44,7 +44,7 @@ class Response(msgspec.Struct, frozen=True):
     #: seconds since the epoch at which the request began
     started_at: float
     elapsed_s: float
-    #: who fetched it, where that was a helper
+    #: the helper that fetched it; "" where the gatherer did
     helper: str = ""
     #: size and digest of a body that stayed with the helper: `body` and `content` are empty then
     absent: tuple[int, str] | None = None

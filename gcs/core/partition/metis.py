@@ -3,7 +3,7 @@
 pymetis hands one constraint on; its compiled module exports METIS itself, which takes several. Where it is not
 installed, the system's libmetis does. Loading that library is the one thing in `core` that touches the disk.
 
-While METIS runs, its own handler of SIGTERM stands in place of ours: it loses the signal, or crashes the process when
+While METIS runs, its own handler of SIGTERM replaces that of GCS: it loses the signal, or crashes the process when
 another thread gets it. So SIGTERM is blocked for the call, and the call is refused outside the main thread: a role that
 plans with METIS gives it a process of its own.
 

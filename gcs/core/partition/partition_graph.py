@@ -5,7 +5,7 @@ ones cut, or superpages), each with two weights (bytes, requests), and `LinkArra
 exchange of them would send. Cambazoglu's two models and Teng's coarsened graph differ only in the unit.
 
 Invariant: `LinkArrays` is symmetric, has no loops and no duplicates, rows ascend; its cost counts both directions.
-It must not know about gatherers: who owns a unit is the business of `core.partition`.
+It does not know about gatherers: the owner of a unit is the business of `core.partition`.
 """
 
 from collections.abc import Iterator

@@ -115,7 +115,7 @@ class BlueprintRequest:
     tolerance: float = 0.05
     #: how many pages everybody is told of
     hot_pages: int = 0
-    #: pages or hosts that the session does not list go to whoever finds them
+    #: pages or hosts that the session does not list go to the gatherer that finds them
     finder: bool = False
     seed: int = 0
 
@@ -181,7 +181,7 @@ def _on_tree(data: SessionGraph, wish: BlueprintRequest, begins: Ints, owners: I
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What a model gives out to k parts (`metis-page`: what hot pages are named by), and who shares it out."""
+    """The units that a model gives to k parts (`metis-page`: by which hot pages are chosen), and its partitioner."""
 
     units: Callable[[SessionGraph, int], Ints]
     #: none where a hash does

@@ -56,7 +56,7 @@ def core_numbers(links: LinkArrays) -> Ints:
     while remains.any():
         level = max(level, int(degrees[remains].min()))
         peeled = np.flatnonzero(remains & (degrees <= level))
-        while len(peeled):  # who loses a neighbour may have to go as well
+        while len(peeled):  # a unit that loses a neighbour may have to go as well
             numbers[peeled], remains[peeled] = level, False
             neighbours = _neighbours(links, peeled)
             neighbours = neighbours[remains[neighbours]]

@@ -84,11 +84,11 @@ def _guess(plan: Plan, name: str, figures: Mapping[str, float], random: Random) 
 
 @dataclass(frozen=True, slots=True)
 class TeamMembers:
-    """For whom a plan is made."""
+    """The gatherers for which a plan is made."""
 
-    #: who gets superpages, in order
+    #: those that get superpages, in order
     running: tuple[str, ...]
-    #: who is to be relieved of everything
+    #: those that give everything away
     leavers: tuple[str, ...] = ()
 
 
@@ -104,7 +104,7 @@ class Draft:
 
 
 def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, heir: str | None = None) -> Plan:
-    """The superpages of the user's expansion, round-robin, or all to one who has begun the crawl alone.
+    """The superpages of the user's expansion, round-robin, or all to the one that has begun the crawl alone.
 
     Nobody has anything to hand over.
     """
@@ -125,7 +125,7 @@ def refreshed(old: Plan, hot: tuple[str, ...]) -> Plan:
 
 
 def recovered(old: Plan, running: Sequence[str], dead: Collection[str], *, committed: bool) -> Plan:
-    """The same plan without the dead: what they owned, or had to hand over, is lost and begun anew by those who run.
+    """The same plan without the dead: what they owned, or had to hand over, is lost and begun anew by those that run.
 
     A gatherer that is dead and runs has lost its disk: it begins anew with the others.
     `committed`: all that the old plan moves is handed over. If not, what the living owe one another stays due.
@@ -156,7 +156,7 @@ def recovered(old: Plan, running: Sequence[str], dead: Collection[str], *, commi
 
 
 def renewed(old: Plan, running: tuple[str, ...], session: int) -> Plan:
-    """The same division for the next session: what those owned who are not there goes to those who have least."""
+    """The same division for the next session: what absent gatherers owned goes to those that have least."""
     plan = recovered(old, running, set(old.gatherers) - set(running), committed=True)
     return msgspec.structs.replace(plan, hot_pages=old.hot_pages, lost=keyspace.EVERYTHING, session=session)
 

@@ -61,9 +61,9 @@ class ExchangeMode(StrEnum):
     """What becomes of a foreign URL (Cho and Garcia-Molina)."""
 
     FIREWALL = "firewall"  # it is dropped
-    CROSS_OVER = "cross-over"  # whoever found it fetches it when its own queue is empty
+    CROSS_OVER = "cross-over"  # its finder fetches it when its own queue is empty
     EXCHANGE = "exchange"  # it is sent to its owner
-    INDEPENDENT = "independent"  # whoever found it fetches it like its own
+    INDEPENDENT = "independent"  # its finder fetches it like its own
 
 
 class Move(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Plan(msgspec.Struct, frozen=True):
     #: gatherers that this plan relieves of everything; they go when they have handed it over
     leavers: tuple[str, ...] = ()
     ground: Keyspace = Keyspace.TREE
-    #: what the last session knew, where everything else belongs to whoever finds it (C5); empty: all goes by the cuts
+    #: what the last session knew, where everything else belongs to its finder (C5); empty: all goes by the cuts
     listed: Bloom = Bloom()
     #: whether it is hosts that are listed, not pages
     lists_hosts: bool = False
@@ -129,7 +129,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.gatherers[self.owners[bisect_right(self.cuts, self.ground.place(key)) - 1]]
 
     def is_finders(self, key: bytes) -> bool:
-        """Whether the page with this key belongs to whoever finds it."""
+        """Whether the page with this key belongs to the gatherer that finds it."""
         if self.mode is ExchangeMode.INDEPENDENT:
             return True
         return bool(self.listed) and (host_of(key) if self.lists_hosts else key) not in self.listed
@@ -174,7 +174,7 @@ class Plan(msgspec.Struct, frozen=True):
         return shared
 
     def changing_hosts(self) -> set[bytes]:
-        """Hosts that were or are shared, and whose owners change with this plan: something of them moves, not all."""
+        """Shared hosts whose owners change with this plan: a part of their pages moves, not all."""
         if self.ground is not Keyspace.TREE:
             return set()
         moved = (*((move.low, move.high) for move in self.moves), *self.lost)

@@ -127,7 +127,7 @@ def work_of(statistics: SuperpageStatistics, superpages: int) -> Floats:
 
 
 def heirs_of(old: Plan, pages: Superpages, running: Sequence[str]) -> Owners:
-    """Who of the running has most of each new superpage now, or GONE."""
+    """The running gatherer that has most of each new superpage now, or GONE."""
     number = {name: at for at, name in enumerate(running)}
     heirs = zip(pages.cuts, inherit(pages, old.owners))
     now = (old.gatherers[old.owners[old.at(cut)] if heir == NOBODY else heir] for cut, heir in heirs)
@@ -151,7 +151,7 @@ def problem_of(
         costs = np.ceil(counts * work.sum() / max(fetched, 1)).astype(np.int64)
         links = LinkArrays.between(len(pages.cuts), sources, targets, costs)
         if statistics.exchange:
-            # who is slow to send and receive counts as that; but links are not free where sending costs next to nothing
+            # a gatherer that is slow to send and receive counts as slow; but links are never free
             communication_rates = np.minimum(communication_rates, exchange_rates(statistics, running))
     return PartitionProblem(
         weights=work,
@@ -167,10 +167,10 @@ def problem_of(
 
 
 def spread(problem: PartitionProblem, current: Owners, visits: Floats) -> Owners:
-    """What an owner has far too much of goes to those who have too little, in runs of neighbours.
+    """What an owner has far too much of goes to gatherers that have too little, in runs of neighbours.
 
-    The sticky form would find that out move by move, and scatter what belongs together. What is nearly done
-    stays: there is much to hand over of it, and little to do.
+    The sticky form would do that move by move, and scatter neighbours. What is nearly done stays: there is much to
+    hand over of it, and little to do.
     """
     work, owners = problem.work, current.copy()
     is_dense = work * visits.sum() >= _DENSE * work.sum() * visits

@@ -58,7 +58,7 @@ def domain_of(url: str, kind: Literal["top", "host"]) -> str:
 
 
 def say(connections: int, held: int, rules: SeedServerSettings) -> tuple[Word, int]:
-    """What to say to a client with so many connections for whose DSet so many seeds are held, and how many it gets."""
+    """What to say to a client, and how many connections it gets; `held` are the seeds held for its DSet."""
     if held < rules.slow_below * connections and connections > rules.least_connections:
         return Word.SLOW_DOWN, max(rules.least_connections, connections // 2)
     if held > rules.hurry_above * connections and connections < rules.most_connections:

@@ -34,20 +34,20 @@ NAMES = frozenset({*SUMS, "members", "busy", "superpages", "imbalance", "urls_pe
 
 @dataclass(frozen=True, slots=True)
 class TeamState:
-    """What the reasons are looked for in."""
+    """What a reason is looked for in."""
 
     plan: Plan
-    #: heartbeats of those who crawl, and the names of those who want to go
+    #: heartbeats of the gatherers that crawl, and names of those that want to leave
     active: tuple[Member, ...]
     leaving: tuple[str, ...] = ()
-    #: who has called for a rebalance, and why; "" if nobody
+    #: the caller of a rebalance, and its reason; "" if there is none
     asked: str = ""
     paused: bool = False
     #: time that all need under the present owners, as a multiple of that under better ones; 1 where not known
     locality: float = 1.0
 
     def left(self) -> dict[str, float]:
-        """What each one has left to do."""
+        """URLs that each gatherer has left to do."""
         return {m.gatherer: m.figures.get("queued", 0.0) + m.figures.get("in_flight", 0.0) for m in self.active}
 
     def figures(self, epoch_s: float) -> Mapping[str, float]:
@@ -89,7 +89,7 @@ class RebalancePace:
         return now - max(self.surveyed_at, self.planned_at) >= self.survey_s
 
     def planned(self, now: float) -> "RebalancePace":
-        """There is a plan, whoever made it and why."""
+        """There is a new plan, for whatever reason."""
         return replace(self, planned_at=now)
 
     def surveyed(self, now: float, settings: TeamSettings) -> "RebalancePace":
@@ -115,7 +115,7 @@ def is_forced(why: str) -> bool:
 def reason(
     state: TeamState, settings: TeamSettings, pace: RebalancePace, now: float, trigger: Expression | None = None
 ) -> str:
-    """Why there should be a rebalance now: the kind, a colon, and whom it is about; "" if there is no reason."""
+    """Why there should be a rebalance now: the kind, a colon, and the gatherers or figures; "" without a reason."""
     if not state.active:
         return ""
     if state.asked:
@@ -137,7 +137,7 @@ def reason(
 
 
 def _idle(state: TeamState, settings: TeamSettings, pace: RebalancePace) -> str:
-    """Who has the least to do, if it is far less than the mean and there is enough to share; else ""."""
+    """The gatherer with least to do, if it has far less than the mean and there is enough to share; else ""."""
     left = state.left()
     total, count = sum(left.values()), len(left)
     idlest = min(left, key=lambda name: (left[name], name))

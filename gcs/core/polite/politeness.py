@@ -48,8 +48,8 @@ class Politeness:
 
 #: how much later than decided a request may leave
 JITTER_S = 0.01
-#: seconds that a robots.txt stays on the whiteboard for the other owners of a shared host; who reads it there believes
-#: it for `robots_cache_s`, like one fetched from the host
+#: seconds that a robots.txt stays on the whiteboard for the other owners of a shared host; they believe
+#: it for `robots_cache_s` since it was fetched, like one of their own
 ROBOTS_NOTE_S = 3_600.0
 #: statuses that a later try may change
 RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 507, 521, 522, 523, 524})

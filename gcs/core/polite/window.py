@@ -53,7 +53,7 @@ class Host(Generic[T]):
 
 
 class Window(Generic[T]):
-    """Hosts, their waiting entries, and who may go next."""
+    """Hosts, their waiting entries, and which entry may go next."""
 
     def __init__(self, rules: Politeness, not_before: float = 0.0) -> None:
         self.rules = rules

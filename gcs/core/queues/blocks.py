@@ -46,11 +46,9 @@ class MemoryStorage:
 class Blocks:
     """The blocks of one queue. When the cache is full, `victim` leaves it: here the least recently used one."""
 
-    def __init__(
-        self, storage: Storage, room: int, counts: QueueCounts | None = None, slots: Mapping[int, int] = _NOTHING
-    ) -> None:
+    def __init__(self, storage: Storage, room: int, counts: QueueCounts, slots: Mapping[int, int] = _NOTHING) -> None:
         self._storage, self._room = storage, max(room, 4)
-        self._counts = counts or QueueCounts()
+        self._counts = counts
         self._cache: OrderedDict[int, Entries] = OrderedDict()
         self._dirty: set[int] = set()
         self.slots = dict(slots)
@@ -127,9 +125,7 @@ class Blocks:
 class RankedBlocks(Blocks):
     """Blocks of which those with higher numbers will be needed sooner; those being filled do not leave the cache."""
 
-    def __init__(
-        self, storage: Storage, room: int, counts: QueueCounts | None = None, slots: Mapping[int, int] = _NOTHING
-    ) -> None:
+    def __init__(self, storage: Storage, room: int, counts: QueueCounts, slots: Mapping[int, int] = _NOTHING) -> None:
         super().__init__(storage, room, counts, slots)
         self._lowest: list[int] = []
         self.filling: Collection[int] = ()

@@ -9,13 +9,13 @@ if TYPE_CHECKING:  # a crawl host by host knows of queues, but has none
 
 #: priorities: higher is better; not NaN
 Keys: TypeAlias = "NDArray[np.float64]"
-#: whose priorities they are: below 2**62
+#: the items that have these priorities: below 2**62
 Ids: TypeAlias = "NDArray[np.uint64]"
 
 
 @dataclass(slots=True)
 class QueueCounts:
-    """What queues did, for whoever wants to know: comparisons of keys, blocks read from storage and written to it."""
+    """What a queue did: comparisons of keys, blocks read from storage and written to it."""
 
     comparisons: int = 0
     block_reads: int = 0

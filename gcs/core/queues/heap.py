@@ -14,8 +14,8 @@ from gcs.core.queues.kernels import Cells, cells, compiled
 class BinaryHeap:
     """A heap in an array that doubles when it is full."""
 
-    def __init__(self, counts: QueueCounts | None = None) -> None:
-        self._counts = counts or QueueCounts()
+    def __init__(self, counts: QueueCounts) -> None:
+        self._counts = counts
         self._heap = np.empty(1024, np.complex128)
         self._size = 0
 

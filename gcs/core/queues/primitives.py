@@ -1,7 +1,7 @@
-"""The few steps that the queues are made of, each in two forms that give the same: numpy's, and loops that count.
+"""The few steps that the queues are made of, and numpy's form of them.
 
-Numpy's do the work: they were measured as fast as the loops compiled by numba, or faster, and release the GIL while
-they run. The loops count comparisons, as numpy cannot; compiled where numba is installed, slow where it is not.
+Numpy was measured as fast as loops compiled by numba, or faster, and releases the GIL while it runs. What it cannot do
+is count comparisons: `gcs.sim.engine.counting_loops` has the same steps as loops that count.
 
 Invariant: no primitive changes what it is given, and what it returns shares no memory with it.
 """
@@ -11,14 +11,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-import gcs.core.queues.kernels as kernels
 from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.entries import Entries
-from gcs.core.queues.kernels import cells, compiled
 
 
 class Primitives(Protocol):
     """Sorting, merging, splitting, selecting and classifying of entries."""
+
+    @property
+    def counts(self) -> QueueCounts:
+        """What the queue that works with them did; comparisons inside a primitive count only where it counts them."""
 
     def sort(self, entries: Entries) -> Entries:
         """The entries, best first."""
@@ -38,6 +40,9 @@ class Primitives(Protocol):
 
 class Vectors:
     """The primitives as numpy has them."""
+
+    def __init__(self) -> None:
+        self.counts = QueueCounts()
 
     def sort(self, entries: Entries) -> Entries:
         """By key alone, three times faster; then by all, if keys are tied."""
@@ -74,49 +79,8 @@ class Vectors:
         return np.searchsorted(pivots, entries, side="right").astype(np.uint16)
 
 
-class Loops:
-    """The primitives as loops that count."""
-
-    def __init__(self, counts: QueueCounts) -> None:
-        self._counts = counts
-
-    def sort(self, entries: Entries) -> Entries:
-        ordered = entries.copy()
-        self._counts.comparisons += compiled(kernels.sort_rows)(cells(ordered), cells(np.empty_like(ordered)))
-        return ordered
-
-    def merge(self, one: Entries, two: Entries) -> Entries:
-        both = np.empty(len(one) + len(two), np.complex128)
-        if len(one) and len(two):
-            self._counts.comparisons += compiled(kernels.merge_rows)(cells(one), cells(two), cells(both))
-        else:
-            both[:] = one if len(one) else two
-        return both
-
-    def split(self, entries: Entries, pivot: np.complex128) -> tuple[Entries, Entries]:
-        both = np.empty_like(entries)
-        better = compiled(kernels.split_rows)(cells(entries), pivot.real, pivot.imag, cells(both))
-        self._counts.comparisons += len(entries)
-        return both[:better], both[better:]
-
-    def select(self, entries: Entries, count: int) -> Entries:
-        ordered = entries.copy()
-        self._counts.comparisons += compiled(kernels.select_rows)(cells(ordered), count)
-        return ordered
-
-    def classify(self, pivots: Entries, entries: Entries) -> NDArray[np.uint16]:
-        chunks = np.empty(len(entries), np.uint16)
-        self._counts.comparisons += compiled(kernels.classify_rows)(cells(pivots), cells(entries), chunks)
-        return chunks
-
-
 def grouped(entries: Entries, chunks: NDArray[np.uint16], count: int) -> list[Entries]:
     """The entries of each of so many chunks, as `classify` has told them."""
     ends = np.cumsum(np.bincount(chunks, minlength=count)).tolist()
     entries = entries[np.argsort(chunks, kind="stable")]
     return [entries[start:end] for start, end in zip([0, *ends], ends)]
-
-
-def primitives(counts: QueueCounts | None) -> Primitives:
-    """The fast form, or the one that counts."""
-    return Vectors() if counts is None else Loops(counts)

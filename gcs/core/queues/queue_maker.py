@@ -8,8 +8,9 @@ from gcs.core.queues.chunks import PagedChunks, RingChunks
 from gcs.core.queues.contract import Queue, QueueCounts
 from gcs.core.queues.heap import BinaryHeap
 from gcs.core.queues.kernels import can_compile
+from gcs.core.queues.primitives import Primitives, Vectors
 from gcs.core.queues.quickheap import QuickHeap
-from gcs.core.queues.tournament import Matches, TournamentTree
+from gcs.core.queues.tournament import TournamentTree
 from gcs.core.queues.tournament_rows import RowTree
 from gcs.errors import UsageError
 
@@ -28,14 +29,14 @@ class QueueLayout:
     cache_blocks: int = 1024
 
 
-def make_queue(name: str, counts: QueueCounts | None = None, node_keys: int = NODE_KEYS) -> Queue:
-    """An empty queue in memory. `counts`, if given, counts what it does, which is slow without numba."""
+def make_queue(name: str, do: Primitives | None = None, node_keys: int = NODE_KEYS) -> Queue:
+    """An empty queue in memory. `do`, if given: the steps that it is made of, whose `counts` say what the queue did."""
     if name == "quickheap":
-        return QuickHeap(RingChunks(), counts)
+        return QuickHeap(RingChunks(), do)
     if name == "tournament":
-        return make_tree(node_keys, counts)
+        return make_tree(node_keys, do)
     if name == "heap":
-        return BinaryHeap(counts)
+        return BinaryHeap(do.counts if do else QueueCounts())
     raise UsageError(f"no queue is called {name!r}; there are {', '.join(QUEUES)}")
 
 
@@ -43,22 +44,22 @@ def make_paged_queue(
     name: str,
     storage: Storage,
     layout: QueueLayout,
-    counts: QueueCounts | None = None,
+    do: Primitives | None = None,
     slots: Mapping[int, int] | None = None,
 ) -> tuple[Queue, Blocks]:
     """A queue on blocks, and these; with the slots of blocks that hold something, if it is to be restored."""
-    slots, keys = slots or {}, layout.block_keys
+    do, slots, keys = do or Vectors(), slots or {}, layout.block_keys
     if name == "quickheap":
-        ranked = RankedBlocks(storage, layout.cache_blocks, counts, slots)
-        return QuickHeap(PagedChunks(ranked, keys), counts, layout.cache_blocks * keys // 2), ranked
-    blocks = Blocks(storage, layout.cache_blocks, counts, slots)
+        ranked = RankedBlocks(storage, layout.cache_blocks, do.counts, slots)
+        return QuickHeap(PagedChunks(ranked, keys), do, layout.cache_blocks * keys // 2), ranked
+    blocks = Blocks(storage, layout.cache_blocks, do.counts, slots)
     if name == "tournament":
-        return TournamentTree(Matches(blocks, counts), keys, counts), blocks
-    return make_queue(name, counts), blocks  # a heap lies on no blocks
+        return TournamentTree(blocks, keys, do), blocks
+    return make_queue(name, do), blocks  # a heap lies on no blocks
 
 
-def make_tree(node_keys: int = NODE_KEYS, counts: QueueCounts | None = None) -> RowTree | TournamentTree:
-    """A tournament tree in memory: compiled where numba is installed, unless it has to count."""
-    if counts is None and can_compile():
+def make_tree(node_keys: int = NODE_KEYS, do: Primitives | None = None) -> RowTree | TournamentTree:
+    """A tournament tree in memory: compiled where numba is installed, unless it is to be made of other steps."""
+    if do is None and can_compile():
         return RowTree(node_keys)
-    return TournamentTree(Matches({}, counts), node_keys, counts)
+    return TournamentTree({}, node_keys, do or Vectors())

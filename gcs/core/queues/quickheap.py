@@ -16,9 +16,9 @@ import msgspec
 import numpy as np
 
 from gcs.core.queues.chunks import Chunks
-from gcs.core.queues.contract import Ids, Keys, QueueCounts
+from gcs.core.queues.contract import Ids, Keys
 from gcs.core.queues.entries import Entries, pack, unpack
-from gcs.core.queues.primitives import grouped, primitives
+from gcs.core.queues.primitives import Primitives, Vectors, grouped
 
 #: in a chunk of this size, to select is as quick as to split
 SMALL = 4096
@@ -37,10 +37,10 @@ class QuickHeap:
     """A quickheap. The first chunk is split when it outgrows `most_first` entries, so that it fits in memory."""
 
     def __init__(
-        self, chunks: Chunks, counts: QueueCounts | None = None, most_first: int | None = None, seed: int = 0
+        self, chunks: Chunks, do: Primitives | None = None, most_first: int | None = None, seed: int = 0
     ) -> None:
         self._chunks, self._most_first = chunks, most_first
-        self._do = primitives(counts)
+        self._do = do or Vectors()
         self._random = np.random.default_rng(seed)
         #: between the chunks, the last one's first
         self._pivots: list[np.complex128] = []

@@ -20,9 +20,9 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from gcs.core.queues.contract import Ids, Keys, QueueCounts
+from gcs.core.queues.contract import Ids, Keys
 from gcs.core.queues.entries import Entries, pack, unpack
-from gcs.core.queues.primitives import Primitives, primitives
+from gcs.core.queues.primitives import Primitives
 
 _NOTHING = np.empty(0, np.complex128)
 
@@ -37,11 +37,11 @@ class Nodes(Protocol):
     def __delitem__(self, item: int) -> None: ...
 
 
-def match(winner: Entries, loser: Entries, do: Primitives, counts: QueueCounts) -> tuple[Entries, Entries]:
+def match(winner: Entries, loser: Entries, do: Primitives) -> tuple[Entries, Entries]:
     """The best entries of both for the winner, the others for the loser; their sizes stay."""
     if not len(winner) or not len(loser):
         return winner, loser
-    counts.comparisons += 1
+    do.counts.comparisons += 1
     if winner[-1] <= loser[0]:
         return winner, loser
     both = do.merge(winner, loser)
@@ -51,8 +51,8 @@ def match(winner: Entries, loser: Entries, do: Primitives, counts: QueueCounts) 
 class Matches:
     """The nodes of a tree, by item."""
 
-    def __init__(self, nodes: Nodes, counts: QueueCounts | None = None) -> None:
-        self._nodes, self._do, self._counts = nodes, primitives(counts), counts or QueueCounts()
+    def __init__(self, nodes: Nodes, do: Primitives) -> None:
+        self._nodes, self._do = nodes, do
 
     def state(self) -> dict[int, bytes]:
         """The nodes, if they are in memory alone."""
@@ -73,7 +73,7 @@ class Matches:
         """A new item, with a whole node of sorted entries, loses against each of these in turn."""
         for winner in winners:
             before = self._nodes[winner]
-            after, entries = match(before, entries, self._do, self._counts)
+            after, entries = match(before, entries, self._do)
             if after is not before:
                 self._nodes[winner] = after
         self._nodes[item] = entries
@@ -86,10 +86,10 @@ class Matches:
         nodes, winners = self._nodes, list[int]()
         for rival in rivals:
             first, second = nodes[item], nodes[rival]
-            self._counts.comparisons += 1
+            self._do.counts.comparisons += 1
             if second[-1] < first[-1]:
                 item, rival, first, second = rival, item, second, first
-            better, worse = match(first, second, self._do, self._counts)
+            better, worse = match(first, second, self._do)
             if better is not first:
                 nodes[item], nodes[rival] = better, worse
             winners.append(item)
@@ -110,10 +110,8 @@ class _State(msgspec.Struct, frozen=True, array_like=True):
 class TournamentTree:
     """A tournament tree whose nodes hold `node_keys` entries each."""
 
-    def __init__(self, matches: Matches, node_keys: int, counts: QueueCounts | None = None) -> None:
-        self._matches, self._node_keys = matches, node_keys
-        self._do = primitives(counts)
-        self._counts = counts or QueueCounts()
+    def __init__(self, nodes: Nodes, node_keys: int, do: Primitives) -> None:
+        self._matches, self._node_keys, self._do = Matches(nodes, do), node_keys, do
         #: place → item; place 0 is not used
         self._places: list[int] = [-1]
         #: item → its leaf's place
@@ -181,7 +179,7 @@ class TournamentTree:
         head, pending = self._front[:count], self._pending
         if not len(head) or not len(pending):
             return
-        self._counts.comparisons += len(pending).bit_length()
+        self._do.counts.comparisons += len(pending).bit_length()
         called = int(np.searchsorted(pending, head[-1]))
         if called:
             head = self._do.merge(head, pending[:called])
@@ -191,13 +189,10 @@ class TournamentTree:
         """The best `count` entries go; `best` has just told them."""
         self._front = self._front[count:]
 
-    def _match(self, winner: Entries, loser: Entries) -> tuple[Entries, Entries]:
-        return match(winner, loser, self._do, self._counts)
-
     def _insert(self, entries: Entries) -> None:
         """A node of sorted entries goes into the tree."""
         places = self._places
-        self._front, entries = self._match(self._front, entries)
+        self._front, entries = match(self._front, entries, self._do)
         item = self._spare.pop() if self._spare else len(self._leaf)
         if item == len(self._leaf):
             self._leaf.append(0)

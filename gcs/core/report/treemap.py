@@ -1,4 +1,4 @@
-"""The URL tree for people: who crawls what, and how much of it there is. A node, its children, and theirs.
+"""The URL tree for people: the owners of each part, and how many URLs it has. A node, its children, and their children.
 
 Made of points (sort key, URLs, queued, owner): what the gatherers' copies of the tree remember of each superpage. A
 chain of nodes with one child each is one tile, named by its end; small tiles are gathered into one called "others".

@@ -1,0 +1,1 @@
+"""URLs: the canonical form, the sort key, links, scope and admission."""

@@ -4,10 +4,14 @@ Parsing is the WHATWG standard's, done by ada. On top of it the canonical form i
 fragment, no user info, no trailing dot of the host, its percent-escapes in the one normal form of RFC 3986
 6.2.2, and without the parameters that only name a visit (`UrlRules`).
 
+A seed is written by a person (`seed_url`): without a scheme it is taken for https, or for http where its host is not
+public (loopback, private).
+
 Invariants: canonical(canonical(u)) == canonical(u); a canonical URL holds only ASCII above the space and
 always has a path. Nothing here judges whether a URL is wanted (`scope`, `admission`, `page.robots`).
 """
 
+import ipaddress
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +53,10 @@ _UNRESERVED = {
 #: what may follow a canonical origin or folder such that only its query is to be tidied
 _CLEAN_QUERY = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*\?([A-Za-z0-9/._~!$&()*+,;=:@?-]*)").fullmatch
 _WEB = ("http://", "https://")
+#: a scheme at the beginning; "localhost:8080" is none
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d+(?:[/?#]|$))")
+#: names that RFC 6761 and custom keep off the public internet
+_OWN_NAMES = (".localhost", ".test", ".internal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,38 @@ DEFAULT = UrlRules()
 def canonical(url: str, rules: UrlRules = DEFAULT) -> str | None:
     """The canonical form of an absolute URL; None where it cannot be crawled by HTTP (or is no URL)."""
     return canonicaliser(rules).absolute(url) or None
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a canonical URL: what stands before its path."""
+    return url[: url.index("/", 8)]
+
+
+def host(url: str) -> str:
+    """The host of a canonical URL, without the port."""
+    return split_port(url[url.index("/") + 2 : url.index("/", 8)])[0]
+
+
+def seed_url(text: str, rules: UrlRules) -> str | None:
+    """The canonical URL of a seed; None if it is no http or https URL."""
+    return canonical(_with_scheme(text.strip()), rules)
+
+
+def is_own(url: str) -> bool:
+    """Whether the host of a canonical URL is not public: loopback, private, or a name kept off the internet."""
+    name = host(url).strip("[]")
+    try:
+        return not ipaddress.ip_address(name).is_global
+    except ValueError:
+        return name == "localhost" or name.endswith(_OWN_NAMES)
+
+
+def _with_scheme(text: str) -> str:
+    if not text or _SCHEME.match(text):
+        return text
+    rest = text.lstrip("/")
+    url = canonical(f"http://{rest}")
+    return f"http://{rest}" if url and is_own(url) else f"https://{rest}"
 
 
 class Canonicaliser:

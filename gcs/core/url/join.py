@@ -10,8 +10,7 @@ spared wherever it provably changes nothing, and answers are remembered. It must
 import re
 from collections.abc import Iterable
 
-from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonical, canonicaliser
-from gcs.core.url.sortkey import split_port
+from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonical, canonicaliser, host, origin
 from gcs.core.url.sources import source_url
 
 __all__ = ["DEFAULT", "Joiner", "UrlRules", "canonical", "host", "origin"]
@@ -25,16 +24,6 @@ _SLASH_LIKE = frozenset("\\\t\n\r")
 _WEB = ("http://", "https://")
 #: characters of an href that is not worth remembering
 _LONG = 1024
-
-
-def origin(url: str) -> str:
-    """Scheme, host and port of a canonical URL: what stands before its path."""
-    return url[: url.index("/", 8)]
-
-
-def host(url: str) -> str:
-    """The host of a canonical URL, without the port."""
-    return split_port(url[url.index("/") + 2 : url.index("/", 8)])[0]
 
 
 class Joiner:

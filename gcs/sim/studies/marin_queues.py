@@ -21,6 +21,7 @@ from gcs.core.queues.chunks import RingChunks
 from gcs.core.queues.contract import Ids, Keys, Queue, QueueCounts
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
 from gcs.core.queues.quickheap import QuickHeap
+from gcs.sim.engine.counting_loops import Loops
 from gcs.sim.engine.supersteps import Crawl, SuperstepRules
 from gcs.sim.graph.web_graph import Ids as PageIds
 from gcs.sim.graph.web_graph import WebGraph
@@ -129,17 +130,17 @@ def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[QueuesRow]: 
 
 
 def _compared(calls: Trace, name: str, top: int) -> QueuesRow:
-    counts = QueueCounts()
-    replay(calls, make_queue(name, counts, node_keys=top))
-    return QueuesRow(8, name, top, comparisons=counts.comparisons / max(calls.inserted, 1))
+    loops = Loops()
+    replay(calls, make_queue(name, loops, node_keys=top))
+    return QueuesRow(8, name, top, comparisons=loops.counts.comparisons / max(calls.inserted, 1))
 
 
 def _touched(calls: Trace, name: str, top: int, room: float) -> QueuesRow:
-    counts = QueueCounts()
+    loops = Loops()
     cache = max(int(calls.longest * room / BLOCK_KEYS), 1)
-    queue, _ = make_paged_queue(name, MemoryStorage(), QueueLayout(BLOCK_KEYS, cache), counts)
+    queue, _ = make_paged_queue(name, MemoryStorage(), QueueLayout(BLOCK_KEYS, cache), loops)
     replay(calls, queue)
-    touched = counts.block_reads + counts.block_writes
+    touched = loops.counts.block_reads + loops.counts.block_writes
     return QueuesRow(9, name, top, room=room, blocks=1000 * touched / max(calls.inserted, 1))
 
 
@@ -147,8 +148,8 @@ def _shared(trees: int) -> QueuesRow:
     """T trees, as in the paper: filled at random, then extract-top(R/T) and insert-many(R/T) again and again."""
     chance = np.random.default_rng(1)
     top = TREES_TOP // trees
-    counts = [QueueCounts() for _ in range(trees)]
-    queues = [make_queue("tournament", each, node_keys=top) for each in counts]
+    loops = [Loops() for _ in range(trees)]
+    counts, queues = [each.counts for each in loops], [make_queue("tournament", each, node_keys=top) for each in loops]
     for queue in queues:
         queue.insert_many(chance.random(TREES_KEYS // trees), np.arange(TREES_KEYS // trees, dtype=np.uint64))
     work: dict[str, list[list[int]]] = {"extract": [], "insert": []}

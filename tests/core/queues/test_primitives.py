@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.queues import kernels, primitives
-from gcs.core.queues.contract import QueueCounts
+from gcs.core.queues import kernels
 from gcs.core.queues.entries import MAX_ID, pack, unpack
-from gcs.core.queues.primitives import Loops, Vectors
+from gcs.core.queues.primitives import Vectors
 from gcs.errors import UsageError
+from gcs.sim.engine import counting_loops
+from gcs.sim.engine.counting_loops import Loops
 
 PAIRS = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 5)), max_size=50)
 FORMS = ("numpy", "compiled", "interpreted")
@@ -32,10 +33,10 @@ def listed(packed):
 def do(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "interpreted":
-            patch.setattr(primitives, "compiled", lambda kernel: kernel)
+            patch.setattr(counting_loops, "compiled", lambda kernel: kernel)
         elif request.param != "numpy" and not kernels.can_compile():
             pytest.skip("numba is not installed")
-        yield Vectors() if request.param == "numpy" else Loops(QueueCounts())
+        yield Vectors() if request.param == "numpy" else Loops()
 
 
 @given(pairs=st.lists(st.tuples(st.floats(allow_nan=False), st.integers(0, MAX_ID - 1)), max_size=20))
@@ -90,8 +91,8 @@ def test_classify(do, pivots, pairs):
 
 def test_counts_are_those_of_the_loops():
     """Merge sort of four: two comparisons for the pairs, three to merge them; a split compares each with the pivot."""
-    counts = QueueCounts()
-    do = Loops(counts)
+    do = Loops()
+    counts = do.counts
     do.sort(entries([(1, 0), (3, 0), (2, 0), (4, 0)]))
     assert counts.comparisons == 2 + 3
     counts.comparisons = 0

@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.queues import chunks, queue_maker, quickheap, tournament_rows
-from gcs.core.queues.contract import QueueCounts
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.kernels import can_compile
+from gcs.core.queues.primitives import Vectors
 from gcs.core.queues.queue_maker import QUEUES, make_queue
 from gcs.errors import UsageError
+from gcs.sim.engine.counting_loops import Loops
 from gcs.sim.engine.queue_forest import make_forest
 
 #: few keys and ids, so that ties and twins are common; and the edges of what can be ordered
@@ -69,12 +70,12 @@ def small_strides():
         yield
 
 
-@pytest.mark.parametrize("counts", [None, QueueCounts()], ids=["numpy", "loops"])
+@pytest.mark.parametrize("do", [None, Loops()], ids=["numpy", "loops"])
 @pytest.mark.parametrize("name", QUEUES)
 @settings(deadline=None)
 @given(calls=CALLS, node_keys=st.integers(1, 20))
-def test_queue_gives_what_a_sorted_list_gives(name, counts, calls, node_keys):
-    agrees_with_a_list(lambda: make_queue(name, counts, node_keys), calls)
+def test_queue_gives_what_a_sorted_list_gives(name, do, calls, node_keys):
+    agrees_with_a_list(lambda: make_queue(name, do, node_keys), calls)
 
 
 @pytest.mark.parametrize("name", QUEUES)
@@ -95,8 +96,8 @@ def test_unknown_queue_is_named():
 
 
 def test_heap_counts_its_comparisons():
-    counts = QueueCounts()
-    heap = make_queue("heap", counts)
+    do = Vectors()
+    counts, heap = do.counts, make_queue("heap", do)
     insert(heap, [(3.0, 1), (2.0, 2), (1.0, 3)])  # each is compared with its parent, and stays
     assert counts.comparisons == 2
     extract(heap, 1)  # the last sinks from the root: one child is left, and is better
@@ -119,8 +120,8 @@ def test_queue_compares_less_than_a_heap(name):
     random = np.random.default_rng(1)
     counts = {}
     for each in (name, "heap"):
-        counts[each] = QueueCounts()
-        queue = make_queue(each, counts[each], node_keys=1000)
+        do = Loops()
+        counts[each], queue = do.counts, make_queue(each, do, node_keys=1000)
         queue.insert_many(random.random(50_000), np.arange(50_000, dtype=np.uint64))
         queue.extract_top(1000)
         counts[each].comparisons = 0
