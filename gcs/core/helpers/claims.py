@@ -10,7 +10,6 @@ import binascii
 import hashlib
 import ipaddress
 import re
-from email.utils import parsedate_to_datetime
 from typing import Annotated
 
 import msgspec
@@ -146,6 +145,8 @@ def _is_kept(name: str, value: str, archived: bool, now: float) -> bool:
         case "etag":
             return _ETAG.fullmatch(value.strip()) is not None
         case "last-modified":
+            from email.utils import parsedate_to_datetime  # slow to load, and a crawl alone does without
+
             try:
                 return parsedate_to_datetime(value).timestamp() <= now
             except (ValueError, OverflowError):

@@ -407,8 +407,8 @@ async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path:
             await browser.out(beat)
         (taken,) = await browser.take_many([template(UrlTS)], at=pool("", Means.BROWSER), limit=1, timeout_s=None)
         errand = taken.item
-        links = [f"{start}hidden"]
-        summary = SummaryTS(errand.gatherer, errand.run, errand.number, errand.url, "b1", 200, outlinks=links)
+        facts = PageFacts(outlinks=[f"{start}hidden"])
+        summary = SummaryTS(errand.gatherer, errand.run, errand.number, errand.url, "b1", 200, page=facts)
         await browser.out(summary, to="g0")
         await browser.ack([taken])
         while gatherer.counters.pages < 2 or not gatherer.is_quiet():
