@@ -42,7 +42,7 @@ class HelperTerms:
 
 
 class ErrandPort(Protocol):
-    """One helper's place at a crawl. Verbs raise GcsError when the crawl cannot be reached, or wants no help."""
+    """One helper's access to a crawl. Verbs raise GcsError when the crawl cannot be reached, or wants no help."""
 
     #: the name under which the crawl knows the helper
     helper: str
