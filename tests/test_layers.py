@@ -34,8 +34,6 @@ LAZY = {
     ("gcs.app.assembly", "gcs.roles.gatherer.team.team_member"),
     ("gcs.app.crawl_dir", "gcs.ports.records.reading"),  # pyarrow
     ("gcs.app.local_team", "gcs.app.station_process"),  # an HTTP server
-    ("gcs.app.member_process", "gcs.app"),
-    ("gcs.app.member_process", "gcs.app.coordination"),  # numpy
     ("gcs.app.terminal", "gcs.ports.records.reading"),  # pyarrow
     ("gcs.cli.crawl", "gcs.app"),
     ("gcs.cli.crawl", "gcs.app.coordination"),  # numpy
@@ -43,6 +41,7 @@ LAZY = {
     ("gcs.cli.status", "gcs.app"),
     ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis
     ("gcs.roles.leader.rebalance_rounds", "gcs.core.plan.rebalance"),  # numpy
+    ("gcs.roles.leader.term", "gcs.core.plan.blueprint"),  # numpy
 }
 
 #: what the tests of a layer may import from the layers above it; assembly puts a gatherer or a helper together

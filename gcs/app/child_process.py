@@ -1,11 +1,11 @@
 """The children of `gcs crawl -n`: processes, each the same as `gcs gatherer` or `gcs seed-server` with these arguments.
 
-The first ones are forked before there is a loop or a thread, so that a team loads its code once, not N times; who is
-started again is a new program, because forking a running loop is asking for trouble.
+The first ones are forked before there is a loop or a thread, so that a team loads its code once, not N times. A child
+that is started again is a new program, because a process with a running event loop must not be forked.
 
 Invariants
 - A child is reaped by `code`, once, and its exit code is kept.
-- None outlives this process, even if that is killed (Linux): it would keep the directory that a next run needs.
+- No child outlives this process, even if this process is killed (Linux): it would lock the directory of the next run.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class Child:
     """A gatherer or seed-server process, and when it was started."""
 
     def __init__(self, command: str, name: str, arguments: list[str], main: Callable[[], None]) -> None:
-        """`main` is the command line itself: what a forked child becomes."""
+        """`main` runs the command line: a forked child calls it."""
         self.name, self._main = name, main
         self._arguments = [command, *arguments, "--name", name]
         self.starts: list[float] = []
@@ -75,7 +75,7 @@ class Child:
 
     async def ended(self) -> None:
         """Wait until it has ended."""
-        while self.code is None:  # noqa: ASYNC110  nobody tells us
+        while self.code is None:  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(POLL_S)
 
     def _note(self, pid: int) -> None:

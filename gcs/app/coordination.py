@@ -1,4 +1,4 @@
-"""How a team is coordinated: from the setting to the blueprint of its session, and to the plan that follows from it.
+"""How a team is coordinated: from the setting to the blueprint of its session. The leader makes the first plan of it.
 
 | coordination | blueprint                                                                        |
 |--------------|----------------------------------------------------------------------------------|
@@ -6,7 +6,9 @@
 | hash         | hosts (or URLs, by team.hash_by) by hash                                         |
 | metis-*      | that of `gcs plan`; where there is none, it is made first, from the last session |
 | independent  | URLs by hash, for the seeds; all else is its finder's                            |
-| seed-server  | none: it is no plan that decides                                                 |
+| seed-server  | none: the seed-server decides, not a plan                                        |
+
+This module brings numpy; a crawl without a blueprint does without it.
 """
 
 import subprocess
@@ -18,12 +20,8 @@ import msgspec
 from gcs.app import crawl_dir
 from gcs.app.crawl_dir import write_whole
 from gcs.core.plan.blueprint import Blueprint, hashed
-from gcs.core.plan.next_plan import FirstPlanner
-from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import CodecError, GcsError, UsageError
-
-# -- Plans made ahead, in files. Apart from `sessions`, because a blueprint brings numpy and most crawls need none.
 
 
 def write_blueprint(file: Path, blueprint: Blueprint) -> None:
@@ -56,18 +54,6 @@ def blueprint_of(directory: Path, team: TeamSettings, session: int, gatherers: i
             _make(directory, team, session, gatherers)
         return read_blueprint(made).encode()
     return read_blueprint(made).encode() if way == "superpages" and made.exists() else b""
-
-
-def beginning(packed: bytes, team: TeamSettings, session: int) -> FirstPlanner:
-    """The planner that makes the first plan of a session from its blueprint."""
-    blueprint = Blueprint.decode(packed)
-    independent = team.coordination == "independent"
-    mode = ExchangeMode.INDEPENDENT if independent else ExchangeMode(team.mode)
-
-    def begin(running: tuple[str, ...], old: Plan | None) -> Plan:
-        return blueprint.plan(running, mode, session, old)
-
-    return begin
 
 
 def _fits(blueprint: Blueprint, model: str, gatherers: int) -> bool:

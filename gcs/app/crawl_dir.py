@@ -1,7 +1,12 @@
-"""What a crawl directory remembers from run to run: the seeds, and the settings that are not the defaults.
+"""The files of a crawl directory that outlive a run.
 
-So `gcs crawl -o DIR` goes on as the crawl began: same scope, same contact, same politeness. Limits are not
-remembered, because to go on past a limit is what a second run is for.
+    state/seeds.txt, settings.json   the seeds, and the settings that are not the defaults: `gcs crawl -o DIR` goes on
+                                     with the same scope, contact and politeness. Limits are left out, because to go on
+                                     past a limit is what a second run is for
+    state/superstep.json             the superstep that the last session predicts for the next one (papers.md M7)
+    state/session                    number of the session under way, or of the last one
+    sessions/NNNN.plan, .json        plan and report of each session
+    state/NAME/frontier              the disk of a gatherer, with its share of the report
 
 Invariant: the files are replaced in one step, so a full disk or a crash leaves the old ones.
 """
@@ -20,6 +25,9 @@ from gcs.settings import Settings, differences
 
 #: settings that hold for one run only
 ONE_RUN = frozenset({"crawl.max_pages", "crawl.max_seconds"})
+#: URLs in a block: fewer cost more than they save, more would hold up the gatherer that takes them in
+LEAST_URLS, MOST_URLS = 100, 5_000
+_ADVICE = "choose another place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class SavedCrawl:
 
     @staticmethod
     def read(directory: Path) -> "SavedCrawl":
-        """What the directory remembers: nothing, where there was no crawl."""
+        """The seeds and settings of the directory; none where there was no crawl."""
         seeds, settings = _files(directory)
         try:
             return SavedCrawl(
@@ -80,15 +88,11 @@ def _files(directory: Path) -> tuple[Path, Path]:
     return directory / "state" / "seeds.txt", directory / "state" / "settings.json"
 
 
-# -- The superstep that the last session foretells for the next one, in DIR/state/superstep.json (papers.md M7).
-
-
-#: URLs in a block: fewer cost more than they save, more would hold up whoever takes them in
-LEAST_URLS, MOST_URLS = 100, 5_000
+# -- the superstep that the last session predicts for the next one
 
 
 class Foretold(msgspec.Struct, frozen=True):
-    """How far each of so many gatherers may go without a word."""
+    """How far each of so many gatherers may go without telling the others anything."""
 
     gatherers: int
     #: R: pages
@@ -101,7 +105,7 @@ class Foretold(msgspec.Struct, frozen=True):
 
 def write(directory: Path, foretold: Foretold) -> None:
     """Save the prediction for the next session."""
-    write_whole(_file(directory), msgspec.json.encode(foretold), "choose another place")
+    write_whole(_file(directory), msgspec.json.encode(foretold), _ADVICE)
 
 
 def heed(directory: Path, settings: Settings, gatherers: int) -> Settings:
@@ -122,10 +126,7 @@ def _file(directory: Path) -> Path:
     return directory / "state" / "superstep.json"
 
 
-# -- The sessions of a crawl directory: which one is under way, the plans made for them, and their reports.
-
-
-_ADVICE = "choose another place"
+# -- sessions: the one under way, the plans made for them, and their reports
 
 
 def current(directory: Path) -> int:

@@ -52,7 +52,7 @@ def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in (
         click.option("--crawl", help="Name of the crawl. [the only one there]"),
-        click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Its whiteboard, if it is not ours."),
+        click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Its whiteboard, if not in DIR."),
         click.option(
             "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
             help="Directory of the crawl.",

@@ -1,4 +1,7 @@
-"""A loan: the machine of somebody who helps, put to work at the desk of a crawl."""
+"""The process of a helper (`gcs helper`, or an RQ job of a shift): options, start, work and end.
+
+A loan is what the owner of a machine lends to a crawl: which crawl, and within which limits.
+"""
 
 import asyncio
 import contextlib
@@ -41,22 +44,27 @@ AWAY_S = 20.0
 HARD_S = 6.0
 #: deliveries before an errand is set aside: it expires, and its gatherer sees to it
 NEVER = 1 << 31
+#: timeouts of a fetch, which must end within the lease
 TIMEOUTS = ("connect_timeout_s", "first_byte_timeout_s", "total_timeout_s", "slow_s")
-
-
 #: what the owner of a machine decides; the same for `gcs helper` and `gcs shift schedule`
 OPTIONS = (
     click.option("--space", "url", envvar="GCS_SPACE", default="", metavar="URL", help="Whiteboard of the crawl."),
     click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl, with --space."),
-    click.option("--gateway", envvar="GCS_GATEWAY", default="", metavar="URL", help="Or a station: it needs --token."),
+    click.option(
+        "--gateway",
+        envvar="GCS_GATEWAY",
+        default="",
+        metavar="URL",
+        help="URL of a station, instead of --space; needs --token.",
+    ),
     click.option(
         "--token",
         envvar="GCS_TOKEN",
         default="",
-        help="From whoever runs the crawl: gcs token create. Or as GCS_TOKEN, which no list of processes shows.",
+        help="From the operator of the crawl (gcs token create). Set GCS_TOKEN to keep it out of process lists.",
     ),
     click.option("--browser", is_flag=True, help="Help with pages that scripts write, in headless Chromium."),
-    click.option("--place", default="", help="Where the machine stands: it helps the gatherers of the same place."),
+    click.option("--place", default="", help="Place of this machine: it helps the gatherers of the same place."),
     click.option("--shift", "hours", metavar="HH:MM-HH:MM", help="Help at these hours only, local time.  [always]"),
     click.option("--days", default="", metavar="DAYS", help="Days on which a shift begins: mon-fri, sat,sun …  [all]"),
     click.option("-j", "--connections", type=click.IntRange(1), default=4, show_default=True, help="Pages at once."),
@@ -93,13 +101,15 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
     checked(place or "-", "place")
     url, gateway, token = take("url"), take("gateway"), take("token").strip()  # a file ends in a newline
     if gateway:
-        url = ""  # of two ways, the one that trusts us less
+        url = ""  # of the two ways, the one that needs less trust
         if not token:
-            raise UsageError("--gateway needs a --token (or GCS_TOKEN): ask whoever runs the crawl for one")
+            raise UsageError("--gateway needs a --token (or GCS_TOKEN): ask the operator of the crawl for one")
         if not token.isprintable():
-            raise UsageError("--token: it is all on one line, as gcs token create prints it")
+            raise UsageError("--token: it must be one line, as gcs token create prints it")
     elif not url:
-        raise UsageError("where to? give --gateway URL of a station and --token, or --space URL of the whiteboard")
+        raise UsageError(
+            "no crawl is named: give --gateway URL of a station and --token, or --space URL of the whiteboard"
+        )
     loan = Loan(url, take("crawl"), place, limits, take("allow_private"), gateway, token, take("browser"))
     hours, days = take("hours"), take("days")
     return loan, parse(hours or WHOLE_DAY, days) if hours or days else None
@@ -107,14 +117,14 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
 
 async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
     """Help until `is_to_stop` says so, or nothing is left to do."""
-    opening = asyncio.ensure_future(open_desk(loan))
-    if not await _ends(opening, is_to_stop):  # the crawl is not there yet
+    opening = asyncio.ensure_future(open_errands(loan))
+    if not await _ends(opening, is_to_stop):  # stopped before the crawl was there
         opening.cancel()
         return HelperOutcome("", 0, 0, is_final=False)
-    desk = await opening
-    helper = make_helper(desk, loan)
-    crawl, connections = desk.terms.crawl, loan.limits.connections
-    events.info("on-duty", helper=desk.helper, crawl=crawl, place=desk.place, connections=connections)
+    errands = await opening
+    helper = make_helper(errands, loan)
+    crawl, connections = errands.terms.crawl, loan.limits.connections
+    events.info("on-duty", helper=errands.helper, crawl=crawl, place=errands.place, connections=connections)
     run = asyncio.ensure_future(helper.run())
     if not await _ends(run, is_to_stop):
         helper.stop()
@@ -122,8 +132,8 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
             run.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await run
-    events.info("off-duty", helper=desk.helper, pages=helper.pages, bytes=helper.bytes)
-    return HelperOutcome(desk.helper, helper.pages, helper.bytes, helper.is_over or not helper.stopping)
+    events.info("off-duty", helper=errands.helper, pages=helper.pages, bytes=helper.bytes)
+    return HelperOutcome(errands.helper, helper.pages, helper.bytes, helper.is_over or not helper.stopping)
 
 
 async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
@@ -145,10 +155,10 @@ async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bo
     return True
 
 
-async def open_desk(loan: Loan) -> ErrandPort:
+async def open_errands(loan: Loan) -> ErrandPort:
     """Open the errands of a crawl, at a gateway or at the crawl's whiteboard, under a name made here."""
     means, own = Means.BROWSER if loan.browser else Means.PLAIN, f"{random.SystemRandom().getrandbits(24):06x}"
-    if loan.gateway:  # whose machine it is, is nobody's business there
+    if loan.gateway:  # the name of the machine stays private there
         return await open_gateway(loan.gateway, loan.token, means, own)
     name = f"{socket.gethostname()}-{os.getpid()}-{own}"
     space = await open_space(loan.space, crawl=loan.crawl, name=name, settings=SpaceSettings(max_deliveries=NEVER))
@@ -164,19 +174,19 @@ async def open_desk(loan: Loan) -> ErrandPort:
     return WhiteboardErrands(space, terms(settings), loan.place, means)
 
 
-def make_helper(desk: ErrandPort, loan: Loan, clock: Callable[[], float] = lease_time) -> Helper:
+def make_helper(errands: ErrandPort, loan: Loan, clock: Callable[[], float] = lease_time) -> Helper:
     """A helper that takes these errands, and ends its requests within its leases."""
-    told, limits = desk.terms, loan.limits
+    told, limits = errands.terms, loan.limits
     fetch = dataclasses.replace(
         told.fetch,
         connections=limits.connections,
         kept_connections=4 * limits.connections,
         allow_private=told.fetch.allow_private and loan.allow_private,
-        sources=(),  # whoever tells us to: these would show it our files, or our network
+        sources=(),  # a stranger's crawl must not read files or the network of this machine
         proxy=None,
         ca_file=None,
         **{name: min(getattr(told.fetch, name), FETCH * told.lease_s) for name in TIMEOUTS},
     )
     reader = make_reader(told.summary, told.urls, told.fetch.robots_token, told.nofollow, in_processes=False)
     make = make_browser if loan.browser else make_fetcher
-    return Helper(desk, reader, limits, lambda sink: make(fetch, sink), clock)
+    return Helper(errands, reader, limits, lambda sink: make(fetch, sink), clock)

@@ -1,4 +1,4 @@
-"""Running a gatherer from a terminal: the event loop, Ctrl-C, the progress line."""
+"""A crawl by one gatherer in this process: the event loop, Ctrl-C, the progress line."""
 
 import asyncio
 import gc
@@ -13,24 +13,19 @@ from gcs.app.terminal import Outcome, Progress
 from gcs.core.report import report
 from gcs.roles.gatherer import Gatherer, GathererState
 
-# -- The event loop of a crawling process.
-
-
 T = TypeVar("T")
+#: seconds between two redraws of the progress
+REFRESH_S = 0.25
 
 
 def run_loop(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on uvloop, with a garbage collector that knows what a crawl is."""
+    """Run a coroutine on uvloop, with a garbage collector tuned for a crawl."""
     import uvloop
 
     # a page makes thousands of objects and no cycles: looking for cycles every 700 objects costs a tenth of the crawl
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     return uvloop.run(main)
-
-
-#: seconds between two redraws of the progress
-REFRESH_S = 0.25
 
 
 def run_crawl(

@@ -1,4 +1,4 @@
-"""A team on one machine: `gcs crawl -n N` starts a whiteboard and N gatherers, watches over them, and reports.
+"""A team on one machine: `gcs crawl -n N` starts a whiteboard and N gatherers, restarts those that die, and reports.
 
 The processes: this one (which crawls nothing), the embedded server unless --space names one, and the gatherers. A
 gatherer that dies is started again under its name and goes on from its disk; so is the server.
@@ -43,7 +43,7 @@ from gcs.settings import Settings
 
 events = Events("team")
 
-#: how its gatherers call the seed-server of a team that has one
+#: name of the seed-server, in a team that has one
 SEED_SERVER = "seed-server"
 #: seconds between two looks at the team
 LOOK_S = 0.25
@@ -79,7 +79,7 @@ class LocalTeam:
     """The processes of a team."""
 
     def __init__(self, spec: TeamSpec) -> None:
-        """Refuses a bad address, store, order, trigger or expansion before anything starts."""
+        """Raises an error for a bad address, store, order, trigger or expansion before anything starts."""
         settings, url = spec.settings, spec.space_url
         if url:
             parse(url)
@@ -96,7 +96,7 @@ class LocalTeam:
         self._url = url or ""
         self._children: list[Child] = []
         self._space: Space
-        #: as the whiteboard had them last: if it forgets them, it gets them back
+        #: as the whiteboard had them last: put back if the whiteboard loses them
         self._charter: Charter
         self._control: Control | None = None
         self._started_at = time.monotonic()
@@ -104,9 +104,9 @@ class LocalTeam:
         self.interrupted = False
 
     def launch(self, begin: Callable[[], None] | None = None) -> None:
-        """Start the server, put the crawl on the whiteboard, start the gatherers. Before there is a loop.
+        """Start the server, put the crawl on the whiteboard, start the gatherers. Only before there is an event loop.
 
-        `begin` is called when nobody else is crawling here.
+        `begin` is called when it is clear that no other crawl runs here.
         """
         assembly.load(self._settings)
         try:
@@ -114,7 +114,7 @@ class LocalTeam:
                 self._url = self._server.start()
             if self._count:
                 refuse_one_alone(self._directory)
-            asyncio.run(self._open())
+            asyncio.run(self._start_crawl())
             if begin:
                 begin()
             words = arguments(self._url, self._settings.crawl.name, self._directory, self._spec.log)
@@ -131,26 +131,26 @@ class LocalTeam:
             raise
 
     async def run(self, show: Callable[[Share], None] | None) -> Outcome:
-        """Crawl until the team is done, a limit is reached or somebody stops it."""
+        """Crawl until the team is done, a limit is reached or the crawl is stopped."""
         try:
-            self._space = await self._enter()
+            self._space = await self._open_space()
             try:
                 loop = asyncio.get_running_loop()
                 for number in (signal.SIGINT, signal.SIGTERM):
                     loop.add_signal_handler(number, self._interrupt)
                 async with self._station():
-                    figures = await self._report(await self._tend(show))
+                    figures = await self._report(await self._supervise(show))
             finally:
                 await self._space.close()
         finally:
             await self._end()
         return Outcome(figures, self.interrupted)
 
-    async def _enter(self) -> Space:
+    async def _open_space(self) -> Space:
         return await open_space(self._url, crawl=self._settings.crawl.name, name="crew", settings=self._settings.space)
 
-    async def _open(self) -> None:
-        space = await self._enter()
+    async def _start_crawl(self) -> None:
+        space = await self._open_space()
         try:
             fresh = self._count > 0 and not read_shares(self._directory)[0]
             spec = self._spec
@@ -166,11 +166,10 @@ class LocalTeam:
 
         return serving(self._url, self._settings.crawl.name, self._spec.listen)
 
-    async def _tend(self, show: Callable[[Share], None] | None) -> str:
-        """Watch over the team, and, apart from that, over the server: without it, watching the team has to wait."""
-        tasks: list[asyncio.Task[str]] = [asyncio.create_task(self._watch(show)), asyncio.create_task(self._remember())]
-        if self._server:
-            tasks.append(asyncio.create_task(self._see_to_server(self._server)))
+    async def _supervise(self, show: Callable[[Share], None] | None) -> str:
+        """Watch the team, and the server in another task: while the server is away, watching the team has to wait."""
+        jobs = [self._watch(show), self._follow_charter(), *([self._keep_server(self._server)] if self._server else ())]
+        tasks = [asyncio.create_task(job) for job in jobs]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             return done.pop().result()
@@ -179,7 +178,7 @@ class LocalTeam:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _remember(self) -> NoReturn:
+    async def _follow_charter(self) -> NoReturn:
         while True:
             async for charter in self._space.watch(template(Charter)):
                 self._charter = charter
@@ -198,25 +197,25 @@ class LocalTeam:
             elif self.interrupted and not self._count:
                 return "running"
             else:
-                self._see_to_children()
-            await self._see_to_limits(members)
+                self._restart_children()
+            await self._stop_at_limits(members)
             if show:
                 show(_share(members))
 
     def _have_ended(self, members: list[Member]) -> bool:
-        """Whether our gatherers have ended, and those on other machines too; who died there is gone with its lease."""
+        """Whether the gatherers here and on other machines have ended; a dead one elsewhere is gone with its lease."""
         if any(child.code is None for child in self._children):
             return False
         ours = {child.name for child in self._children}
         return all(member.state == MemberState.GONE or member.gatherer in ours for member in members)
 
-    async def _see_to_server(self, server: EmbeddedServer) -> NoReturn:
+    async def _keep_server(self, server: EmbeddedServer) -> NoReturn:
         while True:
             await asyncio.sleep(LOOK_S)
             server.revive()
 
-    def _see_to_children(self) -> None:
-        """Bring back who died. One that left on purpose stays away, unless it was the last: the crawl is not done."""
+    def _restart_children(self) -> None:
+        """Restart gatherers that died. One that left on purpose stays away, unless it was the last."""
         for child in self._children:
             is_last = child is self._children[0] and all(each.code == 0 for each in self._children)
             if child.code is None or (child.code == 0 and not is_last):
@@ -230,7 +229,7 @@ class LocalTeam:
             events.warning("gatherer-restarted", gatherer=child.name, code=child.code)
             child.start()
 
-    async def _see_to_limits(self, members: list[Member]) -> None:
+    async def _stop_at_limits(self, members: list[Member]) -> None:
         crawl = self._settings.crawl
         pages = await self._pages(members) if crawl.max_pages else 0
         over_time = crawl.max_seconds and time.monotonic() - self._started_at > crawl.max_seconds
@@ -239,7 +238,7 @@ class LocalTeam:
             await self._space.out(Control(CrawlState.STOPPING, "crew", "limit"))
 
     async def _pages(self, members: list[Member]) -> int:
-        """Pages of this session, by heartbeats; and by the accounts of who has reached the limit alone, and ended."""
+        """Pages of this session, by heartbeats, and by the accounts of gatherers that have ended."""
         pages = {member.gatherer: int(member.figures.get("pages", 0)) for member in members}
         for account in await self._space.scan(template(Account)):
             share = msgspec.msgpack.decode(account.share, type=Share)
@@ -264,7 +263,7 @@ class LocalTeam:
 
     async def _end(self) -> None:
         for child in self._children:
-            child.signal(signal.SIGINT)  # keep the state: there is nobody to hand over to
+            child.signal(signal.SIGINT)  # keep the state: no gatherer is left to hand over to
         try:
             async with asyncio.timeout(END_S):
                 await asyncio.gather(*(child.ended() for child in self._children))
@@ -274,7 +273,7 @@ class LocalTeam:
             self._server.stop()
 
     async def _report(self, state: str) -> Report:
-        """The whole team's: ours from their disks, the others' as they gave account of themselves."""
+        """The report of the whole team: from the disks here, and from the accounts of gatherers on other machines."""
         shares = {share.id: share for share in read_shares(self._directory)[0]}
         for account in await self._space.scan(template(Account)):
             shares.setdefault(account.gatherer, msgspec.msgpack.decode(account.share, type=Share))
@@ -292,7 +291,7 @@ def _share(members: list[Member]) -> Share:
 
 
 def run_local_team(team: LocalTeam, progress: bool, begin: Callable[[], None] | None = None) -> Outcome:
-    """Run a team from a terminal; `begin` is called when the directory is ours."""
+    """Run a team from a terminal; `begin` is called when no other crawl runs in the directory."""
     team.launch(begin)
     with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
         return run_loop(team.run(bar.update if bar else None))

@@ -18,8 +18,6 @@ import msgspec
 from gcs.app import assembly, find_crawl
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState
-from gcs.core.plan.next_plan import FirstPlanner
-from gcs.core.plan.plan import Plan
 from gcs.errors import GcsError, InUseError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
@@ -34,7 +32,7 @@ from gcs.settings import Settings
 
 events = Events("gatherer")
 
-#: seconds to wait until a ghost of this gatherer has closed its directory
+#: seconds to wait until a ghost of this gatherer has released its directory
 LOCK_S = 120.0
 #: seconds between two looks for a crawl to begin, and between two signs of life
 ATTEND_S, ALIVE_S = 0.5, 10.0
@@ -114,7 +112,7 @@ class MemberProcess:
             random=random.Random(),
             expected=self._charter.gatherers,
             session=self._charter.session,
-            beginning=self._beginning,
+            blueprint=self._charter.blueprint,
             known_plan=lambda: team.known_plan,
             known_crawl=lambda: (team.whiteboard.charter or self._charter, team.whiteboard.control),
         )
@@ -122,19 +120,6 @@ class MemberProcess:
             await Leader(space, mine.name, config, lease_time).run()
         finally:
             await space.close()
-
-    @property
-    def _beginning(self) -> FirstPlanner | None:
-        charter = self._charter
-        if not charter.blueprint:
-            return None
-
-        def begin(running: tuple[str, ...], old: Plan | None) -> Plan:
-            from gcs.app import coordination  # it brings numpy, and only a leader needs it
-
-            return coordination.beginning(charter.blueprint, self._settings.team, charter.session)(running, old)
-
-        return begin
 
     async def raise_ghost(self, dead: str) -> bool:
         """Let a ghost hand over what the dead gatherer owned, if its directory is here and no process has it open."""

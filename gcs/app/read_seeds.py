@@ -19,7 +19,7 @@ _PATHS = ("/", "./", "../", "~")
 
 
 def read_seeds(urls: tuple[str, ...], file: str | None, rules: UrlRules) -> list[str]:
-    """The canonical seeds, each once; a line that is none is an error that names it."""
+    """The canonical seeds, each once. A line that is not a seed raises an error that names the line."""
     found: dict[str, None] = {}
     for place, text in [*(("command line", url) for url in urls), *_lines(file)]:
         url = _source(text) or seed_url(text, rules)
@@ -31,7 +31,7 @@ def read_seeds(urls: tuple[str, ...], file: str | None, rules: UrlRules) -> list
 
 
 def with_sources(settings: Settings, seeds: list[str], output: Path, delay_is_told: bool) -> Settings:
-    """Settings under which the seeds that are no web servers may be read; without delay, if all are on this machine."""
+    """The settings that allow to read the seeds that are not on the web; without delay if all are on this machine."""
     here = source_url(output.absolute().as_uri())
     for seed in seeds:
         if is_below(here, seed):
@@ -46,7 +46,7 @@ def with_sources(settings: Settings, seeds: list[str], output: Path, delay_is_to
 
 
 def _source(text: str) -> str:
-    """The URL of a source, where the seed is one: by its scheme, or a path that cannot be a host."""
+    """The URL of a folder, database or news group, if the seed names one by its scheme or as a path; else empty."""
     is_path = text.startswith(_PATHS) and not text.startswith("//")  # which leaves out a scheme, not a host
     if is_path or text in (".", ".."):
         text = Path(text).expanduser().absolute().as_uri()

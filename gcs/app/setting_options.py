@@ -46,7 +46,7 @@ class Number(click.FloatRange):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))  # type: ignore[arg-type]  # it takes what was written, too
         if not math.isfinite(number):
-            self.fail(f"{value} is no number that has an end.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 

@@ -1,6 +1,6 @@
-"""A night shift: what a stock `rq worker` runs, on a machine that has gcs installed.
+"""The job of a shift: a stock `rq worker` runs it, on a machine that has gcs installed.
 
-It ends with the shift, when the shift is cancelled, when the crawl is over, and when the worker is told to stop.
+The job ends with the shift, when the shift is cancelled, when the crawl is over, and when the worker is told to stop.
 """
 
 import time
@@ -22,7 +22,7 @@ events = Events("shift")
 
 #: seconds between two looks at the clock, the book and the worker
 LOOK_S = 0.5
-#: seconds to the next look at a book that is out of reach: each holds everything up while it tries
+#: seconds to the next look at a book that is out of reach: each look blocks the job while it tries
 AWAY_S = 15.0
 
 

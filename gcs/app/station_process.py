@@ -1,4 +1,4 @@
-"""A station beside a crawl or on its own: its tokens, its address, and the line that says where it is."""
+"""The station of a crawl, in the crawl's process or in its own: its tokens and its address."""
 
 import os
 import secrets
@@ -16,16 +16,16 @@ from gcs.ports.space.redis_space import open_space
 from gcs.roles.station.http.auth import is_loopback
 from gcs.roles.station.station import ListenAddress, Station
 
-#: seconds of patience with a whiteboard that is away: an answer that comes later is of no use to a browser
+#: seconds to wait for a whiteboard that is away: a browser does not wait longer
 PATIENCE_S = 5.0
 
 
 @asynccontextmanager
 async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = ()) -> AsyncIterator[None]:
-    """A station beside whatever is done meanwhile; says where it is."""
+    """Run a station during the `async with` block, and print its address."""
     address, keys = ListenAddress.parse(listen), keys_of(os.environ)
     token = ""
-    if is_loopback(address.host):  # elsewhere, what is printed here is read by others: in the logs of a cluster
+    if is_loopback(address.host):  # elsewhere others may read what is printed, for example in the logs of a cluster
         token = new_token(secrets.token_bytes(SECRET_BYTES))
         keys.append(entry(token, Role.CONTROL, label="operator", created_at=time.time()))
     space = await open_space(place, crawl=crawl, name="station", settings=SpaceSettings(patience_s=PATIENCE_S))

@@ -1,7 +1,7 @@
-"""What a study leaves: a table (CSV), pictures (PNG and SVG), and a text that lays the paper's figures beside ours.
+"""The results of a study: a table (CSV), pictures (PNG and SVG), and a text with the paper's figures and ours.
 
-Results are remembered under the hash of the graph, of the wish and of the code that made them, so that a page can be
-written again in no time and never from the rows of an older program; a study of several steps goes on where it was
+Results are kept under the hash of the graph, of the request and of the code that made them, so that a page can be
+written again at once and never from the rows of an older program. A study of several steps goes on where it was
 interrupted.
 """
 
@@ -33,8 +33,8 @@ _ADVICE = "choose another -o DIR or --cache DIR"
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """Where results are remembered, and whether what it holds is to be made anew."""
+class ResultCache:
+    """The folder in which results are kept, and whether kept ones are to be made anew."""
 
     folder: Path
     fresh: bool = False
@@ -60,16 +60,16 @@ class Result:
         }
 
 
-def result(study: Study, graph: WebGraph, wish: StudyRequest, tick: Tick, memory: Memory) -> Result:
+def result(study: Study, graph: WebGraph, request: StudyRequest, tick: Tick, cache: ResultCache) -> Result:
     """Run a study, or those of its steps that are not remembered."""
-    ks = study.steps.ks(graph, wish) if study.steps else ()
-    steps = [replace(wish, ks=(k,)) for k in ks] or [wish]
-    files = {step: memory.folder / f"{study.name}-{_key(study, graph, step)}.json" for step in steps}
-    done = {} if memory.fresh or not graph.digest else _remembered(study, files)
+    ks = study.steps.ks(graph, request) if study.steps else ()
+    steps = [replace(request, ks=(k,)) for k in ks] or [request]
+    files = {step: cache.folder / f"{study.name}-{_key(study, graph, step)}.json" for step in steps}
+    done = {} if cache.fresh or not graph.digest else _remembered(study, files)
     missing = [step for step in steps if step not in done]
     if missing:
         started = time.perf_counter()
-        rest = replace(wish, ks=tuple(k for step in missing for k in step.ks))
+        rest = replace(request, ks=tuple(k for step in missing for k in step.ks))
         made = study.steps.run(graph, rest, tick) if study.steps else iter([study.run(graph, rest, tick)])
         for step, rows in zip(missing, made):
             now = time.perf_counter()
@@ -88,9 +88,9 @@ def _remembered(study: Study, files: dict[StudyRequest, Path]) -> dict[StudyRequ
     return found
 
 
-def _key(study: Study, graph: WebGraph, wish: StudyRequest) -> str:
+def _key(study: Study, graph: WebGraph, request: StudyRequest) -> str:
     code = _code(study.run.__module__)
-    return xxhash.xxh3_128_hexdigest(msgspec.json.encode([study.name, graph.digest, wish, code]))
+    return xxhash.xxh3_128_hexdigest(msgspec.json.encode([study.name, graph.digest, request, code]))
 
 
 @cache

@@ -1,12 +1,29 @@
-"""The roster: the members of a running team, live, from the whiteboard."""
+"""The roster of a running team: its members as the whiteboard shows them now."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from gcs.app.find_crawl import CrawlAddress, visit
+from gcs.app.terminal import columns
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, HelperBeat, LeaderLease, Member, PlanPosted
-from gcs.core.report.roster import Roster, roster
+from gcs.core.report.roster import Roster, Row, roster
 from gcs.ports.space.port import BOARD, Space
+
+#: heading → the cell of a gatherer
+COLUMNS: dict[str, Callable[[Row], str]] = {
+    "gatherer": lambda row: row.gatherer + (" *" if row.leads else ""),
+    "state": lambda row: row.state,
+    "superpages": lambda row: f"{row.superpages:,}",
+    "queued": lambda row: f"{row.queued:,}",
+    "in flight": lambda row: f"{row.in_flight:,}",
+    "pages": lambda row: f"{row.pages:,}",
+    "pages/s": lambda row: f"{row.pages_per_s:,.0f}",
+    "busy": lambda row: f"{row.busy:.0%}",
+    "inbox": lambda row: f"{row.inbox:,}",
+    "outbox": lambda row: f"{row.outbox:,}",
+    "epoch": lambda row: f"{row.epoch}" + ("" if row.settled else " …"),
+}
 
 
 def read_roster(output: Path, url: str | None, crawl: str | None) -> Roster:
@@ -38,37 +55,7 @@ async def look(space: Space) -> Roster:
 
 def table(team: Roster) -> str:
     """The roster as text, one line for each gatherer."""
-    head = (
-        "gatherer",
-        "state",
-        "superpages",
-        "queued",
-        "in flight",
-        "pages",
-        "pages/s",
-        "busy",
-        "inbox",
-        "outbox",
-        "epoch",
-    )
-    rows = [
-        (
-            row.gatherer + (" *" if row.leads else ""),
-            row.state,
-            f"{row.superpages:,}",
-            f"{row.queued:,}",
-            f"{row.in_flight:,}",
-            f"{row.pages:,}",
-            f"{row.pages_per_s:,.0f}",
-            f"{row.busy:.0%}",
-            f"{row.inbox:,}",
-            f"{row.outbox:,}",
-            f"{row.epoch}" + ("" if row.settled else " …"),
-        )
-        for row in team.members
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths)) for line in (head, *rows)]
+    lines = columns([list(COLUMNS), *([cell(row) for cell in COLUMNS.values()] for row in team.members)])
     for each in team.help:
         where = f" at {each.place}" if each.place else ""
         lines.append(

@@ -1,11 +1,11 @@
-"""What a crawl says at its end: for a person, or as JSON for a program."""
+"""What a crawl shows in a terminal: the progress line, tables, and the report at its end, as text or as JSON."""
 
 import os
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import click
 import msgspec
@@ -13,11 +13,23 @@ import msgspec
 from gcs.app.crawl_dir import write_whole
 from gcs.core.report.report import Report, Share
 
-# -- The progress line of a crawl: pages, pages/s, queue, explored fraction, time left.
+EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
+#: kind of failure → what to do when a crawl has fetched nothing
+ADVICE = {
+    "dns": "no such host: look at the spelling of the seeds, and whether this machine can resolve names",
+    "connect": "nobody answers there: look at host and port",
+    "tls": "its certificate is not trusted (--set fetch.ca_file=FILE names others), or it speaks plain http",
+    "timeout": "the server is too slow, or a firewall is in between",
+    "proxy": "the proxy does not answer, or refuses; look at --proxy",
+    "forbidden-address": "private, loopback and link-local addresses are crawled only with --allow-private",
+    "protocol": "what answers there does not speak HTTP, or hangs up",
+    "too-large": "--set fetch.max_body_bytes=N and fetch.max_content_bytes=N allow more",
+    "robots-unreachable": "without its robots.txt a site is not crawled; try again later",
+}
 
 
 class Progress:
-    """A live line on stderr."""
+    """A live line on stderr: pages, pages/s, queue, explored fraction, time left."""
 
     def __enter__(self) -> "Progress":
         from rich.console import Console
@@ -30,7 +42,7 @@ class Progress:
             TextColumn("{task.percentage:.0f} % explored  {task.fields[queued]:,} queued  {task.fields[left]}"),
             console=Console(stderr=True),
             transient=True,
-            auto_refresh=False,  # it would be a thread that redraws ten times a second
+            auto_refresh=False,  # no thread that redraws ten times a second
         )
         self._bars.start()
         self._task = self._bars.add_task("crawl", total=1.0, pages=0, rate=0.0, queued=0, left="")
@@ -38,9 +50,7 @@ class Progress:
         self._first = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:
@@ -68,27 +78,22 @@ def _span(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
+def columns(lines: Iterable[Sequence[str]], left: int = 0) -> list[str]:
+    """Lines of cells as a table: the first `left` columns are aligned on the left, the others on the right."""
+    aligned = [
+        [cell.ljust(width) if at < left else cell.rjust(width) for cell in column]
+        for at, column in enumerate(zip(*lines))
+        for width in [max(map(len, column))]
+    ]
+    return ["  ".join(line) for line in zip(*aligned)]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a crawl ended."""
 
     report: Report
     interrupted: bool
-
-
-EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
-#: kind of failure → what to do where nothing else came of a crawl
-ADVICE = {
-    "dns": "no such host: look at the spelling of the seeds, and whether this machine can resolve names",
-    "connect": "nobody answers there: look at host and port",
-    "tls": "its certificate is not trusted (--set fetch.ca_file=FILE names others), or it speaks plain http",
-    "timeout": "the server is too slow, or a firewall is in between",
-    "proxy": "the proxy does not answer, or refuses; look at --proxy",
-    "forbidden-address": "private, loopback and link-local addresses are crawled only with --allow-private",
-    "protocol": "what answers there does not speak HTTP, or hangs up",
-    "too-large": "--set fetch.max_body_bytes=N and fetch.max_content_bytes=N allow more",
-    "robots-unreachable": "without its robots.txt a site is not crawled; try again later",
-}
 
 
 def save_report(report: Report, file: Path) -> None:
@@ -102,7 +107,7 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
     report = outcome.report
     try:
         _tell(outcome, directory, as_json)
-    except BrokenPipeError:  # whoever read it has gone: the crawl ended as it did all the same
+    except BrokenPipeError:  # the reader of the output has gone: the exit code stays the same
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if outcome.interrupted:
         return 130

@@ -25,7 +25,7 @@ COMMANDS = {
     "helper": ("gcs.cli.helper", "Lend this machine to a crawl; it keeps nothing on disk."),
     "shift": ("gcs.cli.shift", "Night shifts of machines that run an rq worker: schedule, list, cancel, cron."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
-    "pause": ("gcs.cli.control", "Let a running crawl start nothing more until it is resumed."),
+    "pause": ("gcs.cli.control", "Pause a running crawl: it starts no more fetches until it is resumed."),
     "resume": ("gcs.cli.control", "Let a paused crawl go on."),
     "stop": ("gcs.cli.control", "Stop a running crawl; its state is kept."),
     "rebalance": ("gcs.cli.control", "Ask the leader of a running crawl to share the work anew."),

@@ -28,7 +28,7 @@ def _say(done: dict[str, object], text: str, as_json: bool) -> None:
 @click.command()
 @_control_options
 def pause(at: CrawlAddress, as_json: bool) -> None:
-    """Let a running crawl start nothing more until it is resumed."""
+    """Pause a running crawl: it starts no more fetches until it is resumed."""
     _order(at, CrawlState.PAUSED, "paused: nothing more is started until gcs resume", as_json)
 
 

@@ -29,7 +29,7 @@ from gcs.settings import Settings
 )  # fmt: skip
 @click.option(
     "-n", "--gatherers", type=click.IntRange(min=0), default=1, show_default=True, metavar="N",
-    help="Gatherers, each a process; with --space 0 will do: the team is elsewhere, and we start it and wait.",
+    help="Gatherers, each a process. 0 (with --space): the team runs elsewhere; start its crawl and wait for the end.",
 )  # fmt: skip
 @click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of the team. [one of its own]")
 @click.option("--station", is_flag=True, help="Serve the page from which the crawl is watched and run.")

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,13 +26,9 @@ from gcs.ports.records.reading import latest
 @click.command()
 @click.argument("place", metavar="DIR")
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(["jsonl", "csv", "cdxj"]),
-    default="jsonl",
-    show_default=True,
+    "--format", "form", type=click.Choice(["jsonl", "csv", "cdxj"]), default="jsonl", show_default=True,
     help="jsonl, csv: a line per record. cdxj: the sorted index of the WARC files, for pywb.",
-)
+)  # fmt: skip
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Where it goes. [stdout]")
 @click.option("--fields", metavar="A,B", help=f"Which fields of a page, in which order. [all: {', '.join(FIELDS)}]")
 @click.option("--latest", "is_latest", is_flag=True, help="Each page once, as it was found last; none that are gone.")
@@ -71,17 +68,11 @@ def _csv(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[bytes]:
     """A header and a line per record; out-links stand in one cell, apart by spaces (a URL holds none)."""
     text = io.StringIO()
     writer = csv.writer(text)
-    for row in _with_header(rows, fields):
+    for row in chain([fields], (_shown(fields, row) for row in rows)):
         writer.writerow([" ".join(cell) if isinstance(cell, list) else cell for cell in row])
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
-
-
-def _with_header(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[list[Any]]:
-    yield list(fields)
-    for row in rows:
-        yield _shown(fields, row)
 
 
 def _cdxj(place: str) -> Iterator[bytes]:

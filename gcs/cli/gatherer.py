@@ -14,14 +14,21 @@ from gcs.app.setting_options import log_options
 @click.command()
 @click.option("--space", "url", envvar="GCS_SPACE", required=True, metavar="URL", help="The whiteboard of the crawl.")
 @click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl.")
-@click.option("--name", default=socket.gethostname, show_default="host name", help="Our name: keep it, with the disk.")
+@click.option(
+    "--name",
+    default=socket.gethostname,
+    show_default="host name",
+    help="Name of this gatherer: it belongs to its directory.",
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
-    help="Our disk. On a shared file system, the others can recover what is on it.",
+    help="Directory of this gatherer. On a shared file system, other gatherers can recover it.",
 )  # fmt: skip
-@click.option("--place", default="", help="Where we stand: helpers of the same place work for us.")
-@click.option("--server", default="seed-server", show_default=True, help="Our seed-server, if the crawl has some.")
-@click.option("--coordination", metavar="NAME", help="Join only a crawl that is coordinated so. [as the crawl is]")
+@click.option("--place", default="", help="Place of this gatherer: helpers of the same place work for it.")
+@click.option(
+    "--server", default="seed-server", show_default=True, help="Seed-server of this gatherer, if the crawl has any."
+)
+@click.option("--coordination", metavar="NAME", help="Join only a crawl with this coordination. [any]")
 @click.option("--stay", is_flag=True, help="Wait for a crawl to begin, and after its end for the next one.")
 @log_options
 def gatherer(stay: bool, **member: Any) -> int:

@@ -46,6 +46,6 @@ def secrets(cluster: Cluster, entries: tuple[str, ...]) -> None:
 @click.argument("replicas", type=click.IntRange(min=0))
 @click.pass_obj
 def scale(cluster: Cluster, deployment: str, replicas: int) -> None:
-    """Let DEPLOYMENT have so many pods."""
+    """Set the number of pods of DEPLOYMENT."""
     cluster.scale(deployment, replicas)
     click.echo(f"{deployment}: {replicas} replicas")

@@ -10,6 +10,7 @@ import msgspec
 from gcs.app import crawl_dir
 from gcs.app.coordination import write_blueprint
 from gcs.app.crawl_dir import Foretold
+from gcs.app.terminal import columns
 from gcs.core.ordering.superstep import predict, replay_of
 from gcs.core.plan.blueprint import MODELS, BlueprintRequest, Forecast, draw, forecast
 from gcs.core.plan.session_graph import SessionGraph
@@ -74,8 +75,8 @@ def plan(
     if output:
         hot_pages = 0  # who is given a plan by --plan may never have heard of them, and must name them
     data = read_graph(directory)
-    wish = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder")
-    blueprint = draw(data, wish)
+    request = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder")
+    blueprint = draw(data, request)
     number = crawl_dir.current(directory) + 1
     file = output or crawl_dir.plan_file(directory, number)
     write_blueprint(file, blueprint)
@@ -125,19 +126,12 @@ def _table(planned: Planned, use: str) -> str:
         )
         for row in planned.choices
     ]
-    widths = [max(map(len, column)) for column in zip(head, *rows)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(line, widths))
-        )
-        for line in (head, *rows)
-    ]
     k, step = planned.choices[0].parts, planned.superstep
     return "\n".join(
         [
             f"{planned.pages:,} pages, {planned.links:,} links, hosts: {planned.hosts:,}; "
             f"session {planned.session} for {k} gatherers ({planned.seconds:.1f} s)",
-            *lines,
+            *columns([head, *rows], left=1),
             f"superstep: {step.pages:,} pages, or {step.urls:,} URLs for one gatherer ({step.error:.1%} come late)",
             f"* is the plan, in {planned.file}; {use} takes it",
         ]

@@ -25,7 +25,7 @@ DONE, LIMIT = 0, 3
 def schedule(directory: Path, rq: str, expression: str | None, every_s: int | None, queue: str, gatherers: int) -> None:
     """Crawl the next session of DIR again and again; runs until stopped. `rq worker gcs-sessions` does the work."""
     if (expression is None) == (every_s is None):
-        raise UsageError('when? give either --cron "0 3 * * *" or --every SECONDS')
+        raise UsageError('no time is given: use either --cron "0 3 * * *" or --every SECONDS')
     if not crawl_dir.current(directory):
         raise UsageError(f"{directory}: there is no crawl here to go on from; begin it with gcs crawl -o {directory}")
     from rq.cron import CronScheduler  # slow to load, and nobody else needs it

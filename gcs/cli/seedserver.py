@@ -30,11 +30,13 @@ NAME = "seed-server"
 @click.command("seed-server")
 @click.option("--space", "url", envvar="GCS_SPACE", required=True, metavar="URL", help="The whiteboard of the crawl.")
 @click.option("--crawl", default="crawl", show_default=True, help="Name of the crawl.")
-@click.option("--name", default=NAME, show_default=True, help="Our name: gatherers give it with --server.")
-@click.option("--parent", default="", help="The server above us: links outside of our domains go to it.")
+@click.option("--name", default=NAME, show_default=True, help="Name of this server: gatherers give it with --server.")
+@click.option(
+    "--parent", default="", help="The server above this one: it gets the links outside of this server's domains."
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
-    help="Our disk: the registry of URLs, and pace.csv, what was said to whom.",
+    help="Directory of this server: the registry of URLs, and pace.csv with its orders to hurry up or slow down.",
 )  # fmt: skip
 @log_options
 def seed_server(url: str, crawl: str, name: str, parent: str, output: Path) -> int:

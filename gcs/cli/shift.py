@@ -30,10 +30,10 @@ def shift() -> None:
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Machines that are wanted.")
 @loan_options
 def schedule(name: str, rq: str, queue: str, workers: int, **options: Any) -> None:
-    """Write a shift down under NAME: at its hours, so many workers each get a job, and stop when it ends."""
+    """Save a shift under NAME: at its hours, so many workers each get a job, and stop when it ends."""
     loan, hours = read_loan(options)
     if hours is None:
-        raise UsageError("when? give --shift HH:MM-HH:MM, or --days for whole days")
+        raise UsageError("no hours are given: use --shift HH:MM-HH:MM, or --days for whole days")
     now = datetime.now()
     order = ShiftOrder(name, loan, hours, queue, workers)
     if ShiftBook(connect(rq), work).add(order, now):
@@ -63,7 +63,7 @@ def list_(rq: str, as_json: bool) -> None:
 @click.argument("name")
 @rq_option
 def cancel(name: str, rq: str) -> None:
-    """Strike a shift out; who works it stops within seconds."""
+    """Cancel a shift; the workers on it stop within seconds."""
     if not ShiftBook(connect(rq), work).cancel(name):
         raise UsageError(f"there is no shift {name!r}: see gcs shift list")
     click.echo(f"{name} is cancelled")
@@ -72,7 +72,7 @@ def cancel(name: str, rq: str) -> None:
 @shift.command()
 @rq_option
 def cron(rq: str) -> None:
-    """Ring for the shifts (RQ's cron, which follows the list): let it run on one machine that is always on."""
+    """Start the jobs of shifts at their hours (RQ's cron): run it on one machine that is always on."""
     ShiftBell(ShiftBook(connect(rq), work), lambda: datetime.now().astimezone()).ring()
 
 

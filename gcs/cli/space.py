@@ -31,7 +31,12 @@ def tuple_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.argument("inbox", required=False, default=BOARD),
         click.argument("kind", metavar="TYPE"),
-        click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only those; a field again means or."),
+        click.option(
+            "--where",
+            multiple=True,
+            metavar="FIELD=VALUE",
+            help="Only tuples with this value; repeat a field for several values.",
+        ),
     ):
         command = option(command)
     return at_crawl(command)
@@ -100,7 +105,7 @@ def count(kind: str, inbox: str, where: tuple[str, ...], as_json: bool, at: Craw
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @as_json_option
 def rm(kind: str, inbox: str, where: tuple[str, ...], yes: bool, as_json: bool, at: CrawlAddress) -> None:
-    """Throw tuples away, held or not. Nobody gets them any more, and their senders take them for committed."""
+    """Delete tuples, held or not. Nobody gets them any more, and their senders take them for committed."""
     if not yes:
         click.confirm(f"Throw away {kind} of {inbox or 'the board'}?", abort=True)
 

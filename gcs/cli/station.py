@@ -17,7 +17,13 @@ from gcs.app.station_process import serving
     "--listen", envvar="GCS_STATION_LISTEN", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
     help="Where the station listens. On any address but loopback, even to look needs a token.",
 )  # fmt: skip
-@click.option("--name", "names", multiple=True, metavar="HOST", help="A name by which a proxy calls us on loopback.")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="HOST",
+    help="Host name under which a proxy reaches the station on loopback.",
+)
 @log_options
 def station(at: CrawlAddress, listen: str, names: tuple[str, ...]) -> int:
     """Serve the page from which a crawl is watched and run, its API (/openapi.json) and its metrics (/metrics).

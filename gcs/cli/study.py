@@ -15,7 +15,8 @@ import msgspec
 from gcs import settings
 from gcs.app import plots
 from gcs.app.crawl_dir import write_whole
-from gcs.app.study_results import Memory, Result, described, page, result, shown_picture, table, write
+from gcs.app.study_results import Result, ResultCache, described, page, result, shown_picture, table, write
+from gcs.app.terminal import columns
 from gcs.core.ordering import ORDERS
 from gcs.core.partition import PARTITIONERS
 from gcs.core.queues.queue_maker import QUEUES
@@ -91,14 +92,10 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 @click.command(help=HELP)
 @click.argument("name", type=click.Choice([*STUDIES, OWN.name, ALL]), metavar="NAME")
 @click.option(
-    "--graph",
-    "place",
-    default=f"{SYNTHETIC}200K",
-    show_default=True,
-    metavar="PLACE",
+    "--graph", "place", default=f"{SYNTHETIC}200K", show_default=True, metavar="PLACE",
     help="A list of links (two page numbers or URLs a line, text or .gz), a folder with edges.txt.gz and maybe "
     "urls.txt.gz (line k: URL of page k) and pages.tsv.gz (site_id, bytes), a crawl's directory, or synthetic:PAGES.",
-)
+)  # fmt: skip
 @click.option("-k", "ks", type=Numbers(), multiple=True, help="Numbers of gatherers, in place of the paper's.")
 @click.option("--runs", type=click.IntRange(1), default=None, help="Repetitions that are averaged. [the study's own]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all random choices.")
@@ -106,20 +103,14 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Where table, pictures and text go."
 )
+@click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="Folder of cached graphs and results.")
 @click.option(
-    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where graphs and results are remembered."
-)
-@click.option(
-    "--pictures",
-    type=click.Choice(["png", "svg"]),
-    multiple=True,
-    default=("png", "svg"),
-    show_default=True,
-    help="In which form.",
-)
+    "--pictures", type=click.Choice(["png", "svg"]), multiple=True, default=("png", "svg"), show_default=True,
+    help="Formats of the pictures.",
+)  # fmt: skip
 @click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="For scale: measured costs, as JSON.")
 @setup_options
-@click.option("--fresh", is_flag=True, help="Forget what this study gave last time.")
+@click.option("--fresh", is_flag=True, help="Run again, even if the result is cached.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON object.")
 def study(
     name: str,
@@ -136,9 +127,9 @@ def study(
     as_json: bool,
     **setup: object,
 ) -> int:
-    memory = cache or _cache()
-    graph = _graph(place, upstream, memory / "graphs")
-    wish = StudyRequest(
+    cache = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcs"
+    graph = _graph(place, upstream, cache / "graphs")
+    request = StudyRequest(
         tuple(sorted({k for some in ks for k in some})), runs or 0, seed, _costs(costs), read_setup(setup, name)
     )
     chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, OWN.name: OWN}[name]]
@@ -146,7 +137,7 @@ def study(
     if not as_json:
         click.echo(f"{described(graph)}\n")
     done: list[tuple[Result, str | None]] = []
-    for one in _run(chosen, graph, wish, Memory(memory / "results", fresh)):
+    for one in _run(chosen, graph, request, ResultCache(cache / "results", fresh)):
         files = write(one, folder, pictures) if folder else []
         done.append((one, shown_picture(file.name for file in files)))
         if not as_json:
@@ -211,15 +202,11 @@ def _count(text: str) -> int:
     return pages
 
 
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcs"
-
-
-def _run(studies: Sequence[Study], graph: WebGraph, wish: StudyRequest, memory: Memory) -> Iterator[Result]:
+def _run(studies: Sequence[Study], graph: WebGraph, request: StudyRequest, cache: ResultCache) -> Iterator[Result]:
     for one in studies:
         try:
             with _bar(one.name) as tick:
-                done = result(one, graph, wish, tick, memory)
+                done = result(one, graph, request, tick, cache)
         except UsageError as error:
             if len(studies) == 1:
                 raise
@@ -261,10 +248,8 @@ def _together(done: Sequence[Result]) -> dict[str, object]:
 
 def _print(done: Result) -> None:
     click.secho(done.study.title, bold=True)
-    lines = [line.split(",") for line in table(done.rows).splitlines()[:40]]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    for line in lines:
-        click.echo("  ".join(cell.rjust(width) for cell, width in zip(line, widths)))
+    for line in columns(line.split(",") for line in table(done.rows).splitlines()[:40]):
+        click.echo(line)
     if len(done.rows) >= 40:
         click.echo(f"… {len(done.rows):,} rows in all")
     for found in done.study.findings(done.rows):

@@ -26,12 +26,10 @@ def token() -> None:
 @click.argument("role", type=click.Choice([str(role) for role in Role]))
 @click.option("--label", default="", help="Who it is for.")
 @click.option(
-    "--days", type=Number(min=0, max=36_500, min_open=True), metavar="N", help="How long it is good. [for ever]"
+    "--days", type=Number(min=0, max=36_500, min_open=True), metavar="N", help="Days for which it is valid. [for ever]"
 )
-@click.option("--place", default="", help="Of a helper: it helps the gatherers of this place.")
-@click.option(
-    "--trusted", is_flag=True, help="Of a helper: it is ours; what it brings is stored without a second look."
-)
+@click.option("--place", default="", help="For a helper: the place whose gatherers it helps.")
+@click.option("--trusted", is_flag=True, help="For a helper of your own: its pages are stored without a check.")
 @at_crawl
 def create(role: str, label: str, days: float | None, place: str, trusted: bool, at: CrawlAddress) -> None:
     """Make a token and print it: view may look, control may act too, helper may help and nothing else."""
@@ -72,7 +70,7 @@ def list_tokens(at: CrawlAddress, as_json: bool) -> None:
 @click.argument("id")
 @at_crawl
 def revoke(id: str, at: CrawlAddress) -> None:
-    """Let a token open nothing any more; running stations know within a second."""
+    """Revoke a token; running stations refuse it within a second."""
 
     async def do(space: Space) -> None:
         if not await space.remove(template(Access, id=id)):

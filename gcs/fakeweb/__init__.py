@@ -8,17 +8,6 @@ from gcs.fakeweb.survey import Survey, survey
 from gcs.fakeweb.web import Web
 
 __all__ = [
-    "Content",
-    "Element",
-    "FakeWebSpec",
-    "HostLog",
-    "Manner",
-    "PagePlan",
-    "PlannedLink",
-    "RequestLog",
-    "Site",
-    "Spelling",
-    "Survey",
-    "Web",
-    "survey",
-]
+    "Content", "Element", "FakeWebSpec", "HostLog", "Manner", "PagePlan", "PlannedLink", "RequestLog", "Site",
+    "Spelling", "Survey", "Web", "survey",
+]  # fmt: skip

@@ -64,7 +64,7 @@ class PageGraph:
             modified_s=_FIRST_DAY_S - looks % 10_000_000 + (version - 1) * 100 * _DAY_S if spec.validators else 0,
         )
 
-    # -- sessions ------------------------------------------------------------------------------------
+    # -- sessions
 
     def version(self, site: Site, number: int) -> int:
         """1, plus one for every later session in which the page changed."""
@@ -115,7 +115,7 @@ class PageGraph:
                 return parent
         return 0
 
-    # -- links ---------------------------------------------------------------------------------------
+    # -- links
 
     def _links(self, site: Site, number: int, entries: tuple[PlannedLink, ...]) -> tuple[PlannedLink, ...]:
         spec, sites = self._spec, self._sites

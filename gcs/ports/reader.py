@@ -1,7 +1,6 @@
 """The reader: what a response means. Recogniser, summariser and link joiner in one place, for gatherers and helpers.
 
-Response in, Reading out: the document, its canonical out-links, and what its robots directives allow. It decides
-nothing about the crawl and keeps nothing but the joiner's memo.
+A response in, its PageFacts out. The reader decides nothing about the crawl and keeps nothing but the joiner's memo.
 """
 
 import re
@@ -9,8 +8,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from gcs.core.page.facts import facts_of
 from gcs.core.page.recognise import is_shell
-from gcs.core.page.values import Document, Response
+from gcs.core.page.values import PageFacts, Response
 from gcs.core.url.join import Joiner, UrlRules
 from gcs.ports.summarise import Depth, Options
 from gcs.ports.summarise.summarisers import Summarisers
@@ -23,22 +23,6 @@ _LETTERS = 400
 #: shorter lines are headings, dates, bylines and crumbs
 _LINE_LETTERS = 40
 _SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+|$)", re.S)
-
-NOTHING = Document(hrefs=[])
-
-
-class PageReading(msgspec.Struct, frozen=True):
-    """What was read in a page."""
-
-    document: Document
-    #: canonical URLs to follow, in document order
-    outlinks: list[str]
-    #: where the content belongs: rel=canonical, or the URL itself
-    final_url: str
-    #: the page or its server asks that it not be indexed
-    noindex: bool = False
-    #: without its scripts the page says nothing
-    shell: bool = False
 
 
 class Reader:
@@ -60,24 +44,15 @@ class Reader:
         #: processes that extract the text, where that takes longer than the loop can wait
         self.texts = texts
 
-    def read(self, response: Response) -> PageReading:
+    def read(self, response: Response) -> PageFacts:
         """The content of a 2xx response."""
-        url = response.request.url
-        content_type = response.header("content-type") or ""
+        content_type, url = response.header("content-type") or "", response.request.url
         document = self._registry.summarise(response.content, content_type, url, self._depth, self._options)
         noindex, nofollow = _header_directives(response, self._options.agent)
-        noindex = self._heed and (noindex or document.noindex)
-        shell = not document.source and is_shell(response.content, content_type, len(document.hrefs))
-        if self._heed and (nofollow or document.nofollow):
-            return PageReading(document, [], url, noindex, shell)
-        base = url
-        if document.base:
-            base = self._first(url, document.base) or url
-        if not document.canonical and not document.refresh:
-            return PageReading(document, self._joiner.join(base, document.hrefs), url, noindex, shell)
-        final_url = (document.canonical and self._first(base, document.canonical)) or url
-        hrefs = [*filter(None, (document.refresh, document.canonical)), *document.hrefs]
-        return PageReading(document, self._joiner.join(base, hrefs), final_url, noindex, shell)
+        facts = facts_of(document, url, self._joiner, heed=self._heed, noindex=noindex, nofollow=nofollow)
+        if not document.source and is_shell(response.content, content_type, len(document.hrefs)):
+            return msgspec.structs.replace(facts, shell=True)  # noqa: S604 (a page that is an empty shell)
+        return facts
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
@@ -92,16 +67,13 @@ class Reader:
         """One link as a canonical URL; None if it is none."""
         return next(iter(self._joiner.join(base, (href,))), None)
 
-    async def read_text(self, response: Response, reading: PageReading) -> PageReading:
-        """The same reading with the text that the pool finds."""
+    async def read_text(self, response: Response, facts: PageFacts) -> PageFacts:
+        """The same facts with the text that the pool finds."""
         assert self.texts
         content_type = response.header("content-type") or ""
         extract = await self.texts.submit(response.content, content_type, response.request.url)
-        language = reading.document.language or extract.language
-        document = msgspec.structs.replace(
-            reading.document, text=extract.text, language=language, simhash=extract.simhash
-        )
-        return msgspec.structs.replace(reading, document=document)
+        language = facts.language or extract.language
+        return msgspec.structs.replace(facts, text=extract.text, language=language, simhash=extract.simhash)
 
 
 def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
@@ -121,11 +93,11 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
     return noindex, nofollow
 
 
-def gist(document: Document) -> str:
+def gist(page: PageFacts) -> str:
     """A page in a sentence or three, for people: what it says of itself, or the first sentences of its text."""
-    if document.description:
-        return clipped(document.description)
-    text = document.text
+    if page.description:
+        return clipped(page.description)
+    text = page.text
     sentences: list[str] = []
     letters = 0
     for line in text[: 20 * _LETTERS].splitlines():

@@ -1,0 +1,1 @@
+"""The simulator: web graphs, engines that crawl them without a network, and the studies of `gcs study`."""

@@ -83,7 +83,7 @@ def main() -> None:
     times = least(
         {
             "split": lambda: [[url.split("/") for url in links] for links in pages],
-            "urls": lambda: [plan.locate_urls(links) for links in pages],
+            "urls": lambda: [plan.locate_many(map(sort_key, links)) for links in pages],
             "keys": lambda: [plan.locate_many(keys) for keys in page_keys],
             "visit": visit,
         },

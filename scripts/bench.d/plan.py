@@ -76,11 +76,9 @@ def links(folder: Path, pages: int) -> Iterator[list[int]]:
 
 
 def record(url: str, size_bytes: int, outlinks: list[str]) -> PageRecord:
-    words = {"content_type": "text/html", "digest": "", "language": "", "title": "", "summary": "", "text": ""}
-    nothing = {"helper": "", "simhash": 0, "etag": "", "last_modified": "", "warc_file": "", "warc_offset": 0}
     return PageRecord(
-        url=url, final_url=url, parent="", depth=0, status=200, fetched_at=0.0, bytes=size_bytes, outlinks=outlinks,
-        gatherer="g0", warc_bytes=0, change="new", **words, **nothing,
+        url=url, final_url=url, parent="", depth=0, status=200, fetched_at=0.0, content_type="text/html",
+        bytes=size_bytes, outlinks=outlinks, gatherer="g0", change="new",
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gcs.app.study_results import Memory, beside, described, page, result, sources, table, text
+from gcs.app.study_results import ResultCache, beside, described, page, result, sources, table, text
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.studies import STUDIES, Study, StudyRequest, cho_quality, marin_queues
 from gcs.sim.studies.study import Steps
@@ -37,7 +37,7 @@ def study(asked):
 
 
 def test_an_interrupted_study_goes_on_where_it_was(study, asked, tmp_path):
-    graph, memory = synthetic(Shape(100)), Memory(tmp_path)
+    graph, memory = synthetic(Shape(100)), ResultCache(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         result(study, graph, StudyRequest(), print, memory)
     rows = [Row(k, k * k) for k in (2, 3, 4, 5)]
@@ -46,12 +46,12 @@ def test_an_interrupted_study_goes_on_where_it_was(study, asked, tmp_path):
     assert result(study, graph, StudyRequest((5, 2)), print, memory).rows == [rows[3], rows[0]]
     assert asked == [(2, 3, 4, 5), (4, 5)]
     result(study, graph, StudyRequest(seed=2), print, memory)
-    result(study, graph, StudyRequest((2,)), print, Memory(tmp_path, fresh=True))
+    result(study, graph, StudyRequest((2,)), print, ResultCache(tmp_path, fresh=True))
     assert asked[2:] == [(2, 3, 4, 5), (2,)]
 
 
 def test_a_damaged_result_is_made_again(study, asked, tmp_path):
-    graph, memory, wish = synthetic(Shape(100)), Memory(tmp_path), StudyRequest((2,))
+    graph, memory, wish = synthetic(Shape(100)), ResultCache(tmp_path), StudyRequest((2,))
     result(study, graph, wish, print, memory)
     for file in tmp_path.iterdir():
         file.write_bytes(file.read_bytes()[:5])
@@ -68,7 +68,7 @@ def test_the_code_of_a_study_is_what_it_imports():
 def test_the_papers_figures_stand_beside_ours_of_the_same_case(study, tmp_path):
     paper = (Row(3, 8.0), Row(7, 50.0))  # we have no 7
     beside_paper = replace(study, paper=paper, keys=("K",))
-    done = result(beside_paper, synthetic(Shape(100)), StudyRequest((2, 3)), print, Memory(tmp_path))
+    done = result(beside_paper, synthetic(Shape(100)), StudyRequest((2, 3)), print, ResultCache(tmp_path))
     lines = ["| K | value: paper | value: here |", "| --- | --- | --- |", "| 3 | 8 | 9 |"]
     assert beside(done) == "\n".join(lines) and beside(done) in text(done)
     assert beside(replace(done, study=study)) == ""
@@ -78,7 +78,9 @@ def test_a_text_says_what_was_taken_for_sites(study, tmp_path):
     web = synthetic(Shape(100))
     assert described(web).endswith("sites") and described(web).startswith("synthetic-100: 100 pages, ")
     bare = replace(web, urls=(), sizes_bytes=None)
-    assert "sites, which are ranges of pages" in text(result(study, bare, StudyRequest((2,)), print, Memory(tmp_path)))
+    assert "sites, which are ranges of pages" in text(
+        result(study, bare, StudyRequest((2,)), print, ResultCache(tmp_path))
+    )
 
 
 def test_every_paper_that_gives_figures_is_laid_beside_ours():
@@ -94,7 +96,7 @@ def test_all_studies_make_a_page(monkeypatch, tmp_path):
         monkeypatch.setattr(marin_queues, name, value)
     graph = synthetic(Shape(2000))
     done = [
-        result(study, graph, StudyRequest((4,), runs=1), lambda *_: None, Memory(tmp_path))
+        result(study, graph, StudyRequest((4,), runs=1), lambda *_: None, ResultCache(tmp_path))
         for study in STUDIES.values()
     ]
     whole = page([(one, f"{one.study.name}.svg") for one in done])
@@ -103,6 +105,7 @@ def test_all_studies_make_a_page(monkeypatch, tmp_path):
         assert f"## {one.study.title}" in whole and f"({one.study.name}.svg)" in whole
         assert one.json()["rows"][0].keys() >= set(table(one.rows).splitlines()[0].split(","))
     again = [
-        result(study, graph, StudyRequest((4,), runs=1), pytest.fail, Memory(tmp_path)) for study in STUDIES.values()
+        result(study, graph, StudyRequest((4,), runs=1), pytest.fail, ResultCache(tmp_path))
+        for study in STUDIES.values()
     ]
     assert page([(one, f"{one.study.name}.svg") for one in again]) == whole

@@ -43,7 +43,7 @@ def _slow_crawl(web, rules, seeds, most):
         if not pages and not untold and len(fetched) == len(known):
             break
         fetched.update(pages)
-        late_home, inside = 0, []
+        late_inside, inside = 0, []
         for page in pages:
             links = web.outlinks(page).tolist()
             gift = order.gift(worth[page], len(links)) if links else 0
@@ -53,12 +53,12 @@ def _slow_crawl(web, rules, seeds, most):
                 elif rules.mode == "exchange" and link not in rules.replicated:
                     untold.append((owner[page], link, gift, depth[page] + 1))
         for link in inside:
-            late_home += hear(*link)
+            late_inside += hear(*link)
         told = (0, 0, 0)
         if (len(steps) + 1) % rules.exchange_every == 0 or not pages:
             pairs = len({(sender, link) for sender, link, _, _ in untold})
             late = sum([hear(link, gift, deep) for _, link, gift, deep in untold])
             told = (pairs, len(untold), late)
             untold = []
-        steps.append((pages, *told, late_home))
+        steps.append((pages, *told, late_inside))
     return steps

@@ -5,7 +5,7 @@ its SHA-256 (`tuples.Access`, on the whiteboard): enough to know it again, not t
 cannot be guessed, so a plain hash will do.
 
 Invariant: the time that `holder` takes does not depend on how much of a token is right, nor on which one it is.
-It must not read a clock or make chance: the caller brings both.
+It reads no clock and draws no random numbers: the caller gives both.
 """
 
 import base64
@@ -18,9 +18,9 @@ from gcs.core.messages.tuples import Access
 
 #: random bytes of a token
 SECRET_BYTES = 32
-#: characters that a token which somebody else made up must have
+#: least characters of a token that a user has made up
 LEAST_CHARACTERS = 20
-#: so a leaked token is known for what it is, by people and by secret scanners
+#: by which people and secret scanners recognise a leaked token
 _PREFIX = "gcs_"
 
 
@@ -32,7 +32,7 @@ class Role(StrEnum):
     HELPER = "helper"
 
 
-#: role of a token → what it may do. A helper is somebody else's machine: it may help, and nothing else
+#: role of a token → what its holder may do. A helper is somebody else's machine: it may help, and nothing else
 ALLOWS: dict[Role, frozenset[Role]] = {
     Role.VIEW: frozenset({Role.VIEW}),
     Role.CONTROL: frozenset({Role.VIEW, Role.CONTROL}),
@@ -76,12 +76,12 @@ def holder(token: str, entries: Iterable[Access], now: float) -> Access | None:
 
 
 def helper_name(kept: Access) -> str:
-    """By which the crawl knows the helper that holds this token: LABEL@ID, in letters that can stand in a key."""
+    """The name of the helper that holds this token: LABEL@ID, in letters that can stand in a key."""
     return f"{_plain(kept.label) or 'helper'}@{kept.id}"
 
 
 def machine_name(kept: Access, machine: str) -> str:
-    """By which one of several machines that share this token is known: LABEL.MACHINE@ID."""
+    """The name of one of several machines that share this token: LABEL.MACHINE@ID."""
     label, _, number = helper_name(kept).rpartition("@")
     return f"{label}.{_plain(machine)}@{number}" if _plain(machine) else helper_name(kept)
 
@@ -96,5 +96,5 @@ def token_id(helper: str) -> str:
 
 
 def allowed(kept: Access) -> frozenset[Role]:
-    """What the holder of a token may do; nothing, if a later version has made its role."""
+    """What the holder of a token may do; nothing, if only a later version of GCS knows its role."""
     return ALLOWS[Role(kept.role)] if kept.role in set(Role) else frozenset()

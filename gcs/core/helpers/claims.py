@@ -1,8 +1,8 @@
-"""Claims: what a helper says through the gateway, and what becomes of it before it stands on the whiteboard.
+"""Claims: what a helper reports through the gateway, and how a claim becomes a summary on the whiteboard.
 
-Invariant: pure. What leaves here speaks of the errand's own URL, within bounds; its links are canonical, whatever was
-written, and its signature and the digest of a body are reckoned here. It says nothing about whether a claim is true:
-that is for the gatherer (`core.helpers.trust`).
+Invariant: pure. A summary made here is of the errand's own URL and within bounds; its links are canonical, and its
+simhash and the digest of its body are computed here. Whether a claim is true, the gatherer finds out
+(`core.helpers.trust`).
 """
 
 import base64
@@ -17,25 +17,20 @@ import msgspec
 from msgspec import Meta
 
 from gcs.core.messages.tuples import Means, SummaryTS, UrlTS
+from gcs.core.page.facts import facts_of
 from gcs.core.page.simhash import simhash
-from gcs.core.page.values import FailureKind
+from gcs.core.page.values import Document, FailureKind, Line, PageFacts, WrittenUrl
 from gcs.core.url.join import Joiner
 
-#: characters: of a URL as written, of what names a page, of its text
-URL, LINE, TEXT = 16_384, 4_096, 1 << 20
-#: links of one page
-LINKS = 50_000
 #: header fields of one answer, and characters of their names, of their values, and of the reason in its first line
 FIELDS, NAME, VALUE, REASON = 500, 256, 65_536, 200
-#: headers that say something of a page which is not archived
+#: headers that are kept of a page which is not archived
 SPEAKING = frozenset({"content-type", "etag", "last-modified", "retry-after", "location"})
-#: a validator that names one state of a page; "*", or a list of what is to come, would be answered 304 for ever
+#: a validator that names one state of a page; "*", or a list, would be answered 304 for ever
 _ETAG = re.compile(r'(?:W/)?"[^"]*"|[^"*,\s]+')
 #: a request without a body
 _REQUEST_HEAD = re.compile(rb"GET [^\r\n]+\r\n(?:[^\r\n]+\r\n)*\r\n")
 
-ShortText = Annotated[str, Meta(max_length=LINE)]
-Link = Annotated[str, Meta(max_length=URL)]
 Number = Annotated[float, Meta(ge=0, le=1e12)]
 
 
@@ -54,52 +49,39 @@ class Errand(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, errand: UrlTS) -> "Errand":
-        """From the whiteboard."""
+        """From the tuple on the whiteboard."""
         names = (name for name in cls.__struct_fields__ if name != "id")
         return cls(errand.id, **{name: getattr(errand, name) for name in names})
 
     def tuple(self, place: str) -> UrlTS:
-        """As it stood on the whiteboard, as far as a helper has to know."""
+        """The tuple on the whiteboard, as far as a helper has to know it."""
         gatherer, run, number = self.id.rsplit("/", 2)
         names = (name for name in self.__struct_fields__ if name != "id")
         return UrlTS(gatherer, run, int(number), place=place, **{name: getattr(self, name) for name in names})
 
 
-class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a helper says of one errand. Links are as written, or absolute; the gateway makes them canonical."""
+class Claim(Document, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a helper says of one errand: the answer, and the document in it. The gateway makes the links canonical."""
 
     id: Annotated[str, Meta(max_length=512)]
-    url: Link
+    url: WrittenUrl
     #: of the answer; 0 if there was none
     status: Annotated[int, Meta(ge=0, le=999)] = 0
-    #: without a status: too-large or encoding, which are the page's; "" for "I have not tried: fetch it yourself"
+    #: without a status: too-large or encoding, where the page is at fault; "" where the helper has not tried
     failure: Annotated[str, Meta(max_length=40)] = ""
-    message: ShortText = ""
+    message: Line = ""
     reason: Annotated[str, Meta(max_length=REASON)] = ""
     http_version: Annotated[str, Meta(pattern="^(1\\.0|1\\.1|2|3)$")] = "1.1"
     headers: Annotated[
         list[tuple[Annotated[str, Meta(max_length=NAME)], Annotated[str, Meta(max_length=VALUE)]]],
         Meta(max_length=FIELDS),
-    ] = []
+    ] = []  # noqa: RUF012
     ip: Annotated[str, Meta(max_length=64)] = ""
     started_at: Number = 0.0
     elapsed_s: Number = 0.0
     size_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
     #: "sha1:BASE32" of the body
     digest: Annotated[str, Meta(pattern="^(sha1:[A-Z2-7]{32})?$")] = ""
-    base: Link = ""
-    canonical: Link = ""
-    refresh: Link = ""
-    hrefs: Annotated[list[Link], Meta(max_length=LINKS)] = []
-    title: ShortText = ""
-    description: ShortText = ""
-    language: Annotated[str, Meta(pattern="^([a-z]{2,3})?$")] = ""
-    text: Annotated[str, Meta(max_length=TEXT)] = ""
-    noindex: bool = False
-    nofollow: bool = False
-    source: bool = False
-    #: without its scripts the page says nothing
-    shell: bool = False
     #: base64, for the WARC, where the errand asks for it
     request_head: Annotated[str, Meta(max_length=1 << 16)] = ""
     body: str = ""
@@ -108,7 +90,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 def summary_of(
     claim: Claim, errand: UrlTS, helper: str, *, trusted: bool, joiner: Joiner, text: bool, heed: bool, now: float
 ) -> SummaryTS:
-    """The claim as a summary of that errand. ValueError: it cannot be one.
+    """The claim as a summary of that errand; ValueError where it cannot be one.
 
     `text`: the crawl keeps texts; `heed`: it heeds nofollow and noindex; `now`: seconds since the epoch.
     """
@@ -120,8 +102,11 @@ def summary_of(
         return SummaryTS(*head, failure=failure, message=claim.message, trusted=trusted)
     request_head, body = _payload(claim) if errand.payload else (b"", b"")
     archived = bool(request_head)
-    outlinks, final_url = _links(claim, errand.url, joiner, heed)
-    kept = claim.text if text else ""
+    page = PageFacts()
+    if 200 <= claim.status < 300:
+        kept = claim.text if text else ""
+        page = facts_of(claim, errand.url, joiner, heed=heed)
+        page = msgspec.structs.replace(page, text=kept, simhash=simhash(kept) if kept else 0)
     return SummaryTS(
         *head,
         status=claim.status,
@@ -133,33 +118,11 @@ def summary_of(
         elapsed_s=claim.elapsed_s,
         size_bytes=len(body) if archived else claim.size_bytes,
         digest=_digest(body) if archived else claim.digest,
-        final_url=final_url,
-        title=claim.title,
-        description=claim.description,
-        language=claim.language,
-        text=kept,
-        simhash=simhash(kept) if kept else 0,
-        outlinks=outlinks,
-        noindex=heed and claim.noindex,
-        source=claim.source,
-        shell=claim.shell,
+        page=page,
         request_head=request_head,
         body=body,
         trusted=trusted,
     )
-
-
-def _links(claim: Claim, url: str, joiner: Joiner, heed: bool) -> tuple[list[str], str]:
-    """The out-links and where the content belongs, as the gatherer's own reader makes them."""
-    if not 200 <= claim.status < 300 or (heed and claim.nofollow):
-        return [], url
-    base = _first(joiner, url, claim.base) or url
-    final_url = _first(joiner, base, claim.canonical) or url
-    return joiner.join(base, [*filter(None, (claim.refresh, claim.canonical)), *claim.hrefs]), final_url
-
-
-def _first(joiner: Joiner, base: str, href: str) -> str:
-    return next(iter(joiner.join(base, (href,) if href else ())), "")
 
 
 def _payload(claim: Claim) -> tuple[bytes, bytes]:
@@ -178,7 +141,7 @@ def _address(ip: str) -> str:
 
 
 def _is_kept(name: str, value: str, archived: bool, now: float) -> bool:
-    """Whether this header field is kept. A validator that would hide what changes from the next session is not."""
+    """Whether this header field is kept. Validators that would hide changes from the next session are not."""
     match name.lower():
         case "etag":
             return _ETAG.fullmatch(value.strip()) is not None

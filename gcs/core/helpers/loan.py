@@ -1,4 +1,6 @@
-"""An allowance: how much of a machine its owner lends to a helper.
+"""What the owner of a machine lends to a crawl: at which hours (`Shift`), how much (`Allowance`), where to (`Loan`).
+
+The hours of a shift are the machine's own local time.
 
 Invariant: pure; time and CPU time are given. Over any stretch, what was started is at most rate × time + 1, and the
 CPU time spent is at most share × time, but for what is under way.
@@ -10,14 +12,13 @@ from datetime import UTC, datetime, timedelta
 
 from gcs.errors import UsageError
 
-# -- A shift: the hours at which the owner of a machine lends it, in its own local time.
-
-
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 ALL_DAYS = frozenset(range(7))
 WHOLE_DAY = "00:00-00:00"
 _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
 _DAY = timedelta(days=1)
+#: seconds of CPU that may be spent at once after a rest
+_BURST_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +88,6 @@ def _days(text: str) -> frozenset[int]:
         low, high = DAYS.index(first), DAYS.index(last or first)
         found |= {day % 7 for day in range(low, high + 1 if high >= low else high + 8)}
     return frozenset(found) or ALL_DAYS
-
-
-#: seconds of CPU that may be spent at once after a rest
-_BURST_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)

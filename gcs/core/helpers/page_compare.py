@@ -1,10 +1,10 @@
-"""Likeness: whether what somebody says of a page is borne out by our own looks at it.
+"""Whether a helper's claim about a page agrees with *looks*: what the gatherer itself saw there.
 
-Where the bytes are the same, so must be what was read in them: no link that is not there, hardly one left out, no
-title, description or text that the page does not say, no other facts. Where they are not, the page may have changed:
-how much it changes is seen from two looks of our own, and twice as much is granted.
+Where the bytes are the same, the contents must be: no link that is not there, hardly one left out, no title,
+description or text that the page does not say, no other facts. Where the bytes differ, the page may have changed: two
+looks show how much it changes, and a claim may differ twice as much.
 
-Invariant: pure; a claim that copies a look of ours is always borne out by it.
+Invariant: pure; a claim that copies a look always agrees with it.
 """
 
 from collections.abc import Sequence
@@ -33,22 +33,23 @@ class PageView:
     title: str = ""
     #: main text
     text: str = ""
-    #: all words of the page; only our own look knows them
+    #: all words of the page; only known of a look
     words: str = ""
     description: str = ""
-    #: whatever else is kept of a page: what, and its value. Our own look says of each all that may be said
+    #: whatever else is kept of a page: its name and value. A look has all values that are true
     facts: frozenset[tuple[str, str]] = frozenset()
 
 
 def same_bytes(one: PageView, other: PageView) -> bool:
-    """Whether both saw the same message."""
+    """Whether both saw the same message body."""
     return not one.digests.isdisjoint(other.digests)
 
 
 def misfit(claim: PageView, looks: Sequence[PageView], chance: Random) -> str:
-    """What our looks do not bear out in a claim; "" if nothing. What differs among them is granted twice."""
+    """Where a claim disagrees with the looks; "" if nowhere. It may differ twice as much as they do."""
     links_s, words_s = _unrest(looks, chance)
-    there, everywhere = frozenset().union(*(look.links for look in looks)), _common(looks)
+    there = frozenset().union(*(look.links for look in looks))
+    everywhere = there.intersection(*(look.links for look in looks))
     made_up, missing = claim.links - there, everywhere - claim.links
     if len(made_up) > 2 * links_s * len(claim.links):
         return f"{len(made_up)} of {len(claim.links)} links are not on the page"
@@ -95,22 +96,17 @@ def _unrest(looks: Sequence[PageView], chance: Random) -> tuple[float, float]:
     return links, words
 
 
-def _common(looks: Sequence[PageView]) -> frozenset[str]:
-    first, *rest = (look.links for look in looks)
-    return first.intersection(*rest)
-
-
 def _told(look: PageView) -> str:
     return f"{look.title} {look.text}"
 
 
 def _page(looks: Sequence[PageView]) -> str:
-    """All that our looks have seen, without white space, which does not count."""
+    """All words of the looks, without white space, which does not count."""
     return "\n".join(_squeezed(f"{_told(look)} {look.words} {look.description}") for look in looks)
 
 
 def _unsaid(told: str, page: str, chance: Random) -> float:
-    """The share of what is told that stands on no page."""
+    """The share of the claimed text that stands on no page."""
     told = _squeezed(told)
     if len(told) <= PIECE_CHARS:
         return 0.0 if told in page else 1.0

@@ -1,6 +1,6 @@
 """Lending to light-weight helpers (§7 of the paper): the settings, the pools, and how much is lent.
 
-Invariant: pure. What is lent never depends on who in particular helps: helpers come and go.
+Invariant: pure. What is lent does not depend on which helpers there are, only on their number: helpers come and go.
 """
 
 import re
@@ -9,6 +9,11 @@ from dataclasses import dataclass
 
 from gcs.core.messages.tuples import HelperBeat, Means
 from gcs.errors import SettingsError
+
+#: seconds between two heartbeats of a helper; those of gatherers are `TeamSettings.beat_s`
+BEAT_S = 1.0
+#: seconds that a helper's heartbeat stays on the board
+BEAT_TTL_S = 5 * BEAT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,7 @@ class HelperSettings:
     lease_s: float = 15.0
     #: seconds for which a URL may be taken, or its lease renewed; one lease later its gatherer fetches it
     offer_s: float = 30.0
-    #: URLs that wait for a helper, for each that it fetches: they spare it the way to the whiteboard
+    #: URLs that wait for a helper, for each that it fetches: it need not ask the whiteboard for the next one
     ahead: float = 1.0
     #: helpers bring back the bytes for the WARC (if there is one: see store.warc)
     payload: bool = True

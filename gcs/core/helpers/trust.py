@@ -1,19 +1,19 @@
-"""Trust: how much of a stranger's work is done again before the rest is believed, and when it is cut off.
+"""Trust: how much of a strange helper's work the gatherer does again, and when it cuts the helper off.
 
-What a helper brings through the gateway is held in *lots*, one open at a time for each helper. When a lot is full or
+What a helper sends through the gateway is held in *lots*, one open at a time for each helper. When a lot is full or
 old it is closed, and only then some of its pages are drawn, at random, for the gatherer to fetch again. If all of them
-are as the helper said, the other pages of the lot are believed; if one is not, none is. A page of which we saw other
-bytes is looked at twice, because pages change: what our own two looks differ in speaks against nobody, and a page that
-the helper may have seen in another state leaves us unsure, which is no lie, but its lot is not believed.
+are as the helper said, the other pages of the lot are believed; if one is not, none is. Where the gatherer saw other
+bytes it looks a second time, because pages change: what its two looks differ in is held against no helper. A page that
+the helper may have seen in another state counts as *unsure*: that is no lie, but its lot is not believed.
 
 Invariant: no page is believed unless another page of its lot, which the helper could not foresee, was seen to be true;
 a drawn page is never believed, but fetched. So a helper that always lies has nothing believed, whatever it says. Of one
 that lies now and then, each lie is drawn with a probability of at least `share`: until it is caught for the n-th time
-and cut off, no more than n (1 - share) / share of its lies are believed on average, however it chooses them. What
-leaves us unsure accuses nobody, but the more of that there is, the more is looked at: everything, where it is more than
-`share` of a helper's pages. So no more than share / 4 of what a helper brings can be lies of that kind and be believed.
+and cut off, no more than n (1 - share) / share of its lies are believed on average, however it chooses them. Unsure
+pages accuse no helper, but the more of them there are, the more is looked at: everything, where they are more than
+`share` of a helper's pages. So no more than share / 4 of what a helper sends can be lies of that kind and be believed.
 
-Pure: time and chance come from the caller. It must not know how pages are fetched or stored.
+Pure: time and chance come from the caller. It does not know how pages are fetched or stored.
 """
 
 import math
@@ -62,14 +62,14 @@ class TrustRecord:
 
     true: int = 0
     false: int = 0
-    #: pages that may have changed, or that we got another answer for
+    #: pages that may have changed, or for which the gatherer got another answer
     unsure: int = 0
-    #: true ones since it began, or since the last one that was not
+    #: true ones in a row, up to now
     row: int = 0
 
     @property
     def doubt(self) -> float:
-        """The share of our looks that left us unsure."""
+        """The share of the looks that were unsure."""
         return self.unsure / max(self.true + self.false + self.unsure, 1)
 
 
@@ -80,7 +80,7 @@ class _Held(Generic[T]):
     url: str
     claim: PageView
     item: T
-    #: our first look, if it saw other bytes
+    #: the first look, if it saw other bytes
     first: PageView | None = None
     size_bytes: int = 0
 
@@ -102,11 +102,11 @@ class Verdict(Generic[T]):
     """What has come of a lot, or of one look at a page of it."""
 
     helper: str
-    #: these are true as far as we know: store them
+    #: these are taken for true: store them
     believed: tuple[T, ...] = ()
     #: these are not to be stored: fetch them
     refused: tuple[T, ...] = ()
-    #: the page may have changed: look at it a second time before anything is said
+    #: the page may have changed: look at it a second time before it is judged
     again: bool = False
     #: what was wrong
     lie: str = ""
@@ -115,7 +115,7 @@ class Verdict(Generic[T]):
 
 
 class Quarantine(Generic[T]):
-    """What strangers have brought and nobody has judged. An item stands for a page; it is given back as it was."""
+    """Pages of strange helpers that are not judged yet. An item stands for a page; it is given back as it was."""
 
     def __init__(self, settings: TrustSettings, chance: Random) -> None:
         self._settings, self._chance = settings, chance
@@ -135,16 +135,16 @@ class Quarantine(Generic[T]):
         return held + size_bytes <= self._settings.held_mb * 1e6
 
     def is_drawn(self, url: str) -> bool:
-        """Whether our own look at this page is awaited."""
+        """Whether the gatherer has to look at this page."""
         return url in self._drawn
 
     def hold(self, helper: str, url: str, claim: PageView, item: T, now: float, size_bytes: int = 0) -> None:
-        """A helper has brought this, for which there is room."""
+        """Hold a page that a helper has sent, and for which there is room."""
         lot = self._open.get(helper) or self._open.setdefault(helper, _Lot(helper, now))
         lot.held[url] = _Held(url, claim, item, size_bytes=size_bytes)
 
     def tick(self, now: float) -> tuple[list[T], list[Verdict[T]]]:
-        """The items of pages that we have to look at from now on, and the verdicts on lots that took too long."""
+        """The items of pages to look at from now on, and the verdicts on lots that took too long."""
         items: list[T] = []
         for helper, lot in list(self._open.items()):
             if self._is_due(lot, now):
@@ -160,7 +160,7 @@ class Quarantine(Generic[T]):
         return min(times, default=None)
 
     def looked(self, url: str, own: PageView | None) -> Verdict[T]:
-        """We have looked at a drawn page; None: there is no such page."""
+        """The gatherer has looked at a drawn page; None: there is no such page."""
         lot = self._drawn[url]
         held = lot.held[url]
         if own and held.first is None and not same_bytes(held.claim, own):
@@ -174,7 +174,7 @@ class Quarantine(Generic[T]):
             evidence.row += 1
             return self._end(lot, believe=True) if not lot.drawn else Verdict(lot.helper)
         if not is_lie:
-            self._is_unsure(lot.helper)
+            self._count_unsure(lot.helper)
             return self._end(lot)
         evidence.row = 0
         evidence.false += 1
@@ -183,11 +183,11 @@ class Quarantine(Generic[T]):
         return Verdict(lot.helper, refused=tuple(refused), lie=why, cut_off=cut_off)
 
     def unseen(self, url: str, answered: bool = False) -> Verdict[T]:
-        """We could not look at a drawn page: its lot cannot be believed. Where we got another answer, we are unsure."""
+        """A look at a drawn page failed: its lot cannot be believed. If the server answered otherwise, it is unsure."""
         lot = self._drawn[url]
         self._take(lot, url)
         if answered:
-            self._is_unsure(lot.helper)
+            self._count_unsure(lot.helper)
         return self._end(lot)
 
     def clear(self, helper: str | None = None) -> list[T]:
@@ -207,13 +207,13 @@ class Quarantine(Generic[T]):
         evidence = self.evidence.get(helper)
         return evidence is None or evidence.row < self._settings.probation
 
-    def _is_unsure(self, helper: str) -> None:
+    def _count_unsure(self, helper: str) -> None:
         evidence = self.evidence.setdefault(helper, TrustRecord())
         evidence.unsure += 1
         evidence.row = 0
 
     def _share(self, helper: str) -> float:
-        """How much of its pages we look at."""
+        """The share of its pages that is looked at."""
         if self._on_probation(helper):
             return 1.0
         share = self._settings.share
@@ -246,7 +246,7 @@ class Quarantine(Generic[T]):
         return Verdict(lot.helper, believed=items) if believe else Verdict(lot.helper, refused=items)
 
     def _judge(self, held: _Held[T], own: PageView) -> tuple[str, bool]:
-        """What is wrong with the claim, "" if nothing; and whether that is a lie, or may be the page's doing."""
+        """What is wrong with the claim, "" if nothing; and whether it is a lie: the page may have changed."""
         claim, chance = held.claim, self._chance
         if same_bytes(claim, own):
             return misfit(claim, [own], chance), True

@@ -1,10 +1,12 @@
-"""Tuples as bytes: one byte for the type, one for its version, then the fields as a MessagePack array.
+"""Tuples and values of the core as bytes.
 
-An array that is not short is deflated if that makes it smaller, and the top bit of the version says so. A block of URLs
-shrinks to a third or a fourth, and the time it takes is won back in sockets, scripts and the append-only file.
+A tuple (`encode`, `decode`): one byte for the type, one for its version, then the fields as a MessagePack array. An
+array that is not short is deflated if that makes it smaller, and the top bit of the version says so. A block of URLs
+shrinks to a third or a fourth; the time that this takes is won back in sockets, scripts and the append-only file.
+Fields that a newer writer added at the end are skipped, missing ones with a default are filled in. Any other version,
+type or damage is a CodecError that says which: the whiteboard sets such a tuple aside.
 
-Fields that a newer writer added at the end are skipped, missing ones with a default are filled in. Any other
-version, type or damage is a CodecError that says which: the whiteboard sets such a tuple aside.
+Any other value, such as a plan (`pack`, `unpack`): one byte for the version, then its MessagePack, compressed.
 
 Invariant: decode(encode(t)) == t for every tuple.
 """
@@ -18,27 +20,7 @@ from isal import isal_zlib
 from gcs.core.messages.tuples import TUPLES, Tuple
 from gcs.errors import CodecError
 
-# -- Values of the core as bytes: one byte for the version, then their MessagePack, compressed.
-
-
 T = TypeVar("T")
-
-
-def pack(version: int, value: object) -> bytes:
-    # a quarter of the time that level 6 takes, for a quarter more of bytes
-    return bytes((version,)) + zlib.compress(msgspec.msgpack.encode(value), 1)
-
-
-def unpack(kind: type[T], version: int, data: bytes) -> T:
-    """The value in these bytes; CodecError where this program cannot read them."""
-    if data[:1] != bytes((version,)):
-        held = f"version {data[0]}" if data else "no bytes"
-        raise CodecError(f"{kind.__name__}: {held}, this program reads version {version}: mixed versions of GCS?")
-    try:
-        return msgspec.msgpack.decode(zlib.decompress(data[1:]), type=kind)
-    except (zlib.error, msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise CodecError(f"{kind.__name__}: damaged ({error})") from error
-
 
 #: shorter arrays are left as they are
 DEFLATE_BYTES = 1000
@@ -88,3 +70,19 @@ def _unknown(data: bytes) -> str:
     if name is None:
         return f"unknown tuple type {data[0]}: written by a newer version of GCS?"
     return f"{name} tuple of unknown version {data[1] & ~DEFLATED}: written by another version of GCS?"
+
+
+def pack(version: int, value: object) -> bytes:
+    # a quarter of the time that level 6 takes, for a quarter more of bytes
+    return bytes((version,)) + zlib.compress(msgspec.msgpack.encode(value), 1)
+
+
+def unpack(kind: type[T], version: int, data: bytes) -> T:
+    """The value in these bytes; CodecError where this program cannot read them."""
+    if data[:1] != bytes((version,)):
+        held = f"version {data[0]}" if data else "no bytes"
+        raise CodecError(f"{kind.__name__}: {held}, this program reads version {version}: mixed versions of GCS?")
+    try:
+        return msgspec.msgpack.decode(zlib.decompress(data[1:]), type=kind)
+    except (zlib.error, msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise CodecError(f"{kind.__name__}: damaged ({error})") from error

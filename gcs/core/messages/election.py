@@ -2,8 +2,8 @@
 
 The space lets a lease end `lease_s` after it received the renewal. The holder cannot know when that was, only
 that it was not before it sent it; so it counts from then, and stops `margin_s` earlier. A holder that was paused
-or cut off therefore stops by itself before anyone else can have what it held, as long as clocks run at the same
-rate within the margin.
+or cut off therefore stops by itself before anyone else can get the lease, as long as clocks run at the same rate
+within the margin.
 
 Invariant: whenever `holds(now)` is true, the space still has the lease.
 """
@@ -35,8 +35,8 @@ class Tenure:
 class ElectionStep(Enum):
     """What a candidate does next."""
 
-    LEAD = auto()  # my lease is fresh
-    RENEW = auto()  # mine, but time to renew
+    LEAD = auto()  # its lease is fresh
+    RENEW = auto()  # its lease must be renewed
     STAND = auto()  # nobody leads: try to
     FOLLOW = auto()  # somebody else leads
 
@@ -44,7 +44,7 @@ class ElectionStep(Enum):
 def decide(mine: LeaderLease | None, tenure: Tenure | None, seen: LeaderLease | None, now: float) -> ElectionStep:
     """The next step of a candidate that was granted `mine`, where the board shows `seen`.
 
-    A Leader tuple with my name that I was not granted (an earlier run of me) is somebody else's: it expires.
+    A LeaderLease under its name that it was not granted (an earlier run of it) counts as another's: it expires.
     """
     if mine is not None and tenure is not None:
         return ElectionStep.LEAD if not tenure.due(now) and tenure.holds(now) else ElectionStep.RENEW

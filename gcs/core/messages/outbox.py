@@ -9,7 +9,7 @@ falls back, what lay between is simply due again; the space ignores numbers that
               committed,   │ in the space, │ due: the next
               dropped here │ kept here     │ shipment
 
-filled by: whoever closes a block (`add`)
+filled by: the caller that closes a block (`add`)
 emptied by: `settle`, with each receipt
 
 The numbers belong to the sender's name. A process that starts again takes a new name and adds what it kept on
@@ -37,7 +37,7 @@ class Shipment(Generic[B]):
 
 
 class Outbox(Generic[B]):
-    """Blocks on their way to one inbox. Holds them in memory: the caller's disk copy is its own affair."""
+    """Blocks on their way to one inbox, in memory; the caller keeps its own copy on disk."""
 
     def __init__(self, blocks: Iterable[B] = ()) -> None:
         self._kept: deque[B] = deque(blocks)

@@ -1,4 +1,4 @@
-"""Templates: which tuples someone wants. The associative half of the tuple space, pure.
+"""Templates: which tuples are wanted. The associative half of the tuple space, pure.
 
 A template names a type and, for any of its fields, a pattern. Fields that it does not name are ANY.
 

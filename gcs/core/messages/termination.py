@@ -1,7 +1,7 @@
 """The end of a crawl, detected exactly: nobody has anything to do, and nothing is under way.
 
-Heartbeats are snapshots of different moments, so one look at them proves nothing: who was passive a moment ago may
-have got a block since. But a gatherer is *passive* only if all it sent is committed by its receivers, and it wakes
+Heartbeats are snapshots of different moments, so one look at them proves nothing: a gatherer that was passive may have
+received a block since. But a gatherer is *passive* only if all it sent is committed by its receivers, and it wakes
 only by what it receives. So if, between two looks, nobody has sent or received anything, and every snapshot of the
 second look was taken after the first look, then all were passive at once with nothing under way: for good.
 
@@ -9,8 +9,8 @@ second look was taken after the first look, then all were passive at once with n
     beat b+1   may have been taken before the first look and posted after it (a slow network)
     beat b+2   was taken after b+1 was posted: after the first look
 
-Seeds are counted before each look, and again at the end. Who has taken some in says so in a heartbeat before they are
-gone from that count; so those that were there earlier are in the counters of the look.
+Seeds are counted before each look, and again at the end. A gatherer that has taken seeds says so in a heartbeat before
+they are gone from that count; so seeds that were there earlier are in the counters of the look.
 
 Invariant: never says that a crawl is over which could go on by itself; always does, after a few beats, when it is.
 """

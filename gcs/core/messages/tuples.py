@@ -17,6 +17,8 @@ from typing import ClassVar
 
 import msgspec
 
+from gcs.core.page.values import PageFacts
+
 
 class Tuple(msgspec.Struct, frozen=True, array_like=True):
     """What all tuples have in common."""
@@ -200,7 +202,7 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
 
     name = "summaryts"
     code = 4
-    version = 2
+    version = 3
 
     #: of the errand, word for word
     gatherer: str
@@ -225,25 +227,13 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
     #: of the body as sent, and its digest: "sha1:BASE32"
     size_bytes: int = 0
     digest: str = ""
-    #: where the content belongs (rel=canonical, or the URL itself); canonical, as are the outlinks
-    final_url: str = ""
-    title: str = ""
-    description: str = ""
-    language: str = ""
-    text: str = ""
-    simhash: int = 0
-    outlinks: list[str] = []
-    #: the page asks not to be indexed
-    noindex: bool = False
-    #: a list of links made for crawlers (a sitemap), and no page
-    source: bool = False
+    #: what was read in a 2xx answer
+    page: PageFacts = PageFacts()
     #: for the WARC, where the errand asks for them; without a request head there is no payload
     request_head: bytes = b""
     body: bytes = b""
     #: the helper is one of ours; if not, its gatherer believes it only after a look of its own (`core.helpers.trust`)
     trusted: bool = True
-    #: without its scripts the page is an empty shell
-    shell: bool = False
 
     @property
     def id(self) -> str:

@@ -161,5 +161,5 @@ def redirected(order: Ordering, worth: float) -> float:
 
 
 def listed(order: Ordering, worth: float, links: int) -> float:
-    """What a sitemap adds to the worth of each page it lists: no page, it hands on cash but is no back-link."""
+    """What a sitemap adds to the worth of each page it lists: it passes on cash, but is no page and so no back-link."""
     return order.gift(worth, links) if order.conserves else 0.0

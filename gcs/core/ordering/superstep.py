@@ -1,4 +1,4 @@
-"""How far gatherers may go without a word (papers.md M7): R pages, or β messages to one of them, per superstep.
+"""How far gatherers may go without an exchange (papers.md M7): R pages, or β messages to one of them, per superstep.
 
 Marin et al., section 2. The last session is replayed in the order of importance. Links into other parts are messages
 to their owners, and lie there until one owner has more than β of them: then the superstep ends and all are delivered. A
@@ -56,7 +56,7 @@ class Replay:
         self._sent, self._found = sent[by_turn], found[by_turn]
         receivers = owners[self._found]
         #: when each message of each owner is written, ascending
-        self._mail = [self._sent[receivers == owner] for owner in np.unique(receivers)]
+        self._sent_to = [self._sent[receivers == owner] for owner in np.unique(receivers)]
         self._busiest = int(np.bincount(owners).max(initial=0)) if len(owners) else 0
 
     @property
@@ -66,7 +66,7 @@ class Replay:
     @property
     def most_messages(self) -> int:
         """The most that any owner is sent in all: a β from which on nothing changes."""
-        return max(map(len, self._mail), default=0)
+        return max(map(len, self._sent_to), default=0)
 
     def run(self, messages: int) -> Superstep:
         """The session with β = messages."""
@@ -85,16 +85,18 @@ class Replay:
     def _ends(self, messages: int) -> Ints:
         """The turns at which supersteps begin, but for the first: some owner had more than β messages before."""
         ends: list[int] = []
-        at = [0] * len(self._mail)
+        at = [0] * len(self._sent_to)
         while True:
-            full = [int(mail[begin + messages]) for mail, begin in zip(self._mail, at) if begin + messages < len(mail)]
+            full = [
+                int(sent[begin + messages]) for sent, begin in zip(self._sent_to, at) if begin + messages < len(sent)
+            ]
             if not full:
                 return np.array(ends, np.int64)
             end = min(full) + 1  # the page that sent one too many is the last of its superstep
             if end >= self.pages:
                 return np.array(ends, np.int64)
             ends.append(end)
-            at = [int(np.searchsorted(mail, end)) for mail in self._mail]
+            at = [int(np.searchsorted(sent, end)) for sent in self._sent_to]
 
 
 def replay_of(sources: Ids, targets: Ids, owners: Ints) -> Replay:
@@ -112,7 +114,7 @@ def predict(replay: Replay, bound: float = BOUND) -> Superstep:
     best = replay.run(high)
     if best.error <= bound:
         return best
-    while high - low > max(low // 64, 1):  # closer than that no figure of a web is known
+    while high - low > max(low // 64, 1):  # figures of a web are no more precise than that
         middle = (low + high) // 2
         tried = replay.run(middle)
         if tried.error <= bound:

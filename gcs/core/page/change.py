@@ -5,7 +5,7 @@
     same      confirmed by the server (304), or the same payload
     gone      404 or 410 where there was a page
 
-Where a server does not answer, or says that it cannot just now (5xx, 429), nobody knows: the copy that is held stays.
+Where a server does not answer, or cannot answer now (5xx, 429), the change is unknown: the copy that is held stays.
 
 The chance that a page has changed is estimated from how often it was asked for and how often it had changed, with half
 a change added: a page that is asked for the first time again counts as one that changes every other time.
@@ -31,7 +31,7 @@ class Change(StrEnum):
     CHANGED = "changed"
     SAME = "same"
     GONE = "gone"
-    NOTHING = ""  # there was no page, and is none; or nobody knows, since the server does not answer
+    NOTHING = ""  # there was no page, and is none; or it is unknown, since the server does not answer
 
 
 class Past(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ def change_of(past: Past, status: int, digest: str, failed: bool) -> Change:
 
 
 def after(past: Past, change: Change, failed: bool) -> Past:
-    """What is known after a visit; the digest is the visit's own to tell."""
+    """What is known after a visit, but for the digest, which the caller adds."""
     changed = past.visits > 0 and change in (Change.CHANGED, Change.GONE)
     return Past("", past.visits + 1, past.changes + changed, past.misses + 1 if failed else 0)
 

@@ -1,42 +1,14 @@
-"""Recogniser: the format of a document, from its Content-Type and its first bytes.
+"""The format of a document, from its Content-Type and its first bytes; and whether a page is an empty shell.
 
-The bytes win where they are sure (a PDF that is served as text/html is a PDF, a sitemap served as
-text/html a sitemap); the header decides the rest. Pure, never raises, looks at the first 4 KB only.
+The bytes win where they are sure (a PDF that is served as text/html is a PDF, a sitemap served as text/html a sitemap);
+the header decides the rest. `recognise` is pure, never raises, and looks at the first 4 KB only.
+
+An empty shell says next to nothing until its scripts have run: it needs a browser.
 """
 
 import re
 from enum import StrEnum
 from functools import lru_cache
-
-# -- Empty shells: pages that say next to nothing until their scripts have run.
-
-
-#: a page with more links, or more characters to read, speaks for itself
-MOST_LINKS, MOST_CHARS = 2, 200
-#: bytes of a page that are looked at
-LOOKED_AT = 1 << 18
-#: elements whose content a reader does not see
-_UNSEEN = re.compile(rb"<(script|style|noscript|template|head|svg)\b|<!--", re.I)
-_TAG = re.compile(rb"<[^<>]*>|&#?\w+;|\s+")
-
-
-def is_shell(content: bytes, content_type: str, links: int) -> bool:
-    """Whether an HTML page is an empty shell; `links` are those found in it."""
-    if links > MOST_LINKS or "html" not in content_type.lower():
-        return False
-    page = content[:LOOKED_AT]
-    return b"<script" in page.lower() and len(_seen(page)) <= MOST_CHARS
-
-
-def _seen(page: bytes) -> bytes:
-    """The characters that a reader sees, without spaces."""
-    parts, at, lower = [], 0, page.lower()
-    while match := _UNSEEN.search(page, at):
-        parts.append(page[at : match.start()])
-        end = b"-->" if match[1] is None else b"</" + match[1].lower()
-        found = lower.find(end, match.end())
-        at = len(page) if found < 0 else found + len(end)
-    return _TAG.sub(b"", b"".join([*parts, page[at:]]))
 
 
 class Format(StrEnum):
@@ -59,10 +31,16 @@ class Format(StrEnum):
     OTHER = "other"
 
 
+#: a page with more links, or more characters to read, speaks for itself
+MOST_LINKS, MOST_CHARS = 2, 200
+#: bytes of a page that are looked at
+LOOKED_AT = 1 << 18
+#: elements whose content a reader does not see
+_UNSEEN = re.compile(rb"<(script|style|noscript|template|head|svg)\b|<!--", re.I)
+_TAG = re.compile(rb"<[^<>]*>|&#?\w+;|\s+")
 _HEAD_BYTES = 4096
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
 _FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
-_TEXT_TYPES = frozenset(("text/plain", "text/markdown", "text/csv", "text/x-rst", "text/x-web-markdown"))
 _CODE_TYPES = frozenset(("text/css", "application/javascript", "application/ecmascript", "application/wasm"))
 _TYPES = {
     "application/pdf": Format.PDF,
@@ -78,28 +56,15 @@ _TYPES = {
 #: where the header says one of these, it says nothing
 _VAGUE = frozenset(("", "application/octet-stream", "binary/octet-stream", "unknown/unknown", "application/unknown"))
 #: unmistakable beginnings of binary formats; none of them can begin a text
-_MAGIC = (
-    (b"\x1f\x8b\x08", Format.GZIP),
-    (b"PK\x03\x04", Format.ZIP),
-    (b"PK\x05\x06", Format.ZIP),
-    (b"%PDF-", Format.PDF),
-    (b"\x89PNG\r\n\x1a\n", Format.IMAGE),
-    (b"\xff\xd8\xff", Format.IMAGE),
-    (b"GIF87a", Format.IMAGE),
-    (b"GIF89a", Format.IMAGE),
-    (b"\x00\x00\x01\x00", Format.IMAGE),
-    (b"ID3", Format.MEDIA),
-    (b"OggS\x00", Format.MEDIA),
-    (b"\x1aE\xdf\xa3", Format.MEDIA),
-    (b"\x7fELF", Format.OTHER),
-    (b"wOFF", Format.OTHER),
-    (b"wOF2", Format.OTHER),
-    (b"7z\xbc\xaf\x27\x1c", Format.OTHER),
-    (b"Rar!\x1a\x07", Format.OTHER),
-    (b"\xfd7zXZ\x00", Format.OTHER),
-    (b"BZh", Format.OTHER),
-)
-_MAGIC_FIRST = frozenset(magic[0] for magic, _ in _MAGIC)
+_MAGIC = {
+    Format.GZIP: (b"\x1f\x8b\x08",),
+    Format.ZIP: (b"PK\x03\x04", b"PK\x05\x06"),
+    Format.PDF: (b"%PDF-",),
+    Format.IMAGE: (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"\x00\x00\x01\x00"),
+    Format.MEDIA: (b"ID3", b"OggS\x00", b"\x1aE\xdf\xa3"),
+    Format.OTHER: (b"\x7fELF", b"wOFF", b"wOF2", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\xfd7zXZ\x00", b"BZh"),
+}
+_MAGIC_FIRST = frozenset(magic[0] for magics in _MAGIC.values() for magic in magics)
 _RIFF = {b"WEBP": Format.IMAGE, b"WAVE": Format.MEDIA, b"AVI ": Format.MEDIA}
 _XML_ROOT = re.compile(
     rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+>)*+<(?:[\w.-]++:)?+([\w.-]++)", re.S | re.I
@@ -167,8 +132,8 @@ def _declared(content_type: str) -> Format | None:
 
 def _by_magic(head: bytes) -> Format | None:
     if head and head[0] in _MAGIC_FIRST:
-        for magic, format in _MAGIC:
-            if head.startswith(magic):
+        for format, magics in _MAGIC.items():
+            if head.startswith(magics):
                 return format
     if head[:4] == b"RIFF":
         return _RIFF.get(head[8:12])
@@ -213,3 +178,22 @@ def _sniffed(head: bytes) -> Format:
     if root is not Format.OTHER:
         return root
     return Format.OTHER if _BINARY.search(head) or not head else _text_or_more(head)
+
+
+def is_shell(content: bytes, content_type: str, links: int) -> bool:
+    """Whether an HTML page is an empty shell; `links` are those found in it."""
+    if links > MOST_LINKS or "html" not in content_type.lower():
+        return False
+    page = content[:LOOKED_AT]
+    return b"<script" in page.lower() and len(_seen(page)) <= MOST_CHARS
+
+
+def _seen(page: bytes) -> bytes:
+    """The characters that a reader sees, without spaces."""
+    parts, at, lower = [], 0, page.lower()
+    while match := _UNSEEN.search(page, at):
+        parts.append(page[at : match.start()])
+        end = b"-->" if match[1] is None else b"</" + match[1].lower()
+        found = lower.find(end, match.end())
+        at = len(page) if found < 0 else found + len(end)
+    return _TAG.sub(b"", b"".join([*parts, page[at:]]))

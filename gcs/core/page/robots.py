@@ -1,6 +1,6 @@
 """robots.txt: what a site lets this crawler fetch, by RFC 9309.
 
-Which lines concern us is decided here, by the grouping rules of the RFC; how a path pattern matches a URL
+Which lines concern this crawler is decided here, by the grouping rules of the RFC; how a path pattern matches a URL
 is left to Protego. A `Robots` keeps only the lines that concern one product token, so it is a small value
 that can be stored, handed over with its host, and compared.
 

@@ -18,7 +18,7 @@ _LANE_MAX = 255
 
 
 class _Constants(NamedTuple):
-    """numpy, and the numbers as it wants them: made once, since making them costs as much as using them."""
+    """numpy, and the numbers in its types: made once, since making them costs as much as using them."""
 
     numpy: Any
     #: odd multipliers, as in splitmix64 and its kin

@@ -4,20 +4,22 @@ All are immutable. URLs are canonical (`core.url.join.canonical`) unless a field
 """
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 
 class Request(msgspec.Struct, frozen=True):
     """One HTTP GET. Made by the gatherer, carried out by a fetch engine, answered by Response or Failure."""
 
     url: str
-    #: validators of the copy we hold; with them the server may answer 304
+    #: validators of the copy that is held; with them the server may answer 304
     etag: str | None = None
     last_modified: str | None = None
     #: whatever the asker wants back with the answer (the frontier entry, the robots.txt hop); never read by engines
     tag: object = None
-    #: not to be sent again, even where the server hangs up a kept connection: its host is owed a delay
+    #: not to be sent a second time, even where the server hangs up a kept connection: its host is owed a delay
     once: bool = False
 
 
@@ -49,7 +51,7 @@ class Response(msgspec.Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """Of the body as sent."""
+        """Size of the body as sent."""
         return self.absent[0] if self.absent else len(self.body)
 
     def header(self, name: str) -> str | None:
@@ -72,7 +74,7 @@ class FailureKind(StrEnum):
     ENCODING = "encoding"  # the content coding is damaged or unknown
     FORBIDDEN_ADDRESS = "forbidden-address"  # private, loopback or link-local (SSRF guard)
     PROXY = "proxy"
-    NOT_TRIED = "not-tried"  # a helper was asked to and did not: ask the server ourselves
+    NOT_TRIED = "not-tried"  # by the helper that was asked to: the gatherer asks the server itself
 
 
 #: failures that another try would only repeat
@@ -80,7 +82,7 @@ FINAL = frozenset({FailureKind.TOO_LARGE, FailureKind.FORBIDDEN_ADDRESS, Failure
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A request that brought no HTTP answer."""
+    """A request without an HTTP answer."""
 
     request: Request
     kind: FailureKind
@@ -92,69 +94,94 @@ class Failure(msgspec.Struct, frozen=True):
 Result = Response | Failure
 
 
-class Document(msgspec.Struct, frozen=True):
-    """What a page says: made from the content of a Response by the summariser of its format.
+#: the most that a helper may claim of a page: characters of a URL, of a line and of the text; links
+URL_LENGTH, LINE_LENGTH, TEXT_LENGTH, MOST_LINKS = 16_384, 4_096, 1 << 20, 50_000
 
-    Links are *as written* (relative, with entities resolved); `core.url.join.Joiner` makes them canonical.
+WrittenUrl = Annotated[str, Meta(max_length=URL_LENGTH)]
+Line = Annotated[str, Meta(max_length=LINE_LENGTH)]
+
+
+class Document(msgspec.Struct, frozen=True):
+    """What a page says, as written: made by the summariser of its format, or told by a helper (`core.helpers.claims`).
+
+    Links are relative or absolute, with entities resolved; `core.page.facts` makes them canonical. The bounds are
+    checked where a document is decoded.
     """
 
     #: hrefs to follow, in document order, duplicates kept; rel=nofollow ones are left out
-    hrefs: list[str]
-    #: base for the hrefs where the document names one (<base href>), as written
-    base: str | None = None
-    #: where the page sends its reader (meta refresh), as written
-    refresh: str | None = None
-    #: rel=canonical, as written
-    canonical: str | None = None
+    hrefs: Annotated[list[WrittenUrl], Meta(max_length=MOST_LINKS)] = []
+    #: base for the hrefs where the document names one (<base href>)
+    base: WrittenUrl | None = None
+    #: where the page sends its reader (meta refresh)
+    refresh: WrittenUrl | None = None
+    #: rel=canonical
+    canonical: WrittenUrl | None = None
     #: robots directives of the document itself (meta robots)
     noindex: bool = False
     nofollow: bool = False
-    title: str = ""
-    description: str = ""
-    language: str = ""
+    title: Line = ""
+    description: Line = ""
+    language: Annotated[str, Meta(pattern="^([a-z]{2,3})?$")] = ""
     #: main text; empty where the depth of the summary is `links`
-    text: str = ""
+    text: Annotated[str, Meta(max_length=TEXT_LENGTH)] = ""
     #: 64-bit near-duplicate signature of the text; 0 where there is none
     simhash: int = 0
     #: a list of links made for crawlers (a sitemap), and no page
     source: bool = False
+    #: without its scripts the page says nothing
+    shell: bool = False
 
 
-class PageRecord(msgspec.Struct, frozen=True, array_like=True):
-    """One line of the record log, and one row of summaries/*.parquet: a page that counts.
+class PageFacts(msgspec.Struct, frozen=True, array_like=True):
+    """What is known of a page once it was read. Record, summary tuple and spot check share this definition.
+
+    New facts are added at the end.
+    """
+
+    #: where the content belongs: rel=canonical, or the URL itself
+    final_url: str = ""
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    #: main text
+    text: str = ""
+    #: 64-bit near-duplicate signature of the text; 0 where there is none
+    simhash: int = 0
+    #: canonical URLs to follow, in document order
+    outlinks: list[str] = []
+    #: the page or its server asks not to be indexed: it is followed, but its text is not kept
+    noindex: bool = False
+    #: a list of links made for crawlers (a sitemap), and no page
+    source: bool = False
+    #: without its scripts the page says nothing
+    shell: bool = False
+
+
+class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
+    """One record of the log, and one row of summaries/*.parquet: a page that counts, or a URL that ended without one.
 
     A page counts when this record is stored. The frontier can be rebuilt from the log.
     """
 
     url: str
-    final_url: str  # where the content was found; differs from url only behind rel=canonical
     parent: str  # BFS parent, "" for a seed
     depth: int
     status: int
     fetched_at: float
-    content_type: str
-    bytes: int
-    digest: str  # "sha1:BASE32" of the payload, as in the WARC
-    language: str
-    title: str
-    summary: str  # description, or the first sentences of the text
-    text: str
-    outlinks: list[str]
+    content_type: str = ""
+    bytes: int = 0
+    digest: str = ""  # "sha1:BASE32" of the payload, as in the WARC
+    summary: str = ""  # the description, or the first sentences of the text
     gatherer: str
-    helper: str
-    simhash: int
-    etag: str
-    last_modified: str
+    helper: str = ""
+    etag: str = ""
+    last_modified: str = ""
     #: where the WARC record is; "" where there is none
-    warc_file: str
-    warc_offset: int
-    warc_bytes: int
-    #: the page asks not to be indexed: it is followed but its text is not kept
-    noindex: bool = False
+    warc_file: str = ""
+    warc_offset: int = 0
+    warc_bytes: int = 0
     #: the URL ended without a page (kind of failure, or "" for a page)
     failure: str = ""
-    #: a list of links made for crawlers (a sitemap), and no page
-    source: bool = False
     #: number of the session in which it was asked for
     session: int = 1
     #: against the copy of the session before: new, changed, same or gone; "" where there is nothing to compare
@@ -170,10 +197,19 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_page(self) -> bool:
-        """Whether the URL brought a page: what `pages` in the report counts."""
+        """Whether it is a page: what `pages` in the report counts."""
         return 200 <= self.status < 300 and not self.failure and not self.source
 
 
+#: the order of a record's fields in the log and in Parquet. Stable: new ones are added at the end
+COLUMNS = (
+    *("url", "final_url", "parent", "depth", "status", "fetched_at", "content_type", "bytes", "digest", "language"),
+    *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified"),
+    *("warc_file", "warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change"),
+    *("visits", "changes", "misses", "held_at_us", "description", "shell"),
+)
+
+
 def tells(status: int, failure: str, held_at_us: int) -> bool:
-    """Whether a record tells itself what is there, and not only that an older one still holds."""
+    """Whether a record tells what is at its URL, and not only that an older record still holds."""
     return status != 304 and not (failure and held_at_us)

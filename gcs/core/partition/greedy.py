@@ -21,9 +21,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.partition_graph import Floats
-from gcs.core.partition.problem import Owners, PartitionProblem
+from gcs.core.partition.problem import Assignment, Owners, PartitionProblem
 from gcs.errors import UsageError
 
 #: times closer than this (relative) are the same

@@ -1,7 +1,7 @@
 """Owners by a hash of the name: no statistics, no message, no state, and no regard for size or links.
 
 URL-hash and site-hash are Cho's (§3.2); the consistent hash is UbiCrawler's: each gatherer has many places on a ring, a
-host belongs to the next place after its own, so that when a gatherer joins or leaves, only its share changes hands.
+host belongs to the next place after its own, so that when a gatherer joins or leaves, only its share changes owners.
 
 Invariant: the owner of a superpage depends on its key, on the gatherers and on the seed, never on other superpages.
 A superpage above a host (a whole domain) is hashed by its own key, and so are the hosts below it that stand alone.

@@ -8,15 +8,14 @@ so that a move is made only where it takes out more imbalance than `charge` time
 whose owner has left (or that are new) are placed first, greedily, and are free to move.
 
 Invariant: with nobody joining or leaving and all times inside the band, nothing moves.
-It must not be asked for the best cut: it heeds links as a part of T_i only. Where they matter more, plan afresh.
+It does not look for the best cut: it heeds links as a part of T_i only. Where they matter more, plan afresh.
 """
 
 import numpy as np
 
-from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.greedy import partition_i, partition_ii, place_all
 from gcs.core.partition.partition_graph import Floats
-from gcs.core.partition.problem import GONE, Owners, PartitionProblem
+from gcs.core.partition.problem import GONE, Assignment, Owners, PartitionProblem
 
 #: imbalance that the move of one second of work must remove, in seconds; from a full to an idle gatherer it removes 2
 CHARGE = 0.5
@@ -35,16 +34,16 @@ def partition(problem: PartitionProblem) -> Owners:
     return assignment.owners
 
 
-def _settle(assignment: Assignment, home: Owners, band: float) -> None:
+def _settle(assignment: Assignment, current: Owners, band: float) -> None:
     """Make the best move, out of the slowest gatherer or into the fastest, until none pays."""
-    for _ in range(2 * len(home)):
+    for _ in range(2 * len(current)):
         times_s, mean_s = assignment.times_s, assignment.mean_s()
         slowest, fastest = int(times_s.argmax()), int(times_s.argmin())
         out = assignment.of(slowest)
         into = np.flatnonzero(assignment.owners != fastest)
         gain, superpage, part = max(
-            _best(assignment, home, out, np.arange(assignment.k), (mean_s, band)),
-            _best(assignment, home, into, np.array([fastest]), (mean_s, band)),
+            _best(assignment, current, out, np.arange(assignment.k), (mean_s, band)),
+            _best(assignment, current, into, np.array([fastest]), (mean_s, band)),
         )
         if gain <= _LEAST_GAIN * mean_s:
             return
@@ -52,7 +51,7 @@ def _settle(assignment: Assignment, home: Owners, band: float) -> None:
 
 
 def _best(
-    assignment: Assignment, home: Owners, superpages: Owners, parts: Owners, aim: tuple[float, float]
+    assignment: Assignment, current: Owners, superpages: Owners, parts: Owners, aim: tuple[float, float]
 ) -> tuple[float, int, int]:
     """The move of one of the superpages to one of the parts that gains most: (gain, superpage, part)."""
     if not len(superpages):
@@ -63,8 +62,8 @@ def _best(
     before_s = _outside(times_s, *aim)
     gain: Floats = (before_s[owners] - _outside(times_s[owners] - leave_s, *aim))[:, None]
     gain = gain + before_s[parts] - _outside(times_s[parts] + enter_s, *aim)
-    # what is not at home is charged for; without a home (GONE) it is charged wherever it is, which changes nothing
-    away = np.not_equal.outer(home[superpages], parts).astype(np.float64) - (home[superpages] != owners)[:, None]
+    # what leaves its current owner is charged for; without one (GONE) it is charged everywhere, which changes nothing
+    away = np.not_equal.outer(current[superpages], parts).astype(np.float64) - (current[superpages] != owners)[:, None]
     gain -= CHARGE * away * assignment.cost_s[superpages, owners][:, None]
     gain[owners[:, None] == parts] = -np.inf
     row, column = np.unravel_index(gain.argmax(), gain.shape)

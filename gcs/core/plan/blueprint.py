@@ -14,7 +14,7 @@ The pages that most units name are hot: everybody is told of them, and only the 
 On the tree, a cut is the shortest key between two pages, and a page that the last session did not know goes by it too:
 to the owner of its neighbours. With `listed`, it belongs to whoever finds it (C5).
 
-Invariant: the same session gives the same blueprint. It must not know who will take part.
+Invariant: the same session gives the same blueprint. It does not know which gatherers will take part.
 """
 
 from bisect import bisect_left, bisect_right
@@ -40,12 +40,12 @@ from gcs.core.url.sortkey import FIRST_KEY, host_of, sort_key, url_of
 from gcs.errors import UsageError
 
 _VERSION = 1
-#: pieces of hashed ground per part: enough for others to share what one leaves behind
+#: pieces of a hashed key space per part: enough for others to share what one leaves behind
 PIECES = 64
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """Superpage i is [cuts[i], cuts[i + 1]) on the ground, and goes to part owners[i]."""
+    """Superpage i is [cuts[i], cuts[i + 1]) in the key space `ground`, and goes to part owners[i]."""
 
     model: str
     parts: int
@@ -68,11 +68,11 @@ class Blueprint(msgspec.Struct, frozen=True):
         return np.array([owners[bisect_right(cuts, place(key)) - 1] for key in data.keys], np.int64)
 
     def plan(self, gatherers: tuple[str, ...], mode: ExchangeMode, session: int, old: Plan | None = None) -> Plan:
-        """The plan for these gatherers. Where there are other owners already, parts go to who has most of them."""
+        """The plan for these gatherers. A part goes to the present owner of most of it, if there is one."""
         owners = np.array(self.owners, np.int64)
         if len(gatherers) == self.parts:
             names = _heirs(self, gatherers, old)
-        else:  # more or fewer have come than it was made for
+        else:  # it was made for more or fewer gatherers
             names = list(range(len(gatherers)))
             owners = np.where(owners < len(gatherers), owners, GONE)
             owners = partition("sticky", PartitionProblem(np.array(self.weights), len(gatherers), current=owners))
@@ -83,7 +83,7 @@ class Blueprint(msgspec.Struct, frozen=True):
             owners=tuple(names[owner] for owner in owners.tolist()),
             hot_pages=self.hot_pages,
             mode=mode,
-            lost=EVERYTHING,  # a session begins: nothing changes hands as in the midst of one
+            lost=EVERYTHING,  # a session begins: nobody has anything to hand over
             ground=self.ground,
             listed=self.listed,
             lists_hosts=self.lists_hosts,
@@ -101,9 +101,9 @@ class Blueprint(msgspec.Struct, frozen=True):
 
 def hashed(model: str, parts: int) -> Blueprint:
     """A blueprint that needs no session: by hash."""
-    ground, pieces = Keyspace(model), parts * PIECES
+    pieces = parts * PIECES
     owners = tuple(piece // PIECES for piece in range(pieces))
-    return Blueprint(model, parts, even_cuts(pieces), owners, (1,) * pieces, ground)
+    return Blueprint(model, parts, even_cuts(pieces), owners, (1,) * pieces, Keyspace(model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _owners(data: SessionGraph, wish: BlueprintRequest, units: Ints, hot: Ints) 
 
     if not len(hot):
         return divided(rest)
-    # no partitioner is exact: now and then to see less leads it astray
+    # no partitioner is exact: now and then it does worse without the links to hot pages
     return min((divided(rest), divided(data.session)), key=lambda owners: posted(rest, owners, wish.parts).total_bytes)
 
 
@@ -212,7 +212,7 @@ MODELS = tuple(_KINDS)
 
 
 def _heirs(blueprint: Blueprint, gatherers: tuple[str, ...], old: Plan | None) -> list[int]:
-    """Which gatherer takes which part: who has most of it now, the largest claims first."""
+    """Which gatherer takes which part: the present owner of most of it, the largest claims first."""
     claims: Counter[tuple[int, int]] = Counter()
     if old is not None and old.ground is blueprint.ground:
         number = {name: at for at, name in enumerate(gatherers)}
@@ -234,11 +234,8 @@ def _between(low: bytes, high: bytes) -> bytes:
     return high[: at + 1]
 
 
-# -- What each choice would cost: the next session under several blueprints, foretold from the graph of the last one.
-
-
 class Forecast(msgspec.Struct, frozen=True):
-    """One line of the table."""
+    """What the next session would cost under a blueprint, foretold from the graph of the last one."""
 
     model: str
     parts: int

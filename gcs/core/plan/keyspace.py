@@ -1,13 +1,15 @@
-"""The ground of a plan: the order in which the key space is laid out before it is cut into superpages.
+"""The key space of a plan: how keys are laid out before they are cut into superpages; and sets of key ranges.
 
     tree        as it is: the URL tree. A superpage is a subtree or an interval; neighbours share hosts and links
     site-hash   by a hash of the host: a host is one point, and hosts lie evenly spread (Cho's site-hash)
     url-hash    by a hash of the URL: pages lie evenly spread, and every host is everybody's (Cho's URL-hash)
 
-A plan cuts whatever ground it stands on into ranges, so that owners, hand-over, lost ranges and look-back are the same
-for all of them. The frontier is always in key order: on hashed ground, a range is a scattered part of it.
+A plan cuts whatever key space it has into ranges, so that owners, hand-over, lost ranges and recovery are the same
+for all three. The frontier is always in key order: of a hashed key space, a range is a scattered part of it.
 
-Invariant: the place of a key depends on the key alone; on hashed ground, on as much of it as the frontier keeps.
+A set of ranges is a sorted tuple of disjoint [low, high) pairs.
+
+Invariant: the place of a key depends on the key alone; in a hashed key space, on as much of it as the frontier keeps.
 """
 
 from bisect import bisect_right
@@ -18,13 +20,33 @@ import xxhash
 
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of
 
-# -- Sets of key ranges: who has what of the key space, as sorted, disjoint [low, high) pairs.
-
-
 Range = tuple[bytes, bytes]
 Ranges = tuple[Range, ...]
 #: the whole key space
 EVERYTHING: Ranges = ((FIRST_KEY, LAST_KEY),)
+#: bytes of a key that are hashed: the frontier keeps longer ones cut, but no shorter than this
+HASHED_BYTES = 400
+_SPACE = 1 << 32
+
+
+class Keyspace(StrEnum):
+    """How keys are laid out."""
+
+    TREE = "tree"
+    SITE_HASH = "site-hash"
+    URL_HASH = "url-hash"
+
+    def place(self, key: bytes) -> bytes:
+        """Where a key lies: what the cuts of a plan are compared with."""
+        if self is Keyspace.TREE:
+            return key
+        name = host_of(key) if self is Keyspace.SITE_HASH else key[:HASHED_BYTES]
+        return b"%08x" % xxhash.xxh32_intdigest(name)
+
+
+def even_cuts(pieces: int) -> tuple[bytes, ...]:
+    """Cuts that divide a hashed key space into pieces of equal size."""
+    return (FIRST_KEY, *(b"%08x" % (at * _SPACE // pieces) for at in range(1, pieces)))
 
 
 def subtract(ranges: Sequence[Range], taken: Sequence[Range]) -> Ranges:
@@ -41,7 +63,7 @@ def subtract(ranges: Sequence[Range], taken: Sequence[Range]) -> Ranges:
 
 
 def intersect(ranges: Sequence[Range], others: Sequence[Range]) -> Ranges:
-    """What both have."""
+    """What lies in both sets."""
     return tuple(
         (max(low, other_low), min(high, other_high))
         for low, high in ranges
@@ -73,28 +95,3 @@ def contains(ranges: Sequence[Range], key: bytes) -> bool:
     """Whether a key lies in one of the ranges."""
     at = bisect_right(ranges, (key, b"\xff\xff")) - 1
     return at >= 0 and ranges[at][0] <= key < ranges[at][1]
-
-
-#: bytes of a key that are hashed: the frontier keeps longer ones cut, but no shorter than this
-HASHED_BYTES = 400
-_SPACE = 1 << 32
-
-
-class Keyspace(StrEnum):
-    """How keys are laid out."""
-
-    TREE = "tree"
-    SITE_HASH = "site-hash"
-    URL_HASH = "url-hash"
-
-    def place(self, key: bytes) -> bytes:
-        """Where a key lies: what the cuts of a plan on this ground are compared with."""
-        if self is Keyspace.TREE:
-            return key
-        name = host_of(key) if self is Keyspace.SITE_HASH else key[:HASHED_BYTES]
-        return b"%08x" % xxhash.xxh32_intdigest(name)
-
-
-def even_cuts(pieces: int) -> tuple[bytes, ...]:
-    """Cuts that divide hashed ground into pieces of equal size."""
-    return (FIRST_KEY, *(b"%08x" % (at * _SPACE // pieces) for at in range(1, pieces)))

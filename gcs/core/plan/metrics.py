@@ -107,7 +107,7 @@ def posted(session: SessionLinks, owner_of_page: Ints, k: int) -> ExchangeVolume
 
 
 def moved_weight(weights: Numbers, before: Ints, after: Ints) -> float:
-    """The weight of the superpages that changed hands (those of an owner who left, too)."""
+    """The weight of the superpages that changed their owner (those of an owner that left, too)."""
     return float(weights[before != after].sum())
 
 

@@ -1,18 +1,21 @@
 """How one plan follows another: the values of a leader's decision, and the plans that need no arithmetic.
 
+The replies of a round are merged into one tree, one table and one list of hot pages (`RoundEvidence`).
+
 Five plans can follow. `first_plan` begins a crawl, `renewed` the next session of it. `refreshed` changes the hot pages
 only. `recovered` gives away what a dead gatherer owned when its disk cannot be reached; it touches nothing else, so
 that hand-overs between the living go on under it. The last, a new division of the work, is made by
 `core.plan.rebalance`.
 
+A `PlanNote` tells people what a plan changes.
+
 Invariant: pure, and the epoch is provisional: the whiteboard gives the final one. A plan's `moves` are all ranges that
-change hands with it, or still do from the plan before.
+change their owner with it, or still do from the plan before.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 import msgspec
 
@@ -23,59 +26,19 @@ from gcs.core.plan.plan import ExchangeMode, Move, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.treemap import place_of
 from gcs.core.tree import tree as trees
-from gcs.core.tree import tree_copy
 from gcs.core.tree.statistics import SuperpageFigures, SuperpageStatistics, merge
 from gcs.core.tree.superpage_sketch import SuperpageSketch
 from gcs.core.tree.tree import Cuts, UrlTree, limits_for, node_of
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, SUBTREE_END, sort_key, subtree
 from gcs.errors import CodecError
 
-# -- Notes of plans: what a plan changes, told for people (`core.messages.tuples.PlanNote`).
-
-
 #: pairs of gatherers, and places of each, that a note names
 MOST_PAIRS, MOST_PLACES = 64, 3
 
 
-def _name(move: Move) -> str:
-    """A range as people know it: the node that it is, or its first and last ones."""
-    node = node_of(move.low, move.high)
-    if (move.low, move.high) == subtree(node):
-        return place_of(node)
-    return f"{_end(move.low) or 'the beginning'} to {_end(move.high) or 'the end'}"
-
-
-def _end(cut: bytes) -> str:
-    return place_of(cut.removesuffix(SUBTREE_END)) if FIRST_KEY < cut < LAST_KEY else ""
-
-
-def note_of(plan: Plan, *, at: float, reason: str, moved: float) -> PlanNote:
-    """The note of a plan that is being published."""
-    pairs: dict[tuple[str, str], list[str]] = {}
-    for move in plan.moves:
-        pairs.setdefault((move.loser, move.winner), []).append(_name(move))
-    largest = sorted(pairs.items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_PAIRS]
-    return PlanNote(
-        epoch=plan.epoch,
-        at=at,
-        reason=reason,
-        superpages=len(plan.cuts),
-        gatherers=list(plan.gatherers),
-        moved=round(moved, 4),
-        moves=[
-            MovedRanges(loser, winner, len(places), list(dict.fromkeys(places))[:MOST_PLACES])
-            for (loser, winner), places in largest
-        ],
-        lost=len(plan.lost),
-    )
-
-
-# -- What a round has brought: the replies of the gatherers, merged into one tree, one table and one list of hot pages.
-
-
 @dataclass(frozen=True, slots=True)
 class RoundEvidence:
-    """What is known of the crawl under the plan in force."""
+    """What is known of the crawl under the plan in force: the merged replies of a round."""
 
     tree: UrlTree
     statistics: SuperpageStatistics
@@ -84,7 +47,7 @@ class RoundEvidence:
 
 
 def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Member], random: Random) -> RoundEvidence:
-    """The evidence of these replies, and of the heartbeats of those who did not reply."""
+    """The evidence of these replies, and of the heartbeats of the gatherers that did not reply."""
     copies, tables, hot = [UrlTree(plan.cuts, random)], [SuperpageStatistics()], dict[str, int]()
     silent = {plan.gatherers[owner] for owner in plan.owners}
     for reply in sorted(replies, key=lambda reply: reply.gatherer):
@@ -93,7 +56,7 @@ def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Memb
         if reply.epoch != plan.epoch:
             continue
         try:
-            copy, table = tree_copy.decode(reply.tree, plan.cuts, random), SuperpageStatistics.decode(reply.rates)
+            copy, table = trees.decode(reply.tree, plan.cuts, random), SuperpageStatistics.decode(reply.rates)
         except CodecError:
             continue
         copies.append(copy)
@@ -140,12 +103,6 @@ class Draft:
     locality: float = 1.0
 
 
-class FirstPlanner(Protocol):
-    """Makes the first plan of a session, for those who run, from a plan made ahead."""
-
-    def __call__(self, running: tuple[str, ...], old: Plan | None) -> Plan: ...
-
-
 def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, heir: str | None = None) -> Plan:
     """The superpages of the user's expansion, round-robin, or all to one who has begun the crawl alone.
 
@@ -163,14 +120,14 @@ def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, hei
 
 
 def refreshed(old: Plan, hot: tuple[str, ...]) -> Plan:
-    """The same plan with other hot pages; nothing changes hands."""
+    """The same plan with other hot pages; no range changes its owner."""
     return msgspec.structs.replace(old, epoch=old.epoch + 1, hot_pages=hot, lost=(), moves=(), leavers=())
 
 
 def recovered(old: Plan, running: Sequence[str], dead: Collection[str], *, committed: bool) -> Plan:
     """The same plan without the dead: what they owned, or had to hand over, is lost and begun anew by those who run.
 
-    Who is dead and runs has lost its disk: it begins anew with the others.
+    A gatherer that is dead and runs has lost its disk: it begins anew with the others.
     `committed`: all that the old plan moves is handed over. If not, what the living owe one another stays due.
     """
     due = () if committed else old.moves
@@ -190,7 +147,7 @@ def recovered(old: Plan, running: Sequence[str], dead: Collection[str], *, commi
         epoch=old.epoch + 1,
         gatherers=gatherers,
         owners=tuple(map(gatherers.index, owners)),
-        # their new owners have never heard of the hot ones
+        # the new owners of a lost range do not know its hot pages
         hot_pages=tuple(url for url in old.hot_pages if not keyspace.contains(gone, old.ground.place(sort_key(url)))),
         lost=gone,
         moves=tuple(move for move in due if not {move.loser, move.winner} & set(dead)),
@@ -208,5 +165,38 @@ def hot_pages(old: Plan, evidence: RoundEvidence, most: int) -> tuple[str, ...]:
     """The most linked candidates; those of the old plan first, as long as they are candidates."""
     known, counts = set(old.hot_pages), evidence.hot
     ranked = sorted(counts, key=lambda url: (url not in known, -counts[url], url))
-    # those that the last session named stay, if there is room: everybody has them, met or not
+    # those of the last session stay, if there is room: everybody has them already
     return tuple(dict.fromkeys([*ranked, *(old.hot_pages if old.session > 1 else ())]))[:most]
+
+
+def _name(move: Move) -> str:
+    """A range as people know it: the node that it is, or its first and last ones."""
+    node = node_of(move.low, move.high)
+    if (move.low, move.high) == subtree(node):
+        return place_of(node)
+    return f"{_end(move.low) or 'the beginning'} to {_end(move.high) or 'the end'}"
+
+
+def _end(cut: bytes) -> str:
+    return place_of(cut.removesuffix(SUBTREE_END)) if FIRST_KEY < cut < LAST_KEY else ""
+
+
+def note_of(plan: Plan, *, at: float, reason: str, moved: float) -> PlanNote:
+    """The note of a plan that is being published."""
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for move in plan.moves:
+        pairs.setdefault((move.loser, move.winner), []).append(_name(move))
+    largest = sorted(pairs.items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_PAIRS]
+    return PlanNote(
+        epoch=plan.epoch,
+        at=at,
+        reason=reason,
+        superpages=len(plan.cuts),
+        gatherers=list(plan.gatherers),
+        moved=round(moved, 4),
+        moves=[
+            MovedRanges(loser, winner, len(places), list(dict.fromkeys(places))[:MOST_PLACES])
+            for (loser, winner), places in largest
+        ],
+        lost=len(plan.lost),
+    )

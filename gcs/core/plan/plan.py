@@ -1,10 +1,10 @@
 """The Plan: who crawls what, as an immutable value with an epoch.
 
-Computed by the leader from merged statistics, published once, never edited. Whoever holds it routes by it without
-asking anyone.
+Computed by the leader from merged statistics, published once, never edited. A gatherer that holds it routes by it
+without asking anyone.
 
 Invariant: the superpages partition the key space and each has exactly one owner among `gatherers`.
-It must not know how it came about (`core.tree.superpages`, `core.partition`) nor how it is carried out.
+It does not know how it was made (`core.tree.superpages`, `core.partition`) nor how it is carried out.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,18 +18,19 @@ import xxhash
 from gcs.core.messages.codec import pack, unpack
 from gcs.core.plan.keyspace import Keyspace
 from gcs.core.tree.tree import Cuts, is_expansion
-from gcs.core.url.sortkey import LAST_KEY, host_of, sort_key
+from gcs.core.url.sortkey import LAST_KEY, host_of
 
-# -- A Bloom filter: which keys the last session knew, in ten bits a key, for everybody to hold.
-
-
-#: bits per key and probes per look-up: 0.9 % false
+_VERSION = 1
+#: bits per key and probes per look-up of a Bloom filter: 0.9 % false
 BITS, PROBES = 10, 7
+#: where the keys of a host's pages begin and end, behind the host's part of the key (origin tokens begin with /)
+_PAGES, _PAGES_END = b"\x00/http", b"\x000"
 
 
 class Bloom(msgspec.Struct, frozen=True):
-    """The bits, eight to a byte. Without any, nothing is known."""
+    """A Bloom filter, small enough for everybody to hold. Without bits, nothing is known."""
 
+    #: eight to a byte
     bits: bytes = b""
 
     @classmethod
@@ -56,11 +57,6 @@ def _probes(key: bytes, size: int) -> list[int]:
     return [(low + probe * step) % size for probe in range(PROBES)]
 
 
-_VERSION = 1
-#: where the keys of a host's pages begin and end, behind the host's part of the key (origin tokens begin with /)
-_PAGES, _PAGES_END = b"\x00/http", b"\x000"
-
-
 class ExchangeMode(StrEnum):
     """What becomes of a foreign URL (Cho and Garcia-Molina)."""
 
@@ -82,7 +78,7 @@ class Move(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """The plan of one epoch. Superpage i is [cuts[i], cuts[i + 1]) and belongs to gatherers[owners[i]].
 
-    Cuts, and all other ranges of a plan, are places on its ground.
+    Cuts, and all other ranges of a plan, are places in its key space (`ground`).
     """
 
     epoch: int
@@ -120,17 +116,13 @@ class Plan(msgspec.Struct, frozen=True):
         return self.at(self.ground.place(key))
 
     def at(self, place: bytes) -> int:
-        """The superpage of a place on the ground, such as a cut."""
+        """The superpage of a place in the key space, such as a cut."""
         return bisect_right(self.cuts, place) - 1
 
     def locate_many(self, keys: Iterable[bytes]) -> list[int]:
         cuts = self.cuts
         places = keys if self.ground is Keyspace.TREE else map(self.ground.place, keys)
         return [bisect_right(cuts, place) - 1 for place in places]
-
-    def locate_urls(self, urls: Iterable[str]) -> list[int]:
-        """The superpages of canonical URLs, such as all links of a page."""
-        return self.locate_many(map(sort_key, urls))
 
     def owner_of(self, key: bytes) -> str:
         """The gatherer that crawls the page with this key."""

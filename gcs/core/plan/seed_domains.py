@@ -6,8 +6,8 @@ DSet, so that no two clients fetch the same page, and a client needs to know nob
     hurry up    the server holds many seeds for the client's DSet: it may open twice as many connections
     slow down   it holds few: half as many will do
 
-Invariant: a domain changes its client only while no URL of it is in a client's hands, so a host never sees two.
-It must not read a clock or talk to anybody.
+Invariant: a domain changes its client only while no client holds a URL of it, so a host never sees two clients.
+Pure: it reads no clock and sends nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +38,7 @@ class SeedServerSettings:
     slow_below: float = 1.0
     #: "hurry up" above so many seeds held for each connection of a client
     hurry_above: float = 8.0
-    #: seeds in a client's hands for each of its connections
+    #: seeds that a client holds for each of its connections
     ahead: int = 4
 
 
@@ -67,12 +67,12 @@ def say(connections: int, held: int, rules: SeedServerSettings) -> tuple[Word, i
 
 
 def room(connections: int, out: int, rules: SeedServerSettings) -> int:
-    """How many more seeds a client may have in its hands."""
+    """How many more seeds a client may hold."""
     return max(0, connections * rules.ahead - out)
 
 
 def choose(domain: str, clients: Sequence[str], held: Mapping[str, int], rules: SeedServerSettings) -> str:
-    """The client that gets a domain nobody has: by hand, in the order in which they came, or who has least."""
+    """The client that gets a free domain: by the rules, in the order in which clients came; or the one with least."""
     for number, words in enumerate(rules.dsets):
         if domain in words.split():
             return clients[min(number, len(clients) - 1)]
@@ -82,30 +82,30 @@ def choose(domain: str, clients: Sequence[str], held: Mapping[str, int], rules: 
 def fair_moves(
     owners: Mapping[str, str], waiting: Mapping[str, int], clients: Collection[str], rules: SeedServerSettings
 ) -> dict[str, str]:
-    """Domains that should change hands, each with its new client: to who has nothing, from who has several domains.
+    """Domains that should move, each with its new client: from clients with several domains to clients with no seeds.
 
     `owners` is domain → client, `waiting` domain → its seeds that nobody has visited.
     """
     fixed = {word for words in rules.dsets for word in words.split()}
     loads = dict.fromkeys(clients, 0)
-    piles: dict[str, list[tuple[int, str]]] = {client: [] for client in clients}
+    domains: dict[str, list[tuple[int, str]]] = {client: [] for client in clients}
     for domain, client in owners.items():
         if client in loads and waiting.get(domain, 0):
             loads[client] += waiting[domain]
-            piles[client].append((waiting[domain], domain))
+            domains[client].append((waiting[domain], domain))
     moves: dict[str, str] = {}
     for poor in sorted(client for client, load in loads.items() if not load):
         while True:
-            rich = max(loads, key=lambda client: (len(piles[client]) > 1, loads[client], client))
+            rich = max(loads, key=lambda client: (len(domains[client]) > 1, loads[client], client))
             fitting = [
                 (size, domain)
-                for size, domain in piles[rich]
+                for size, domain in domains[rich]
                 if domain not in fixed and loads[poor] + size <= loads[rich] - size
             ]
-            if len(piles[rich]) < 2 or not fitting:
+            if len(domains[rich]) < 2 or not fitting:
                 break
             size, domain = max(fitting)
-            piles[rich].remove((size, domain))
+            domains[rich].remove((size, domain))
             loads[rich] -= size
             loads[poor] += size
             moves[domain] = poor

@@ -19,19 +19,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
-from gcs.core.polite.politeness import (
-    ALONE,
-    CLOSED,
-    HostPace,
-    HostTurn,
-    Politeness,
-    answered,
-    connections_of,
-    delay_of,
-    is_closed,
-    start_at,
-    started,
-)
+from gcs.core.polite import politeness
+from gcs.core.polite.politeness import ALONE, CLOSED, HostPace, HostTurn, Politeness, connections_of, delay_of
 
 T = TypeVar("T")
 
@@ -174,12 +163,12 @@ class Window(Generic[T]):
                 self._unblock(host.ip, now)
 
     def begin(self, host: Host[T], now: float) -> None:
-        started(host.pace, self.rules, now)
+        politeness.started(host.pace, self.rules, now)
         if host.ip:
             self._ip_in_flight[host.ip] = self._ip_in_flight.get(host.ip, 0) + 1
 
     def ended(self, host: Host[T], now: float, ip: str = "", status: int = 0, retry_after_s: float = 0.0) -> None:
-        answered(host.pace, self.rules, now, status, retry_after_s)
+        politeness.answered(host.pace, self.rules, now, status, retry_after_s)
         if host.ip:
             if others := self._ip_in_flight.pop(host.ip) - 1:
                 self._ip_in_flight[host.ip] = others
@@ -217,11 +206,11 @@ class Window(Generic[T]):
     def _settle(self, host: Host[T], now: float) -> QueuePlace:
         """Put a host where it belongs."""
         pace = host.pace
-        if host.held or pace.in_flight >= connections_of(pace, self.rules) or is_closed(pace, self.rules):
+        if host.held or pace.in_flight >= connections_of(pace, self.rules) or politeness.is_closed(pace, self.rules):
             return self._put(host, QueuePlace.HELD)
         if not host.waiting:
             return self._put(host, QueuePlace.HUNGRY if host.more else QueuePlace.NOWHERE)
-        if (at := start_at(pace, self.rules, now)) > now:
+        if (at := politeness.start_at(pace, self.rules, now)) > now:
             self._serial += 1
             heapq.heappush(self._sleeping, (at, self._serial, host))
             return self._put(host, QueuePlace.SLEEPING)

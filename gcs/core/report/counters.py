@@ -20,7 +20,7 @@ class Traffic:
     suppressed_hot: int = 0
     suppressed_c_queue: int = 0
     moved_urls: int = 0
-    #: length of the URLs exchanged; bytes in which ranges and revisits changed hands
+    #: length of the URLs exchanged; bytes in which ranges and revisits were handed over
     named_bytes: int = 0
     moved_bytes: int = 0
     #: messages in which URLs were exchanged

@@ -1,4 +1,4 @@
-"""Are we halfway there? The share of the reachable web that a crawl has explored, from what it sees on the way.
+"""The share of the reachable web that a crawl has explored, estimated from what it sees on the way; and the time left.
 
 A page that nobody has linked to yet is a species that nobody has caught yet. Let F pages be fetched, K be known,
 and n1, n2 of the known ones have exactly one, two back-links from fetched pages. Good and Toulmin: t·F more pages would
@@ -16,7 +16,7 @@ rate of finds seen lately, going on for ever. Both this pair of bounds and the r
 replaying 27 crawls of seven graphs, where the bounds held the truth at 94 % of the checkpoints: expect less elsewhere.
 
 Back-links are counted for a sample of the URLs, those with a small hash. Cost: one hash per link, 4–7 µs a page. It
-must not look at a clock nor at a graph.
+looks neither at a clock nor at a graph.
 """
 
 import math
@@ -26,55 +26,8 @@ from collections.abc import Iterable
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-# -- The outlook: how much of the crawl is done, and when the rest will be. Pure.
-
-
 #: an estimate beyond this is no estimate
 _LONGEST_S = 10 * 365 * 86_400.0
-
-
-class Eta(msgspec.Struct, frozen=True):
-    """The explored fraction with its bounds, and the seconds to the end with theirs."""
-
-    fraction: float = 0.0
-    low: float = 0.0
-    high: float = 1.0
-    eta_s: float | None = None
-    #: if all goes well; and if it does not
-    soonest_s: float | None = None
-    latest_s: float | None = None
-
-
-def eta(parts: Iterable[tuple[int, tuple[float, float, float]]], done: int, queued: int, urls_per_s: float) -> Eta:
-    """`parts`: URLs known to each gatherer, and its fraction, low and high. `done` URLs are dealt with."""
-    weights = [(max(known, 1), estimate) for known, estimate in parts]
-    total = sum(known for known, _ in weights)
-    if done and not queued:
-        return Eta(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-    if not total or not done:
-        return Eta()
-    fraction, low, high = (sum(known * each[at] for known, each in weights) / total for at in range(3))
-    high = min(max(high, 0.0), 1.0)
-    fraction = min(max(fraction, 0.0), high)
-    low = min(max(low, 0.0), fraction)
-    return Eta(
-        round(fraction, 4),
-        round(low, 4),
-        round(high, 4),
-        _seconds(fraction, done, urls_per_s),
-        _seconds(high, done, urls_per_s),
-        _seconds(low, done, urls_per_s),
-    )
-
-
-def _seconds(fraction: float, done: int, urls_per_s: float) -> float | None:
-    """For what remains if this fraction is done."""
-    if fraction <= 0 or urls_per_s <= 0:
-        return None
-    seconds = done * (1 / fraction - 1) / urls_per_s
-    return round(seconds, 1) if seconds < _LONGEST_S else None
-
-
 _HASHES = 1 << 64
 #: URLs whose back-links are counted
 _SAMPLE = 4096
@@ -111,7 +64,7 @@ class Explored:
         self._sample = sample
 
     def known(self, urls: int) -> None:
-        """So many URLs became known: seeds, or links that were not seen before. Told by their owner."""
+        """So many URLs became known to their owner: seeds, or links that were not seen before."""
         self.evidence.known += urls
 
     def page(self, links: Iterable[str]) -> None:
@@ -177,3 +130,48 @@ def _known_at(evidence: ExploredEvidence, fetched: float) -> float:
         return line[-1][1]
     (before, low), (after, high) = line[at - 1], line[at]
     return low + (high - low) * (fetched - before) / (after - before)
+
+
+class Eta(msgspec.Struct, frozen=True):
+    """The explored fraction with its bounds, and the seconds to the end with theirs."""
+
+    fraction: float = 0.0
+    low: float = 0.0
+    high: float = 1.0
+    eta_s: float | None = None
+    #: if all goes well; and if it does not
+    soonest_s: float | None = None
+    latest_s: float | None = None
+
+
+def eta(parts: Iterable[tuple[int, tuple[float, float, float]]], done: int, queued: int, urls_per_s: float) -> Eta:
+    """When the rest of a crawl will be done.
+
+    `parts`: URLs known to each gatherer, and its fraction, low and high. `done` URLs are dealt with.
+    """
+    weights = [(max(known, 1), estimate) for known, estimate in parts]
+    total = sum(known for known, _ in weights)
+    if done and not queued:
+        return Eta(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
+    if not total or not done:
+        return Eta()
+    fraction, low, high = (sum(known * each[at] for known, each in weights) / total for at in range(3))
+    high = min(max(high, 0.0), 1.0)
+    fraction = min(max(fraction, 0.0), high)
+    low = min(max(low, 0.0), fraction)
+    return Eta(
+        round(fraction, 4),
+        round(low, 4),
+        round(high, 4),
+        _seconds(fraction, done, urls_per_s),
+        _seconds(high, done, urls_per_s),
+        _seconds(low, done, urls_per_s),
+    )
+
+
+def _seconds(fraction: float, done: int, urls_per_s: float) -> float | None:
+    """The time for what remains if this fraction is done."""
+    if fraction <= 0 or urls_per_s <= 0:
+        return None
+    seconds = done * (1 / fraction - 1) / urls_per_s
+    return round(seconds, 1) if seconds < _LONGEST_S else None

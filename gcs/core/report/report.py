@@ -8,7 +8,7 @@ from gcs.core.report.counters import Counters
 
 
 class GathererReport(msgspec.Struct, frozen=True):
-    """One gatherer's part."""
+    """The part of one gatherer in the report."""
 
     id: str
     pages: int
@@ -65,7 +65,7 @@ class Report(msgspec.Struct, frozen=True):
     changed: int = 0
     same: int = 0
     gone: int = 0
-    #: length of the URLs exchanged; bytes in which ranges and revisits changed hands
+    #: length of the URLs exchanged; bytes in which ranges and revisits were handed over
     named_bytes: int = 0
     moved_bytes: int = 0
     #: messages in which URLs were exchanged

@@ -67,7 +67,6 @@ def roster(
     waiting: Mapping[str, int],
     beats: Iterable[HelperBeat] = (),
 ) -> Roster:
-    """The team."""
     return Roster(
         crawl_state=str(control.state) if control else "",
         epoch=posted.epoch if posted else 0,

@@ -28,7 +28,7 @@ class SeriesPoint(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class SeriesCounts:
-    """What is counted up: rates are made of their differences."""
+    """Counts that only grow: rates are their differences."""
 
     at: float
     pages: int
@@ -51,7 +51,7 @@ class Series:
     def add(self, now: SeriesPoint, counts: SeriesCounts) -> SeriesPoint:
         """The figures as they are now; returns the point with its rates."""
         since = self._since
-        if since is None or counts.pages < since.pages:  # a crawl that counts from nothing again
+        if since is None or counts.pages < since.pages:  # the crawl counts from 0 again
             self._since = since = counts
         span = max(counts.at - since.at, 1e-3)
         rate = (counts.pages - since.pages) / span, max(counts.bytes - since.bytes, 0) / span

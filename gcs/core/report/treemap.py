@@ -148,7 +148,7 @@ def _total(children: Sequence[Tile]) -> tuple[int, int, dict[str, int]]:
 
 
 def _name(node: bytes, parent: bytes) -> str:
-    """A node as its parent's reader wants it: below a host, only the path."""
+    """The name of a node inside its parent: below a host, only the path."""
     if b"\x00/" not in parent:
         return place_of(node)
     return _path(node[len(parent) + 1 :].decode("utf-8", "replace")) if node != parent else "index"

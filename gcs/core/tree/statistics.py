@@ -5,6 +5,8 @@ second that a gatherer exchanges), S (links from superpage to superpage). All ar
 as ratios, so that they add up; a table is sparse, since a gatherer knows little beside its own superpages. A sample of
 the keys that wait says where in a superpage its queue lies: where hosts are finished, it is not where the visits were.
 
+`core.plan.rebalance` makes rates of the counts; this module must not load numpy.
+
 Invariant: merging is associative and commutative, and keeps every sum; so does moving to a new expansion.
 """
 
@@ -12,7 +14,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -20,22 +22,9 @@ from gcs.core.messages.codec import pack, unpack
 from gcs.core.tree.superpages import Superpages
 from gcs.core.tree.tree import Cuts, range_of
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 K = TypeVar("K")
 
 _VERSION = 1
-#: pages (or URLs) of evidence that a prior rate is worth
-_PRIOR = 10.0
-#: rounds in which the speeds of gatherers and superpages are fitted to each other
-_FITS = 10
-#: gatherers whose speed is within this factor of the median count as equal, beyond the second as measured: what is
-#: measured in a busy machine differs by as much for no reason, and would move work about for ever
-_EQUAL, _DIFFERENT = 1.2, 1.4
-#: standard errors of what was measured by which both factors are wider
-_ERRORS = 2.0
 
 
 class SuperpageFigures(msgspec.Struct, array_like=True):
@@ -117,53 +106,6 @@ class SuperpageStatistics(msgspec.Struct):
     @classmethod
     def decode(cls, data: bytes) -> "SuperpageStatistics":
         return unpack(cls, _VERSION, data)
-
-    def rate_table(self, gatherers: Sequence[str], superpages: int) -> "NDArray[np.float64]":
-        """R as a k × m table of pages per second.
-
-        Where little or nothing was measured, a rate leans on (speed of the gatherer) × (speed of the superpage), which
-        are fitted to all that was.
-        """
-        import numpy as np
-
-        amount, seconds = np.zeros((len(gatherers), superpages)), np.zeros((len(gatherers), superpages))
-        for i, gatherer in enumerate(gatherers):
-            for j, work in self.rates.get(gatherer, {}).items():
-                amount[i, j], seconds[i, j] = work.amount, work.seconds
-        mean = _mean(float(amount.sum()), float(seconds.sum()))
-        # the most likely speeds, the pages being Poisson: each in turn, given the others
-        of_gatherer, of_superpage = np.ones(len(gatherers)), np.full(superpages, mean)
-        for _ in range(_FITS):
-            of_gatherer = (amount.sum(axis=1) + _PRIOR) / (seconds @ of_superpage + _PRIOR)
-            of_superpage = (amount.sum(axis=0) + _PRIOR) / (of_gatherer @ seconds + _PRIOR / mean)
-        guess = np.outer(of_gatherer, of_superpage)
-        rates: NDArray[np.float64] = (amount + _PRIOR) / (seconds + _PRIOR / guess)
-        return rates * (_levelled(of_gatherer, amount.sum(axis=1)) / of_gatherer)[:, None]
-
-    def exchange_rates(self, gatherers: Sequence[str]) -> "NDArray[np.float64]":
-        """c: URLs per second that each gatherer exchanges; the team's mean where it is not known."""
-        import numpy as np
-
-        works = [self.exchange.get(gatherer, MeasuredWork()) for gatherer in gatherers]
-        mean = _mean(sum(work.amount for work in works), math.fsum(work.seconds for work in works))
-        return np.array([(work.amount + _PRIOR) / (work.seconds + _PRIOR / mean) for work in works])
-
-    def help_factors(self, gatherers: Sequence[str]) -> "NDArray[np.float64]":
-        """How many times its own rate each gatherer has with the help that it gets on average (§7)."""
-        import numpy as np
-
-        own = np.array([sum(work.amount for work in self.rates.get(each, {}).values()) for each in gatherers])
-        helped = np.array([self.helped.get(each, 0) for each in gatherers])
-        factors: NDArray[np.float64] = 1.0 + helped / (own + _PRIOR)
-        return factors
-
-    def link_table(self) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]":
-        """S as three parallel arrays: from superpage, to superpage, links (for `LinkArrays.between`)."""
-        import numpy as np
-
-        entries = [(source, target, links) for source, row in self.links.items() for target, links in row.items()]
-        table = np.array(entries, np.int64).reshape(-1, 3)
-        return table[:, 0], table[:, 1], table[:, 2]
 
 
 def merge(parts: Iterable[SuperpageStatistics]) -> SuperpageStatistics:
@@ -249,19 +191,3 @@ def _add_figures(total: SuperpageFigures, more: SuperpageFigures) -> None:
 def _add_work(total: MeasuredWork, more: MeasuredWork) -> None:
     total.amount += more.amount
     total.seconds += more.seconds
-
-
-def _levelled(speeds: "NDArray[np.float64]", pages: "NDArray[np.float64]") -> "NDArray[np.float64]":
-    """The speeds, each measured on so many pages, without differences that mean nothing."""
-    import numpy as np
-
-    median = np.median(np.log(speeds))
-    apart = np.log(speeds) - median
-    noise = math.log(_EQUAL) + _ERRORS / np.sqrt(pages + 1)
-    heeded = (np.abs(apart) - noise) / math.log(_DIFFERENT / _EQUAL)
-    levelled: NDArray[np.float64] = np.exp(median + apart * np.clip(heeded, 0.0, 1.0))
-    return levelled
-
-
-def _mean(amount: float, seconds: float) -> float:
-    return amount / seconds if amount and seconds else 1.0

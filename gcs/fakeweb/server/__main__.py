@@ -11,8 +11,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Coroutine
-from typing import Any
+
+import uvloop
 
 from gcs.errors import UsageError
 from gcs.fakeweb import FakeWebSpec
@@ -33,7 +33,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     try:
-        _run(serve(spec, options.port))
+        uvloop.run(serve(spec, options.port))
     except UsageError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -60,15 +60,6 @@ def _until_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
         while os.read(0, 4096):
             pass
     loop.call_soon_threadsafe(stop.set)
-
-
-def _run(job: Coroutine[Any, Any, None]) -> None:
-    try:
-        import uvloop
-    except ImportError:  # not to be had on Windows
-        asyncio.run(job)
-    else:
-        uvloop.run(job)
 
 
 if __name__ == "__main__":

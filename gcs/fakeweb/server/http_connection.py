@@ -90,7 +90,7 @@ class FakeWebConnection(asyncio.Protocol):
         self._owed = ""
         self._is_endless = self._can_write = False
 
-    # -- asyncio.Protocol ----------------------------------------------------------------------------
+    # -- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by type
@@ -123,7 +123,7 @@ class FakeWebConnection(asyncio.Protocol):
         """Ends the connection at once."""
         self._transport.abort()
 
-    # -- requests ------------------------------------------------------------------------------------
+    # -- requests
 
     def _read(self) -> None:
         """Takes up the next request, if it is complete and no answer is owed."""
@@ -181,7 +181,7 @@ class FakeWebConnection(asyncio.Protocol):
             return head(304, *validators(plan))
         return prepared.raw
 
-    # -- answers -------------------------------------------------------------------------------------
+    # -- answers
 
     def _send(self, plan: PagePlan, raw: bytes) -> None:
         manner = plan.manner

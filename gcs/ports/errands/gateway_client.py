@@ -16,8 +16,9 @@ import aiohttp
 import msgspec
 
 from gcs import __version__
-from gcs.core.helpers.claims import FIELDS, LINE, LINKS, NAME, REASON, TEXT, URL, VALUE, Claim
+from gcs.core.helpers.claims import FIELDS, NAME, REASON, VALUE, Claim
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.page.values import LINE_LENGTH, MOST_LINKS, TEXT_LENGTH, URL_LENGTH
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
 from gcs.ports.errands import MACHINE, Beat, Errands, Greeting, HelperStanding, Ids, Wanted, Welcome
@@ -37,11 +38,9 @@ FINAL = {
     421: "the station is not known by that name",
 }
 
-#: fields that a claim and a summary share
-NAMES = (
-    *("url", "status", "failure", "http_version", "ip", "started_at", "elapsed_s", "size_bytes", "digest"),
-    *("language", "noindex", "source", "shell"),
-)
+#: fields of the answer, and of the page, that a claim and a summary share
+ANSWER = ("url", "status", "failure", "http_version", "ip", "started_at", "elapsed_s", "size_bytes", "digest")
+PAGE = ("language", "noindex", "source", "shell")
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -189,17 +188,20 @@ def _detail(answer: bytes) -> str:
 
 def claim_of(summary: SummaryTS) -> Claim:
     """A summary as a claim for the gateway, cut to its bounds; its links are absolute already."""
-    named = {name: getattr(summary, name) for name in NAMES}
-    text = {name: getattr(summary, name)[:LINE] for name in ("message", "title", "description")}
+    page = summary.page
+    same = {name: getattr(summary, name) for name in ANSWER} | {name: getattr(page, name) for name in PAGE}
+    is_elsewhere = page.final_url not in ("", summary.url) and len(page.final_url) <= URL_LENGTH
     return Claim(
         id=summary.id,
+        message=summary.message[:LINE_LENGTH],
+        title=page.title[:LINE_LENGTH],
+        description=page.description[:LINE_LENGTH],
         reason=summary.reason[:REASON],
         headers=[(name[:NAME], value[:VALUE]) for name, value in summary.headers[:FIELDS]],
-        canonical=summary.final_url if summary.final_url != summary.url and len(summary.final_url) <= URL else "",
-        hrefs=[url for url in summary.outlinks if len(url) <= URL][:LINKS],
-        text=summary.text[:TEXT],
+        canonical=page.final_url if is_elsewhere else None,
+        hrefs=[url for url in page.outlinks if len(url) <= URL_LENGTH][:MOST_LINKS],
+        text=page.text[:TEXT_LENGTH],
         request_head=base64.b64encode(summary.request_head).decode(),
         body=base64.b64encode(summary.body).decode(),
-        **named,
-        **text,
+        **same,
     )

@@ -7,7 +7,7 @@ be two summaries, which is harmless.
 import asyncio
 from collections.abc import Sequence
 
-from gcs.core.helpers.pools import pool
+from gcs.core.helpers.pools import BEAT_TTL_S, pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.ports.errands import HelperTerms
@@ -15,8 +15,6 @@ from gcs.ports.space.port import Space, Taken
 
 #: seconds before a full inbox is tried again
 FULL_S = 0.1
-#: seconds that a beat stays on the board
-BEAT_TTL_S = 5.0
 
 
 class WhiteboardErrands:

@@ -10,12 +10,13 @@ Invariant: the rows hold everything of the page records: `read_pages` gives back
 import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
-from gcs.core.page.values import PageRecord
+from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.errors import StoreError
 from gcs.ports.records.append_file import store_error, sync_directory
 from gcs.ports.records.record_log import pages
@@ -24,8 +25,8 @@ from gcs.ports.records.record_log import pages
 _GROUP_ROWS = 1_000
 #: … or when its texts reach this length
 _GROUP_CHARS = 16 << 20
-FIELDS = PageRecord.__struct_fields__
-_DEFAULTS = dict(zip(reversed(FIELDS), reversed(PageRecord.__struct_defaults__)))
+FIELDS = COLUMNS
+_KNOWN = {field.name: field for field in msgspec.structs.fields(PageRecord)}
 #: columns of few different values, worth a dictionary
 _DICTIONARY = ["content_type", "language", "gatherer", "helper", "warc_file", "failure", "parent", "change"]
 
@@ -48,12 +49,8 @@ def schema() -> Any:
         "simhash": pa.uint64(),
     }
     by_kind = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), list[str]: pa.list_(pa.string())}
-    return pa.schema(
-        [
-            pa.field(field.name, by_name.get(field.name) or by_kind[field.type], nullable=False)
-            for field in msgspec.structs.fields(PageRecord)
-        ]
-    )
+    types = {name: by_name.get(name) or by_kind[field.type] for name, field in _KNOWN.items()}
+    return pa.schema([pa.field(name, types[name], nullable=False) for name in FIELDS])
 
 
 def convert(log_path: Path, parquet_path: Path) -> int:
@@ -103,7 +100,7 @@ def _groups(records: Iterator[PageRecord]) -> Iterator[list[PageRecord]]:
 
 def _arrays(group: Sequence[PageRecord], columns: Any) -> list[Any]:
     pa, _ = _arrow()
-    values = dict(zip(FIELDS, zip(*map(msgspec.structs.astuple, group))))
+    values = dict(zip(FIELDS, zip(*map(attrgetter(*FIELDS), group))))
     values["fetched_at"] = tuple(round(at * 1e6) for at in values["fetched_at"])
     return [pa.array(values[field.name], field.type) for field in columns]
 
@@ -130,11 +127,11 @@ def _rows(file: Any, fields: list[str]) -> Iterator[tuple[Any, ...]]:
             elif name in known:
                 columns.append(batch.column(name).to_pylist())
             else:  # written before the column existed
-                columns.append([_DEFAULTS[name]] * len(batch))
+                columns.append([_KNOWN[name].default] * len(batch))
         yield from zip(*columns)
 
 
 def read_pages(source: Path | BinaryIO, skip: int = 0) -> Iterator[PageRecord]:
     """The page records of a Parquet file, without the first `skip`."""
     for row in read_rows(source, FIELDS, skip):
-        yield PageRecord(*row)
+        yield PageRecord(**dict(zip(FIELDS, row)))

@@ -41,7 +41,7 @@ _PARQUET = ("summaries/*.parquet", "state/*/spool/summaries/*.parquet")
 def read_records(place: str | Path) -> Iterator[PageRecord]:
     """Every record of a crawl, by gatherer and in the order it was stored."""
     for row in rows(place, FIELDS):
-        yield PageRecord(*row)
+        yield PageRecord(**dict(zip(FIELDS, row)))
 
 
 def rows(

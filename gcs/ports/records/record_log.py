@@ -24,11 +24,13 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import msgspec
 from isal.isal_zlib import crc32
 
-from gcs.core.page.values import PageRecord
+from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.errors import CodecError
 from gcs.ports.records.append_file import AppendFile, store_error, sync_directory
 
 VERSION = 1
+#: columns that every record has: those of the first version
+_REQUIRED = frozenset(COLUMNS[: COLUMNS.index("noindex")])
 _HEAD = struct.Struct("<II")
 #: no frame is longer; a greater length is damage
 _MAX_FRAME_BYTES = 1 << 30
@@ -79,7 +81,7 @@ class Frame(NamedTuple):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_page_decoder = msgspec.msgpack.Decoder(PageRecord)
+_columns_of = attrgetter(*COLUMNS)
 _fetched_decoder = msgspec.msgpack.Decoder(Fetched)
 _opened_decoder = msgspec.msgpack.Decoder(Opened)
 
@@ -104,9 +106,9 @@ class LogFile:
 
     def page(self, record: PageRecord) -> None:
         try:
-            body = _encoder.encode(record)
+            body = _encoder.encode(_columns_of(record))
         except UnicodeEncodeError:  # a lone surrogate from a page's JSON or a browser
-            body = _encoder.encode(_without_surrogates(record))
+            body = _encoder.encode([_without_surrogates(value) for value in _columns_of(record)])
         self.append(PAGE, body)
         self.records += 1
 
@@ -171,18 +173,19 @@ def rows(path: Path, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
 
 @cache
 def _row_decoder(fields: tuple[str, ...]) -> msgspec.msgpack.Decoder[Any]:
-    """Decodes a page record as far as the last of the fields."""
+    """Decodes a page record as far as the last of the fields. Columns at the end may be missing in an older log."""
+    known = {field.name: field for field in msgspec.structs.fields(PageRecord)}
+    last = max(map(COLUMNS.index, fields))
     row: list[Any] = []
-    for known in msgspec.structs.fields(PageRecord):
-        wanted = known.name in fields
-        default = () if known.required else (known.default if wanted else msgspec.Raw(),)
-        row.append((known.name, known.type if wanted else msgspec.Raw, *default))
-    last = max(PageRecord.__struct_fields__.index(name) for name in fields)
-    return msgspec.msgpack.Decoder(msgspec.defstruct("Row", row[: last + 1], array_like=True))
+    for name in COLUMNS[: last + 1]:
+        kind = known[name].type if name in fields else msgspec.Raw
+        default = () if name in _REQUIRED else (known[name].default if name in fields else msgspec.Raw(),)
+        row.append((name, kind, *default))
+    return msgspec.msgpack.Decoder(msgspec.defstruct("Row", row, array_like=True))
 
 
 def page_of(frame: Frame) -> PageRecord:
-    return _decode(_page_decoder, frame)
+    return PageRecord(**msgspec.structs.asdict(_decode(_row_decoder(COLUMNS), frame)))
 
 
 def exchange_of(frame: Frame) -> PageRecord | Fetched | None:
@@ -216,10 +219,7 @@ def log_numbers(directory: Path) -> list[int]:
     return sorted(int(path.stem) for path in directory.glob("*.log") if path.stem.isdecimal())
 
 
-def _without_surrogates(record: PageRecord) -> PageRecord:
-    def clean(value: object) -> object:
-        if isinstance(value, str):
-            return value.encode("utf-8", "replace").decode()
-        return [clean(item) for item in value] if isinstance(value, list) else value
-
-    return PageRecord(*map(clean, msgspec.structs.astuple(record)))  # type: ignore[arg-type]
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value

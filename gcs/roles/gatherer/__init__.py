@@ -1,14 +1,16 @@
 """The gatherer: takes URLs from its frontier, fetches them politely, reads them, stores them, queues their links.
 
-Dispatcher   frontier ─► window ─► robots.txt ─► fetch engine
-Answers      fetch engine ─► Reader (and text pool) ─► Recorder
-Recorder     readings ─► record log ─► marks and links
-Intake       links ─► frontier, or the team
-Checkpoints  all of it made durable, and taken up again
-Gatherer     startup → step* → shutdown: runs them in turns, as the Pulse calls
-Hands        who fetches: our own engine, or helpers (Lending, Rendering; what strangers bring goes through Scrutiny)
-Team         the others: plans, foreign links, hand-over (Observer, Mail, Standing, Herald; Holdings, which has Router,
-             HandOvers, Census and LookBack). A seed-server's gatherer has a Client in its place (Company)
+gatherer.py    Gatherer: startup → step* → shutdown; the Scheduler calls each step
+fetch/         Dispatcher    frontier ─► window ─► RobotsCache ─► FetchRouter (own fetch engine, or helpers)
+               Responses     fetch engine ─► Reader (and text pool) ─► Recorder
+record/        Recorder      readings ─► record log ─► marks and links
+               Intake        links ─► frontier, or other gatherers
+               Checkpoints   make the work durable, and continue from it after a restart
+               Recrawl       queues the URLs of the last session again; Meter counts
+helpers/       Lending, Rendering; SpotCheck for the pages that untrusted helpers deliver
+membership.py  Membership: TeamMember, or SeedClient at a seed-server; None for a gatherer alone
+team/          TeamMember has Whiteboard, BlockExchange, PlanFollower, BulletinWriter and Ownership;
+               Ownership has Router, HandOvers, SuperpageStats and RangeRecovery
 """
 
 from gcs.ports.reader import Reader

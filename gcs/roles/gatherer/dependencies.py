@@ -1,4 +1,4 @@
-"""What a gatherer is put together from, and the states of a crawl."""
+"""The parts from which a gatherer is built, and the states of a crawl."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from gcs.roles.gatherer.record.recrawl import Recrawl
 
 
 class GathererState(StrEnum):
-    """How a crawl stands or ended, as the report says it."""
+    """Whether a crawl runs, or how it ended; the words stand in the report."""
 
     RUNNING = "running"
     DONE = "done"
@@ -27,7 +27,7 @@ class GathererState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """The concrete parts that a gatherer works with. Made by `gcs.app.assembly`, closed by the gatherer."""
+    """The parts that a gatherer works with. Made by `gcs.app.assembly`, closed by the gatherer."""
 
     frontier: Frontier
     store: Store
@@ -37,5 +37,5 @@ class Dependencies:
     recrawl: Recrawl
     #: makes the membership in a team or at a seed-server; None for a gatherer alone
     make_team: Callable[[GathererPort], Membership] | None = None
-    #: makes the part that lends pages to helpers; None where nothing is lent
+    #: makes the part that lends pages to helpers; None if no page is lent
     make_lending: Callable[[LendingPort], Lending] | None = None

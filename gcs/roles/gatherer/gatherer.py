@@ -1,10 +1,10 @@
 """One gatherer's life: startup → step* → shutdown.
 
-A step is one turn: take in what has arrived (answers, texts), queue the links it brought, fill the window from the
-frontier, start what politeness lets go, write out, and once in a while make everything durable. It is a plain
-function that the event loop calls whenever something happened; it never waits.
+A step is one turn: take in the responses and texts that have arrived, queue the links found in them, fill the window
+from the frontier, start the requests that politeness allows, write to the store, and from time to time make a
+checkpoint. A step is a plain function that the scheduler calls whenever something happened; it never waits.
 
-Invariant: whatever ends a turn against its will ends the crawl, after everything stored is safe.
+Invariant: an exception in a turn ends the crawl; the last checkpoint and the record log stay safe.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class Gatherer:
         open_urls = self._dispatcher.open
         self._recorder = Recorder(name, settings, dependencies, self.counters, open_urls, self._recorded)
         cut_off = lending.cut_off if lending else lambda _helper, _reason: None
-        self._spot_check = SpotCheck(settings.trust, self._believe, self._fetch_ourselves, cut_off)
+        self._spot_check = SpotCheck(settings.trust, self._record_held, self._fetch_with_own_engine, cut_off)
         self._responses = Responses(
             ResponsesParts(
                 inbox=results,
@@ -95,7 +95,7 @@ class Gatherer:
     # -- life ------------------------------------------------------------------------------------------
 
     async def run(self, seeds: list[str], session: int = 1) -> GathererState:
-        """Crawl. Raises what ends it against its will, after everything stored is safe."""
+        """Crawl. Raises the exception that ended a turn, after everything is closed."""
         try:
             await self.startup(seeds, session)
             self.state = await self._finished
@@ -104,28 +104,28 @@ class Gatherer:
         return self.state
 
     async def startup(self, seeds: list[str], session: int = 1) -> None:
-        """Go on from the last checkpoint and the record log, or begin the session; queue the seeds, open the engine.
+        """Continue from the last checkpoint and the record log, or begin the session; queue the seeds, open the engine.
 
-        In a team it is the plan that says which session it is.
+        In a team, the plan says which session it is, and `session` does not count.
         """
         self._finished: asyncio.Future[GathererState] = asyncio.get_running_loop().create_future()
         if self.team:
             await self.team.startup()
             self._leaving = asyncio.create_task(self.team.relieved())
-            self._leaving.add_done_callback(self._left)
+            self._leaving.add_done_callback(self._on_left)
         self._checkpoints.replay(self._clock())
         if not self.team and session > self._recrawl.session:
             self._intake.insert(self._checkpoints.begin_session(session, self._clock()))
         self._seeds = seeds
         if self._recrawl.is_done:
-            self._sow()
+            self._queue_seeds()
         await self._fetcher.open()
         if self._lending:
             lent = await self._lending.open()
             self._dispatcher.rest(lent, self._clock() + self._settings.helpers.lease_s)
         if self._resumes:
             events.info("resumed", pages=self.counters.pages, queued=self._frontier.queued())
-        self._scheduler.start()  # not before: a turn needs everything that was opened here
+        self._scheduler.start()  # last: a turn needs everything that was opened above
         self._scheduler.wake()
 
     def _port(self) -> GathererPort:
@@ -143,7 +143,7 @@ class Gatherer:
         )
 
     async def shutdown(self) -> None:
-        """Close everything in order; what is in flight stays queued for the next run."""
+        """Close everything in order; URLs that are in flight stay queued for the next run."""
         self._scheduler.stop()
         await self._fetcher.close()
         if self._reader.texts:
@@ -163,17 +163,17 @@ class Gatherer:
                 await self.team.shutdown(share)
 
     def leave(self) -> None:
-        """Hand everything over to the others, then end."""
+        """Hand everything over to the other gatherers, then end."""
         assert self.team
         self.team.leaving = True
         self._scheduler.wake()
 
     def stop(self, state: GathererState = GathererState.STOPPED) -> None:
-        """Start nothing more; end when what is in flight has been stored."""
+        """Start no more requests; end when the results of those in flight are stored."""
         self._ending = self._ending or state
         self._scheduler.wake()
 
-    # -- what others ask -------------------------------------------------------------------------------
+    # -- what others read ------------------------------------------------------------------------------
 
     def share(self) -> Share:
         """This gatherer's part of the report."""
@@ -182,12 +182,12 @@ class Gatherer:
         return self._meter.share(self._clock(), superpages, epoch, self._recrawl.session)
 
     def figures(self) -> dict[str, float]:
-        """What the team may know of us, with each heartbeat."""
+        """The figures that each heartbeat tells the team."""
         figures = self._meter.figures(self._clock(), self.share(), self._fetcher.in_flight + self._responses.in_texts)
         return figures | (self._lending.figures() if self._lending else {})
 
     def is_quiet(self) -> bool:
-        """Nothing is queued, in flight, being read or to be taken up from the last session."""
+        """Whether nothing is queued, in flight, being read or still to be queued again from the last session."""
         return self._recrawl.is_done and not (self._is_busy or self._dispatcher.has_waiting or self._frontier.queued())
 
     # -- the turn --------------------------------------------------------------------------------------
@@ -198,19 +198,19 @@ class Gatherer:
             return
         try:
             self._turn(self._clock())
-        except Exception as error:  # whatever it is, it ends the crawl here and is raised by `run`
+        except Exception as error:  # any exception ends the crawl here and is raised by `run`
             self.state = GathererState.FAILED
             self._finished.set_exception(error)
 
     def _turn(self, now: float) -> None:
         self._meter.turn(now, bool(self._fetcher.in_flight or self._responses.under_way))
         if self.team:
-            self._meet(self.team, now)
+            self._take_in_team(self.team, now)
         elif not self._recrawl.is_done:
             self._intake.insert(self._recrawl.step())
             if self._recrawl.is_done:
-                self._sow()
-                self._checkpoints.make(now)  # before anything of the session is stored: it begins once
+                self._queue_seeds()
+                self._checkpoints.make(now)  # before any record of the session: so a restart does not begin it again
         self._responses.take_in(now)
         self._intake.links()
         self._check_limits(now)
@@ -222,7 +222,7 @@ class Gatherer:
         self._store.flush()
         if now >= self._checkpoints.due_at(self._dispatcher.has_plenty) or self._frontier.wants_commit:
             self._checkpoints.make(now)
-        # last, and by the clock: at a shared host milliseconds count, and what is started leaves when the turn is over
+        # last, and with a fresh time: at a shared host milliseconds count, and requests leave when the turn is over
         for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
             self._recorder.give_up(entry, why, now)
         if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
@@ -234,12 +234,12 @@ class Gatherer:
             moments = (due_at, self._dispatcher.next_at, checkpoint_at, self._spot_check.next_at())
             self._scheduler.sleep(min(at for at in moments if at is not None) - now)
 
-    def _sow(self) -> None:
-        """Queue the seeds, behind what is known of them."""
+    def _queue_seeds(self) -> None:
+        """Queue the seeds that are not queued yet: a seed of the last session keeps its validators."""
         self._intake.seeds(self._admission.admit(self._seeds, 0))
 
-    def _meet(self, team: Membership, now: float) -> None:
-        """Take in what the others sent, and obey the control tuple."""
+    def _take_in_team(self, team: Membership, now: float) -> None:
+        """Take in the URLs that other gatherers sent, and obey the control tuple."""
         if entries := team.begin(now):
             self._intake.insert(entries)
         if team.whiteboard.charter is not None:
@@ -252,8 +252,8 @@ class Gatherer:
             elif control.state == "done":
                 self._ending = self._ending or GathererState.DONE
 
-    def _left(self, task: "asyncio.Task[None]") -> None:
-        """Nobody counts on us any more; or we could not find out."""
+    def _on_left(self, task: "asyncio.Task[None]") -> None:
+        """The team no longer needs this gatherer, or the whiteboard failed while the gatherer asked."""
         if task.cancelled() or self._finished.done():
             return
         if error := task.exception():
@@ -262,15 +262,15 @@ class Gatherer:
             self.stop(GathererState.STOPPED)
 
     def _recorded(self, record: PageRecord, elapsed_s: float) -> None:
-        """A URL is dealt with: evidence for the explored fraction, and statistics for the team."""
+        """A URL has its record: evidence for the explored fraction, and statistics for the team."""
         self._meter.explored.page(self._admission.in_scope(record.outlinks))
         if self.team:
             self.team.recorded(record, elapsed_s)
 
-    def _believe(self, held: HeldPage) -> None:
-        self._recorder.page(held.entry, held.response, held.reading)
+    def _record_held(self, held: HeldPage) -> None:
+        self._recorder.page(held.entry, held.response, held.page)
 
-    def _fetch_ourselves(self, entry: Entry) -> None:
+    def _fetch_with_own_engine(self, entry: Entry) -> None:
         assert self._lending
         self._lending.keep(entry.url)
         self._dispatcher.queue_again(entry)
@@ -291,7 +291,7 @@ class Gatherer:
 
     @property
     def _is_busy(self) -> bool:
-        """Something is in flight, or on its way into the frontier."""
+        """Whether a page is in flight or being read, or links have still to be queued."""
         recorder = self._recorder
         return bool(self._fetcher.in_flight or self._responses.under_way or recorder.links or recorder.gifts)
 

@@ -1,6 +1,7 @@
-"""The pulse: when a gatherer's turn is due. It calls; it knows nothing of what a turn does.
+"""The scheduler calls a gatherer's turn when it is due, and knows nothing of what a turn does.
 
-Invariant: however often it is woken, the turn is called once, soon; and a sleeper is always woken in time.
+Invariant: any number of calls to `wake` before a turn lead to one turn, soon; and a turn comes at the latest when the
+time given to `sleep` is over.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ from collections.abc import Callable
 
 
 class Scheduler:
-    """Calls a turn when something has happened, or when the time has come."""
+    """Calls a turn after `wake`, or when the time given to `sleep` is over."""
 
     def __init__(self, turn: Callable[[], None]) -> None:
         self._turn = turn
@@ -17,23 +18,23 @@ class Scheduler:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
-        """From now on: there is a loop to call from."""
+        """Begin to schedule turns, on the running event loop; `wake` has no effect before."""
         self._loop = asyncio.get_running_loop()
 
     def wake(self) -> None:
-        """Something has happened."""
+        """Ask for a turn, because something has happened."""
         if not self._scheduled and self._loop:
             self._scheduled = True
             self._loop.call_soon(self._call)
 
     def sleep(self, seconds: float) -> None:
-        """Nothing to do for so long, unless woken."""
+        """Ask for a turn in so many seconds; `wake` may bring it sooner."""
         assert self._loop
         self.stop()
         self._timer = self._loop.call_later(max(seconds, 0.0), self.wake)
 
     def stop(self) -> None:
-        """Forget when we wanted to be woken."""
+        """Cancel the turn that `sleep` has asked for."""
         if self._timer:
             self._timer.cancel()
 

@@ -14,21 +14,20 @@ import time
 from collections.abc import Callable
 
 from gcs.core.helpers.loan import Allowance, LoanLimits
+from gcs.core.helpers.pools import BEAT_S
 from gcs.core.messages.tuples import HelperBeat, SummaryTS, UrlTS
-from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
+from gcs.core.page.values import Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.events import Events
 from gcs.ports.errands import ErrandPort
 from gcs.ports.fetch import Fetcher
 from gcs.ports.process import family_cpu_s
-from gcs.ports.reader import NOTHING, PageReading, Reader
+from gcs.ports.reader import Reader
 from gcs.ports.records.warc import payload_digest
 from gcs.ports.space.clock import lease_time
 from gcs.ports.tasks import end
 
 events = Events("helper")
 
-#: seconds between two heartbeats
-BEAT_S = 1.0
 #: longest wait for errands: a helper that is stopped notices it after so many seconds
 TAKE_S = 0.5
 #: shares of the lease: an errand that took longer to get is not begun; longest wait for errands; longest request
@@ -209,8 +208,6 @@ def _summary(errand: UrlTS, helper: str, result: Result, reader: Reader) -> Summ
             started_at=result.started_at,
             elapsed_s=result.elapsed_s,
         )
-    reading = reader.read(result) if 200 <= result.status < 300 else PageReading(NOTHING, [], errand.url)
-    document = reading.document
     return SummaryTS(
         *(errand.gatherer, errand.run, errand.number, errand.url, helper),
         status=result.status,
@@ -222,16 +219,7 @@ def _summary(errand: UrlTS, helper: str, result: Result, reader: Reader) -> Summ
         elapsed_s=result.elapsed_s,
         size_bytes=len(result.body),
         digest=payload_digest(result.body),
-        final_url=reading.final_url,
-        title=document.title,
-        description=document.description,
-        language=document.language,
-        text=document.text,
-        simhash=document.simhash,
-        outlinks=reading.outlinks,
-        noindex=reading.noindex,
-        source=document.source,
-        shell=reading.shell,
+        page=reader.read(result) if 200 <= result.status < 300 else PageFacts(),
         request_head=result.request_head if errand.payload else b"",
         body=result.body if errand.payload else b"",
     )

@@ -6,7 +6,6 @@ from random import Random
 
 from gcs.core.messages.tuples import Charter, Control, PlanPosted
 from gcs.core.plan.expression import Expression
-from gcs.core.plan.next_plan import FirstPlanner
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.plan.triggers import NAMES
 
@@ -25,9 +24,9 @@ class LeaderConfig:
     trigger: Expression | None = field(init=False)
     #: how many members the first plan waits for
     expected: int = 1
-    #: the session to crawl, and the plan made ahead for it, if there is one
+    #: the session to crawl, and the encoded Blueprint that was made ahead for it, if there is one
     session: int = 1
-    beginning: FirstPlanner | None = None
+    blueprint: bytes = b""
     #: the plan that this process's gatherer has, from its disk or from the board
     known_plan: Callable[[], PlanPosted | None] = lambda: None
     #: the crawl as this process's gatherer knows it, for a board that has forgotten it

@@ -101,7 +101,7 @@ class FencedBoard:
         self.space = space
         self.leader = leader
         self.known = known
-        self._clock = clock
+        self.clock = clock
         self._plan: tuple[bytes, Plan] | None = None
 
     async def view(self) -> BoardView:
@@ -111,7 +111,7 @@ class FencedBoard:
         seeds = await self.space.count(template(Seeds), at=SEEDS_INBOX)
         known = {member.gatherer: member for member in await self.space.scan(template(Member))}
         return BoardView(
-            now=self._clock(),
+            now=self.clock(),
             state=control.state if control else CrawlState.RUNNING,
             seeds=seeds,
             posted=posted,

@@ -44,7 +44,7 @@ class RebalanceRounds:
 
     def __init__(self, board: FencedBoard, config: LeaderConfig) -> None:
         self._board, self._config, self._settings = board, config, config.settings
-        self._pace: RebalancePace | None = None
+        self._pace = RebalancePace.begin(board.clock(), config.settings)
         self._epoch = 0
         self._open: _Round | None = None
         #: filled by considering; emptied when their round is decided
@@ -56,23 +56,20 @@ class RebalanceRounds:
 
     async def step(self, view: BoardView) -> None:
         """Ask, collect or decide."""
-        if self._pace is None:
-            self._pace = RebalancePace.begin(view.now, self._settings)
         if view.epoch != self._epoch:
             self._epoch, self._pace = view.epoch, self._pace.planned(view.now)
         if self._open is None:
-            await self._consider(view, self._pace)
-            return
-        replies = await self._replies(view, self._open)
-        if replies is not None:
+            await self._consider(view)
+        elif (replies := await self._replies(view, self._open)) is not None:
             opened, self._open = self._open, None
-            await self._decide(view, opened.why, replies, self._pace)
+            await self._decide(view, opened.why, replies)
 
-    async def _consider(self, view: BoardView, pace: RebalancePace) -> None:
+    async def _consider(self, view: BoardView) -> None:
+        """Announce a round if there is a reason, or a survey is due."""
         self._calls += await self._board.space.take_many([template(RebalanceCall)], at=LEADER_INBOX, limit=MOST_CALLS)
         state = self._state(view)
-        why = reason(state, self._settings, pace, view.now, self._config.trigger)
-        if not why and len(state.active) > 1 and not state.paused and pace.is_survey_due(view.now):
+        why = reason(state, self._settings, self._pace, view.now, self._config.trigger)
+        if not why and len(state.active) > 1 and not state.paused and self._pace.is_survey_due(view.now):
             why = SURVEY
         if not why:
             return
@@ -84,15 +81,15 @@ class RebalanceRounds:
         events.info("announced", round=number, reason=why)
 
     async def _replies(self, view: BoardView, opened: _Round) -> list[StatisticsReply] | None:
-        """The replies, when all are there or the time is up."""
+        """The replies, once all are there or the time is up; else None."""
         replies = await self._board.space.scan(template(StatisticsReply, round=opened.number))
         owners = {view.plan.gatherers[owner] for owner in view.plan.owners}
         silent = {*view.active, *owners} - {reply.gatherer for reply in replies if reply.epoch == view.epoch}
         return None if silent and view.now < opened.until else replies
 
-    async def _decide(self, view: BoardView, why: str, replies: list[StatisticsReply], pace: RebalancePace) -> None:
-        state = self._state(view)
-        left = sum(state.left().values())
+    async def _decide(self, view: BoardView, why: str, replies: list[StatisticsReply]) -> None:
+        """Publish the plan that follows from the replies, if it is worth it."""
+        state, pace = self._state(view), self._pace
         if not state.active:
             return
         # seconds of arithmetic in a large team: the gatherer in this process goes on meanwhile
@@ -103,6 +100,7 @@ class RebalanceRounds:
             if not why.startswith("locality"):
                 why, draft = "", Draft(view.plan, 0.0)
         if why:
+            left = sum(state.left().values())
             self._pace = pace.decided(why, view.now, self._settings, moved=draft.moved, left=left)
         plan: Plan | None = None
         if is_forced(why) or draft.moved >= LEAST_MOVE:

@@ -20,7 +20,7 @@ from gcs.core.messages import termination
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, LeaderLease, MemberState, Seeds
 from gcs.core.plan.next_plan import first_plan, renewed
-from gcs.core.plan.plan import Plan
+from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.tree import tree
 from gcs.events import Events
 from gcs.ports.space.crawl_control import put_back
@@ -101,8 +101,12 @@ class Term:
         config, old, active = self._config, view.decoded, view.active
         known = {name: view.members[name].figures.get("known", 0.0) for name in active}
         heir = max(active, key=lambda name: known[name])
-        if config.beginning is not None:
-            plan = config.beginning(active, old)
+        if config.blueprint:
+            from gcs.core.plan.blueprint import Blueprint  # it loads numpy, and most members never lead
+
+            is_independent = config.settings.coordination == "independent"
+            mode = ExchangeMode.INDEPENDENT if is_independent else ExchangeMode(config.settings.mode)
+            plan = Blueprint.decode(config.blueprint).plan(active, mode, config.session, old)
             if old is None and config.session == 1 and known[heir]:
                 return msgspec.structs.replace(plan, lost=())  # one gatherer has begun alone, and hands over
         elif old is not None:

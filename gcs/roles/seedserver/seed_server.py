@@ -17,7 +17,6 @@ Invariants
 
 import asyncio
 import heapq
-import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -41,6 +40,7 @@ from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of, room
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
 from gcs.events import Events
+from gcs.ports.process import new_run
 from gcs.ports.space.port import SEEDS_INBOX, Space, Taken
 from gcs.ports.url_registry import Node, UrlRegistry
 from gcs.roles.seedserver.clients import Clients
@@ -103,7 +103,7 @@ class SeedServer:
         self._space, self.registry, self._clock, self._wall = space, registry, clock, wall
         self.name, self._parent, self._session = config.name, config.parent, config.session
         self._rules, self._team = config.rules, config.team
-        self._run = f"{random.SystemRandom().getrandbits(48):012x}"
+        self._run = new_run()
         self._clients = Clients(config.rules, registry.note(CLIENTS_NOTE))
         self._started_free_at = wall() + config.pause_s
         self._free_at: dict[str, float] = {}  # domain → when any client may ask all of its hosts
@@ -118,7 +118,7 @@ class SeedServer:
         #: called with every word to a client: its name, the word, its connections, the seeds held for it
         self.on_word: Callable[[str, Word, int, int], None] = lambda *_: None
 
-    async def run(self) -> CrawlState:
+    async def run(self) -> None:
         """Serve until the crawl ends."""
         await self.startup()
         try:
@@ -126,7 +126,6 @@ class SeedServer:
                 await self.step()
         finally:
             await self.shutdown()
-        return self.state
 
     async def startup(self) -> None:
         """Go on from the last commit. Waits while an earlier process of this name may be alive."""

@@ -26,25 +26,14 @@ from aiohttp import web
 
 from gcs.core.helpers.access import Role, helper_name, machine_name, token_id
 from gcs.core.helpers.claims import Claim, Errand, summary_of
-from gcs.core.helpers.pools import pool
+from gcs.core.helpers.pools import BEAT_S, BEAT_TTL_S, pool
 from gcs.core.helpers.trust import TrustSettings
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, UrlTS
 from gcs.core.url.join import Joiner
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports.errands import (
-    MACHINE,
-    Beat,
-    Errands,
-    Greeting,
-    HelperStanding,
-    HelperTerms,
-    Ids,
-    Wanted,
-    Welcome,
-    public_terms,
-)
+from gcs.ports import errands
 from gcs.ports.space.port import Space
 from gcs.roles.station.http.auth import KEY, needs
 from gcs.roles.station.http.problems import problem
@@ -55,12 +44,10 @@ from gcs.settings import Settings, terms
 WAIT_S, WAIT = 20.0, 0.2
 #: seconds between two checks of leases and of helpers that were cut off
 TEND_S = 0.5
-#: seconds that a helper's heartbeat stays on the board
-BEAT_TTL_S = 5.0
 #: most bytes of a request that is not a put, and of a put without the body of its page
 SMALL_BYTES, PUT_BYTES = 64 << 10, 8 << 20
 #: seconds without a request after which a helper counts as gone at the end, and between two checks for helpers then
-SILENT_S, FAREWELL_S = 3.0, 0.1
+SILENT_S, FAREWELL_S = 3 * BEAT_S, 0.1
 #: seconds without a request after which a helper that holds nothing is forgotten
 GONE_S = 60.0
 #: leases after the start in which unknown errands are no strike: an earlier station may have lent them
@@ -91,18 +78,18 @@ class Gateway:
         self._credits: dict[str, Credit] = {}  # by token
         self._cut_off: dict[str, str] = {}  # helper → why; read from the board
         self._charter: Charter | None = None
-        self._terms, self._trust, self._joiner = HelperTerms(), TrustSettings(), Joiner()
+        self._terms, self._trust, self._joiner = errands.HelperTerms(), TrustSettings(), Joiner()
 
     def routes(self) -> list[web.RouteDef]:
         """One route for each verb."""
         verbs: dict[str, Verb] = {
-            "hello": (Greeting, self._hello),
-            "take": (Wanted, self._take),
+            "hello": (errands.Greeting, self._hello),
+            "take": (errands.Wanted, self._take),
             "put": (Claim, self._put),
-            "extend": (Ids, self._extend),
-            "return": (Ids, self._return),
-            "beat": (Beat, self._beat),
-            "bye": (Ids, self._bye),
+            "extend": (errands.Ids, self._extend),
+            "return": (errands.Ids, self._return),
+            "beat": (errands.Beat, self._beat),
+            "bye": (errands.Ids, self._bye),
         }
         return [web.post(f"/gateway/{name}", self._guarded(name, verb)) for name, verb in verbs.items()]
 
@@ -151,7 +138,7 @@ class Gateway:
 
         @needs(Role.HELPER)
         async def handler(request: web.Request) -> web.Response:
-            helper = self._helper(request[KEY], request.headers.get(MACHINE, ""))
+            helper = self._helper(request[KEY], request.headers.get(errands.MACHINE, ""))
             if helper is None:
                 return problem(429, f"a token is for {MOST} machines: make another one", {"Retry-After": "60"})
             try:
@@ -228,7 +215,7 @@ class Gateway:
 
     # -- verbs -----------------------------------------------------------------------------------------
 
-    async def _hello(self, helper: GatewayHelper, greeting: Greeting) -> Answer:
+    async def _hello(self, helper: GatewayHelper, greeting: errands.Greeting) -> Answer:
         if greeting.means is Means.BROWSER and not helper.trusted:
             raise RefusedError(403, "what a browser renders cannot be checked: this token must be a --trusted one")
         await self._read_charter()
@@ -236,15 +223,16 @@ class Gateway:
             raise RefusedError(409, "there is no crawl yet: come again")
         helper.means = greeting.means
         events.info("hello", helper=helper.name, place=helper.place, means=helper.means, agent=greeting.agent)
-        return Welcome(helper.name, helper.place, helper.trusted, public_terms(self._terms, helper.trusted))
+        told = errands.public_terms(self._terms, helper.trusted)
+        return errands.Welcome(helper.name, helper.place, helper.trusted, told)
 
-    async def _take(self, helper: GatewayHelper, wanted: Wanted) -> Answer:
+    async def _take(self, helper: GatewayHelper, wanted: errands.Wanted) -> Answer:
         credit, lease_s = helper.credit, self._terms.lease_s
         room = credit.room(wanted.limit)
         timeout_s = min(wanted.timeout_s, WAIT_S, WAIT * lease_s)
         if not room:
             await asyncio.sleep(min(timeout_s, TEND_S))
-            return Errands([])
+            return errands.Errands([])
         began = self._clock()
         credit.used += room
         try:
@@ -256,9 +244,9 @@ class Gateway:
         if self._helpers.get(helper.name) is not helper:  # the helper said goodbye meanwhile, or was cut off
             await self._space.release(taken)
             self._check(helper)
-            return Errands([])
+            return errands.Errands([])
         helper.lease({each.item.id: Lease(each, began + lease_s) for each in taken})
-        return Errands([Errand.of(each.item) for each in taken])
+        return errands.Errands([Errand.of(each.item) for each in taken])
 
     async def _put(self, helper: GatewayHelper, claim: Claim) -> Answer:
         lease = self._lease(helper, claim.id)
@@ -288,9 +276,9 @@ class Gateway:
             helper.add_page(claim.id, summary.size_bytes)
         else:
             helper.add_failure(claim.id)
-        return Ids([claim.id])
+        return errands.Ids([claim.id])
 
-    async def _extend(self, helper: GatewayHelper, asked: Ids) -> Answer:
+    async def _extend(self, helper: GatewayHelper, asked: errands.Ids) -> Answer:
         leases = [helper.held[errand] for errand in asked.ids if errand in helper.held]
         began = self._clock()
         still = {each.item.id for each in await self._space.renew([lease.taken for lease in leases])}
@@ -300,26 +288,26 @@ class Gateway:
                 lease.until = began + self._terms.lease_s
             else:
                 helper.let_go(errand)
-        return Ids(sorted(still))
+        return errands.Ids(sorted(still))
 
-    async def _return(self, helper: GatewayHelper, asked: Ids) -> Answer:
+    async def _return(self, helper: GatewayHelper, asked: errands.Ids) -> Answer:
         leases = [lease for errand in asked.ids if (lease := helper.let_go(errand))]
         await self._space.release([lease.taken for lease in leases])
-        return Ids([lease.taken.item.id for lease in leases])
+        return errands.Ids([lease.taken.item.id for lease in leases])
 
-    async def _beat(self, helper: GatewayHelper, beat: Beat) -> Answer:
+    async def _beat(self, helper: GatewayHelper, beat: errands.Beat) -> Answer:
         helper.connections = beat.connections
         fellows = [each for each in self._helpers.values() if each.credit is helper.credit]
         wished = sum(each.connections for each in fellows if self._silent_s(each) < BEAT_TTL_S)
         able = min(beat.connections, math.ceil(int(helper.credit.quota) * beat.connections / max(wished, 1)))
         figures = (helper.pages, helper.bytes, beat.pages_per_s, helper.since)
         await self._space.out(HelperBeat(helper.name, helper.place, helper.means, able, *figures), ttl_s=BEAT_TTL_S)
-        return HelperStanding(list(helper.held), await self._is_over())
+        return errands.HelperStanding(list(helper.held), await self._is_over())
 
-    async def _bye(self, helper: GatewayHelper, _: Ids) -> Answer:
+    async def _bye(self, helper: GatewayHelper, _: errands.Ids) -> Answer:
         await self._let_go(helper.name)
         events.info("bye", helper=helper.name, pages=helper.pages)
-        return Ids([])
+        return errands.Ids([])
 
     def _lease(self, helper: GatewayHelper, errand: str) -> Lease:
         lease = helper.held.get(errand)

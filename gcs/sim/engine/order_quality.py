@@ -156,7 +156,6 @@ def quality(
     seeds: Sequence[int],
     orders: Sequence[Ordering] = tuple(ORDERS.values()),
     shares: Sequence[float] = SHARES,
-    superstep: int = SUPERSTEP_PAGES,
     in_turns: bool = False,
 ) -> Iterator[OrderQualityRow]:
     """Every order at every share of what can be reached from the seeds."""
@@ -166,7 +165,7 @@ def quality(
     importance = pagerank(web.offsets, web.targets)
     best = [np.argsort(-figures, kind="stable") for figures in (importance, web.in_degrees())]
     for order in orders:
-        fetched = crawl(web, order, begin, int(max(shares) * web.pages), superstep, in_turns=in_turns)
+        fetched = crawl(web, order, begin, int(max(shares) * web.pages), in_turns=in_turns)
         for share in shares:
             pages = fetched[: int(share * web.pages)]
             pagerank_hits, backlink_hits = (len(np.intersect1d(pages, ranking[: len(pages)])) for ranking in best)
@@ -175,14 +174,12 @@ def quality(
             yield OrderQualityRow(order.name, share, len(pages), pagerank_hits / count, backlink_hits / count, mass)
 
 
-def averaged(
-    graph: WebGraph, orders: Sequence[Ordering] = tuple(ORDERS.values()), draws: int = 4, in_turns: bool = False
-) -> list[OrderQualityRow]:
+def averaged(graph: WebGraph, draws: int = 4, in_turns: bool = False) -> list[OrderQualityRow]:
     """The quality of every order from `SEEDS` random seeds, averaged over several draws of them."""
     tables = []
     for draw in range(draws):
         seeds = np.random.default_rng(draw).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
-        tables.append(list(quality(graph, seeds.tolist(), orders, in_turns=in_turns)))
+        tables.append(list(quality(graph, seeds.tolist(), in_turns=in_turns)))
     means = []
     for rows in zip(*tables):
         figures = [(row.by_pagerank, row.by_backlinks, row.pagerank_mass) for row in rows]

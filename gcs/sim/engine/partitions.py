@@ -18,6 +18,8 @@ from gcs.sim.graph.web_graph import WebGraph
 
 #: length of a URL where there are none (Cho's estimate)
 URL_BYTES = 40
+#: imbalance that a partition may have
+TOLERANCE = 0.05
 
 
 def crawled(graph: WebGraph) -> SessionGraph:
@@ -50,21 +52,17 @@ class CrossingRow:
 
 
 def crossing(
-    data: SessionGraph,
-    ks: Sequence[int],
-    partitioners: Sequence[str] = ("partition-i", "partition-ii", "metis", "site-hash"),
-    tolerance: float = 0.05,
+    data: SessionGraph, k: int, partitioners: Sequence[str] = ("partition-i", "partition-ii", "metis", "site-hash")
 ) -> Iterator[CrossingRow]:
     """Teng's superpages (δ = 20), partitioned within one tolerance with and without regard for links."""
-    for k in ks:
-        units = superpages(data.keys, k)
-        session, count = data.session, int(units.max(initial=-1)) + 1
-        work = np.bincount(units, minlength=count)
-        links = LinkArrays.between(count, units[session.sources], units[session.targets])
-        first = np.flatnonzero(np.diff(units, prepend=-1)).tolist()
-        problem = PartitionProblem(work, k, links=links, keys=[data.keys[page] for page in first], tolerance=tolerance)
-        for name in partitioners:
-            owners = partition(name, problem)
-            cut = links.crossing(owners)
-            share = cut / max(len(session.sources), 1)
-            yield CrossingRow(k, name, count, cut, share, imbalance(loads(work, owners, k)))
+    units = superpages(data.keys, k)
+    session, count = data.session, int(units.max(initial=-1)) + 1
+    work = np.bincount(units, minlength=count)
+    links = LinkArrays.between(count, units[session.sources], units[session.targets])
+    first = np.flatnonzero(np.diff(units, prepend=-1)).tolist()
+    problem = PartitionProblem(work, k, links=links, keys=[data.keys[page] for page in first], tolerance=TOLERANCE)
+    for name in partitioners:
+        owners = partition(name, problem)
+        cut = links.crossing(owners)
+        share = cut / max(len(session.sources), 1)
+        yield CrossingRow(k, name, count, cut, share, imbalance(loads(work, owners, k)))

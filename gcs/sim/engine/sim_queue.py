@@ -1,6 +1,6 @@
-"""The URLs that wait at the gatherers of a simulated team, and which of them go next.
+"""The pages that wait at the gatherers of a simulated team, and the choice of those that go next.
 
-Two ways to the same answer: `ScanWaiting` looks at all that waits when asked (a few numpy calls, good for the long
+Two ways to the same answer: `ScanWaiting` looks at all waiting pages when asked (a few numpy calls, good for the long
 supersteps of a study), `QueueWaiting` keeps a queue of `core.queues` for each gatherer, as the live crawl does.
 
 Invariant: both give out the pages of lowest rank, ties in the order of discovery; a page that waits waits once.
@@ -19,7 +19,7 @@ Pages = NDArray[np.int32]
 
 
 class Ranks(Protocol):
-    """What a waiting room may look up of a page."""
+    """What is known of the pages: `Crawl` has it, and the waiting pages are chosen by it."""
 
     #: its rank now: the smaller, the sooner
     rank: NDArray[np.int64]
@@ -31,16 +31,6 @@ class Ranks(Protocol):
     waits: NDArray[np.bool_]
 
 
-class SimWaiting(Protocol):
-    """What waits at k gatherers."""
-
-    def put(self, fresh: Pages, changed: Pages) -> None:
-        """Pages that wait from now on, and others whose rank has changed."""
-
-    def take(self, me: int, count: int) -> Pages:
-        """The best pages of one gatherer, best first."""
-
-
 class ScanWaiting:
     """All that waits, looked through at every take."""
 
@@ -49,12 +39,12 @@ class ScanWaiting:
         self._parts: list[list[Pages]] = [[] for _ in range(k)]
 
     def put(self, fresh: Pages, changed: Pages) -> None:  # noqa: ARG002
-        """Ranks are looked up when they are needed, so only the fresh ones matter."""
+        """Add fresh pages. Ranks are looked up by `take`, so a change of rank does not matter."""
         for me, pages in grouped(fresh, self._known.owners):
             self._parts[me].append(pages)
 
     def take(self, me: int, count: int) -> Pages:
-        """By selection, in the time of a look at each."""
+        """The best pages of one gatherer, best first: by selection, in linear time."""
         parts = self._parts[me]
         if not parts:
             return np.empty(0, np.int32)
@@ -79,13 +69,13 @@ class QueueWaiting:
         self._known, self._queues = known, queues
 
     def put(self, fresh: Pages, changed: Pages) -> None:
-        """Both are inserted."""
+        """Insert pages that wait from now on, and pages whose rank has changed."""
         known = self._known
         for me, pages in grouped(np.concatenate([fresh, changed]), known.owners):
             self._queues[me].insert_many(-known.rank[pages].astype(np.float64), known.number[pages].astype(np.uint64))
 
     def take(self, me: int, count: int) -> Pages:
-        """Until there are enough that are not stale."""
+        """The best pages of one gatherer, best first: extracts until enough of them are not stale."""
         known, parts, missing = self._known, [np.empty(0, np.int32)], count
         while missing and len(self._queues[me]):
             keys, numbers = self._queues[me].extract_top(missing)

@@ -1,8 +1,8 @@
 """Rounds of superpage creation and partition over a list of URLs, without a network: what §5 does to the load.
 
-URLs are found in the order given. Each is counted by its owner's copy of the URL tree; at the end of a round the copies
-are merged, superpages are created and partitioned, and every copy goes over to the new plan as a gatherer's would:
-statistics are carried over, moved URLs are counted by the winner and forgotten by the loser.
+URLs are found in the order given. Each is counted by its owner's copy of the URL tree. At the end of a round the copies
+are merged, superpages are created and partitioned, and every copy goes over to the new plan, as in a live gatherer:
+statistics are carried over, moved URLs are counted by the new owner and forgotten by the old one.
 
 All decisions are those of `core`; only the crawl itself is left out.
 """
@@ -26,13 +26,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class RoundTeam:
-    """Who crawls, and how superpages are made."""
+    """The gatherers of a team, and how their superpages are made."""
 
     #: pages per second of each gatherer
     speeds: Sequence[float]
     partition: Partitioner = partition_i
     delta: float = 20
-    cuts: Cuts = WHOLE
     seed: int = 1
 
     @property
@@ -50,7 +49,7 @@ class Round:
     #: visits of each superpage as the leader estimates them, and as they are
     estimated: NDArray[np.number] = field(repr=False)
     actual: Floats = field(repr=False)
-    #: URLs that change hands
+    #: URLs that change their owner
     moved: int
     #: max/mean − 1 of the time that the gatherers need, by the actual visits
     imbalance: float
@@ -62,9 +61,9 @@ class Round:
 
 
 def rounds(keys: Sequence[bytes], team: RoundTeam, ends: Sequence[int]) -> Iterator[Round]:
-    """Let the URLs with these sort keys be found one after the other; rebalance whenever `ends` of them are."""
+    """Find the URLs with these sort keys one after the other; rebalance when as many are found as `ends` says."""
     names = tuple(f"g{i}" for i in range(team.size))
-    plan = Plan(0, names, team.cuts, tuple(i % team.size for i in range(len(team.cuts))))
+    plan = Plan(0, names, WHOLE, (0,))
     chance = Random(team.seed)
     trees = [UrlTree(plan.cuts, Random(chance.random())) for _ in names]
     start = 0

@@ -19,14 +19,14 @@ from gcs.core.ordering import MOST, ORDERS, Ordering
 from gcs.core.queues.contract import Queue
 from gcs.errors import UsageError
 from gcs.sim.engine.reach import FirstOf
-from gcs.sim.engine.sim_queue import Pages, QueueWaiting, Ranks, ScanWaiting, SimWaiting
+from gcs.sim.engine.sim_queue import Pages, QueueWaiting, Ranks, ScanWaiting
 from gcs.sim.graph.owners import Owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 
-# -- Ranks of whole arrays, for studies: apart from `rank`, because a crawl does without numpy.
-
-
 _SIGN, _ALL = 0x80000000, 0xFFFFFFFF
+_NO_PAGES: Pages = np.empty(0, np.int32)
+#: added to a rank, it is behind all others: ranks have 32 bits
+_LATER = 1 << 32
 
 
 def ranks(importances: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -34,11 +34,6 @@ def ranks(importances: NDArray[np.float64]) -> NDArray[np.int64]:
     bits = (np.clip(importances, -MOST, MOST) + 0.0).astype(np.float32).view(np.uint32)
     ascending = bits ^ np.where(bits & _SIGN, np.uint32(_ALL), np.uint32(_SIGN))
     return ((_ALL - ascending) >> 1).astype(np.int64)
-
-
-_NO_PAGES: Pages = np.empty(0, np.int32)
-#: added to a rank, it is behind all others: ranks have 32 bits
-_LATER = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +58,11 @@ class SuperstepRules:
     #: makes the queue of a gatherer, as those of core.queues; without, waiting pages are scanned
     make_queue: Callable[[], Queue] | None = None
 
-    def room(self, known: Ranks) -> SimWaiting:
+    def room(self, known: Ranks) -> ScanWaiting | QueueWaiting:
         """The waiting pages of a team, none yet."""
-        return (
-            QueueWaiting(known, [self.make_queue() for _ in range(self.k)])
-            if self.make_queue
-            else ScanWaiting(known, self.k)
-        )
+        if self.make_queue is None:
+            return ScanWaiting(known, self.k)
+        return QueueWaiting(known, [self.make_queue() for _ in range(self.k)])
 
     def quota(self, superstep: int) -> Ids:
         """(k,) the pages that each may fetch in a superstep, counted from 1; halves are saved up for the next one."""
@@ -88,7 +81,7 @@ class SuperstepResult:
     told_links: int
     #: links told of pages that were fetched already, and links inside a part to such pages
     late: int
-    late_home: int
+    late_inside: int
 
     @property
     def told(self) -> int:
@@ -112,7 +105,7 @@ class Crawl:
         self.page_of = np.zeros(pages, np.int32)
         self.waits = np.zeros(pages, np.bool_)
         self.fetched = np.zeros(pages, np.bool_)
-        self._found = self._at_home = 0
+        self._found = self._own_waiting = 0
         self._first = FirstOf(pages)
         self._known_to_all = np.zeros(pages, np.bool_)
         self._known_to_all[rules.replicated] = True
@@ -136,9 +129,9 @@ class Crawl:
                 turn = np.concatenate([np.arange(len(part)) for part in taken])
                 pages = pages[np.argsort(turn, kind="stable")[:left]]
             left -= len(pages)
-            late_home = self.fetch(pages)
+            late_inside = self.fetch(pages)
             due = number % self._rules.exchange_every == 0 or not len(pages)
-            yield SuperstepResult(pages, *(self.exchange() if due else (_NO_PAGES, 0, 0)), late_home)
+            yield SuperstepResult(pages, *(self.exchange() if due else (_NO_PAGES, 0, 0)), late_inside)
 
     @property
     def is_over(self) -> bool:
@@ -151,12 +144,12 @@ class Crawl:
 
     def take(self, quota: Ids) -> list[Pages]:
         """The best pages of each gatherer, as many as it may have: they wait no more."""
-        if self._rules.abroad is not None and self._at_home:
-            quota = np.minimum(quota, self._at_home)
+        if self._rules.abroad is not None and self._own_waiting:
+            quota = np.minimum(quota, self._own_waiting)
         taken = [self._waiting.take(me, count) if count > 0 else _NO_PAGES for me, count in enumerate(quota.tolist())]
         for pages in taken:
             self.waits[pages] = False
-            self._at_home -= self._count_at_home(pages)
+            self._own_waiting -= self._count_own(pages)
         return taken
 
     def give_back(self, pages: Pages) -> None:
@@ -165,7 +158,7 @@ class Crawl:
         self._waiting.put(pages, _NO_PAGES)
 
     def hand_over(self, owners: Owners) -> None:
-        """Let pages have other owners from now on: those that wait change hands at once."""
+        """Let pages have other owners from now on: those that wait go to their new owners at once."""
         self.owners = owners
         self._waiting = self._rules.room(self)
         waiting = np.flatnonzero(self.waits).astype(np.int32)
@@ -226,10 +219,10 @@ class Crawl:
         if self._rules.abroad is not None:
             for pages in (fresh, changed):
                 self.rank[pages] += _LATER * self._rules.abroad[pages]
-            self._at_home += self._count_at_home(fresh)
+            self._own_waiting += self._count_own(fresh)
         self._waiting.put(fresh, changed)
 
-    def _count_at_home(self, pages: Pages) -> int:
+    def _count_own(self, pages: Pages) -> int:
         return 0 if self._rules.abroad is None else int((~self._rules.abroad[pages]).sum())
 
     def _gifts(self, worth: NDArray[np.float64], links: Ids) -> NDArray[np.float64]:

@@ -1,17 +1,18 @@
-"""Web graphs on disk: a list of links, a folder of text files, or the form in which GCS remembers one.
+"""Web graphs on disk: a list of links, a folder of text files, or the cache of a graph that was read before.
 
 A list of links is a file (`edges`). A folder holds it as `edges.txt` ("src dst" per line, from 0) and, where there
 are URLs, `urls.txt` (line k is the URL of page k) and `pages.tsv` (columns site_id and bytes of page k), each of them
 as it is or as .gz.
 
-What was read is kept as numpy arrays in a cache, under the hash of the files: the second time they are mapped into
-memory in no time. A cache can be deleted at any moment.
+What was read is kept as numpy arrays in a cache, under the hash of the files: the second time they are only mapped into
+memory. A cache can be deleted at any moment.
 """
 
 import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -21,52 +22,15 @@ from gcs.errors import UsageError
 from gcs.sim.graph.edges import links, numbers, unpacked
 from gcs.sim.graph.web_graph import Ids, Pages, WebGraph, rows
 
-# -- Sites of a graph without URLs: ranges of pages that link among themselves.
-
-
 #: pages of the runs at the beginning, at least, and how many runs there are at most
 RUN_PAGES, RUNS = 10, 200_000
-
-
-def ranges_of(offsets: Ids, targets: NDArray[np.int32]) -> NDArray[np.int32]:
-    pages, total = len(offsets) - 1, len(targets)
-    run_of_page = np.arange(pages) // max(RUN_PAGES, -(-pages // RUNS))
-    ranges = np.unique(run_of_page)  # of each run
-    sources, sinks = np.repeat(run_of_page, np.diff(offsets)), run_of_page[targets]
-    ends = np.bincount(sources, minlength=len(ranges)) + np.bincount(sinks, minlength=len(ranges))
-    low, high, links = _collapsed(np.minimum(sources, sinks), np.maximum(sources, sinks), np.ones(total, np.int64))
-    collapsed_at = len(ends)
-    while len(ends) > 1:
-        beside = high - low == 1
-        between = np.bincount(low[beside], links[beside], len(ends) - 1).astype(np.int64)
-        gain = 2 * total * between - ends[:-1] * ends[1:]  # times 2 · total²: whole numbers, so that ties are ties
-        merged = (gain > 0) & (gain >= np.append(gain[1:], 0)) & (gain > np.append(0, gain[:-1]))
-        if not merged.any():
-            break
-        number = np.cumsum(np.append(True, ~merged)) - 1
-        ranges, low, high = number[ranges], number[low], number[high]
-        ends = np.bincount(number, ends).astype(np.int64)
-        if len(ends) < collapsed_at / 2:
-            low, high, links = _collapsed(low, high, links)
-            collapsed_at = len(ends)
-    return ranges.astype(np.int32)[run_of_page]
-
-
-def _collapsed(low: Ids, high: Ids, links: Ids) -> tuple[Ids, Ids, Ids]:
-    """Each pair of different ranges once, with all links between the two."""
-    apart = low < high
-    if not apart.any():
-        return low[apart], high[apart], links[apart]
-    width = int(high.max()) + 1
-    pairs, where = np.unique(low[apart] * width + high[apart], return_inverse=True)
-    return pairs // width, pairs % width, np.bincount(where, links[apart]).astype(np.int64)
-
-
 #: goes into the hash of a graph: to be changed with the form that the cache has
 _FORM = b"3"
 #: a list with fewer links per page number, and no URLs, has gaps in its numbers
 _SPARSE = 0.1
 _MOST_PAGES = 2**31 - 1
+#: arrays of a graph that are kept in files of their own
+_ARRAYS = ("offsets", "targets", "sites", "sizes_bytes")
 
 
 def is_graph(place: Path) -> bool:
@@ -95,12 +59,12 @@ def load(place: Path, upstream: bool = False, cache: Path | None = None) -> WebG
     name = place.resolve().name.split(".")[0] + ("+upstream" if upstream else "")
     kept = cache / digest.hexdigest() if cache else None
     if kept and kept.is_dir():
-        return _remembered(name, kept)
+        return _read_cache(name, kept)
     texts = {each: unpacked(files[each], data) for each, data in packed.items()}
     graph = _parsed(files, name, texts, digest.hexdigest())
     if kept:
-        _remember(graph, kept)
-        return _remembered(name, kept)
+        _write_cache(graph, kept)
+        return _read_cache(name, kept)
     return graph
 
 
@@ -187,11 +151,11 @@ def _bytes(path: Path) -> bytes:
         raise UsageError(f"{path}: cannot be read ({error.strerror}); a graph folder holds edges.txt.gz") from None
 
 
-def _remember(graph: WebGraph, place: Path) -> None:
+def _write_cache(graph: WebGraph, place: Path) -> None:
     partial = place.with_name(f".{place.name}.{os.getpid()}")
     try:
         partial.mkdir(parents=True, exist_ok=True)
-        for name in ("offsets", "targets", "sites", "sizes_bytes"):
+        for name in _ARRAYS:
             if (array := getattr(graph, name)) is not None:
                 np.save(partial / f"{name}.npy", array)
         if graph.urls:
@@ -204,18 +168,50 @@ def _remember(graph: WebGraph, place: Path) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _remembered(name: str, place: Path) -> WebGraph:
-    def array(what: str) -> NDArray[np.generic] | None:
-        file = place / f"{what}.npy"
-        return np.load(file, mmap_mode="r") if file.exists() else None
-
+def _read_cache(name: str, place: Path) -> WebGraph:
+    files = {each: place / f"{each}.npy" for each in _ARRAYS}
+    arrays: dict[str, Any] = {each: np.load(file, mmap_mode="r") for each, file in files.items() if file.exists()}
     urls = place / "urls.txt"
-    return WebGraph(
-        name,
-        array("offsets"),  # type: ignore[arg-type]
-        array("targets"),  # type: ignore[arg-type]
-        urls.read_bytes().decode().split("\n") if urls.exists() else (),
-        array("sites"),  # type: ignore[arg-type]
-        array("sizes_bytes"),  # type: ignore[arg-type]
-        place.name,
-    )
+    lines = urls.read_bytes().decode().split("\n") if urls.exists() else ()
+    return WebGraph(name, urls=lines, digest=place.name, **arrays)
+
+
+# -- sites of a graph without URLs
+
+
+def ranges_of(offsets: Ids, targets: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The sites of a graph without URLs: the range of each page. Pages of a range link among themselves.
+
+    The pages are cut into runs; of neighbouring ranges, those are merged that gain most modularity, until none gains.
+    """
+    pages, total = len(offsets) - 1, len(targets)
+    run_of_page = np.arange(pages) // max(RUN_PAGES, -(-pages // RUNS))
+    ranges = np.unique(run_of_page)  # of each run
+    sources, sinks = np.repeat(run_of_page, np.diff(offsets)), run_of_page[targets]
+    ends = np.bincount(sources, minlength=len(ranges)) + np.bincount(sinks, minlength=len(ranges))
+    low, high, links = _collapsed(np.minimum(sources, sinks), np.maximum(sources, sinks), np.ones(total, np.int64))
+    collapsed_at = len(ends)
+    while len(ends) > 1:
+        beside = high - low == 1
+        between = np.bincount(low[beside], links[beside], len(ends) - 1).astype(np.int64)
+        gain = 2 * total * between - ends[:-1] * ends[1:]  # times 2 · total²: whole numbers, so that ties are ties
+        merged = (gain > 0) & (gain >= np.append(gain[1:], 0)) & (gain > np.append(0, gain[:-1]))
+        if not merged.any():
+            break
+        number = np.cumsum(np.append(True, ~merged)) - 1
+        ranges, low, high = number[ranges], number[low], number[high]
+        ends = np.bincount(number, ends).astype(np.int64)
+        if len(ends) < collapsed_at / 2:
+            low, high, links = _collapsed(low, high, links)
+            collapsed_at = len(ends)
+    return ranges.astype(np.int32)[run_of_page]
+
+
+def _collapsed(low: Ids, high: Ids, links: Ids) -> tuple[Ids, Ids, Ids]:
+    """Each pair of different ranges once, with all links between the two."""
+    apart = low < high
+    if not apart.any():
+        return low[apart], high[apart], links[apart]
+    width = int(high.max()) + 1
+    pairs, where = np.unique(low[apart] * width + high[apart], return_inverse=True)
+    return pairs // width, pairs % width, np.bincount(where, links[apart]).astype(np.int64)

@@ -11,7 +11,7 @@ figures come out; the share of popular links (3/4) was chosen by Figure 8, the c
 Invariant: the same pages and seed make the same web.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -159,7 +159,3 @@ class Names(Sequence[str]):
         site = int(self._sites[page])
         number = (page if page >= 0 else page + len(self)) - int(self._starts[site])
         return f"http://s{site}.{DOMAINS[self._domains[site]][0]}/p{number}"
-
-    def __iter__(self) -> Iterator[str]:
-        for page in range(len(self)):
-            yield self[page]

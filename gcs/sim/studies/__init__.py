@@ -1,4 +1,4 @@
-"""The studies: one module for each experiment, each with the rows, charts and findings of its own."""
+"""The studies: one module for each experiment of a paper, with its rows, charts and findings."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -27,23 +27,10 @@ from gcs.sim.studies.study import Chart, ChartLine, Finding, Row, Setup, Study, 
 __all__ = ["OWN", "STUDIES", "Chart", "ChartLine", "Finding", "Row", "Setup", "Study", "StudyRequest", "Tick"]
 
 _MODULES = (
-    cho_coverage,
-    cho_seeds,
-    cho_overlap,
-    cho_communication,
-    cho_replication,
-    cho_quality,
-    cambazoglu,
-    marin_failures,
-    marin_prediction,
-    marin_queues,
-    teng_superpages,
-    teng_hot_pages,
-    teng_special,
-    teng_helpers,
-    web_sailor,
-    scale,
-)
+    cho_coverage, cho_seeds, cho_overlap, cho_communication, cho_replication, cho_quality, cambazoglu,
+    marin_failures, marin_prediction, marin_queues,
+    teng_superpages, teng_hot_pages, teng_special, teng_helpers, web_sailor, scale,
+)  # fmt: skip
 STUDIES: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in _MODULES})
-#: a crawl of the user's own making, beside the papers' experiments
+#: a crawl that the user puts together, besides the papers' experiments
 OWN = any_team.STUDY

@@ -26,6 +26,8 @@ from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Setup, Study, StudyRequest, Tick, lines
 
+TITLE = "A team of your own"
+ABOUT = "A team of any make, looked at again and again until its crawl ends."
 KS = (4, 16, 64)
 #: supersteps of a crawl, where the user does not say how many pages one has
 SUPERSTEPS = 256
@@ -108,7 +110,7 @@ class SimTeam:
 def make_team(graph: WebGraph, setup: Setup, k: int, seed: int) -> SimTeam:
     """A team of k; the same for the same seed."""
     if setup.replicated and setup.mode != "exchange":
-        raise UsageError(f"replicated URLs are spared from being told: nothing is told in {setup.mode} mode")
+        raise UsageError(f"replicated URLs only matter in exchange mode: in {setup.mode} mode no URLs are told")
     seeds = np.random.default_rng(seed).choice(graph.pages, min(setup.seeds, graph.pages), replace=False)
     replicated = most_linked(graph)[: setup.replicated].astype(np.int32)
     reachable = fetched(reach(graph, np.concatenate([seeds, replicated])))
@@ -139,13 +141,13 @@ class TeamRow:
     late: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[TeamRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[TeamRow]:
     """One crawl for each number of gatherers."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     rows = []
     for place, k in enumerate(ks):
         tick(place / len(ks), f"{k} gatherers")
-        rows += list(looks(make_team(graph, wish.setup, k, wish.seed)))
+        rows += list(looks(make_team(graph, request.setup, k, request.seed)))
     return rows
 
 
@@ -206,11 +208,4 @@ def charts(rows: Sequence[TeamRow]) -> list[Chart]:
     ]
 
 
-STUDY = Study(
-    "run",
-    "A team of your own",
-    "A team of any make, looked at again and again until its crawl ends.",
-    TeamRow,
-    run,
-    charts,
-)
+STUDY = Study("run", TITLE, ABOUT, TeamRow, run, charts)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.partition import Owners, PartitionProblem, partition
-from gcs.core.partition.partition_graph import LinkArrays, Model, page_model, site_model, superpage_model
+from gcs.core.partition import PartitionProblem, partition
+from gcs.core.partition.partition_graph import Model, page_model, site_model, superpage_model
 from gcs.core.plan.metrics import imbalance, loads
 from gcs.core.plan.session_graph import SessionGraph
 from gcs.sim.engine.partitions import crawled
@@ -24,6 +24,11 @@ from gcs.sim.engine.spread import spread
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Steps, Study, StudyRequest, Tick, checked, lines
 
+TITLE = "Graph partitioning against hashing (Cambazoglu, Tables 1–3)"
+ABOUT = (
+    "The graph is the last session; each model gives its units to K gatherers, with METIS or by hash, averaged over "
+    "eight runs with other seeds."
+)
 KS = (8, 16, 24, 32, 40, 48, 56, 64)
 RUNS = 8
 #: a graph is not cut into parts of fewer pages, unless asked for: no whole number of them would be balanced
@@ -51,20 +56,20 @@ class ModelRow:
     bytes_hashed: float | None = None
 
 
-def ks(graph: WebGraph, wish: StudyRequest) -> Sequence[int]:
-    """The wish's, or those of the paper that the graph has pages for."""
-    return wish.ks or [k for k in KS if graph.pages >= PAGES_EACH * k or k == KS[0]]
+def ks(graph: WebGraph, request: StudyRequest) -> Sequence[int]:
+    """Those of the request, or those of the paper that the graph has pages for."""
+    return request.ks or [k for k in KS if graph.pages >= PAGES_EACH * k or k == KS[0]]
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ModelRow]:
-    return [row for rows in steps(graph, wish, tick) for row in rows]
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[ModelRow]:
+    return [row for rows in steps(graph, request, tick) for row in rows]
 
 
-def steps(graph: WebGraph, wish: StudyRequest, tick: Tick) -> Iterator[list[ModelRow]]:
+def steps(graph: WebGraph, request: StudyRequest, tick: Tick) -> Iterator[list[ModelRow]]:
     """Every model at one K after the other, so many times with another seed, on all cores."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
-    parts, runs = ks(graph, wish), wish.runs or RUNS
+    parts, runs = ks(graph, request), request.runs or RUNS
     pages = _Task(data, page_model(data.session))
     sites = _Task(data, superpage_model(data.session, data.session.sites))
     for place, k in enumerate(parts):
@@ -104,7 +109,6 @@ class _Task:
         self._weights, self._links = model.weights, model.links
         first = np.flatnonzero(np.diff(model.unit_of_page, prepend=-1)).tolist()
         self._keys = [data.keys[page] for page in first]
-        self._ends = _once(model.links)
 
     @property
     def units(self) -> int:
@@ -115,19 +119,7 @@ class _Task:
         problem = PartitionProblem(self._weights, k, links=self._links, keys=self._keys, tolerance=TOLERANCE, seed=seed)
         owners = partition(partitioner, problem)
         storage, requests = (imbalance(loads(weights, owners, k)) for weights in self._weights.T)
-        return storage, requests, self._volume(owners)
-
-    def _volume(self, owners: Owners) -> float:
-        low, high, costs = self._ends
-        small = owners.astype(np.int16)
-        return float(costs[small[low] != small[high]].sum())
-
-
-def _once(links: LinkArrays) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """The two ends and the cost of each link, once: a link stands in both rows."""
-    sources = np.repeat(np.arange(links.units, dtype=np.int32), np.diff(links.offsets))
-    once = sources < links.targets
-    return sources[once], links.targets[once].astype(np.int32), links.costs[once]
+        return storage, requests, float(self._links.crossing(owners))
 
 
 #: K → (storage imbalance %, request imbalance %, bytes) of the models in their order
@@ -204,16 +196,4 @@ def findings(rows: Sequence[ModelRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "cambazoglu",
-    "Graph partitioning against hashing (Cambazoglu, Tables 1–3)",
-    "The graph is the last session; each model gives its units to K gatherers, with METIS or by hash, averaged "
-    "over eight runs with other seeds.",
-    ModelRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    Steps(ks, steps),
-    keys=("K", "model"),
-)
+STUDY = Study("cambazoglu", TITLE, ABOUT, ModelRow, run, charts, findings, PAPER, Steps(ks, steps), keys=("K", "model"))

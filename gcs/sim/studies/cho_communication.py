@@ -9,6 +9,8 @@ from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines, rises
 
+TITLE = "URLs told per page in exchange mode (Cho, Figure 7)"
+ABOUT = "The whole graph is crawled; every link into another's pages is told to the owner."
 KS = (2, 4, 8, 16, 32, 64)
 PARTITIONERS = ("site-hash", "url-hash")
 
@@ -25,13 +27,13 @@ class CommunicationRow:
     urls_per_page_once: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[CommunicationRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[CommunicationRow]:
     """Crossing links of the whole graph."""
     rows = []
-    cases = [(n, name) for name in PARTITIONERS for n in wish.ks or KS]
+    cases = [(n, name) for name in PARTITIONERS for n in request.ks or KS]
     for place, (n, name) in enumerate(cases):
         tick(place / len(cases), f"{n} gatherers, {name}")
-        found = told(graph, page_owners(graph, name, n, wish.seed), n)
+        found = told(graph, page_owners(graph, name, n, request.seed), n)
         shares = (communication(int(counts.sum()), graph.pages) for counts in (found.links, found.tellers))
         rows.append(CommunicationRow(n, name, *shares))
     return rows
@@ -91,13 +93,5 @@ def findings(rows: Sequence[CommunicationRow]) -> list[Finding]:
 
 
 STUDY = Study(
-    "cho-communication",
-    "URLs told per page in exchange mode (Cho, Figure 7)",
-    "The whole graph is crawled; every link into another's pages is told to the owner.",
-    CommunicationRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "partitioner"),
+    "cho-communication", TITLE, ABOUT, CommunicationRow, run, charts, findings, PAPER, keys=("n", "partitioner")
 )

@@ -16,6 +16,13 @@ from gcs.sim.graph.owners import leaving_share, page_owners, random_seeds, sites
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, falls, line
 
+TITLE = "Coverage of a firewall-mode crawl (Cho, Figure 4)"
+ABOUT = (
+    "Pages are given to gatherers by the hash of their site; links into another's sites are thrown away; every "
+    "gatherer follows all others. Every n starts from the same seeds, and the coverage is a part of what one crawler "
+    "reaches from them. The paper gives five seeds to each gatherer and counts all pages: a line of its own, which "
+    "shows the seeds rather than the walls where a graph is made of islands."
+)
 SEEDS_EACH = 5
 KS = (1, 2, 4, 8, 16, 32, 64)
 RUNS = 3
@@ -41,13 +48,13 @@ class CoverageRow:
     links_leaving: float = 0.1
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[CoverageRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[CoverageRow]:
     """Firewall crawls of the whole graph, of half of its sites, and with the paper's seeds."""
-    ks, runs = wish.ks or KS, wish.runs or RUNS
-    half = _half(graph, wish.seed)
+    ks, runs = request.ks or KS, request.runs or RUNS
+    half = _half(graph, request.seed)
     found = {n: np.zeros(5) for n in ks}
     for number in range(runs):
-        chance = np.random.default_rng([wish.seed, number])
+        chance = np.random.default_rng([request.seed, number])
         seeds = chance.choice(graph.pages, min(SEEDS_EACH * max(ks), graph.pages), replace=False)
         seeds_half = chance.choice(half.pages, min(SEEDS_EACH * max(ks), half.pages), replace=False)
         reachable, reachable_half = fetched(reach(graph, seeds)), fetched(reach(half, seeds_half))
@@ -137,17 +144,4 @@ def findings(rows: Sequence[CoverageRow]) -> list[Finding]:
     return found
 
 
-STUDY = Study(
-    "cho-coverage",
-    "Coverage of a firewall-mode crawl (Cho, Figure 4)",
-    "Pages are given to gatherers by the hash of their site; links into another's sites are thrown away; every "
-    "gatherer follows all others. Every n starts from the same seeds, and the coverage is a part of what one crawler "
-    "reaches from them. The paper gives five seeds to each gatherer and counts all pages: a line of its own, which "
-    "shows the seeds rather than the walls where a graph is made of islands.",
-    CoverageRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n",),
-)
+STUDY = Study("cho-coverage", TITLE, ABOUT, CoverageRow, run, charts, findings, PAPER, keys=("n",))

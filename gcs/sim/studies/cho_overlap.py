@@ -24,6 +24,11 @@ from gcs.sim.graph.owners import page_owners, random_seeds
 from gcs.sim.graph.web_graph import Pages, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, lines
 
+TITLE = "Overlap of a cross-over crawl (Cho, Figure 6)"
+ABOUT = (
+    "Pages are given to gatherers by the hash of their site, five seeds each; a gatherer that has run dry follows "
+    "links abroad. Coverage is a part of what one crawler reaches from all the seeds."
+)
 SEEDS_EACH = 5
 KS = (2, 4, 8, 16, 32, 64)
 #: moments before all have run dry, and after
@@ -157,16 +162,16 @@ class SimClock:
         return [now for before, now in zip([None, *found], found) if not before or before.downloads < now.downloads]
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[OverlapRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[OverlapRow]:
     """Cross-over crawls to the end."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     block = max(int(graph.pages * TRIP), 1)
     rows: list[OverlapRow] = []
     first = FirstOf(graph.pages)
     done, work = 0, sum(ks)
     for n in ks:
-        owners = page_owners(graph, "site-hash", n, wish.seed)
-        seeds = random_seeds(owners, [SEEDS_EACH] * n, np.random.default_rng(wish.seed))
+        owners = page_owners(graph, "site-hash", n, request.seed)
+        seeds = random_seeds(owners, [SEEDS_EACH] * n, np.random.default_rng(request.seed))
         reachable = fetched(reach(graph, seeds))
         even, equal = _clocks(graph.pages)
         for me in range(n):
@@ -242,14 +247,4 @@ def findings(rows: Sequence[OverlapRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "cho-overlap",
-    "Overlap of a cross-over crawl (Cho, Figure 6)",
-    "Pages are given to gatherers by the hash of their site, five seeds each; a gatherer that has run dry follows "
-    "links abroad. Coverage is a part of what one crawler reaches from all the seeds.",
-    OverlapRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-)
+STUDY = Study("cho-overlap", TITLE, ABOUT, OverlapRow, run, charts, findings, PAPER)

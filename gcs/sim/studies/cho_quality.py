@@ -18,6 +18,12 @@ from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, Pages, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
+TITLE = "Quality and batch communication (Cho, Figures 9–11)"
+ABOUT = (
+    "The pages with the most back-links known to their owner go first; the gatherers tell one another [URL, count] "
+    "pairs x times in a crawl. Quality is the part of the truly most linked pages that was fetched, averaged over "
+    "four draws of seeds."
+)
 SEEDS = 320
 KS = (2, 8, 32, 64)
 #: parts of the web that are fetched: Figures 9, 10 and 11
@@ -48,13 +54,13 @@ class BatchQualityRow:
     quality_single: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[BatchQualityRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[BatchQualityRow]:
     """Crawls by back-links of the part of the graph that can be reached, several times from other seeds."""
-    ks, runs = wish.ks or KS, wish.runs or RUNS
+    ks, runs = request.ks or KS, request.runs or RUNS
     cases = [(n, share, x) for share in SHARES for n in ks for x in (*EXCHANGES, SUPERSTEPS)]
     tick(0, f"{runs} times {len(cases)} crawls")
     found = []
-    for number, figures in enumerate(spread(lambda run: _once(graph, cases, wish.seed + run), range(runs)), 1):
+    for number, figures in enumerate(spread(lambda run: _once(graph, cases, request.seed + run), range(runs)), 1):
         tick(number / runs, f"run {number} of {runs}")
         found.append(figures)
     return [BatchQualityRow(*case, *figures) for case, figures in zip(cases, np.mean(found, axis=0).tolist())]
@@ -181,15 +187,5 @@ def findings(rows: Sequence[BatchQualityRow]) -> list[Finding]:
 
 
 STUDY = Study(
-    "cho-quality",
-    "Quality and batch communication (Cho, Figures 9–11)",
-    "The pages with the most back-links known to their owner go first; the gatherers tell one another [URL, count] "
-    "pairs x times in a crawl. Quality is the part of the truly most linked pages that was fetched, averaged over four "
-    "draws of seeds.",
-    BatchQualityRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "share", "exchanges"),
+    "cho-quality", TITLE, ABOUT, BatchQualityRow, run, charts, findings, PAPER, keys=("n", "share", "exchanges")
 )

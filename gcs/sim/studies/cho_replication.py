@@ -11,6 +11,8 @@ from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines
 
+TITLE = "Replication of the most linked URLs (Cho, Figure 8)"
+ABOUT = "As in cho-communication; the URLs with the most in-links in the whole graph are known to all and are not told."
 KS = (2, 4, 8, 16, 32, 64)
 REPLICATED = (0, 100, 1_000, 10_000, 50_000, 100_000, 200_000)
 
@@ -28,14 +30,14 @@ class ReplicationRow:
     urls_per_page_once: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ReplicationRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[ReplicationRow]:
     """What is told of the most linked pages, taken away."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     best = most_linked(graph)
     rows = []
     for place, n in enumerate(ks):
         tick(place / len(ks), f"{n} gatherers")
-        found = told(graph, page_owners(graph, "site-hash", n, wish.seed), n)
+        found = told(graph, page_owners(graph, "site-hash", n, request.seed), n)
         links, tellers = (np.concatenate([[0], np.cumsum(counts[best])]) for counts in (found.links, found.tellers))
         for replicated in REPLICATED:
             if replicated <= graph.pages:
@@ -90,14 +92,4 @@ def findings(rows: Sequence[ReplicationRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "cho-replication",
-    "Replication of the most linked URLs (Cho, Figure 8)",
-    "As in cho-communication; the URLs with the most in-links in the whole graph are known to all and are not told.",
-    ReplicationRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "replicated"),
-)
+STUDY = Study("cho-replication", TITLE, ABOUT, ReplicationRow, run, charts, findings, PAPER, keys=("n", "replicated"))

@@ -11,6 +11,8 @@ from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines, rises
 
+TITLE = "Coverage by the number of seeds (Cho, Figure 5)"
+ABOUT = "As in cho-coverage; each gatherer gets as many random pages of its own for seeds, the fewer among the more."
 KS = (2, 8, 32, 64)
 FEWEST, MOST = 64, 16_384
 
@@ -27,15 +29,15 @@ class SeedsRow:
     pages: int | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SeedsRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SeedsRow]:
     """Firewall crawls from ever more seeds: the fewer are always among the more."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     sizes = [FEWEST << step for step in range((MOST // FEWEST).bit_length())]
     sizes = [size for size in sizes if size <= graph.pages // 4] or [max(graph.pages // 4, 1)]
     rows = []
     for place, n in enumerate(ks):
-        owners = page_owners(graph, "site-hash", n, wish.seed)
-        turn = turns(owners, np.random.default_rng(wish.seed))
+        owners = page_owners(graph, "site-hash", n, request.seed)
+        turn = turns(owners, np.random.default_rng(request.seed))
         reachable = fetched(reach(graph, _seeds(turn, sizes[-1], n)))
         for number, size in enumerate(sizes):
             tick((place + number / len(sizes)) / len(ks), f"{n} gatherers, {size} seeds")
@@ -92,14 +94,4 @@ def findings(rows: Sequence[SeedsRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "cho-seeds",
-    "Coverage by the number of seeds (Cho, Figure 5)",
-    "As in cho-coverage; each gatherer gets as many random pages of its own for seeds, the fewer among the more.",
-    SeedsRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "seeds"),
-)
+STUDY = Study("cho-seeds", TITLE, ABOUT, SeedsRow, run, charts, findings, PAPER, keys=("n", "seeds"))

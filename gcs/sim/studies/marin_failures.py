@@ -15,6 +15,11 @@ from gcs.sim.graph.owners import page_owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, lines
 
+TITLE = "Messages that come too late (Marin, Figure 6)"
+ABOUT = (
+    "OPIC from the home pages of all sites; links into another's pages are told at the end of each superstep. A "
+    "failure is a link that is told of a page that has been fetched."
+)
 KS = (4, 8, 16, 32)
 #: pages per superstep of the whole team, or else this part of the graph
 R, PART = 12_000, 1 / 100
@@ -37,19 +42,19 @@ class FailuresRow:
     pages: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[FailuresRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[FailuresRow]:
     """Crawls of everything that can be reached from the home pages."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     seeds = home_pages(graph)
     size = max(min(R, int(graph.pages * PART)), 1)
     rows = []
     for place, n in enumerate(ks):
-        owners = page_owners(graph, "site-hash", n, wish.seed)
+        owners = page_owners(graph, "site-hash", n, request.seed)
         rules = SuperstepRules(owners, n, order="opic", pages_each=max(size // n, 1))
         figures: list[tuple[int, int, int, int]] = []
         done = 0
         for step in Crawl(graph, rules, seeds).steps():
-            figures.append((step.late, step.late_home, step.told_links, len(step.pages)))
+            figures.append((step.late, step.late_inside, step.told_links, len(step.pages)))
             done += len(step.pages)
             tick((place + done / graph.pages) / len(ks), f"{n} gatherers, superstep {len(figures)}")
         for start in range(0, len(figures), AVERAGED):
@@ -95,13 +100,4 @@ def findings(rows: Sequence[FailuresRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "marin-failures",
-    "Messages that come too late (Marin, Figure 6)",
-    "OPIC from the home pages of all sites; links into another's pages are told at the end of each superstep. A "
-    "failure is a link that is told of a page that has been fetched.",
-    FailuresRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("marin-failures", TITLE, ABOUT, FailuresRow, run, charts, findings)

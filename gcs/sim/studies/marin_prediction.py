@@ -15,6 +15,8 @@ from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, lines, rises
 
+TITLE = "How far gatherers may go without a word (Marin, Figure 7)"
+ABOUT = "The graph is replayed in the order of PageRank; messages wait until one gatherer has more than β of them."
 KS = (4,)
 TOLERANCES = (100, 300, 1_000, 2_000, 3_000, 5_000, 7_000, 10_000)
 
@@ -35,15 +37,15 @@ class PredictionRow:
     chosen: bool = False
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[PredictionRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[PredictionRow]:
     """Replays under each tolerance, and the one that is chosen."""
-    ks = wish.ks or KS
+    ks = request.ks or KS
     tick(0, "PageRank")
     importance = pagerank(graph.offsets, graph.targets, 1e-6)
     rows = []
     for place, n in enumerate(ks):
         tick((place + 0.3) / len(ks), f"{n} gatherers")
-        owners = page_owners(graph, "site-hash", n, wish.seed).astype(np.int64)
+        owners = page_owners(graph, "site-hash", n, request.seed).astype(np.int64)
         replay = Replay(graph.offsets, graph.targets, owners, importance)
         for number, tolerance in enumerate(TOLERANCES):
             tick((place + 0.4 + 0.3 * number / len(TOLERANCES)) / len(ks), f"{n} gatherers, tolerance {tolerance}")
@@ -100,14 +102,4 @@ def findings(rows: Sequence[PredictionRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "marin-prediction",
-    "How far gatherers may go without a word (Marin, Figure 7)",
-    "The graph is replayed in the order of PageRank; messages wait until one gatherer has more than β of them.",
-    PredictionRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("n", "tolerance"),
-)
+STUDY = Study("marin-prediction", TITLE, ABOUT, PredictionRow, run, charts, findings, PAPER, keys=("n", "tolerance"))

@@ -27,6 +27,8 @@ from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, falls, line, lines
 
+TITLE = "Priority queues in batches (Marin, Figures 8–10 and Table 1)"
+ABOUT = "A crawl by OPIC with one gatherer is written down and replayed on each queue, which counts what it does."
 #: R: pages per superstep
 TOPS = (100, 1_000, 4_000, 16_000)
 #: pages of the crawl, at most
@@ -111,7 +113,7 @@ def replay(trace: Trace, queue: Queue) -> None:
             queue.insert_many(*call)
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[QueuesRow]:  # noqa: ARG001
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[QueuesRow]:  # noqa: ARG001
     """Traces of crawls with every R, replayed."""
     seeds = home_pages(graph)
     tops = [top for top in TOPS if top <= max(graph.pages // 4, TOPS[0])]
@@ -257,13 +259,5 @@ def findings(rows: Sequence[QueuesRow]) -> list[Finding]:
 
 
 STUDY = Study(
-    "marin-queues",
-    "Priority queues in batches (Marin, Figures 8–10 and Table 1)",
-    "A crawl by OPIC with one gatherer is written down and replayed on each queue, which counts what it does.",
-    QueuesRow,
-    run,
-    charts,
-    findings,
-    PAPER,
-    keys=("figure", "queue", "top", "trees"),
+    "marin-queues", TITLE, ABOUT, QueuesRow, run, charts, findings, PAPER, keys=("figure", "queue", "top", "trees")
 )

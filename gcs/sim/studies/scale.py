@@ -16,6 +16,11 @@ from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, line
 
+TITLE = "How far a team can grow"
+ABOUT = (
+    "A capacity model: URLs told per page are counted on the graph, costs were measured on live crawls. A gatherer "
+    "has a core; politeness and the web's own speed are left out."
+)
 KS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 PAGES = (10**6, 10**7, 10**8, 10**9, 10**10)
 #: teams whose exchange is counted on the graph; in between it is interpolated
@@ -66,13 +71,13 @@ class ScaleRow:
     live_model: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[ScaleRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[ScaleRow]:
     """The model over teams and webs of all sizes."""
-    costs = wish.costs
-    told_at = exchange_by_size(graph, wish.seed, tick)
+    costs = request.costs
+    told_at = exchange_by_size(graph, request.seed, tick)
     measured = {n: (load, model_of_live(n, seconds, urls, costs)) for n, seconds, urls, load in LIVE}
     rows = []
-    for n in wish.ks or KS:
+    for n in request.ks or KS:
         urls_per_page = float(np.interp(np.log2(n), *told_at))
         found = capacity(n, urls_per_page, costs)
         for pages in PAGES:
@@ -191,13 +196,4 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "scale",
-    "How far a team can grow",
-    "A capacity model: URLs told per page are counted on the graph, costs were measured on live crawls. A gatherer "
-    "has a core; politeness and the web's own speed are left out.",
-    ScaleRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("scale", TITLE, ABOUT, ScaleRow, run, charts, findings)

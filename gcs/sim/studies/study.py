@@ -1,7 +1,7 @@
-"""What a study is: an experiment of a paper, run on a web graph, and laid beside what the paper found.
+"""What a study is: an experiment of a paper, run on a web graph, with a comparison to what the paper found.
 
-Invariant: a study is pure. It takes a graph and a wish and returns rows; charts and findings are made from rows alone,
-so that remembered rows give the same page as fresh ones. It must not draw, print or write: that is for the command.
+Invariant: a study is pure. It takes a graph and a request and returns rows. Charts and findings are made from rows
+alone, so that cached rows give the same page as fresh ones. It must not draw, print or write: that is for the command.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -144,11 +144,11 @@ def lines(rows: Sequence[Row], by: str, x: str, y: str, label: str = "{}") -> li
     return [line([row for row in rows if getattr(row, by) == value], x, y, label.format(value)) for value in values]
 
 
-def falls(values: Sequence[float], slack: float = 0.0) -> bool:
-    """Whether no value is above the one before it (by more than the slack), and the last below the first."""
-    return all(b <= a + slack for a, b in pairwise(values)) and values[-1] < values[0]
+def falls(values: Sequence[float]) -> bool:
+    """Whether no value is above the one before it, and the last is below the first."""
+    return all(b <= a for a, b in pairwise(values)) and values[-1] < values[0]
 
 
-def rises(values: Sequence[float], slack: float = 0.0) -> bool:
-    """Whether no value is below the one before it (by more than the slack), and the last above the first."""
-    return falls([-value for value in values], slack)
+def rises(values: Sequence[float]) -> bool:
+    """Whether no value is below the one before it, and the last is above the first."""
+    return falls([-value for value in values])

@@ -24,6 +24,11 @@ from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line
 
+TITLE = "Light-weight helpers (Teng §7)"
+ABOUT = (
+    "Breadth first in exchange mode; helpers fetch and summarise for their gatherer, stay for a while and vanish in "
+    "the middle of their work."
+)
 KS = (8,)
 HELPERS = (0, 1, 2, 4, 8, 16)
 #: supersteps that a helper stays on average; 0 is for good
@@ -62,12 +67,12 @@ class HelpersRow:
     supersteps_uncounted: int | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HelpersRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[HelpersRow]:
     """Crawls of all that can be reached, with more and more helpers."""
-    cases = [(k, stay, helpers) for k in wish.ks or KS for stay in STAYS for helpers in HELPERS]
+    cases = [(k, stay, helpers) for k in request.ks or KS for stay in STAYS for helpers in HELPERS]
     rows: list[HelpersRow] = []
     alone = 1.0
-    for place, found in enumerate(spread(lambda case: _case(graph, *case, wish.seed), cases)):
+    for place, found in enumerate(spread(lambda case: _case(graph, *case, request.seed), cases)):
         k, stay, helpers = cases[place]
         tick((place + 1) / len(cases), f"{k} gatherers, {helpers} helpers each")
         outcome, *counted = found
@@ -206,13 +211,4 @@ def findings(rows: Sequence[HelpersRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "teng-helpers",
-    "Light-weight helpers (Teng §7)",
-    "Breadth first in exchange mode; helpers fetch and summarise for their gatherer, stay for a while and vanish in "
-    "the middle of their work.",
-    HelpersRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("teng-helpers", TITLE, ABOUT, HelpersRow, run, charts, findings)

@@ -16,6 +16,11 @@ from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line, lines
 
+TITLE = "Hot pages (Teng §6)"
+ABOUT = (
+    "Breadth first; twenty times in the crawl, the most linked URLs seen so far become known to all. Links to them "
+    "are neither posted nor queued again."
+)
 KS = (8, 64)
 SIZES = (0, 100, 1_000, 10_000, 100_000)
 #: plans in a crawl, at first in quick succession, and the part of it that the first of them sees
@@ -41,10 +46,10 @@ class HotPagesRow:
     posts_known_before: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HotPagesRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[HotPagesRow]:
     """One crawl, looked at with tables of all sizes."""
-    ks = wish.ks or KS
-    chance = np.random.default_rng(wish.seed)
+    ks = request.ks or KS
+    chance = np.random.default_rng(request.seed)
     seeds = chance.choice(graph.pages, max(graph.pages // PAGES_PER_SEED, 1), replace=False)
     depth = reach(graph, seeds)
     order = np.argsort(depth, kind="stable")[int((depth == NEVER).sum()) :]
@@ -54,7 +59,7 @@ def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[HotPagesRow]:
     rows = []
     sizes = [size for size in SIZES if size < graph.pages]
     for place, k in enumerate(ks):
-        owners = page_owners(graph, "site-hash", k, wish.seed)
+        owners = page_owners(graph, "site-hash", k, request.seed)
         for number, size in enumerate(sizes):
             tick((place + number / len(sizes)) / len(ks), f"{k} gatherers, {size} hot pages")
             rows.append(_row(graph, owners, order, at, final[:size], k))
@@ -144,13 +149,4 @@ def findings(rows: Sequence[HotPagesRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "teng-hot-pages",
-    "Hot pages (Teng §6)",
-    "Breadth first; twenty times in the crawl, the most linked URLs seen so far become known to all. Links to them are "
-    "neither posted nor queued again.",
-    HotPagesRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("teng-hot-pages", TITLE, ABOUT, HotPagesRow, run, charts, findings)

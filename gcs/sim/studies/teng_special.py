@@ -24,6 +24,11 @@ from gcs.sim.engine.spread import spread
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.study import Chart, Finding, Steps, Study, StudyRequest, Tick, checked, line
 
+TITLE = "Special sub-graphs (Teng §8)"
+ABOUT = (
+    "Sites are shared out by METIS. Special pages are those that most pages link to (hot), that most units link to "
+    "(named), or that lie in the densest cores of the links between units (core). `gcs plan` takes named, apart."
+)
 KS = (8, 64)
 SIZES = (100, 1_000, 10_000)
 TOLERANCE = 0.05
@@ -51,22 +56,22 @@ class SpecialRow:
     imbalance: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SpecialRow]:
-    return [row for rows in steps(graph, wish, tick) for row in rows]
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SpecialRow]:
+    return [row for rows in steps(graph, request, tick) for row in rows]
 
 
-def ks(_graph: WebGraph, wish: StudyRequest) -> Sequence[int]:
-    return wish.ks or KS
+def ks(_graph: WebGraph, request: StudyRequest) -> Sequence[int]:
+    return request.ks or KS
 
 
-def steps(graph: WebGraph, wish: StudyRequest, tick: Tick) -> Iterator[list[SpecialRow]]:
+def steps(graph: WebGraph, request: StudyRequest, tick: Tick) -> Iterator[list[SpecialRow]]:
     """Every class under every treatment, at one K after the other."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
     sizes = [size for size in SIZES if size * LEAST_PAGES_EACH <= graph.pages]
-    teams = ks(graph, wish)
+    teams = ks(graph, request)
     for place, k in enumerate(teams):
-        task = _Task(data, k, wish.seed)
+        task = _Task(data, k, request.seed)
         rows = [task.row("none", "told", NOBODY, task.whole)]
         cases = [(name, size) for name in RECOGNISERS for size in sizes]
         for number, found in enumerate(spread(task.rows, cases), 1):
@@ -188,14 +193,4 @@ def findings(rows: Sequence[SpecialRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "teng-special",
-    "Special sub-graphs (Teng §8)",
-    "Sites are shared out by METIS. Special pages are those that most pages link to (hot), that most units link to "
-    "(named), or that lie in the densest cores of the links between units (core). `gcs plan` takes named, apart.",
-    SpecialRow,
-    run,
-    charts,
-    findings,
-    steps=Steps(ks, steps),
-)
+STUDY = Study("teng-special", TITLE, ABOUT, SpecialRow, run, charts, findings, steps=Steps(ks, steps))

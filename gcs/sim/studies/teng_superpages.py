@@ -22,6 +22,11 @@ from gcs.sim.engine.superpage_rounds import RoundTeam, count, imbalance, rounds
 from gcs.sim.graph.web_graph import Ids, WebGraph, from_links
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, line, lines
 
+TITLE = "Superpages and imbalance over rounds (Teng §5)"
+ABOUT = (
+    "URLs are found in the order of a crawl; four times the trees of all gatherers are merged, superpages are made "
+    "and shared out."
+)
 KS = (8, 16, 32, 64)
 DELTAS = (5.0, 10.0, 20.0, 40.0)
 #: the δ of the paper
@@ -55,17 +60,17 @@ class SuperpagesRow:
     crossing_ii: float | None = None
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SuperpagesRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SuperpagesRow]:
     """Rounds for every k and δ."""
     tick(0, "putting the pages in order")
     data = crawled(graph)
-    ks = wish.ks or KS
-    order = found_order(data, wish.seed)
+    ks = request.ks or KS
+    order = found_order(data, request.seed)
     keys = [data.keys[page] for page in order[:: max(-(-len(order) // MOST), 1)].tolist()]
     ends = [max(round(part * len(keys)), 1) for part in ROUNDS]
     cases = [(k, delta) for k in ks for delta in DELTAS]
     rows: list[SuperpagesRow] = []
-    for place, found in enumerate(spread(lambda case: _rounds(data, keys, ends, *case, wish.seed), cases)):
+    for place, found in enumerate(spread(lambda case: _rounds(data, keys, ends, *case, request.seed), cases)):
         tick((place + 1) / len(cases), "{} gatherers, δ = {:g}".format(*cases[place]))
         rows += found
     return rows
@@ -113,7 +118,7 @@ def _hashed(keys: Sequence[bytes], k: int, seed: int) -> float:
 
 
 def _crossing(data: SessionGraph, k: int) -> tuple[float, float]:
-    first, second = crossing(data, [k], ("partition-i", "partition-ii"))
+    first, second = crossing(data, k, ("partition-i", "partition-ii"))
     return first.crossing_share, second.crossing_share
 
 
@@ -177,13 +182,4 @@ def findings(rows: Sequence[SuperpagesRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "teng-superpages",
-    "Superpages and imbalance over rounds (Teng §5)",
-    "URLs are found in the order of a crawl; four times the trees of all gatherers are merged, superpages are made and "
-    "shared out.",
-    SuperpagesRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("teng-superpages", TITLE, ABOUT, SuperpagesRow, run, charts, findings)

@@ -20,6 +20,11 @@ from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
 
+TITLE = "A seed-server and its crawl-clients (WEB-SAILOR, Figure 6)"
+ABOUT = (
+    "Clients of 25 and 10 connections, a third one joins on the way; every link goes to the server, which hands out "
+    "the most linked URLs of each client's domains."
+)
 CLIENTS = 3
 #: connections of the first client and of the others, as in the paper
 FIRST, OTHERS = 25, 10
@@ -54,10 +59,10 @@ class SailorRow:
     quality_single: float
 
 
-def run(graph: WebGraph, wish: StudyRequest, tick: Tick) -> list[SailorRow]:
+def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SailorRow]:
     """One run with the connections that the clients came with, one with a server that balances them."""
-    clients = max(wish.ks[0] if wish.ks else CLIENTS, 2)
-    seeds = np.random.default_rng(wish.seed).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
+    clients = max(request.ks[0] if request.ks else CLIENTS, 2)
+    seeds = np.random.default_rng(request.seed).choice(graph.pages, min(SEEDS, graph.pages), replace=False)
     reached = reach(graph, seeds) != NEVER
     web, start = graph.induced(reached), (np.cumsum(reached) - 1)[seeds]
     domains = _domains(web, clients)
@@ -235,13 +240,4 @@ def findings(rows: Sequence[SailorRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study(
-    "web-sailor",
-    "A seed-server and its crawl-clients (WEB-SAILOR, Figure 6)",
-    "Clients of 25 and 10 connections, a third one joins on the way; every link goes to the server, which hands out "
-    "the most linked URLs of each client's domains.",
-    SailorRow,
-    run,
-    charts,
-    findings,
-)
+STUDY = Study("web-sailor", TITLE, ABOUT, SailorRow, run, charts, findings)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.messages import tuples
-from gcs.core.messages.codec import DEFLATE_BYTES, DEFLATED, decode, encode
+from gcs.core.messages.codec import DEFLATE_BYTES, DEFLATED, decode, encode, pack, unpack
 from gcs.core.messages.tuples import TUPLES, Control, CrawlState, HandOver, Link, Seeds, UrlBlock
 from gcs.errors import CodecError
 
@@ -81,3 +81,30 @@ def test_codec_never_fails_in_another_way(kind, noise, deflated):
     data = bytes((kind.code, kind.version | (DEFLATED if deflated else 0))) + noise
     with contextlib.suppress(CodecError):
         assert type(decode(data)) is kind
+
+
+class Value(msgspec.Struct):
+    """Any value."""
+
+    number: int
+    text: str = ""
+
+
+def test_pack_and_unpack_are_inverse():
+    value = Value(3, "grand central")
+    assert unpack(Value, 1, pack(1, value)) == value
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "no bytes"),
+        (pack(2, Value(1)), "version 2"),
+        (b"\x01rubbish", "damaged"),
+        (pack(1, Value(1))[:-6], "damaged"),
+        (pack(1, {"number": "one"}), "damaged"),
+    ],
+)
+def test_unpack_says_what_is_wrong(data, says):
+    with pytest.raises(CodecError, match=says):
+        unpack(Value, 1, data)

@@ -16,6 +16,7 @@ import pytest
 
 from gcs.core.messages.tuples import TUPLES
 from gcs.core.ordering import Ledger
+from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.core.plan.blueprint import Blueprint
 from gcs.core.plan.plan import Bloom, Move, Plan
 from gcs.core.report.counters import Counters, Traffic
@@ -38,10 +39,9 @@ TUPLE_FIELDS = {
     "SummaryTS": (
         "summaryts",
         4,
-        2,
+        3,
         "gatherer run number url helper status= failure= message= reason= http_version= headers= ip= started_at= "
-        "elapsed_s= size_bytes= digest= final_url= title= description= language= text= simhash= outlinks= noindex= "
-        "source= request_head= body= trusted= shell=",
+        "elapsed_s= size_bytes= digest= page= request_head= body= trusted=",
     ),
     "HelperBeat": ("helper", 5, 2, "helper place= means= connections= pages= bytes= pages_per_s= since="),
     "Member": (
@@ -89,13 +89,11 @@ ARRAY_FIELDS = {
     # in what a gatherer posts of its superpages (_VERSION of their modules)
     "SuperpageFigures": "seen= queued= pages= bytes=",
     "MeasuredWork": "amount= seconds=",
-    "tree_copy._SampleCopy": "capacity rate population items priorities",
-    "tree_copy._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
-    "tree_copy._TreeCopy": "superpages sketches",
+    "tree._SampleCopy": "capacity rate population items priorities",
+    "tree._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
+    "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
-    "PageRecord": "url final_url parent depth status fetched_at content_type bytes digest language title summary text "
-    "outlinks gatherer helper simhash etag last_modified warc_file warc_offset warc_bytes noindex= failure= source= "
-    "session= change= visits= changes= misses= held_at_us=",
+    "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
@@ -137,6 +135,14 @@ MAP_FIELDS: dict[type[Any], str] = {
     Traffic: "exchanged_urls= exchanged_bytes= named_bytes= blocks= suppressed_hot= suppressed_c_queue= moved_urls= "
     "moved_bytes=",
 }
+
+#: of the record log and of Parquet
+RECORD_COLUMNS = (
+    *("url", "final_url", "parent", "depth", "status", "fetched_at", "content_type", "bytes", "digest", "language"),
+    *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified", "warc_file"),
+    *("warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change", "visits", "changes"),
+    *("misses", "held_at_us", "description", "shell"),
+)
 
 
 def fields_of(kind: type[Any]) -> list[str]:
@@ -206,8 +212,17 @@ def test_tuple_fields_change_only_with_the_version(kind: Any) -> None:
     assert not told, f"{kind.__name__}: {told}"
 
 
+def test_record_columns_keep_their_places() -> None:
+    """Records are rows in the log, read by position, and in Parquet, where people know the names."""
+    assert COLUMNS[: len(RECORD_COLUMNS)] == RECORD_COLUMNS, "Put the old columns back; append new ones at the end."
+    assert COLUMNS == RECORD_COLUMNS, "Append the new columns to the table of this test."
+    assert set(COLUMNS) == set(PageRecord.__struct_fields__), "Every field of a record needs a column."
+    later = {field.name for field in msgspec.structs.fields(PageRecord) if field.required}
+    assert later <= set(COLUMNS[:22]), "New columns need defaults."
+
+
 def test_array_table_holds_every_struct() -> None:
-    found = set(array_structs()) - SHORT_LIVED
+    found = set(array_structs()) - SHORT_LIVED - {"PageRecord"}  # see RECORD_COLUMNS
     assert not found - set(ARRAY_FIELDS), "New structs that are encoded as arrays: write them into ARRAY_FIELDS."
     assert not set(ARRAY_FIELDS) - found, "Structs that are gone: nothing may read them from disk or wire any more."
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.partition import PartitionProblem
-from gcs.core.partition.assignment import Assignment
 from gcs.core.partition.greedy import cut_links, domain, domain_sets, lower_peak, partition_i, partition_ii, place_all
 from gcs.core.partition.partition_graph import LinkArrays
+from gcs.core.partition.problem import Assignment
 from gcs.core.plan.metrics import imbalance, loads
 from gcs.core.url.sortkey import sort_key
 from gcs.errors import UsageError

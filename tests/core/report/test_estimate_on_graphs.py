@@ -1,5 +1,6 @@
 """The explored fraction on real graphs: within ten points at 25, 50 and 75 % of a crawl."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -20,9 +21,23 @@ def graph(name):
     return load(DATA / name)
 
 
+def breadth_first(graph: WebGraph, seeds: Sequence[int]) -> Iterator[int]:
+    """The pages in the order in which a breadth-first crawl fetches them."""
+    known = np.zeros(graph.pages, np.bool_)
+    known[list(seeds)] = True
+    queue = deque(sorted(seeds))
+    while queue:
+        page = queue.popleft()
+        yield page
+        links = graph.outlinks(page)
+        fresh = links[~known[links]]
+        known[fresh] = True
+        queue.extend(fresh.tolist())
+
+
 def explore(graph: WebGraph, seeds: Sequence[int], ask_at: Sequence[float]) -> Iterator[tuple[float, Estimate]]:
     """Crawl breadth-first; at each of the shares (ascending) of what can be reached, the share and the estimate."""
-    order = list(graph.breadth_first(seeds))
+    order = list(breadth_first(graph, seeds))
     known = np.zeros(graph.pages, np.bool_)
     known[list(seeds)] = True
     explored = Explored()

@@ -1,6 +1,3 @@
-from random import Random
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,70 +103,3 @@ def test_project_divides_queues_as_they_lie():
     new = project(old, OLD, NEW)
     assert {at: figures.seen for at, figures in new.superpages.items()} == {0: 100, 1: 200, 2: 700, 3: 50}
     assert {at: figures.queued for at, figures in new.superpages.items()} == {0: 20, 1: 640, 2: 340, 3: 50}
-
-
-def test_rate_table_holds_what_was_measured():
-    statistics = SuperpageStatistics(
-        rates={
-            "ada": {0: MeasuredWork(10_000, 100.0), 1: MeasuredWork(10_000, 1000.0)},
-            "bob": {1: MeasuredWork(10_000, 250.0)},
-        }
-    )
-    table = statistics.rate_table(["ada", "bob"], 2)
-    assert table[0, 0] == pytest.approx(100, rel=0.02)
-    assert table[0, 1] == pytest.approx(10, rel=0.02)
-    assert table[1, 1] == pytest.approx(40, rel=0.02)
-
-
-def test_rate_table_guesses_what_was_not_measured():
-    """Everybody is four times slower in superpage 1; cyd is half as fast as the others; dan is new."""
-    random, statistics = Random(1), SuperpageStatistics()
-    speed = {"ada": 8.0, "bob": 8.0, "cyd": 4.0}
-    for name, at in (("ada", 0), ("ada", 1), ("bob", 0), ("bob", 1), ("cyd", 0)):
-        rate = speed[name] / (4 if at else 1)
-        for _ in range(500):
-            statistics.fetched(name, at, 1000, random.expovariate(rate))
-    table = statistics.rate_table(["ada", "bob", "cyd", "dan"], 3)
-    assert table.shape == (4, 3) and np.all(table > 0)
-    assert table[2, 1] < table[0, 1] and table[2, 1] < table[2, 0]
-    assert table[3, 0] > table[3, 1]
-
-
-def test_rate_table_heeds_only_differences_between_gatherers_that_mean_something():
-    """What differs by a fifth counts as equal; what differs by half, as it was measured."""
-    rates = {name: {0: MeasuredWork(10_000, 10_000 / rate)} for name, rate in zip("abcde", (100, 110, 90, 100, 50))}
-    table = SuperpageStatistics(rates=rates).rate_table(list("abcde"), 1)[:, 0]
-    assert table[:4] == pytest.approx(100, rel=0.02)
-    assert table[4] == pytest.approx(50, rel=0.02)
-
-
-def test_rate_table_without_measurements_is_even():
-    assert np.array_equal(SuperpageStatistics().rate_table(["ada", "bob"], 3), np.ones((2, 3)))
-    assert np.array_equal(SuperpageStatistics().exchange_rates(["ada", "bob"]), np.ones(2))
-
-
-def test_exchange_rates_are_urls_per_second():
-    statistics = SuperpageStatistics()
-    statistics.exchange = {"ada": MeasuredWork(100_000, 2.0), "bob": MeasuredWork(100_000, 4.0)}
-    rates = statistics.exchange_rates(["ada", "bob", "new"])
-    assert rates == pytest.approx([50_000, 25_000, 33_333], rel=0.01)
-
-
-def test_link_table_lists_the_super_hyperlinks():
-    statistics = SuperpageStatistics()
-    statistics.linked(0, [1, 1, 2])
-    statistics.linked(2, [0])
-    assert sorted(zip(*(column.tolist() for column in statistics.link_table()))) == [(0, 1, 2), (0, 2, 1), (2, 0, 1)]
-    assert [len(column) for column in SuperpageStatistics().link_table()] == [0, 0, 0]
-
-
-def test_help_factors_say_how_many_times_its_own_rate_a_gatherer_has():
-    statistics = SuperpageStatistics()
-    for _ in range(1000):
-        statistics.fetched("ada", 0, 1000, 0.1)
-        statistics.fetched("bob", 1, 1000, 0.1)
-    for _ in range(3000):
-        statistics.fetched_by_helper("ada", 0, 1000)
-    assert statistics.help_factors(["ada", "bob", "new"]) == pytest.approx([4.0, 1.0, 1.0], rel=0.02)
-    assert statistics.rates["ada"][0].amount == 1000
-    assert statistics.superpages[0].pages == 4000

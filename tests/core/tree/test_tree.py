@@ -1,3 +1,5 @@
+"""The URL tree: superpages partition the keys, copies add up, survive encoding; the user's expansion is read."""
+
 from bisect import bisect_left
 from itertools import pairwise
 from random import Random
@@ -6,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gcs.core.messages import codec
 from gcs.core.tree.superpage_sketch import SketchLimits
-from gcs.core.tree.tree import WHOLE, UrlTree, is_expansion, merge, node_of, range_of
+from gcs.core.tree.superpages import create, recut, threshold
+from gcs.core.tree.tree import WHOLE, UrlTree, decode, encode, is_expansion, merge, node_of, parse, range_of
 from gcs.core.url.sortkey import LAST_KEY, sort_key, subtree
+from gcs.errors import CodecError, UsageError
 
 LIMITS = SketchLimits(hot=50, cool=50, keys=50)
 hosts = st.sampled_from(["com", "a.com", "b.a.com", "a-b.com", "b.org", "10.0.0.1", "www.b.org:81"])
@@ -134,3 +139,126 @@ def test_a_heavy_leaf_remembers_more_than_a_light_one():
     (_, heavy), (_, light) = tree.sketches()
     assert len(heavy.keys) > 5000 and len(heavy.hot.counts) <= 400
     assert 50 <= len(light.keys) <= 120
+
+
+def web(seed, pages=3000):
+    random = Random(seed)
+    for _ in range(pages):
+        host = int(random.paretovariate(0.8)) % 300
+        yield b"com\x00h%d\x00/http\x00d%d\x00%d" % (host, random.randrange(9), random.randrange(10**6))
+
+
+def copies(cuts=WHOLE, number=3):
+    trees = [UrlTree(cuts, Random(seed)) for seed in range(number)]
+    for seed, tree in enumerate(trees):
+        for key in web(seed):
+            tree.visit(key)
+    return trees
+
+
+def state(tree):
+    def sampled(sample):
+        return sample.population, sample.rate, sample.capacity, sorted(sample.items())
+
+    return [
+        (at, sketch.visits, sketch.stem, sketch.settled, sketch.prior, sketch.hot.counts, sketch.hot.error)
+        for at, sketch in tree.sketches()
+    ] + [(sampled(sketch.cool), sampled(sketch.keys)) for _, sketch in tree.sketches()]
+
+
+def two_rounds():
+    """Copies as they are in the midst of a crawl: some superpages carried over, some new."""
+    trees = copies()
+    pages = create(merge(trees), threshold(9000, 3, 20))
+    trees = [recut(tree, pages.cuts, Random(9)) for tree in trees]
+    for seed, tree in enumerate(trees):
+        for key in web(seed + 10, 500):
+            tree.visit(key)
+    return trees
+
+
+def test_copy_survives_its_encoding():
+    for tree in two_rounds():
+        assert state(decode(encode(tree), tree.cuts, Random(1))) == state(tree)
+
+
+def test_decoded_copies_merge_to_the_same_superpages():
+    trees = two_rounds()
+    again = merge([decode(encode(tree), tree.cuts, Random(1)) for tree in trees])
+    merged = merge(trees)
+    assert again.weights() == merged.weights()
+    assert [each.hot.counts for _, each in again.sketches()] == [each.hot.counts for _, each in merged.sketches()]
+    limit = threshold(merged.visits, 3, 20)
+    assert len(create(again, limit).cuts) == pytest.approx(len(create(merged, limit).cuts), rel=0.1)
+
+
+def test_decoded_copy_goes_on_counting():
+    tree = two_rounds()[0]
+    again = decode(encode(tree), tree.cuts, Random(1))
+    for key in web(50, 400):
+        again.visit(key)
+    assert again.visits == tree.visits + 400
+    for _, sketch in again.sketches():
+        assert sketch.hot.total() + sketch.cool.population == sketch.keys.population
+
+
+def test_copy_is_compact():
+    """About 20 bytes for each remembered item, however long its key."""
+    tree = copies(number=1)[0]
+    items = sum(len(sketch.hot.counts) + len(sketch.cool) + len(sketch.keys) for _, sketch in tree.sketches())
+    assert len(encode(tree)) < 20 * items
+
+
+def test_copy_of_another_plan_is_refused():
+    data = encode(copies((b"", b"com\x00h2"), 1)[0])
+    for cuts in (WHOLE, (b"", b"com\x00h3"), (b"", b"com\x00h2", b"org")):
+        with pytest.raises(CodecError, match="another plan"):
+            decode(data, cuts, Random(1))
+
+
+def test_damaged_copy_is_refused():
+    tree = copies(number=1)[0]
+    data = encode(tree)
+    with pytest.raises(CodecError, match="damaged"):
+        decode(data[: len(data) // 2], WHOLE, Random(1))
+    with pytest.raises(CodecError, match="version 9"):
+        decode(codec.pack(9, None), WHOLE, Random(1))
+
+
+def test_no_lines_are_the_whole_web():
+    assert parse([]) == WHOLE == parse(["# only a remark", "", "   "])
+
+
+def test_lines_name_nodes_by_url_or_by_tokens():
+    by_url = parse(["https://www.Example.com/docs/"])
+    assert by_url == parse(["com example www /https docs"])
+    assert by_url == (b"", b"com\x00example\x00www\x00/https\x00docs", b"com\x00example\x00www\x00/https\x00docs\x01")
+
+
+def test_expansion_puts_urls_into_their_superpages():
+    lines = """
+        # two domains, one directory of the first, and the rest of .com in two intervals
+        com example
+        https://www.example.com/docs
+        edu
+        < com m
+    """.splitlines()
+    cuts = parse(lines)
+    assert is_expansion(cuts)
+    tree = UrlTree(cuts, Random(1))
+
+    def low(url):
+        return cuts[tree.locate(sort_key(url))]
+
+    assert low("https://www.example.com/docs/a/b") == low("https://www.example.com/docs")
+    assert low("https://www.example.com/docs/a") != low("https://www.example.com/dot")
+    assert low("http://a.edu/") == low("http://mit.edu/x") == b"edu"
+    assert low("http://apple.com/") != low("http://mozilla.com/")
+    assert low("http://nokia.com/") == low("http://zeta.com/") == b"com\x00m"
+    assert low("http://example.com/") == b"com\x00example"
+
+
+@pytest.mark.parametrize("line", ["ftp://example.com/", "http://", "http://a.com/?q=1", "com exämple", "<"])
+def test_bad_line_is_named(line):
+    with pytest.raises(UsageError, match="line 2"):
+        parse(["com", line])

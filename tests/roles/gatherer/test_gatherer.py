@@ -145,7 +145,7 @@ async def test_gatherer_without_text_workers_says_so(tmp_path: Path, monkeypatch
     async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=30)) as web:
         monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
         with pytest.raises(GcsError, match=r"no process .*\(No such file or directory\): .* --summary fast"):
-            async with asyncio.timeout(60):  # it waited for the text for ever
+            async with asyncio.timeout(60):  # the gatherer used to wait for the text for ever
                 await make(tmp_path, web, summary__depth="full").run(list(web.seeds))
         monkeypatch.undo()
         await make(tmp_path, web, summary__depth="full").run(list(web.seeds))

@@ -37,7 +37,7 @@ PLUGIN = f"{Path(__file__).parent.name}_score:last_letters_first"
 
 
 def last_letters_first(found: Found) -> float:
-    """A score of the user's: pages whose names end in a high number, and the more linked ones of these."""
+    """A user's score: pages whose names end in a high number come first, and of these the ones with more links."""
     return float(sum(map(ord, found.url[-3:]))) + found.backlinks / 1000
 
 
@@ -53,7 +53,7 @@ def pages(directory: Path) -> list[PageRecord]:
 
 
 def check_order(records: list[PageRecord], order: Ordering, seeds: list[str]) -> None:
-    """Whoever was fetched had, of all that was known by then, no better one beside it."""
+    """Each page that was fetched was the best of all that were known by then."""
     worth = dict.fromkeys(seeds, order.seed)
     found = {url: Found(url) for url in seeds}
     waiting = set(seeds)
@@ -128,7 +128,7 @@ def assert_balanced(directory: Path, queue: str, seeds: int) -> None:
 
 
 async def test_gatherer_is_not_held_up_by_a_slow_host(tmp_path: Path) -> None:
-    """All that is best lies on hosts that are owed a delay: the others are fetched meanwhile, and nobody is hurried."""
+    """All of the best pages are on hosts with a delay: other pages are fetched meanwhile, and every delay is kept."""
     spec = FakeWebSpec.plain(hosts=6, pages=60, delay_s=0.05, robots=True)
     async with FakeWeb(spec) as web:
         changes = {"politeness.delay_s": spec.delay_s, "frontier.host_window_urls": 2, "frontier.window_urls": 12}
@@ -171,14 +171,14 @@ async def test_gatherer_says_which_score_failed(tmp_path: Path, monkeypatch: pyt
         (f"{__name__}:PLUGIN", "PLUGIN is no function; write one that takes a Found"),
     ],
 )
-def test_order_that_cannot_be_had_says_what_to_do(name: str, advice: str) -> None:
+def test_order_that_is_not_available_says_what_to_do(name: str, advice: str) -> None:
     with pytest.raises(SettingsError, match=advice):
         load_order(name)
 
 
 @pytest.mark.parametrize(("order", "queue"), [("opic", "quickheap"), ("backlink", "hosts")])
 def test_crawl_survives_kills_in_its_order(tmp_path: Path, order: str, queue: str) -> None:
-    """kill -9 in the middle: nothing is lost or stored twice, and what waits keeps its worth."""
+    """kill -9 in the middle: nothing is lost or stored twice, and queued URLs keep their worth."""
     flags = ["--scope", "any", "--delay", "0", "--allow-private", "--summary", "links", "--json", "--no-warc"]
     flags += ["--order", order, "--queue", queue, "--set", "frontier.checkpoint_s=0.1", "--connections", "4"]
     with FakeWebProcess(FakeWebSpec.plain(hosts=6, pages=250, latency_s=0.01)) as web:

@@ -97,8 +97,10 @@ async def test_helper_finds_what_a_gatherer_would_have_found():
             assert (summary.status, summary.body, dict(summary.headers)) == (200, answer.body, dict(answer.headers))
             assert summary.request_head == answer.request_head
             assert (summary.size_bytes, summary.digest) == (len(answer.body), payload_digest(answer.body))
-            assert summary.helper == "h1" and summary.title and summary.text and summary.ip == answer.ip
-            assert len(summary.outlinks) > 3 and all(link.startswith("http://127.") for link in summary.outlinks)
+            assert summary.helper == "h1" and summary.page.title and summary.page.text and summary.ip == answer.ip
+            assert len(summary.page.outlinks) > 3 and all(
+                link.startswith("http://127.") for link in summary.page.outlinks
+            )
 
 
 async def test_helper_leaves_the_payload_where_it_is_not_asked_for():

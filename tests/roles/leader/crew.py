@@ -1,7 +1,7 @@
 """Gatherers without a web: they hold keys, work them off, hand them over, and speak the protocol on a whiteboard.
 
-What a member holds is its disk: it survives a kill, and a ghost goes on from it. Mail between members is what inboxes
-and outboxes are: it waits for its receiver, and its sender is not passive until it is taken.
+What a member holds is its disk: it survives a kill, and a ghost goes on from it. A block between members waits in the
+inbox of its receiver; its sender is not passive until it is taken.
 """
 
 import random
@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, PlanPosted, Seeds
+from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, MemberState, PlanPosted, Seeds
 from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.plan import keyspace
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree import tree_copy
+from gcs.core.tree import tree as trees
 from gcs.core.tree.statistics import SuperpageStatistics
 from gcs.core.tree.tree import UrlTree
 from gcs.core.url.sortkey import sort_key
@@ -45,13 +45,13 @@ class Disk:
         #: everything that was fetched here, with its links: the record log
         self.log: dict[bytes, list[bytes]] = {}
         #: (sender, queued, done, closed range)
-        self.mail: list[tuple[str, set[bytes], set[bytes], tuple[bytes, bytes] | None]] = []
+        self.inbox: list[tuple[str, set[bytes], set[bytes], tuple[bytes, bytes] | None]] = []
 
 
 class Process:
     """A run of a member, and its candidate for the lead."""
 
-    def __init__(self, crew: "Crew", name: str, space: Space, state: str = "running") -> None:
+    def __init__(self, crew: "Crew", name: str, space: Space, state: MemberState = MemberState.RUNNING) -> None:
         self.crew, self.name, self.space, self.state = crew, name, space, state
         self.disk = crew.disks.setdefault(name, Disk())
         self.run = f"{crew.random.getrandbits(32):x}"
@@ -66,9 +66,7 @@ class Process:
         """One beat of the gatherer."""
         await self._adopt()
         self._receive()
-        if await self._taken_seeds() or self.state != "running":
-            pass
-        else:
+        if not await self._taken_seeds() and self.state == MemberState.RUNNING:
             self._work()
         await self._answer()
         await self._beat()
@@ -97,14 +95,14 @@ class Process:
     def _recall(self, plan: Plan) -> None:
         """Take back what nobody will take any more."""
         for name, disk in self.crew.disks.items():
-            for letter in [letter for letter in disk.mail if letter[0] == self.name]:
+            for block in [block for block in disk.inbox if block[0] == self.name]:
                 if name not in plan.gatherers and name not in plan.leavers and name not in self.crew.processes:
-                    disk.mail.remove(letter)
-                    self._route(letter[1] | letter[2])
+                    disk.inbox.remove(block)
+                    self._route(block[1] | block[2])
 
     def _receive(self) -> None:
-        mail, self.disk.mail = self.disk.mail, []
-        for _, queued, done, closed in mail:
+        inbox, self.disk.inbox = self.disk.inbox, []
+        for _, queued, done, closed in inbox:
             self.received += 1
             self.disk.done |= done
             if closed:
@@ -139,7 +137,7 @@ class Process:
 
     def _send(self, to: str, queued: set[bytes], done: set[bytes], closed: tuple[bytes, bytes] | None) -> None:
         self.sent += 1
-        self.crew.disks.setdefault(to, Disk()).mail.append((self.name, queued, done, closed))
+        self.crew.disks.setdefault(to, Disk()).inbox.append((self.name, queued, done, closed))
 
     async def _taken_seeds(self) -> bool:
         if self.disk.plan is None or not self.disk.plan.ranges_of(self.name):
@@ -163,23 +161,23 @@ class Process:
         for key in sorted(self.disk.done):
             statistics.fetched(self.name, tree.locate(key), 1000, 1 / self.crew.speeds.get(self.name, self.crew.speed))
         hot = self.crew.hot.get(self.name, [])
-        reply = Reply(self.name, asked.round, plan.epoch, tree_copy.encode(tree), statistics.encode(), hot=hot)
+        reply = Reply(self.name, asked.round, plan.epoch, trees.encode(tree), statistics.encode(), hot=hot)
         await self.space.out(reply, ttl_s=600)
 
     async def _beat(self) -> None:
         disk, self.beats = self.disk, self.beats + 1
-        outbox = [letter for other in self.crew.disks.values() for letter in other.mail if letter[0] == self.name]
-        passive = not (disk.queue or disk.awaited or disk.held or disk.mail or outbox or self.rescan or not disk.plan)
+        outbox = [block for other in self.crew.disks.values() for block in other.inbox if block[0] == self.name]
+        passive = not (disk.queue or disk.awaited or disk.held or disk.inbox or outbox or self.rescan or not disk.plan)
         epoch = disk.plan.epoch if disk.plan else 0
         owns = bool(disk.plan and self.name in disk.plan.gatherers)
         members = await self.space.scan(template(Member))
         if (
-            self.state != "running"
+            self.state != MemberState.RUNNING
             and passive
             and not owns
-            and all(member.epoch >= epoch for member in members if member.state != "gone")
+            and all(member.epoch >= epoch for member in members if member.state != MemberState.GONE)
         ):
-            self.state = "gone"
+            self.state = MemberState.GONE
         await self.space.out(
             Member(
                 self.name,
@@ -193,9 +191,9 @@ class Process:
                 figures={"queued": len(disk.queue), "known": len(disk.queue) + len(disk.done), "pages": len(disk.done)},
                 beat=self.beats,
             ),
-            ttl_s=600 if self.state == "gone" else self.crew.settings.lease_s,
+            ttl_s=600 if self.state == MemberState.GONE else self.crew.settings.lease_s,
         )
-        if self.state == "gone":
+        if self.state == MemberState.GONE:
             await self.leader.resign()
             del self.crew.processes[self.name]
 
@@ -237,7 +235,7 @@ class Crew:
         if not self.reachable or name in self.processes:
             return False
         self.ghosts.append(name)
-        self.processes[name] = Process(self, name, MemorySpace(self.board, name), state="ghost")
+        self.processes[name] = Process(self, name, MemorySpace(self.board, name), state=MemberState.GHOST)
         return True
 
     async def pass_time(self, seconds: float) -> None:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gcs.core.messages.tuples import CrawlState, Seeds
+from gcs.core.messages.tuples import CrawlState, MemberState, Seeds
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.url.sortkey import sort_key
 
@@ -41,7 +41,11 @@ class Chaos:
     def strike(self) -> None:
         """One random event; two members at least go on."""
         crew = self.crew
-        steady = [name for name, process in crew.processes.items() if process.state == "running" and not process.frozen]
+        steady = [
+            name
+            for name, process in crew.processes.items()
+            if process.state == MemberState.RUNNING and not process.frozen
+        ]
         name = self.random.choice(sorted(crew.disks))
         process = crew.processes.get(name)
         match self.random.choice(["kill", "stop", "leave", "join", "return", "return"]):
@@ -56,8 +60,10 @@ class Chaos:
                 crew.kill(name)
             case "stop" if process is not None and len(set(steady) - {name}) >= 2:
                 process.frozen = True
-            case "leave" if process is not None and process.state == "running" and len(set(steady) - {name}) >= 2:
-                process.state = "leaving"
+            case "leave" if (
+                process is not None and process.state == MemberState.RUNNING and len(set(steady) - {name}) >= 2
+            ):
+                process.state = MemberState.LEAVING
 
     def calm(self) -> None:
         for process in self.crew.processes.values():

@@ -13,6 +13,7 @@ from gcs.core.messages.tuples import (
     CrawlState,
     LeaderLease,
     Member,
+    MemberState,
     PlanPosted,
     RebalanceCall,
     Seeds,
@@ -44,7 +45,7 @@ async def giant(*names: str, pages: int = 4000, speed: int = 0, settings: TeamSe
 def everything(crew: Crew) -> list[bytes]:
     """Every key in every place: on disks, and on the way."""
     places = [disk.queue | disk.done | disk.held for disk in crew.disks.values()]
-    places += [letter[1] | letter[2] for disk in crew.disks.values() for letter in disk.mail]
+    places += [block[1] | block[2] for disk in crew.disks.values() for block in disk.inbox]
     return sorted(key for place in places for key in place)
 
 
@@ -141,7 +142,7 @@ async def test_leader_lets_a_member_go_when_all_is_handed_over():
     crew = await giant(*FIVE)
     await crew.pass_time(10)
     leader = crew.leaders()[0]
-    crew.processes[leader].state = "leaving"
+    crew.processes[leader].state = MemberState.LEAVING
     await crew.until(lambda: leader not in crew.processes)
     await crew.pass_time(8)
     plan = await crew.plan()
@@ -193,7 +194,7 @@ async def test_leader_gives_up_at_once_what_was_on_a_disk_that_is_gone():
     before = await crew.plan()
     crew.reachable = False
     crew.kill("g4")
-    await crew.space.out(Member("g4", "another run", state="blank"), ttl_s=60)
+    await crew.space.out(Member("g4", "another run", state=MemberState.BLANK), ttl_s=60)
     await crew.pass_time(2)
     plan = next(plan for plan in crew.plans if plan.epoch > before.epoch)
     assert plan.lost == tuple(before.ranges_of("g4"))
@@ -316,9 +317,9 @@ async def test_leader_ends_the_crawl_when_all_is_done():
         await crew.pass_time(0.5)
         if await crew.state() is CrawlState.DONE:
             break
-        assert any(disk.queue or disk.mail or disk.held for disk in crew.disks.values()) or crew.clock.now() < 60
+        assert any(disk.queue or disk.inbox or disk.held for disk in crew.disks.values()) or crew.clock.now() < 60
     assert await crew.state() is CrawlState.DONE
-    assert not any(disk.queue or disk.mail for disk in crew.disks.values())
+    assert not any(disk.queue or disk.inbox for disk in crew.disks.values())
     assert sum(len(disk.done) for disk in crew.disks.values()) > 300
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Control, CrawlState, PlanPosted, Seeds
+from gcs.core.messages.tuples import Control, CrawlState, MemberState, PlanPosted, Seeds
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.ports.space.address import SpaceSettings
@@ -41,7 +41,7 @@ class LiveCrew(Crew):
         self.spaces.append(space)
         return space
 
-    async def join(self, name: str, state: str = "running") -> None:
+    async def join(self, name: str, state: MemberState = MemberState.RUNNING) -> None:
         process = self.processes[name] = Process(self, name, await self.open(name), state)
         self.tasks[name] = [asyncio.create_task(self._live(process)), asyncio.create_task(process.leader.run())]
 
@@ -55,7 +55,7 @@ class LiveCrew(Crew):
         if name in self.processes:
             return False
         self.ghosts.append(name)
-        await self.join(name, "ghost")
+        await self.join(name, MemberState.GHOST)
         return True
 
     async def end(self) -> None:
@@ -101,4 +101,4 @@ async def test_team_shares_a_crawl_and_ends_it_on_redis(crew: LiveCrew):
     assert victim not in Plan.decode(posted.plan).gatherers
     fetched = crew.fetched()
     assert len(fetched) == len(set(fetched)) == sum(3**n for n in range(6))
-    assert not any(disk.queue or disk.held or disk.mail for disk in crew.disks.values())
+    assert not any(disk.queue or disk.held or disk.inbox for disk in crew.disks.values())

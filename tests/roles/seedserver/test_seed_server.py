@@ -5,10 +5,22 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import ClientPace, Control, CrawlState, Finds, Link, Member, Queued, Seeds, UrlBlock
+from gcs.core.messages.tuples import (
+    ClientPace,
+    Control,
+    CrawlState,
+    Finds,
+    Link,
+    Member,
+    MemberState,
+    Queued,
+    Seeds,
+    UrlBlock,
+)
 from gcs.core.ordering import ORDERS
 from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of
 from gcs.core.plan.team_settings import TeamSettings
@@ -79,22 +91,11 @@ class Client:
         await self.space.out_many(Finds, [finds], to=self.server)
         self.settled = session
 
-    async def beat(self, state: str = "running") -> None:
+    async def beat(self, state: MemberState = MemberState.RUNNING) -> None:
         self.beats += 1
-        counters = {"blocks_sent": self.sent, "blocks_received": self.received, "beat": self.beats}
-        passive = not self.queue
-        await self.space.out(
-            Member(
-                self.name,
-                "run",
-                settled_epoch=self.settled,
-                state=state,
-                passive=passive,
-                server=self.server,
-                **counters,
-            ),
-            ttl_s=1000,
-        )
+        member = Member(self.name, "run", state=state, passive=not self.queue, server=self.server, beat=self.beats)
+        counters = {"settled_epoch": self.settled, "blocks_sent": self.sent, "blocks_received": self.received}
+        await self.space.out(msgspec.structs.replace(member, **counters), ttl_s=1000)
 
 
 class Scene:
@@ -226,7 +227,7 @@ async def test_client_that_leaves_or_dies_loses_nothing(tmp_path: Path) -> None:
     scene.server("s")
     leaver, dead, _ = scene.client("a", "s"), scene.client("b", "s"), scene.client("c", "s")
     await scene.run(until=lambda: len(scene.fetched) > 60)
-    await leaver.beat("gone")
+    await leaver.beat(MemberState.GONE)
     await dead.space.take(template(Member, gatherer="b"))
     before = len(leaver.fetched) + len(dead.fetched)
     scene.clients = scene.clients[2:]

@@ -54,11 +54,11 @@ async def fill(space: MemorySpace) -> None:
         figures = {"pages": pages, "queued": 30, "known": pages + 35, "bytes": pages * 1000, "in_flight": 2}
         figures |= {"pages_per_s": 3.5, "busy": 0.5, "explored": 0.5, "superpages": 1, "outbox": 1}
         await space.out(Member(name, "run", epoch=2, settled_epoch=2, figures=figures))
-        tally = Counters(
+        counters = Counters(
             pages=pages, size_bytes=pages * 1000, failed=5, seconds=10, failures={"timeout": 3, "http-404": 2}
         )
-        tally.traffic = Traffic(exchanged_urls=7)
-        share = Share(name, tally, pages + 35, 30, pages, 0.5, superpages=1, epoch=2)
+        counters.traffic = Traffic(exchanged_urls=7)
+        share = Share(name, counters, pages + 35, 30, pages, 0.5, superpages=1, epoch=2)
         await space.out(
             Bulletin(
                 gatherer=name,

@@ -19,6 +19,7 @@ from gcs.core.helpers.access import Role, entry, helper_name
 from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.page.values import PageFacts
 from gcs.errors import GcsError, SpaceError
 from gcs.ports.errands import MACHINE
 from gcs.ports.errands.gateway_client import GatewayErrands, GatewayError, open_gateway
@@ -91,7 +92,7 @@ class Room:
         assert status == 200
         return answer["errands"]
 
-    async def brought(self) -> list[SummaryTS]:
+    async def summaries(self) -> list[SummaryTS]:
         return await self.space.scan(template(SummaryTS), at="g1")
 
 
@@ -132,19 +133,19 @@ async def test_helper_takes_and_puts_and_links_are_made_canonical_here(room: Roo
         "size_bytes": 7,
     }
     assert (await room.post("put", ANNA, claim))[0] == 200
-    (summary,) = await room.brought()
+    (summary,) = await room.summaries()
     assert (summary.id, summary.url, summary.helper, summary.trusted) == (errand.id, errand.url, NAMES[0], False)
-    assert summary.outlinks == ["http://a.test/", "http://a.test/folder/c", "http://b.test/~x", "http://d.test/"]
-    assert summary.final_url == "http://a.test/"
+    assert summary.page.outlinks == ["http://a.test/", "http://a.test/folder/c", "http://b.test/~x", "http://d.test/"]
+    assert summary.page.final_url == "http://a.test/"
     assert summary.headers == [("Content-Type", "text/html"), ("ETag", "new")]
-    assert summary.simhash
+    assert summary.page.simhash
     assert not await room.space.count(template(UrlTS), at=pool("lab", Means.PLAIN))
 
 
 @pytest.mark.parametrize("token", ["", "wrong", BOSS])
 async def test_only_a_helpers_token_opens_the_door(room: Room, token: str) -> None:
     await room.lend("/page")
-    for verb in ("hello", "take", "put", "extend", "return", "beat", "bye"):
+    for verb in VERBS:
         assert (await room.post(verb, token, {}))[0] in (401, 403)
     assert await room.space.count(template(UrlTS), at=pool("lab", Means.PLAIN)) == 1
 
@@ -157,7 +158,7 @@ async def test_revoked_token_opens_nothing(room: Room) -> None:
     await room.look()
     assert (await room.post("put", ANNA, {"id": lent["id"], "url": lent["url"], "status": 200}))[0] == 401
     assert (await room.post("take", ANNA, {}))[0] == 401
-    assert not await room.brought()
+    assert not await room.summaries()
 
 
 HEAD = b64encode(b"GET /page HTTP/1.1\r\nHost: a.test\r\n\r\n").decode()
@@ -189,7 +190,7 @@ async def test_malformed_claim_leaves_no_trace_and_is_logged(room: Room, lie: st
     with caplog.at_level(logging.WARNING, "gcs.gateway"):
         status, _ = await room.post("put", ANNA, claim)
     assert status in (409, 413, 422)
-    assert not await room.brought()
+    assert not await room.summaries()
     (record,) = (record for record in caplog.records if record.message == "gateway.refused")
     assert record.fields["helper"] == NAMES[0]
 
@@ -201,7 +202,7 @@ GARBAGE = [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"id": "\xff"}', b'{"id": "
 async def test_garbage_leaves_no_trace(room: Room, body: bytes) -> None:
     assert (await room.post("put", ANNA, body))[0] in (413, 422)
     assert room.gateway._helpers[NAMES[0]].credit.strikes == 1
-    assert not await room.brought()
+    assert not await room.summaries()
 
 
 VALIDATORS = {
@@ -223,7 +224,7 @@ async def test_validator_that_would_hide_changes_for_ever_is_not_kept(room: Room
     (lent,) = await room.take(ANNA)
     claim = {"id": lent["id"], "url": lent["url"], "status": 200, "request_head": HEAD, "headers": list(VALIDATORS)}
     assert (await room.post("put", ANNA, claim))[0] == 200
-    (summary,) = await room.brought()
+    (summary,) = await room.summaries()
     assert list(map(tuple, summary.headers)) == [field for field, is_kept in VALIDATORS.items() if is_kept]
 
 
@@ -233,7 +234,7 @@ async def test_claim_counts_once(room: Room) -> None:
     (lent,) = await room.take(ANNA)
     claim = {"id": lent["id"], "url": lent["url"], "status": 200}
     assert [(await room.post("put", token, claim))[0] for token in (ANNA, ANNA, BERT)] == [200, 409, 409]
-    assert len(await room.brought()) == 1
+    assert len(await room.summaries()) == 1
     assert [room.gateway._credits[name].strikes for name in NAMES[:2]] == [0, 1]
 
 
@@ -253,7 +254,7 @@ async def test_whiteboard_that_is_away_is_not_held_against_a_helper(
         patch.setattr(room.gateway._space, verb, away)
         assert (await room.post("put", ANNA, claim))[0] == 503
     assert (await room.post("put", ANNA, claim))[0] == 200
-    assert {summary.id for summary in await room.brought()} == {lent["id"]}
+    assert {summary.id for summary in await room.summaries()} == {lent["id"]}
     credit = room.gateway._credits[NAMES[0]]
     assert (credit.strikes, credit.used, credit.quota) == (0, 0, FEW + 1)
 
@@ -273,7 +274,7 @@ async def test_helper_that_does_what_no_honest_one_does_is_cut_off(room: Room, c
     (note,) = await room.space.scan(template(CutOff))
     assert note.helper == NAMES[0] and str(strikes) in note.reason
     assert not await room.space.scan(template(HelperBeat))
-    assert not await room.brought()
+    assert not await room.summaries()
     assert [each["url"] for each in await room.take(BERT)] == [lent["url"]]
     assert any(each.message == "gateway.cut-off" and each.fields["helper"] == NAMES[0] for each in caplog.records)
 
@@ -300,7 +301,7 @@ async def test_lease_that_ended_is_late_and_goes_to_another(room: Room) -> None:
     await room.look()
     assert (await room.take(BERT))[0]["id"] == lent["id"]
     assert (await room.post("put", ANNA, claim))[0] == 409
-    assert not await room.brought()
+    assert not await room.summaries()
     assert room.gateway._credits[NAMES[0]].strikes == 0
 
 
@@ -336,8 +337,8 @@ async def test_machines_that_share_a_token_come_and_go_each_for_itself(room: Roo
     await room.lend("/1", "/2", "/3")
     first, second = [await open_gateway(room.url, ANNA, Means.PLAIN, machine) for machine in ("pod-1", "pod-2")]
     assert first.helper != second.helper
-    for desk in (first, second):
-        await desk.beat(HelperBeat("whoever", connections=2))
+    for port in (first, second):
+        await port.beat(HelperBeat("whoever", connections=2))
     assert sorted(beat.connections for beat in await room.space.scan(template(HelperBeat))) == [2, 2]
     (kept,), (other,) = await first.take(1, 0.0), await second.take(1, 0.0)
     assert await first.extend([other]) == []
@@ -346,7 +347,7 @@ async def test_machines_that_share_a_token_come_and_go_each_for_itself(room: Roo
     assert (await room.post("put", ANNA, {"id": kept.id, "url": kept.url, "status": 200}, **{MACHINE: "pod-1"}))[
         0
     ] == 200
-    (summary,) = await room.brought()
+    (summary,) = await room.summaries()
     assert summary.helper == NAMES[0], "who is trusted is the token"
     assert {each.url for each in await first.take(4, 0.0)} == {other.url, "http://a.test/3"}
     assert room.gateway._credits[NAMES[0]].strikes == 0
@@ -383,7 +384,7 @@ async def test_errands_of_the_station_before_are_late_and_not_held_against_their
         assert (await room.post("put", ANNA, claim))[0] == 409
     await room.lend("/page")
     assert len(await room.take(ANNA)) == 1
-    assert not await room.brought()
+    assert not await room.summaries()
 
 
 async def test_what_was_taken_for_a_helper_that_has_gone_meanwhile_goes_to_others(room: Room) -> None:
@@ -430,53 +431,49 @@ async def test_extension_may_knock_in_its_own_name(room: Room) -> None:
     assert (await room.post("hello", ANNA, {}, **origin))[0] == 200
 
 
-# -- the desk at the other end ---------------------------------------------------------------------------
+# -- the helper's end -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
-async def desk(room: Room) -> AsyncIterator[GatewayErrands]:
+async def port(room: Room) -> AsyncIterator[GatewayErrands]:
     made = await open_gateway(room.url, OURS, Means.PLAIN)
     yield made
     await made.close()
 
 
-async def test_desk_takes_puts_extends_and_gives_back(room: Room, desk: GatewayErrands) -> None:
+async def test_errand_port_takes_puts_extends_and_gives_back(room: Room, port: GatewayErrands) -> None:
     errands = await room.lend("/1", "/2", "/3", payload=True)
-    taken = await desk.take(2, 0.0)
+    taken = await port.take(2, 0.0)
     assert [(each.id, each.url, each.lease_s, each.place, each.etag, each.payload) for each in taken] == [
         (each.id, each.url, each.lease_s, each.place, each.etag, each.payload) for each in errands[:2]
     ]
-    assert await desk.extend([*taken, errands[2]]) == taken
-    await desk.give_back(taken[1:])
-    assert await desk.beat(HelperBeat("whoever", connections=3))
+    assert await port.extend([*taken, errands[2]]) == taken
+    await port.give_back(taken[1:])
+    assert await port.beat(HelperBeat("whoever", connections=3))
     (beat,) = await room.space.scan(template(HelperBeat))
-    assert (beat.helper, beat.connections) == (desk.helper, 3)
+    assert (beat.helper, beat.connections) == (port.helper, 3)
     body = b"<p>words"
     summary = SummaryTS(
-        *(taken[0].gatherer, taken[0].run, taken[0].number, taken[0].url, desk.helper, 200),
+        *(taken[0].gatherer, taken[0].run, taken[0].number, taken[0].url, port.helper, 200),
         headers=[("Server", "x")],
-        title="T" * 9000,
-        text="words",
+        page=PageFacts("http://a.test/c", "T" * 9000, text="words", language="en", outlinks=["http://b.test/"]),
         size_bytes=len(body),
-        outlinks=["http://b.test/"],
-        final_url="http://a.test/c",
-        language="en",
         ip="10.1.2.3",
         request_head=b"GET / HTTP/1.1\r\n\r\n",
         body=body,
         digest="sha1:" + "B" * 32,
     )
-    await desk.put(summary)
-    await desk.put(summary)  # late or double: no error
-    (stored,) = await room.brought()
+    await port.put(summary)
+    await port.put(summary)  # late or double: no error
+    (stored,) = await room.summaries()
     assert (stored.body, stored.request_head, stored.ip) == (body, summary.request_head, "10.1.2.3")
     assert stored.headers == [("Server", "x")] and stored.trusted
     assert stored.digest != summary.digest and stored.digest.startswith("sha1:")
-    assert stored.outlinks == ["http://a.test/c", "http://b.test/"] and len(stored.title) == 4096
+    assert stored.page.outlinks == ["http://a.test/c", "http://b.test/"] and len(stored.page.title) == 4096
     assert {each["url"] for each in await room.take(ANNA, 4)} == {errands[1].url, errands[2].url}
 
 
-async def test_desk_says_what_to_do(room: Room) -> None:
+async def test_errand_port_says_what_to_do(room: Room) -> None:
     with pytest.raises(GatewayError, match="token is wrong"):
         await open_gateway(room.url, "nonsense", Means.PLAIN)
     with pytest.raises(GatewayError, match="must be a --trusted one"):
@@ -485,12 +482,12 @@ async def test_desk_says_what_to_do(room: Room) -> None:
         await open_gateway("redis://x", ANNA, Means.PLAIN)
 
 
-async def test_desk_ends_when_it_is_cut_off(room: Room) -> None:
-    desk = await open_gateway(room.url, ANNA, Means.PLAIN)
+async def test_errand_port_ends_when_it_is_cut_off(room: Room) -> None:
+    port = await open_gateway(room.url, ANNA, Means.PLAIN)
     await room.gateway.cut_off(NAMES[0], "it lied")
     with pytest.raises(GatewayError, match="it lied"):
-        await desk.take(1, 0.0)
-    await desk.close()
+        await port.take(1, 0.0)
+    await port.close()
 
 
 async def test_gateway_stays_at_the_end_until_its_helpers_have_heard_of_it(room: Room) -> None:
@@ -524,8 +521,8 @@ FIELDS = [
     "hrefs",
     "headers",
     "body",
-    "means",
     "title",
+    "means",
 ]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -548,7 +545,7 @@ def test_nothing_that_is_sent_breaks_the_gateway(sent: list[tuple[str, bytes]]) 
             for verb, body in sent:
                 status, _ = await room.post(verb, ANNA, body)
                 assert status in (200, 403, 409, 413, 422), (verb, body, status)
-            assert await room.brought() == []
+            assert await room.summaries() == []
         finally:
             await room.client.close()
 

@@ -61,7 +61,7 @@ def test_superpages_are_ranges_of_about_equal_weight(java):
 
 
 def test_crossing_shows_that_partition_ii_cuts_links_within_the_same_tolerance(java):
-    rows = {row.partitioner: row for row in partitions.crossing(java, [8])}
+    rows = {row.partitioner: row for row in partitions.crossing(java, 8)}
     first, second = rows["partition-i"], rows["partition-ii"]
     assert first.superpages == second.superpages
     assert max(first.imbalance, second.imbalance, rows["metis"].imbalance) <= 0.05

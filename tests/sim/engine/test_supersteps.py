@@ -34,7 +34,7 @@ def test_supersteps_are_those_of_the_slow_team(slow_crawl, web, order, queue, ev
     )
     seeds = np.array([5, 50, 99])
     found = [
-        (step.pages.tolist(), step.told, step.told_links, step.late, step.late_home)
+        (step.pages.tolist(), step.told, step.told_links, step.late, step.late_inside)
         for step in Crawl(web, rules, seeds).steps(70)
     ]
     assert found == slow_crawl(web, rules, [5, 50, 99], 70)
@@ -50,7 +50,7 @@ def test_fast_gatherers_fetch_more_and_slow_ones_save_up(slow_crawl, web):
 def test_replicated_urls_are_known_and_never_told(slow_crawl, web):
     rules = rules_for(web, replicated=np.array([0, 1, 2, 3], np.int32), pages_each=5)
     steps = list(Crawl(web, rules, np.array([60])).steps())
-    found = [(step.pages.tolist(), step.told, step.told_links, step.late, step.late_home) for step in steps]
+    found = [(step.pages.tolist(), step.told, step.told_links, step.late, step.late_inside) for step in steps]
     assert found == slow_crawl(web, rules, [60], web.pages)
     assert {0, 1, 2, 3} <= set(np.concatenate([step.pages for step in steps]).tolist())
 

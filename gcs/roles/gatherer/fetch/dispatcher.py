@@ -1,7 +1,7 @@
 """The dispatcher: from the frontier, through the window and past robots.txt, to the fetch engine.
 
 Invariant: a page is requested only when its host's politeness and its origin's robots.txt allow it, and each request
-that was started is reported back once, by `page_ended` or `robots_answered`.
+that was started ends with one call, of `page_ended` or of `robots_answered`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ import msgspec
 
 from gcs.core.messages.tuples import BusyNote, HostState, RobotsNote
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import FINAL, Failure, FailureKind, Request, Response, Result
+from gcs.core.page.values import FINAL, Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.polite.politeness import HostTurn
 from gcs.core.polite.window import Host, Window
@@ -21,10 +21,9 @@ from gcs.core.url.join import origin as origin_of
 from gcs.core.url.sortkey import host_key, host_name
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Entry, Frontier, FrontierSettings, Mark
-from gcs.ports.reader import PageReading
 from gcs.roles.gatherer.fetch.robots_cache import MAX_HOPS, RobotsCache
 
-#: failures that are no matter of the robots.txt: its host, or all of the web, is out of reach
+#: failures that say nothing of the robots.txt itself: its host, or all of the web, is out of reach
 OF_THE_HOST = frozenset(
     {FailureKind.DNS, FailureKind.CONNECT, FailureKind.TLS, FailureKind.PROXY, FailureKind.FORBIDDEN_ADDRESS}
 )
@@ -32,7 +31,7 @@ OF_THE_HOST = frozenset(
 PLENTY_URLS = 500
 #: hosts looked up on disk at a time when the window has room
 HOSTS_PER_FILL = 256
-#: URLs extracted from one order over all hosts in one turn, if nobody may be asked
+#: most URLs extracted in one turn from an order over all hosts, while no host may be asked
 DRAWN_PER_TURN = 2_000
 
 
@@ -41,8 +40,8 @@ class PageVisit(msgspec.Struct, frozen=True):
 
     host: Host[Entry]
     entry: Entry
-    #: what a helper has read in the page
-    reading: PageReading | None = None
+    #: the facts of the page, where a helper has read them
+    page: PageFacts | None = None
     #: the helper is a stranger
     doubted: bool = False
     #: the helper has a browser
@@ -59,7 +58,7 @@ class RobotsVisit(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class DispatcherParts:
-    """What a dispatcher works with."""
+    """The parts and settings that a dispatcher works with."""
 
     frontier: Frontier
     limits: FrontierSettings
@@ -71,7 +70,7 @@ class DispatcherParts:
     open_urls: set[str] = field(default_factory=set)
     #: R: URLs extracted at a time, where all hosts share one order
     draw_urls: int = 1
-    #: whether the user no longer wants a URL that was queued, in this session or before
+    #: whether the user by now excludes a URL that was queued earlier
     is_left_out: Callable[[str], bool] = lambda _: False
     #: called for every host that is overloaded: its name, until when it is to be left alone, and the time
     on_busy: Callable[[str, float, float], None] = lambda *_: None
@@ -86,15 +85,15 @@ class Dispatcher:
         self._draw_urls, self._is_left_out, self._on_busy = parts.draw_urls, parts.is_left_out, parts.on_busy
         #: URLs that were requested and have no record yet
         self.open = parts.open_urls
-        self._robots_hops: dict[str, tuple[str, int]] = {}  # where the robots.txt of an origin was moved to
-        self._cursor = ""  # hosts behind it have not been offered to the window in this round
+        self._robots_hops: dict[str, tuple[str, int]] = {}  # by origin: the URL that its robots.txt redirects to
+        self._cursor = ""  # hosts after this name have not been offered to the window in this round
         self._hosts_on_disk = True
         #: whether another turn is wanted at once, to go on drawing
         self.is_drawing = False
 
     @property
     def next_at(self) -> float | None:
-        """When the next sleeping host may be asked."""
+        """When the next host that has to wait may be asked."""
         return self._window.next_at()
 
     @property
@@ -108,26 +107,26 @@ class Dispatcher:
         return self._window.waiting > PLENTY_URLS or self._frontier.pooled() > PLENTY_URLS
 
     def queued(self, entries: list[Entry]) -> None:
-        """The frontier has just taken these in."""
+        """The frontier has just taken in these entries: offer their hosts to the window."""
         if self._frontier.is_pooled:
-            return  # they are drawn when their turn in the order comes
+            return  # the order over all hosts says when they are drawn
         for host in {host_of(entry.url) for entry in entries}:
             self._offer(host)
 
     def put_back(self) -> None:
-        """Everything in the window that is not in flight goes back to the frontier: the plan has changed."""
+        """The plan has changed: return everything in the window that is not in flight to the frontier."""
         self._frontier.put_back(entry.url for entry in self._window.clear())
         self._hosts_on_disk, self._cursor = True, ""
 
     def share_hosts(self, turns: Mapping[str, HostTurn], now: float) -> None:
-        """These hosts are ours only in part."""
+        """Other gatherers ask these hosts too, each in its turn."""
         self.put_back()
         for name in turns:
-            self._window.host(name)  # those that are closed now have to be known when they are opened
+            self._window.host(name)  # the window must know hosts that are closed now when they are opened
         self._window.share(turns, now)
 
     def host_states(self, now: float) -> list[HostState]:
-        """What politeness owes the hosts, and their robots.txt, for whoever asks them next."""
+        """The delays of the hosts, and their robots.txt, for the gatherer that asks them next."""
         robots = self._robots.export(self._window.hosts)
         return [
             HostState(
@@ -141,12 +140,15 @@ class Dispatcher:
         ]
 
     def free_at(self, host: str) -> float:
-        """Seconds since the epoch before which politeness lets nobody ask this host; 0 if it owes it nothing."""
+        """Before which time politeness lets nobody ask this host, in seconds since 1970; 0 if no delay is known."""
         known = self._window.hosts.get(host)
         return known.pace.next_at if known else 0.0
 
     def take_over(self, states: Iterable[HostState], now: float) -> None:
-        """Another gatherer asked the hosts of a range before us: these, and others too if it is a ghost that speaks."""
+        """Keep to the delays of a range's last owner.
+
+        Hosts that are not among `states` begin with a pause: they may have been asked just now, if the owner died.
+        """
         self._window.begin_anew(now)
         for state in states:
             pace = self._window.host(host_name(state.host)).pace
@@ -157,13 +159,13 @@ class Dispatcher:
                 self._robots.take_over(state.robots)
 
     def rest(self, urls: Iterable[str], until: float) -> None:
-        """Somebody may be at the hosts of these URLs until then."""
+        """Leave the hosts of these URLs alone until then: a helper may be fetching them."""
         for host in {host_of(url) for url in urls}:
             pace = self._window.host(host).pace
             pace.next_at = max(pace.next_at, until)
 
-    def told(self, note: RobotsNote | BusyNote, now: float) -> None:
-        """Another owner of a shared host has fetched its robots.txt, or was told by it to wait."""
+    def take_note(self, note: RobotsNote | BusyNote, now: float) -> None:
+        """Take in the note of another owner of a shared host: its robots.txt, or that the host is overloaded."""
         if isinstance(note, BusyNote):
             pace = self._window.host(note.host).pace
             pace.next_at = max(pace.next_at, note.until)
@@ -178,7 +180,7 @@ class Dispatcher:
         if self._hosts_on_disk and self._window.waiting < self._limits.window_urls // 2:
             self._next_hosts(now)
         batch = self._limits.host_window_urls
-        # not before there is room: what comes meanwhile may be better
+        # only when there is room: better entries may arrive before that
         for host in list(self._window.hungry.values()) if room > 0 else ():
             entries = self._frontier.take(host.name, batch)
             self._window.feed(host, entries, more=len(entries) == batch)
@@ -187,7 +189,7 @@ class Dispatcher:
         return due_at
 
     def dispatch(self, now: float, room: int) -> list[tuple[Entry, str]]:
-        """Start up to `room` requests. Returns entries whose robots.txt could not be had, and why: to be given up."""
+        """Start up to `room` requests. Returns entries to give up, for want of a robots.txt, each with the reason."""
         closed: list[tuple[Entry, str]] = []
         for host, entry in self._window.release(now, room):
             if self._is_left_out(entry.url):
@@ -201,7 +203,7 @@ class Dispatcher:
                 url, hops = self._robots_hops.pop(origin, (f"{origin}/robots.txt", 0))
                 self._request(host, Request(url, tag=RobotsVisit(host, origin, hops), once=True), now)
             elif robots.allows(entry.url):
-                if host.pace.crawl_delay_s != (robots.crawl_delay_s or 0.0):  # it was released by another delay
+                if host.pace.crawl_delay_s != (robots.crawl_delay_s or 0.0):  # the window released it by an older delay
                     politeness.asked_for(host.pace, self._window.rules, robots.crawl_delay_s or 0.0)
                     self._window.give_back(host, entry)
                     continue
@@ -218,8 +220,8 @@ class Dispatcher:
         return closed
 
     def page_ended(self, visit: PageVisit, result: Result, now: float) -> float:
-        """A page's request has ended; returns the seconds that the server asks us to wait, or 0."""
-        if type(result) is not Response or visit.doubted:  # a stranger's word says nothing of a host or its address
+        """A page's request has ended; returns the seconds that the server asks to wait, or 0."""
+        if type(result) is not Response or visit.doubted:  # an untrusted helper is no evidence of a host
             self._window.ended(visit.host, now)
             return 0.0
         retry_after_s = 0.0
@@ -231,15 +233,15 @@ class Dispatcher:
         return retry_after_s
 
     def queue_again(self, entry: Entry) -> None:
-        """A visit that has ended has to be made once more, when its host's delay is over."""
+        """Request the page once more, when its host's delay is over."""
         self.open.discard(entry.url)
         self._frontier.put_back((entry.url,))
         self._offer(host_of(entry.url))
 
     def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:
-        """An answer for a robots.txt, `target` where it is a redirect. Returns the rules once they are known.
+        """Take in the result of a robots.txt request; `target` is set for a redirect. Returns the rules once known.
 
-        The host is held until then, or until the pause before the next try begins.
+        The host was held for this request. It is free again, after its delay or after the pause before the next try.
         """
         host, robots = visit.host, None
         host.held = False
@@ -261,17 +263,17 @@ class Dispatcher:
         self._fetcher.start(request)
 
     def _offer(self, name: str) -> None:
-        """The frontier has something of this host: let it into the window, if there is room for another host."""
+        """The frontier has URLs of this host: let the host into the window, if there is room for another one."""
         if name in self._window.hosts or self._window.waiting < self._limits.window_urls:
             self._window.arrived(name)
         else:
             self._hosts_on_disk = True
 
     def _draw(self, now: float, room: int) -> None:
-        """Extract the best of all hosts, R at a time, until politeness lets `room` requests start.
+        """Extract the best URLs of all hosts, R at a time, until politeness lets `room` requests start.
 
-        A host has its share of the window, so that one whose delay is long takes no more of it: what exceeds that goes
-        to its shelf, and the next best of other hosts are drawn.
+        Each host has a share of the window, so that a host with a long delay does not fill it: its further URLs go
+        to its host queue, and the next best URLs of other hosts are drawn.
         """
         window, limits, drawn = self._window, self._limits, 0
         self.is_drawing = False
@@ -286,17 +288,17 @@ class Dispatcher:
                 share = granted[name] = granted.get(name, len(known.waiting) if known else 0) + 1
                 return share <= limits.host_window_urls and window.waiting < limits.window_urls
 
-            entries, shelved = self._frontier.extract(self._draw_urls, fits)
+            entries, put_off = self._frontier.extract(self._draw_urls, fits)
             for entry in entries:
                 name = host_of(entry.url)
                 has_more = name in window.hosts and window.hosts[name].more
                 window.feed(window.host(name), (entry,), has_more)
-            for name in shelved:
+            for name in put_off:
                 self._offer(name)
             drawn += self._draw_urls
 
     def _next_hosts(self, now: float) -> None:
-        """Offer the next hosts in key order; a round that began at the first host and found the end is over."""
+        """Offer the next hosts in key order; after a round from the first host to the last, none is left on disk."""
         self._window.forget_idle(now)
         names = self._frontier.hosts(self._cursor, HOSTS_PER_FILL)
         for name in names:

@@ -1,13 +1,13 @@
 """Responses: from the fetch engine, through the reader (and the text pool), to the recorder.
 
     fetch engine ─► results ─► robots.txt ─► dispatcher
-                          ├──► untried, or an empty shell ─► dispatcher: queued again, or later
-                          └──► page ─► read ─► (texts) ─► recorder
-                          └──► no page, or read by a helper ► recorder
-                          └──► read by a stranger ─► spot_check ─► recorder, or fetched by ourselves
+                          ├──► not tried by a helper, or an empty shell ─► dispatcher: queued again, or later
+                          ├──► page ─► read ─► (texts) ─► recorder
+                          ├──► no page, or read by a trusted helper ─► recorder
+                          └──► read by an untrusted helper ─► spot_check ─► recorder, or fetched again
 
-Invariant: every result is counted in `under_way` from its arrival until the recorder has it, so that nobody takes a
-gatherer for idle whose pages are being read.
+Invariant: every result is counted in `under_way` from its arrival until the recorder has it, so that a gatherer whose
+pages are being read does not count as idle.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import Failure, FailureKind, Response, Result
+from gcs.core.page.values import Failure, FailureKind, PageFacts, Response, Result
 from gcs.ports.frontier import Entry
-from gcs.ports.reader import PageReading, Reader
+from gcs.ports.reader import Reader
 from gcs.ports.records.record_store import Store
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.helpers.lending import Lending
@@ -30,7 +30,7 @@ RESULTS_PER_STEP = 64
 
 
 class ResultInbox:
-    """Where fetch engines and helpers leave their results."""
+    """The results of fetch engines and helpers."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
@@ -44,7 +44,7 @@ class ResultInbox:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesParts:
-    """What handling responses needs."""
+    """The parts that Responses works with."""
 
     inbox: ResultInbox
     reader: Reader
@@ -66,18 +66,18 @@ class Responses:
         self._recorder, self._dispatcher, self._on_robots = parts.recorder, parts.dispatcher, parts.on_robots
         self._lending, self._spot_check = parts.lending, parts.spot_check
         #: filled by the text pool; emptied by take_in
-        self._read: deque[tuple[Entry, Response, asyncio.Future[PageReading]]] = deque()
+        self._read: deque[tuple[Entry, Response, asyncio.Future[PageFacts]]] = deque()
         #: pages whose text is being read elsewhere
         self.in_texts = 0
 
     @property
     def waiting(self) -> int:
-        """Results that nobody has looked at."""
+        """Results that have not been taken in."""
         return len(self._results)
 
     @property
     def under_way(self) -> int:
-        """Results that have no record yet: not looked at, being read elsewhere, or held until they are believed."""
+        """Results that have no record yet: not taken in, in the text pool, or held for a spot check."""
         return len(self._results) + self.in_texts + len(self._spot_check)
 
     def take_in(self, now: float) -> None:
@@ -112,31 +112,31 @@ class Responses:
             self._on_robots(visit, result, robots, now)
 
     def _page(self, visit: PageVisit, response: Response, now: float) -> None:
-        entry, reading = visit.entry, visit.reading or self._reader.read(response)
+        entry, page = visit.entry, visit.page or self._reader.read(response)
         if visit.doubted:
-            self._spot_check.hold(HeldPage(entry, response, reading), now)
+            self._spot_check.hold(HeldPage(entry, response, page), now)
             return
-        if self._lending and reading.shell and self._lending.reserve_for_browser(entry.url):
+        if self._lending and page.shell and self._lending.reserve_for_browser(entry.url):
             self._store.fetched(response)
             self._dispatcher.queue_again(entry)
             return
-        if self._lending and not visit.is_rendered and (until := self._lending.wait_until(entry.url, reading.shell)):
+        if self._lending and not visit.is_rendered and (until := self._lending.wait_until(entry.url, page.shell)):
             self._store.fetched(response)
             self._recorder.put_aside(entry, until)
             return
-        if visit.reading or self._texts is None or reading.document.source:
-            self._record(entry, response, reading)
+        if visit.page or self._texts is None or page.source:
+            self._record(entry, response, page)
             return
         self.in_texts += 1
-        task = asyncio.ensure_future(self._reader.read_text(response, reading))
+        task = asyncio.ensure_future(self._reader.read_text(response, page))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
-    def _record(self, entry: Entry, response: Response, reading: PageReading) -> None:
+    def _record(self, entry: Entry, response: Response, page: PageFacts) -> None:
         """Record the page, unless strangers are judged by it and it has to be looked at twice."""
-        if not self._spot_check.is_awaited(entry.url) or self._spot_check.looked(entry, response, reading):
-            self._recorder.page(entry, response, reading)
+        if not self._spot_check.is_awaited(entry.url) or self._spot_check.looked(entry, response, page):
+            self._recorder.page(entry, response, page)
 
-    def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Future[PageReading]") -> None:
+    def _text_arrives(self, entry: Entry, response: Response, done: "asyncio.Future[PageFacts]") -> None:
         if not done.cancelled():
             self._read.append((entry, response, done))
             self._inbox.wake()

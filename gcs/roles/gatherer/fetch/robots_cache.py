@@ -1,12 +1,12 @@
-"""The robots desk: which robots.txt rules hold for an origin, and what is still to be asked.
+"""The robots cache: which robots.txt rules hold for an origin, and whose robots.txt has still to be requested.
 
-An origin's rules live in a bounded memory, and behind it in the frontier's notes, so that a restart or a hand-over
-does not ask again. An unreachable robots.txt (5xx, no answer) forbids everything for now: it is asked again
-after a pause, and after `robots_tries` the origin's URLs are given up. That is kept in memory alone: the next run
-of the crawl, behind a better proxy or on a better day, asks again.
+The rules of an origin are in a bounded memory, and in the frontier's notes, so that the robots.txt is not requested
+again after a restart or a hand-over. An unreachable robots.txt (5xx, no answer) forbids everything for now: it is
+requested again after a pause, and after `robots_tries` the origin's URLs are given up. Unreachability is kept in
+memory alone, so that the next run of the crawl asks again.
 
-Invariant: `rules` never returns rules that are older than `robots_cache_s`, but to the request that they were asked
-for: a host's delay may be longer than that.
+Invariant: `rules` returns rules older than `robots_cache_s` only once, for the request that waited for them: the delay
+of a host may be longer than that.
 """
 
 from collections import OrderedDict
@@ -33,22 +33,19 @@ class StoredRobots(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RobotsCache:
-    """Rules by origin. filled by: answers to robots.txt requests, notes; emptied by: age."""
+    """Rules by origin. Filled by answers to robots.txt requests, and notes; emptied by age."""
 
     def __init__(
         self, rules: Politeness, agent: str, read: Callable[[str], bytes | None], write: Callable[[str, bytes], None]
     ) -> None:
-        self._rules = rules
-        self._agent = agent
-        self._read = read
-        self._write = write
+        self._rules, self._agent, self._read, self._write = rules, agent, read, write
         self._memory: OrderedDict[str, tuple[float, Robots]] = OrderedDict()
-        self._why: dict[str, str] = {}  # closed origins of the memory, by what closed them
+        self._why: dict[str, str] = {}  # by closed origin of the memory: the failure that closed it
         self._tries: dict[str, int] = {}
-        self._unused: set[str] = set()  # origins of the memory that were asked, and whose answer has served nobody yet
+        self._unused: set[str] = set()  # origins of the memory whose new rules were not yet returned
 
     def rules(self, origin: str, now: float) -> Robots | None:
-        """The rules of an origin, or None where its robots.txt has to be asked for first."""
+        """The rules of an origin, or None if its robots.txt has to be requested first."""
         if not self._rules.robots or is_source(origin):
             return ALLOW_ALL
         held = self._memory.get(origin)
@@ -56,8 +53,8 @@ class RobotsCache:
             packed = self._read(f"robots {origin}")
             if packed is None:
                 return None
-            filed = msgspec.msgpack.decode(packed, type=StoredRobots)
-            held = (filed.expires_at, Robots.decode(filed.robots))
+            stored = msgspec.msgpack.decode(packed, type=StoredRobots)
+            held = (stored.expires_at, Robots.decode(stored.robots))
             self._remember(origin, held)
         if now < held[0] or origin in self._unused:
             self._unused.discard(origin)
@@ -67,10 +64,14 @@ class RobotsCache:
     def answered(self, origin: str, status: int, body: bytes, now: float) -> Robots:
         """The server gave its rules: a 2xx with a body, or a 4xx, which allows everything."""
         self._tries.pop(origin, None)
-        return self._file(origin, Robots.from_status(status, body, self._agent), now)
+        robots, expires_at = Robots.from_status(status, body, self._agent), now + self._rules.robots_cache_s
+        self._write(f"robots {origin}", msgspec.msgpack.encode(StoredRobots(expires_at, robots.encode())))
+        self._remember(origin, (expires_at, robots))
+        self._unused.add(origin)
+        return robots
 
     def unreachable(self, origin: str, why: str, now: float, final: bool = False) -> float | None:
-        """No rules could be had. When to ask again; None once that is given up (the origin is then closed)."""
+        """No rules were received. Returns when to ask again, or None if that is given up: the origin is then closed."""
         tries = self._tries[origin] = self._tries.get(origin, 0) + 1
         if tries < self._rules.robots_tries and not final:
             pause_s: float = self._rules.retry_s * 2 ** (tries - 1)
@@ -82,33 +83,25 @@ class RobotsCache:
         return None
 
     def why_closed(self, origin: str) -> str:
-        """What kept the rules of a closed origin from us."""
         return self._why[origin]
 
     def export(self, hosts: Iterable[str]) -> dict[str, bytes]:
-        """What is filed for the origins of these hosts, for their next owner."""
+        """The stored robots.txt of these hosts' origins, by host, for the next owner of the hosts."""
         origins = {host: {f"http://{host}", f"https://{host}"} for host in hosts}
         for origin in self._memory:
             if (host := host_of(f"{origin}/")) in origins:
                 origins[host].add(origin)
-        filed = {
+        stored = {
             host: {origin: packed for origin in sorted(its) if (packed := self._read(f"robots {origin}")) is not None}
             for host, its in origins.items()
         }
-        return {host: msgspec.msgpack.encode(its) for host, its in filed.items() if its}
+        return {host: msgspec.msgpack.encode(its) for host, its in stored.items() if its}
 
     def take_over(self, exported: bytes) -> None:
-        """File what the last owner had filed, unless we know."""
+        """Store what the last owner had stored, for origins that are unknown here."""
         for origin, packed in msgspec.msgpack.decode(exported, type=dict[str, bytes]).items():
             if self._read(f"robots {origin}") is None:
                 self._write(f"robots {origin}", packed)
-
-    def _file(self, origin: str, robots: Robots, now: float) -> Robots:
-        expires_at = now + self._rules.robots_cache_s
-        self._write(f"robots {origin}", msgspec.msgpack.encode(StoredRobots(expires_at, robots.encode())))
-        self._remember(origin, (expires_at, robots))
-        self._unused.add(origin)
-        return robots
 
     def _remember(self, origin: str, held: tuple[float, Robots]) -> None:
         self._memory[origin] = held

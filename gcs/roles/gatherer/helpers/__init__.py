@@ -1,0 +1,1 @@
+"""Helpers: pages are lent to helpers, and the pages of untrusted helpers are checked."""

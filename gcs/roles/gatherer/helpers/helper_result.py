@@ -1,17 +1,16 @@
-"""What a helper brought, as if we had fetched it."""
+"""The summary of a helper as the result of a request, as if the gatherer had fetched the page."""
 
 import msgspec
 
 from gcs.core.messages.tuples import Means, SummaryTS
-from gcs.core.page.values import Document, Failure, FailureKind, Request, Response, Result
-from gcs.ports.reader import PageReading
+from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 
 _KINDS = frozenset(FailureKind)
 
 
 def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float, now: float) -> Result:
-    """The result of a request; a 2xx carries what was read, in the request's tag."""
+    """The result of the request; a 2xx carries the page's facts in the request's tag."""
     started_at = min(max(summary.started_at, lent_at), now)  # the helper's clock is its own
     elapsed_s = min(summary.elapsed_s, now - lent_at)
     if not summary.status:
@@ -19,12 +18,11 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float
         return Failure(request, kind, summary.message, started_at, elapsed_s)
     if 200 <= summary.status < 300:
         assert isinstance(request.tag, PageVisit)
-        visit = msgspec.structs.replace(
-            request.tag,
-            reading=_reading_of(summary, means),
-            doubted=not summary.trusted,
-            is_rendered=means is Means.BROWSER,
-        )
+        is_rendered = means is Means.BROWSER
+        final_url = summary.page.final_url or summary.url
+        # a browser has seen all there is to see
+        page = msgspec.structs.replace(summary.page, final_url=final_url, shell=summary.page.shell and not is_rendered)
+        visit = msgspec.structs.replace(request.tag, page=page, doubted=not summary.trusted, is_rendered=is_rendered)
         request = msgspec.structs.replace(request, tag=visit)
     return Response(
         request,
@@ -41,17 +39,3 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float
         summary.helper,
         None if summary.request_head else (summary.size_bytes, summary.digest),
     )
-
-
-def _reading_of(summary: SummaryTS, means: Means) -> PageReading:
-    document = Document(
-        hrefs=[],
-        title=summary.title,
-        description=summary.description,
-        language=summary.language,
-        text=summary.text,
-        simhash=summary.simhash,
-        source=summary.source,
-    )
-    is_shell = summary.shell and means is Means.PLAIN  # a browser has seen all there is to see
-    return PageReading(document, summary.outlinks, summary.final_url or summary.url, summary.noindex, is_shell)

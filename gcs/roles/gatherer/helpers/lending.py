@@ -1,16 +1,16 @@
-"""Lending: errands for helpers, and what comes of them. To the gatherer it is one more fetch engine.
+"""Lending: requests become errands for helpers, and summaries become results. To the gatherer, one more fetch engine.
 
 A request that is lent is under way like any other: its host is held, its URL is open, and in the end there is one
-result for it. That is what a helper brought, or NOT_TRIED: nobody has fetched it, or will. The gatherer
-then asks the host by itself, when its delay is over.
+result for it. That is the page that a helper delivered, or NOT_TRIED: no helper has fetched the page, or will. The
+gatherer's own engine then fetches it, when the delay of its host is over.
 
-    ship      errands into the pool of our place                             filled by start
-    listen    summaries of our inbox                                         → sink
-    tend      counts the helpers; calls errands back; gives up on old ones   → sink
+    ship      errands into the pool of the gatherer's place                  filled by start
+    listen    summaries from the gatherer's inbox                            → sink
+    tend      counts the helpers; takes errands back; gives up old errands   → sink
 
-Invariant: NOT_TRIED is said only when nobody can be at the host any more. Called back: nobody held it (a lease that has
-ended counts: who holds an errand ends within its lease). Given up: it had expired, and one lease more has passed.
-Helpers that come and go change nothing here but `room`; a summary that is late, double or of an earlier run has
+Invariant: a result is NOT_TRIED only when no helper can be at the host any more. Either the errand was taken back while
+no helper had a valid lease on it (a helper ends its errand within the lease); or the errand had expired, and one lease
+more has passed. Helpers that come and go change only `room`. A summary that is late, repeated or of an earlier run has
 no errand and is dropped.
 """
 
@@ -39,9 +39,9 @@ events = Events("lending")
 
 #: errands shipped, and summaries taken, at a time
 BATCH = 32
-#: seconds between two looks at the helpers
+#: seconds between two counts of the helpers
 LOOK_S = 0.5
-#: pages that wait for a browser, for each that it renders: it does a score in a second, and nobody else can
+#: pages that wait for a browser, for each page that it renders at once: it renders about twenty in a second
 BROWSER_AHEAD = 15.0
 #: seconds added before an errand is given up
 SLACK_S = 1.0
@@ -49,7 +49,7 @@ SLACK_S = 1.0
 
 @dataclass(slots=True)
 class _Lent:
-    """A request that is under way elsewhere."""
+    """A request that is lent."""
 
     request: Request
     means: Means
@@ -58,12 +58,12 @@ class _Lent:
 
 @dataclass(frozen=True, slots=True)
 class LendingContext:
-    """Who lends, and by which rules."""
+    """Which gatherer lends, and by which rules."""
 
     #: the whiteboard, in the gatherer's name
     space: Space
     name: str
-    #: whose helpers may borrow
+    #: only helpers of this place are lent to
     place: str
     settings: HelperSettings
     rules: Politeness
@@ -74,7 +74,7 @@ class LendingContext:
 
 @dataclass(frozen=True, slots=True)
 class LendingPort:
-    """What lending asks of its gatherer."""
+    """What lending needs of its gatherer."""
 
     #: takes the results
     sink: Callable[[Result], None]
@@ -96,22 +96,22 @@ class Lending:
         self._pools = {means: pool(place, means) for means in Means}
         self._run = new_run()
         self._numbers = 0
-        self._out: dict[str, _Lent] = {}  # by errand; emptied with its result
-        self._untried: set[str] = set()  # URLs that were brought back; left when we fetch them
+        self._lent: dict[str, _Lent] = {}  # by errand; filled by start, emptied with the result
+        self._kept: set[str] = set()  # URLs that are not lent; filled by _not_tried and keep, emptied by means_for
         self._rendering = Rendering(settings)
         self._to_ship: deque[UrlTS] = deque()
         self._ship_now = asyncio.Event()
-        self._is_wanted_back = False  # what is lent; nothing more is
+        self._is_wanted_back = False  # lent pages are to be taken back, and no more are lent
         self._tasks = BackgroundTasks(port.wake)
-        self._shares = dict.fromkeys(Means, 0)  # how much may be lent
+        self._shares = dict.fromkeys(Means, 0)  # how many pages may be lent
         self._epoch = 0
-        self._helpers = 0  # of our place, as of the last look
+        self._helpers = 0  # of this place, as last counted
         self._to_cut: list[CutOff] = []
 
     # -- life ------------------------------------------------------------------------------------------
 
     async def open(self) -> list[str]:
-        """Begin. Returns URLs that an earlier run of this gatherer has lent: a helper may be fetching them."""
+        """Start. Returns URLs that an earlier run of this gatherer has lent: a helper may be fetching them."""
         mine, left = template(UrlTS, gatherer=self._me), list[str]()
         for at in self._pools.values():
             if stale := await self._space.scan(mine, at=at):
@@ -121,33 +121,32 @@ class Lending:
         return left
 
     async def close(self) -> None:
-        """End; what is lent is nobody's business any more."""
+        """Stop. Summaries for pages that are still lent will be dropped."""
         await self._tasks.close()
 
-    # -- what the turn does ----------------------------------------------------------------------------
+    # -- the turn --------------------------------------------------------------------------------------
 
     @property
     def in_flight(self) -> int:
-        """Requests that are lent and have no result."""
-        return len(self._out)
+        return len(self._lent)
 
     @property
     def room(self) -> int:
         """How many plain requests may be lent now."""
         return self._room_of(Means.PLAIN)
 
-    def means_for(self, visit: PageVisit, we_could: bool) -> Means | None:
-        """To whom this page can be lent now; None if it is to be ours. `we_could` fetch it now by ourselves.
+    def means_for(self, visit: PageVisit, own_room: bool) -> Means | None:
+        """To which kind of helper this page is to be lent now; None if it is for the own engine, which has `own_room`.
 
-        Not what was brought back: that is ours. Not where the host is owed more than half a lease: after somebody who
-        vanished, the next one comes when the lease ends. Nor where other gatherers ask it too, each in its turn: a
-        helper begins when it can.
+        Not lent are pages that were returned untried; pages of hosts with a delay of more than half a lease, since the
+        next helper may come as soon as the lease of one that vanished ends; and pages of hosts that several gatherers
+        ask in turns, since nobody knows when a helper begins.
         """
         url = visit.entry.url
-        if url in self._untried:
-            self._untried.discard(url)
+        if url in self._kept:
+            self._kept.discard(url)
             return None
-        if not any(self._shares.values()):  # nobody is there: the rest need not be asked
+        if not any(self._shares.values()):  # there are no helpers
             return None
         pace = visit.host.pace
         delay_s = delay_of(pace, self._rules)
@@ -155,14 +154,14 @@ class Lending:
             return None
         if self._room_of(Means.BROWSER) and self._rendering.wants(url):
             return Means.BROWSER
-        return Means.PLAIN if self.room and not we_could else None
+        return Means.PLAIN if self.room and not own_room else None
 
     def reserve_for_browser(self, url: str) -> bool:
-        """Keep this empty shell for a helper with a browser; False where there is none, or none came for it before."""
+        """Keep this empty shell for a helper with a browser; False if there is none, or none took it before."""
         return self._room_of(Means.BROWSER) > 0 and self._rendering.reserve(url)
 
     def wait_until(self, url: str, is_shell: bool) -> float | None:
-        """Let this page, fetched plainly, wait for a first browser, and until when; None if it does not wait."""
+        """Let this page, fetched plainly, wait for the first browser; returns until when. None: it is not to wait."""
         return None if self._shares[Means.BROWSER] else self._rendering.wait_until(url, is_shell, self._clock())
 
     def start(self, request: Request, means: Means = Means.PLAIN) -> None:
@@ -179,27 +178,27 @@ class Lending:
             once=request.once,
             payload=self._payload,
         )
-        self._out[errand.id] = _Lent(request, means, self._clock())
+        self._lent[errand.id] = _Lent(request, means, self._clock())
         self._to_ship.append(errand)
         self._ship_now.set()
 
     def turn(self, epoch: int, is_wanted_back: bool) -> None:
-        """A turn of the gatherer. What is lent is wanted back at once where it is to end, to pause or to hand over."""
+        """A turn of the gatherer. `is_wanted_back`: take lent pages back, for it ends, pauses or hands over."""
         self._tasks.check()
         self._epoch, self._is_wanted_back = epoch, is_wanted_back
 
     def keep(self, url: str) -> None:
-        """This URL is not to be lent: we want to look ourselves."""
-        self._untried.add(url)
+        """Do not lend this URL: the own engine is to fetch it."""
+        self._kept.add(url)
 
     def cut_off(self, helper: str, reason: str) -> None:
-        """Nothing is to be taken from this helper any more, by anybody."""
+        """Let no gatherer accept anything from this helper any more."""
         events.error("cut-off", helper=helper, reason=reason)
         self._to_cut.append(CutOff(helper, reason, self._me, self._clock()))
 
     def figures(self) -> dict[str, float]:
-        """What the others may know."""
-        return {"helpers": self._helpers, "lent": len(self._out)}
+        """What each heartbeat tells of lending."""
+        return {"helpers": self._helpers, "lent": len(self._lent)}
 
     # -- tasks -----------------------------------------------------------------------------------------
 
@@ -216,8 +215,8 @@ class Lending:
     async def _offer(self, errands: list[UrlTS], at: str) -> None:
         receipt = await self._space.out_many(UrlTS, errands, to=at, ttl_s=self._settings.offer_s)
         for errand in errands[: receipt.accepted]:
-            if lent := self._out.get(errand.id):
-                lent.at = self._clock()  # its time begins when it can be taken
+            if lent := self._lent.get(errand.id):
+                lent.at = self._clock()  # the time counts from when helpers can take it
         for errand in errands[receipt.accepted :]:
             self._not_tried(errand.id, "the pool is full")
 
@@ -225,11 +224,11 @@ class Lending:
         while True:
             taken = await self._space.take_many([template(SummaryTS)], at=self._me, limit=BATCH, timeout_s=5.0)
             for each in taken:
-                self._bring(each.item)
+                self._take_in(each.item)
             await self._space.ack(taken)
 
     async def _tend(self) -> None:
-        await self._space.read(template(HelperBeat), timeout_s=None)  # before there is a first helper, nothing is lent
+        await self._space.read(template(HelperBeat), timeout_s=None)  # nothing is lent before the first helper comes
         while True:
             beats = await self._space.scan(template(HelperBeat))
             members = await self._space.scan(template(Member))
@@ -240,28 +239,27 @@ class Lending:
             self._helpers = sum(beat.place == self._place for beat in beats)
             if self.room > before:
                 self._wake()
-            for means in {lent.means for lent in self._out.values()}:
+            for means in {lent.means for lent in self._lent.values()}:
                 if self._is_wanted_back or not self._shares[means]:
-                    await self._fetch_back(self._pools[means])
+                    await self._take_back(self._pools[means])
             self._give_up_old()
             await self._cut_off()
             await asyncio.sleep(LOOK_S)
 
-    async def _fetch_back(self, at: str) -> None:
-        """Take our own errands, if nobody holds them."""
+    async def _take_back(self, at: str) -> None:
+        """Take this gatherer's own errands that no helper holds."""
         mine = template(UrlTS, gatherer=self._me, run=self._run)
         while True:
-            taken = await self._space.take_many(
-                [mine], at=at, limit=BATCH, timeout_s=0.0, lease_s=self._settings.lease_s
-            )
+            lease_s = self._settings.lease_s
+            taken = await self._space.take_many([mine], at=at, limit=BATCH, timeout_s=0.0, lease_s=lease_s)
             await self._space.ack(taken)
             for each in taken:
-                self._not_tried(each.item.id, "called back")
+                self._not_tried(each.item.id, "taken back")
             if len(taken) < BATCH:
                 return
 
     async def _cut_off(self) -> None:
-        """Post whom we caught, and take the token away; see whom others caught."""
+        """Post the helpers that this gatherer cuts off, and remove their tokens; read those that others cut off."""
         while self._to_cut:
             note = self._to_cut.pop()
             await self._space.out(note)
@@ -270,15 +268,15 @@ class Lending:
             self._on_cut_off([note.helper for note in notes])
 
     def _give_up_old(self) -> None:
-        """Those that have expired, and one lease ago."""
+        """Give up errands that expired more than one lease ago."""
         before = self._clock() - self._settings.offer_s - self._settings.lease_s - SLACK_S
-        for old in [errand for errand, lent in self._out.items() if lent.at < before]:
+        for old in [errand for errand, lent in self._lent.items() if lent.at < before]:
             self._not_tried(old, "no helper has answered in time")
 
     # -- results ---------------------------------------------------------------------------------------
 
-    def _bring(self, summary: SummaryTS) -> None:
-        lent = self._out.get(summary.id)
+    def _take_in(self, summary: SummaryTS) -> None:
+        lent = self._lent.get(summary.id)
         if lent is None or lent.request.url != summary.url:
             events.debug("late", url=summary.url, helper=summary.helper)
             return
@@ -286,17 +284,17 @@ class Lending:
             self._not_tried(summary.id, f"{summary.helper}: {summary.message}")
             return
         if not summary.trusted and not 200 <= summary.status < 300:
-            self._not_tried(summary.id, f"{summary.helper} found no page, and is no witness")
+            self._not_tried(summary.id, f"{summary.helper} found no page, and is not trusted")
             return
-        del self._out[summary.id]
+        del self._lent[summary.id]
         self._sink(result_of(summary, lent.request, lent.means, lent.at, self._clock()))
 
     def _not_tried(self, errand: str, why: str) -> None:
-        lent = self._out.pop(errand, None)
+        lent = self._lent.pop(errand, None)
         if lent is not None:
             url = lent.request.url
             events.debug("not-tried", url=url, why=why)
-            self._untried.add(url)
+            self._kept.add(url)
             if lent.means is Means.BROWSER:
                 self._rendering.missed(url)
             self._sink(Failure(lent.request, FailureKind.NOT_TRIED, why, lent.at, 0.0))
@@ -305,4 +303,4 @@ class Lending:
         share = self._shares[means]
         if not share or self._is_wanted_back:
             return 0
-        return max(share - sum(lent.means is means for lent in self._out.values()), 0)
+        return max(share - sum(lent.means is means for lent in self._lent.values()), 0)

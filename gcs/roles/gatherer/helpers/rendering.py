@@ -1,8 +1,9 @@
-"""Rendering: which pages are for a helper with a browser.
+"""Rendering: which pages are lent to a helper with a browser.
 
-By rule (`helpers.browser`), and where a plain fetch found an empty shell. If no browser comes for such a page, it is
-fetched plainly and stored as it is: nothing waits for a browser for ever. Where it may wait for the first browser to
-come (`helpers.browser_wait_s`), the clock starts with the first such page: all links of a site may be behind it.
+These are pages that match a rule (`helpers.browser`), and pages of which a plain fetch found an empty shell. If no
+browser takes such a page, it is fetched plainly and stored as it is: no page waits for a browser for ever. Pages may
+wait for the first browser of a crawl (`helpers.browser_wait_s` from the first such page on): all links of a site may
+be on them.
 """
 
 import re
@@ -15,21 +16,21 @@ class Rendering:
 
     def __init__(self, settings: HelperSettings) -> None:
         self._rules = tuple(map(re.compile, settings.browser))
-        self._heeds_shells = settings.shells
+        self._renders_shells = settings.shells
         self._wait_s, self._wait_until = settings.browser_wait_s, 0.0
-        self._shells: set[str] = set()  # filled by reserve; left when they are lent
-        self._missed: set[str] = set()  # that no browser came for; left when they are stored as they are
+        self._shells: set[str] = set()  # filled by reserve and wait_until; emptied by begun and wait_until
+        self._missed: set[str] = set()  # pages that no browser took; filled by missed, emptied by reserve
 
     def wants(self, url: str) -> bool:
-        """Whether this page shall be lent to a browser."""
+        """Whether this page is to be lent to a browser."""
         return url in self._shells or any(rule.search(url) for rule in self._rules)
 
     def wait_until(self, url: str, is_shell: bool, now: float) -> float | None:
-        """Let this page, fetched plainly, wait for a browser to come, and until when; None if it does not wait."""
-        if url in self._shells:  # it has waited
+        """Let this page, fetched plainly, wait for the first browser; returns until when. None: it is not to wait."""
+        if url in self._shells:  # the page has waited already
             self._shells.discard(url)
             return None
-        if not self._wait_s or not ((is_shell and self._heeds_shells) or self.wants(url)):
+        if not self._wait_s or not ((is_shell and self._renders_shells) or self.wants(url)):
             return None
         self._wait_until = self._wait_until or now + self._wait_s
         if now >= self._wait_until:
@@ -38,18 +39,18 @@ class Rendering:
         return self._wait_until
 
     def begun(self, url: str) -> None:
-        """It is lent to one."""
+        """The page is lent to a browser."""
         self._shells.discard(url)
 
     def missed(self, url: str) -> None:
-        """No browser came for it."""
+        """No browser took the page."""
         self._missed.add(url)
 
     def reserve(self, url: str) -> bool:
-        """Keep an empty shell for a browser; False where none came for it before, or shells are stored as they are."""
+        """Keep an empty shell for a browser; False if no browser took it before, or shells are stored as they are."""
         if url in self._missed:
             self._missed.discard(url)
             return False
-        if self._heeds_shells:
+        if self._renders_shells:
             self._shells.add(url)
-        return self._heeds_shells
+        return self._renders_shells

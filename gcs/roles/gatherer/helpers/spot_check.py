@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 from gcs.core.helpers.page_compare import PageView
 from gcs.core.helpers.trust import Quarantine, TrustSettings, Verdict
-from gcs.core.page.values import Response, Result
+from gcs.core.page.values import PageFacts, Response, Result
 from gcs.events import Events
 from gcs.ports.frontier import Entry
-from gcs.ports.reader import PageReading
 from gcs.ports.records.warc import payload_digest
 from gcs.ports.summarise.text import all_words
 
@@ -36,7 +35,7 @@ class HeldPage(NamedTuple):
 
     entry: Entry
     response: Response
-    reading: PageReading
+    page: PageFacts
 
 
 class SpotCheck:
@@ -65,12 +64,12 @@ class SpotCheck:
 
     def hold(self, held: HeldPage, now: float) -> None:
         """A stranger has brought this."""
-        helper, reading = held.response.helper, held.reading
-        size_bytes = len(held.response.body) + len(reading.document.text) + sum(map(len, reading.outlinks))
+        helper, page = held.response.helper, held.page
+        size_bytes = len(held.response.body) + len(page.text) + sum(map(len, page.outlinks))
         if helper in self._liars or not self._quarantine.has_room(size_bytes):
             self._fetch(held.entry)
         else:
-            look = look_of(held.response, reading)
+            look = look_of(held.response, page)
             self._quarantine.hold(helper, held.entry.url, look, held, now, size_bytes)
 
     def turn(self, now: float, epoch: int, is_wanted_back: bool) -> None:
@@ -88,9 +87,9 @@ class SpotCheck:
         """Whether our own look at this page decides about others."""
         return self._quarantine.is_drawn(url)
 
-    def looked(self, entry: Entry, response: Response, reading: PageReading) -> bool:
+    def looked(self, entry: Entry, response: Response, page: PageFacts) -> bool:
         """We have fetched a page that is awaited. False: it may have changed, and is queued for a second look."""
-        verdict = self._quarantine.looked(entry.url, own_look(response, reading))
+        verdict = self._quarantine.looked(entry.url, own_look(response, page))
         self._act(verdict, entry.url)
         if verdict.again:
             self._fetch(entry)
@@ -123,39 +122,38 @@ class SpotCheck:
             self._fetch(each.entry)
 
 
-def look_of(response: Response, reading: PageReading) -> PageView:
+def look_of(response: Response, page: PageFacts) -> PageView:
     """What was seen."""
-    document = reading.document
     digest = response.absent[1] if response.absent else payload_digest(response.body)
     facts = {
-        ("its address", reading.final_url),
-        ("noindex", str(reading.noindex)),
-        ("a list of links", str(document.source)),
+        ("its address", page.final_url),
+        ("noindex", str(page.noindex)),
+        ("a list of links", str(page.source)),
         ("its status", str(response.status)),
         ("its type", (response.header("content-type") or "").partition(";")[0].strip().lower()),
         (f"size of {digest}", str(response.size_bytes)),
     }
-    if document.language:  # not every reader looks for it
-        facts.add(("its language", document.language))
+    if page.language:  # not every reader looks for it
+        facts.add(("its language", page.language))
     if not response.absent:
         facts.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
     return PageView(
         frozenset({digest}),
-        frozenset([*reading.outlinks, reading.final_url]),
-        document.title,
-        document.text,
-        description=document.description,
+        frozenset([*page.outlinks, page.final_url]),
+        page.title,
+        page.text,
+        description=page.description,
         facts=frozenset(facts),
     )
 
 
-def own_look(response: Response, reading: PageReading) -> PageView:
+def own_look(response: Response, page: PageFacts) -> PageView:
     """What we have seen: with all words of the page, and its digest without the content coding, as browsers have it."""
-    look, digest = look_of(response, reading), payload_digest(response.content)
+    look, digest = look_of(response, page), payload_digest(response.content)
     bare = {(f"size of {digest}", str(len(response.content))), (f"coding of {digest}", "")}
     return dataclasses.replace(
         look,
         digests=look.digests | {digest},
-        facts=look.facts | bare | {("its language", reading.document.language)},
+        facts=look.facts | bare | {("its language", page.language)},
         words=all_words(response.content, response.header("content-type") or ""),
     )

@@ -1,0 +1,1 @@
+"""Recording: responses become records, links become frontier entries, checkpoints make both durable."""

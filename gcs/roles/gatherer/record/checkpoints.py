@@ -1,7 +1,7 @@
-"""Checkpoints: what a gatherer has done becomes durable, and after a restart is taken up from there.
+"""Checkpoints make a gatherer's work durable; after a restart, the gatherer continues from the last one.
 
 Invariant: a checkpoint syncs the log before it commits the frontier, so the frontier never knows more than the log;
-what the log knows more is replayed at the next startup.
+records that only the log holds are replayed at the next startup.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from gcs.roles.gatherer.record.meter import Meter
 
 events = Events("gatherer")
 
-#: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window, and without or while
-#: ranges change hands
+#: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window; and without work, or
+#: while ranges change their owner
 BUSY_S, IDLE_S = 2.0, 0.2
 
 
@@ -36,20 +36,20 @@ class Checkpoints:
         share: Callable[[], Share],
         every_s: float,
     ) -> None:
-        """`share`: what the report says of this gatherer."""
+        """`share`: this gatherer's part of the report."""
         self._frontier, self._store, self._recrawl = dependencies.frontier, dependencies.store, dependencies.recrawl
         self._team, self._intake, self._meter, self._share, self._every_s = team, intake, meter, share, every_s
         self._made_at = 0.0
 
     def due_at(self, busy: bool) -> float:
-        """When the next one is due: sooner while others wait for what a commit lets go."""
+        """When the next checkpoint is due: sooner while other gatherers wait for tuples that a commit releases."""
         seconds = self._every_s
         if self._team and self._team.has_uncommitted:
             seconds = min(seconds, BUSY_S if busy and not self._team.is_changing else IDLE_S)
         return self._made_at + seconds
 
     def make(self, now: float) -> None:
-        """Make the log durable, then the frontier that follows from it."""
+        """Make the log durable, then the frontier, which follows from the log."""
         self._made_at = now
         self._intake.links()
         position = self._store.sync()
@@ -74,9 +74,9 @@ class Checkpoints:
             events.info("replayed", records=replayed)
 
     def begin_session(self, session: int, now: float, epoch: int = 0) -> list[Entry]:
-        """Forget what is finished and count from nothing; returns what may be allowed by now.
+        """Forget which URLs are finished, and set the counters to zero; the next checkpoint makes both durable.
 
-        Durable with the next checkpoint, as a whole.
+        Returns the URLs that robots.txt refused in the last session: they may be allowed by now.
         """
         self._meter.begin_again()
         refused = self._recrawl.begin(session, self._store.sync().file, epoch)

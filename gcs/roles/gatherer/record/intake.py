@@ -1,6 +1,6 @@
-"""The intake: links that belong to the crawl, into our frontier or on their way to their owners.
+"""The intake: links that belong to the crawl go into the frontier of this gatherer, or to the gatherer that owns them.
 
-    recorder.links, gifts ─► queue ─► (team: ours?) ─► insert ─► frontier ─► window, statistics
+    recorder.links, gifts ─► queue ─► (team: own or foreign?) ─► insert ─► frontier ─► window, statistics
 
 Invariant: whatever is new in the frontier is offered to the window and counted, once.
 """
@@ -17,7 +17,7 @@ from gcs.roles.gatherer.record.recorder import Recorder
 
 
 class Intake:
-    """Where one gatherer takes URLs in."""
+    """Takes in the URLs of one gatherer."""
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class Intake:
         meter: Meter,
         host_pages: int,
     ) -> None:
-        """`host_pages`: the most that the user wants of one host; 0 for no limit."""
+        """`host_pages`: most URLs of one host that the user wants; 0 for no limit."""
         self._frontier, self._team, self._recorder, self._dispatcher = frontier, team, recorder, dispatcher
         self._meter, self._host_pages = meter, host_pages
 
     def links(self) -> None:
-        """Take in what was linked to since the last time, and what those links are worth."""
+        """Take in the links that were recorded since the last call, and the worth that they give to their targets."""
         recorder = self._recorder
         links, gifts = recorder.links, recorder.gifts
         recorder.links, recorder.gifts = [], {}
@@ -49,18 +49,18 @@ class Intake:
         self.links()
 
     def seeds(self, urls: list[str]) -> None:
-        """Take in where the crawl begins."""
+        """Take in the seeds that are not known yet."""
         worth, ledger = self._frontier.order.seed, self._frontier.ledger
         new = [Entry(url, worth=worth) for url in urls if self._frontier.mark(url) is None]
         ledger.issued += worth * len(new)
         self.queue(new)
 
     def queue(self, entries: list[Entry]) -> None:
-        """Links that were admitted: ours into the frontier, the others' on their way."""
+        """Queue admitted links: own ones in the frontier, foreign ones for their owners."""
         self.insert(self._team.route(entries) if self._team else entries)
 
     def insert(self, entries: list[Entry]) -> None:
-        """Entries that are ours."""
+        """Queue entries that this gatherer owns."""
         new = self._frontier.insert(entries, self._host_pages)
         self._meter.explored.known(len(new))
         self._dispatcher.queued(new)

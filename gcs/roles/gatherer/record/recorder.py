@@ -10,11 +10,11 @@ import msgspec
 
 from gcs.core.ordering import listed, redirected
 from gcs.core.page.change import Change, Past, after, change_of
-from gcs.core.page.values import FINAL, Failure, PageRecord, Response, Result
+from gcs.core.page.values import FINAL, Failure, PageFacts, PageRecord, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.ports.frontier import Entry, Mark
-from gcs.ports.reader import NOTHING, PageReading, gist
+from gcs.ports.reader import gist
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
 from gcs.roles.gatherer.dependencies import Dependencies
@@ -55,7 +55,7 @@ class Recorder:
         status = result.status
         if status == 304:
             self._counters.revisits += 1
-            self._record(entry, result, PageReading(NOTHING, [], entry.url), "", now)
+            self._record(entry, result, PageFacts(entry.url), "", now)
         elif 300 <= status < 400:
             self._redirect(entry, result, now)
         elif status in politeness.RETRY_STATUSES:
@@ -63,17 +63,17 @@ class Recorder:
         else:
             self.give_up(entry, f"http-{status}", now, result)
 
-    def page(self, entry: Entry, response: Response, reading: PageReading) -> None:
+    def page(self, entry: Entry, response: Response, page: PageFacts) -> None:
         """A page that was read."""
-        if not reading.document.source:
+        if not page.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
-        self._record(entry, response, reading, "", response.started_at)
+        self._record(entry, response, page, "", response.started_at)
 
     def give_up(self, entry: Entry, kind: str, now: float, response: Response | None = None) -> None:
         """The URL ends without a page."""
         self._counters.fail(kind)
-        self._record(entry, response, PageReading(NOTHING, [], entry.url), kind, now)
+        self._record(entry, response, PageFacts(entry.url), kind, now)
 
     def put_aside(self, entry: Entry, until: float) -> None:
         """It is to be fetched once more, then."""
@@ -134,7 +134,7 @@ class Recorder:
             self.give_up(entry, "redirects" if target else f"http-{response.status}", now, response)
             return
         self._counters.redirects += 1
-        self._record(entry, response, PageReading(NOTHING, [target], target), "", now)
+        self._record(entry, response, PageFacts(target, outlinks=[target]), "", now)
 
     def _try_again(
         self, entry: Entry, kind: str, now: float, retry_after_s: float, response: Response | None, final: bool = False
@@ -148,8 +148,8 @@ class Recorder:
             self._counters.retries += 1
             self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
-    def _record(self, entry: Entry, response: Response | None, reading: PageReading, failure: str, now: float) -> None:
-        record = self._record_of(entry, response, reading, failure, now)
+    def _record(self, entry: Entry, response: Response | None, page: PageFacts, failure: str, now: float) -> None:
+        record = self._record_of(entry, response, page, failure, now)
         self._counters.note(Change(record.change))
         copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
         record = self._store.page(record, response, copy_of)
@@ -158,10 +158,11 @@ class Recorder:
         self.apply(record, entry.hops)
 
     def _record_of(
-        self, entry: Entry, response: Response | None, reading: PageReading, failure: str, now: float
+        self, entry: Entry, response: Response | None, page: PageFacts, failure: str, now: float
     ) -> PageRecord:
         """The record of a URL that is dealt with. The store fills in the place in the WARC."""
-        document, shown = reading.document, not reading.noindex
+        if page.noindex:
+            page = msgspec.structs.replace(page, title="", description="", text="")
         status, size_bytes, digest, headers = 0, 0, "", {}
         if response:
             status, size_bytes, now = response.status, response.size_bytes, response.started_at
@@ -172,11 +173,11 @@ class Recorder:
         held = entry if status in (0, 304) or cannot else Entry(entry.url)
         told = {} if cannot else headers
         past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
-        change = Change.NOTHING if document.source else change_of(past, status, digest, bool(failure))
+        change = Change.NOTHING if page.source else change_of(past, status, digest, bool(failure))
         seen = after(past, change, bool(failure))
         return PageRecord(
+            **msgspec.structs.asdict(page),
             url=entry.url,
-            final_url=reading.final_url,
             parent=entry.parent,
             depth=entry.depth,
             status=status,
@@ -184,22 +185,12 @@ class Recorder:
             content_type=headers.get("content-type", ""),
             bytes=size_bytes,
             digest=held.copy_digest or digest,
-            language=document.language,
-            title=document.title if shown else "",
-            summary=gist(document) if shown else "",
-            text=document.text if shown else "",
-            outlinks=reading.outlinks,
+            summary=gist(page),
             gatherer=self._name,
             helper=response.helper if response else "",
-            simhash=document.simhash,
             etag=told.get("etag", held.etag),
             last_modified=told.get("last-modified", held.last_modified),
-            warc_file="",
-            warc_offset=0,
-            warc_bytes=0,
-            noindex=reading.noindex,
             failure=failure,
-            source=document.source,
             session=self._recrawl.session,
             change=change.value,
             visits=seen.visits,

@@ -1,7 +1,7 @@
-"""Ownership: which ranges of the key space a gatherer owns, and which of them change hands.
+"""Ownership: which ranges of the key space a gatherer owns, and which of them change their owner.
 
-A plan, a block, a part of a range: each has an effect on the frontier, and something to be sent on. This module says
-which; `team_member` says when it happens and when it becomes durable.
+A plan, a block or a part of a range changes the frontier, and causes tuples to be sent. This module says how;
+`team_member` says when that happens and when it becomes durable.
 
     router       own or foreign?               hand_overs   ranges on their way
     stats        counts, for the leader        recovery     what lost ranges held
@@ -48,14 +48,14 @@ class Ownership:
         with_links = context.settings.partition == "links"
         self.stats = SuperpageStats(self._me, self._frontier, Random(self._me), links=with_links)
         self._recovery = RangeRecovery(self._me, self._frontier, records, port.admission)
-        #: others', of the last session; filled by step, emptied into the outbox, at the latest by before_commit
+        #: foreign URLs of the last session, by owner; filled by _share_out, emptied by _send_revisits
         self._revisits: dict[str, list[Entry]] = {}
-        #: a session has begun for us, and its first plan was not committed when we looked last
+        #: a session has begun here, and its first plan was not committed by all when last read
         self.is_beginning = False
         self._clock = time.monotonic
 
     def restore(self, plan: Plan | None) -> None:
-        """Go on as the last commit left it."""
+        """Continue as the last commit left it."""
         if plan:
             self._c_queue.restore(self._frontier.note(C_QUEUE_NOTE))
             self.router.adopt(plan)
@@ -65,14 +65,14 @@ class Ownership:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the frontier still holds URLs that are no longer ours, and not in flight."""
+        """Whether the frontier still holds URLs that this gatherer no longer owns, and that are not in flight."""
         return self._hand_overs.is_leaving
 
     @property
     def is_settled(self) -> bool:
-        """Nothing is changing hands, nothing is looked for, and what we know is with those who have to know it.
+        """Whether no range is on its way, no recovery is under way, and others have all that they need from here.
 
-        That is the last session where one begins, and what we stored of ranges that are lost.
+        That is: the URLs of the last session, if a session begins; and what is stored here of ranges that are lost.
         """
         if not (self._hand_overs.is_settled and self._recovery.is_done):
             return False
@@ -81,25 +81,24 @@ class Ownership:
         return recrawl.is_done and not (tells and (self._revisits or self._exchange.has_parts))
 
     def adopt(self, old: Plan | None, plan: Plan) -> list[Entry]:
-        """Go over to a plan; returns what was on its way to others and is ours now."""
+        """Go over to a plan; returns entries that were on their way to others and are now for this frontier."""
         self._port.dispatcher.put_back()
         if old is not None:
             self._send_revisits(old, *self._revisits)
-        ours = self.router.adopt(plan)
+        own = self.router.adopt(plan)
         if plan.session > self._port.recrawl.session:
-            return self._begin_session(plan, ours)
+            return self._begin_session(plan, own)
         self._hand_overs.adopt(old, plan)
         self._exchange.recall(plan.gatherers)
         if old is not None:
             self._note_losses(old, plan)
         self.stats.adopt(plan)
-        return self.router.route(ours)
+        return self.router.route(own)
 
     def committed(self) -> list[Entry]:
-        """Everybody follows the plan, and has told what it knows: what was lost can begin.
+        """All gatherers follow the plan, and have told what they know: ranges that were lost can begin.
 
-        Returns hot pages of ours that the last session did not leave to us, since it has forgotten them: nobody else
-        will name them.
+        Returns own hot pages that are not known here after a session began: no other gatherer will post them.
         """
         if self._hand_overs.is_closed:
             self._hand_overs.open()
@@ -111,7 +110,7 @@ class Ownership:
         return [Entry(url) for url in mine if self._frontier.mark(url) is None]
 
     def accept(self, item: Incoming, plan: Plan, now: float) -> list[Entry]:
-        """Take in a tuple of another gatherer; returns entries for the frontier, the rest is sent on."""
+        """Take in a tuple of another gatherer; returns entries for the frontier. Foreign ones are sent on."""
         match item:
             case Seeds():
                 return self._accept_seeds(item)
@@ -126,7 +125,7 @@ class Ownership:
         return self.router.forward([Entry(url, worth=worth) for url in seeds.urls])
 
     def _accept_part(self, part: HandOver, plan: Plan, now: float) -> list[Entry]:
-        if part.epoch < self._port.recrawl.epoch:  # of the last session: what was finished then is not now
+        if part.epoch < self._port.recrawl.epoch:  # of the last session, whose finished URLs are not finished now
             part = HandOver(part.epoch, part.low, part.high, False, part.queued)
         got, ledger = self._hand_overs.receive(part, plan), self._frontier.ledger
         ledger.received += sum(each.worth for each in part.queued)
@@ -146,18 +145,18 @@ class Ownership:
         return got.entries
 
     def accept_back(self, item: Outgoing, plan: Plan, now: float) -> list[Entry]:
-        """A block or part that did not reach its destination: share it out anew."""
+        """Send an undelivered block or part to the present owners; returns entries for the frontier."""
         match item:
             case UrlBlock():
                 return self.router.route(self.router.redirect(item.links))
             case HandOver():
                 return self._accept_part(item, plan, now)
             case Finds():
-                raise AssertionError("finds go to a seed-server, and a team has none")
+                raise AssertionError("only clients of a seed-server send Finds")
 
     def step(self, plan: Plan, now: float) -> list[Entry]:
-        """Some of what takes many turns: take up, hand over, release what was held, count, look back."""
-        taken_up = self._renew(plan)
+        """Go on with work that takes many turns: recrawl, hand-over, release of held entries, statistics, recovery."""
+        revisited = self._recrawl_step(plan)
         self._hand_over(plan, now)
         released = self._hand_overs.released()
         new = self.router.forward(released)
@@ -168,7 +167,7 @@ class Ownership:
         new += self.router.route(links)
         if self.stats.step() or released or not self._recovery.is_done:
             self._port.wake()
-        return new + taken_up
+        return new + revisited
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""
@@ -189,40 +188,39 @@ class Ownership:
         if self._hand_overs.is_leaving and room > 0:
             self._port.wake()
         elif was_leaving or any(part.queued for _, part in parts):
-            # the window was filled while some of the frontier was no longer ours; or it holds what was in flight, had
-            # to be asked for again, and has left just now
+            # the window may hold URLs that have just left: it was filled before they did, or they were in flight and
+            # had to be requested again
             dispatcher.put_back()
 
-    def _begin_session(self, plan: Plan, ours: list[Entry]) -> list[Entry]:
-        """Nothing changes hands as in the midst of a session: everybody takes up what it has, and shares it out."""
+    def _begin_session(self, plan: Plan, own: list[Entry]) -> list[Entry]:
+        """No ranges are handed over when a session begins: each gatherer sends the URLs that it has to their owners."""
         self._hand_overs.begin(plan)
         self._exchange.recall(plan.gatherers)
         allowed = self._port.begin_session(plan.session, plan.epoch)
         self._recovery.end()
         self.stats.resume(plan)
         self.is_beginning = self._me in plan.gatherers
-        return self.router.route(ours) + self._share_out(allowed, plan)
+        return self.router.route(own) + self._share_out(allowed, plan)
 
-    def _renew(self, plan: Plan) -> list[Entry]:
-        """Some of what the last session left: ours are returned, the others' are on their way."""
+    def _recrawl_step(self, plan: Plan) -> list[Entry]:
+        """Some URLs of the last session: returns the own ones; foreign ones are on their way to their owners."""
         recrawl = self._port.recrawl
         if recrawl.is_done or self._exchange.room_for_parts <= 0:
             return []
-        mine = self._share_out(recrawl.step(lambda key: plan.owner_of(key) == self._me), plan)
         self._port.wake()
-        return mine
+        return self._share_out(recrawl.step(lambda key: plan.owner_of(key) == self._me), plan)
 
     def _share_out(self, entries: list[Entry], plan: Plan) -> list[Entry]:
-        """What is known from the last session: returns ours; the others' go to their owners, whatever the mode is."""
+        """Divide URLs of the last session: returns the own ones; foreign ones go to their owners, in every mode."""
         mine: list[Entry] = []
         for entry in entries:
             owner = plan.owner_of(sort_key(entry.url))
             if owner == self._me:
                 mine.append(entry)
                 continue
-            theirs = self._revisits.setdefault(owner, [])
-            theirs.append(entry)
-            if len(theirs) >= PART_URLS:
+            revisits = self._revisits.setdefault(owner, [])
+            revisits.append(entry)
+            if len(revisits) >= PART_URLS:
                 self._send_revisits(plan, owner)
         return mine
 
@@ -234,10 +232,10 @@ class Ownership:
         )
 
     def _note_losses(self, old: Plan, plan: Plan) -> None:
-        """What owners were told that are gone with their disks is to be told again."""
+        """Owners are lost with their disks: post again what was posted to them, and begin to recover their ranges."""
         lost = plan.lost
         if self._me in old.gatherers and self._me not in (*plan.gatherers, *plan.leavers):
-            lost = EVERYTHING  # we were given up: who knows what else was, meanwhile
+            lost = EVERYTHING  # this gatherer was counted as lost; other ranges may have been lost meanwhile
         for low, high in lost if self._me in old.gatherers else EVERYTHING:
             self._frontier.exchange.forget_posts(low, high, plan.ground)
         if lost:

@@ -1,10 +1,10 @@
-"""Our standing in the team: the plan that we follow, and whether it may count on us.
+"""Which plan a gatherer follows, and when a gatherer that leaves may go.
 
-The plan is on our disk, in the commit that began to follow it; the board may have lost it, or show one that we must
-not follow: who comes with an empty disk where a plan counts on what was on it is *blank*, and the leader has to see
-that first.
+The plan is on the gatherer's disk, in the commit that began to follow it. The board may have lost the plan, or show one
+that this gatherer must not follow: a gatherer with an empty disk is *blank* if the plan counts on what was on that
+disk, and the leader has to see that first.
 
-Invariant: we never go back to an older epoch.
+Invariant: a gatherer never goes back to an older epoch.
 """
 
 import asyncio
@@ -17,11 +17,12 @@ from gcs.errors import UsageError
 from gcs.ports.frontier import Frontier
 from gcs.ports.space.port import IfAbsent, IfHolds, Space
 
-# -- Leaving: when a gatherer that hands everything over may go.
+#: where the frontier keeps the plan
+NOTE = "plan"
 
 
 async def is_forgotten(space: Space, me: str, epoch: int) -> bool:
-    """Whether all others route by a plan of this epoch or later, and nothing is left in our inbox."""
+    """Whether all others route by a plan of this epoch or later, and the inbox of gatherer `me` is empty."""
     others = [member for member in await space.scan(template(Member)) if member.gatherer != me]
     if any(member.epoch < epoch and member.state != MemberState.GONE for member in others):
         return False
@@ -32,32 +33,28 @@ async def is_forgotten(space: Space, me: str, epoch: int) -> bool:
 
 
 async def is_alone(space: Space, me: str) -> bool:
-    """Whether there is nobody to hand over to."""
+    """Whether there is no gatherer to hand over to."""
     members = await space.scan(template(Member))
     return not any(member.gatherer != me and member.state == MemberState.RUNNING for member in members)
 
 
-NOTE = "plan"
-
-
 class PlanFollower:
-    """Which plan one gatherer follows."""
+    """The plan that one gatherer follows."""
 
     def __init__(self, me: str, frontier: Frontier) -> None:
         self._me, self._frontier = me, frontier
-        self._packed = b""
+        self._packed = b""  # the plan as it was posted
         self.plan: Plan | None = None
-        #: a plan counts on what was on our disk, of which we know nothing
+        #: the posted plan counts on what was on this gatherer's disk, and the disk is empty
         self.is_blank = False
 
     @property
     def epoch(self) -> int:
-        """Of the plan that we follow; 0 before the first."""
+        """Epoch of the plan that is followed; 0 before the first."""
         return self.plan.epoch if self.plan else 0
 
     @property
     def superpages(self) -> int:
-        """How many we own."""
         plan = self.plan
         if plan is None or self._me not in plan.gatherers:
             return 0
@@ -65,9 +62,10 @@ class PlanFollower:
         return sum(owner == mine for owner in plan.owners)
 
     async def enter(self, space: Space, beat_s: float) -> None:
-        """Make sure that nobody else goes by our name: two would take each other's mail, and work for one range.
+        """Raise UsageError if a second gatherer of this name is at work: both would empty one inbox and own one range.
 
-        The heartbeat of an earlier run of ours stands still; whoever works on our disk, we have waited for.
+        The heartbeat of an earlier run of this gatherer stands still. A second process on the same disk cannot be at
+        work: the frontier is locked.
         """
         before = await space.read(template(Member, gatherer=self._me))
         if before is None or before.state in (MemberState.GHOST, MemberState.GONE):
@@ -80,11 +78,11 @@ class PlanFollower:
             )
 
     async def restore(self, space: Space) -> None:
-        """Go on under the plan that we had, and put it back on the board if that lost it."""
+        """Continue under the plan on disk, and post it again if the board has lost it."""
         posted = await space.read(template(PlanPosted))
         packed = self._frontier.note(NOTE)
         if not packed:
-            self.is_blank = posted is not None and self._misses(posted)
+            self.is_blank = posted is not None and self._counts_on_disk(posted)
             return
         self._packed, self.plan = packed, Plan.decode(packed)
         mine = PlanPosted(self.plan.epoch, 0, packed)
@@ -94,26 +92,29 @@ class PlanFollower:
             await space.out(mine, given=IfHolds(posted))
 
     def newest(self, posted: PlanPosted | None) -> PlanPosted | None:
-        """The newest plan that we know of, from the board or from our disk."""
+        """The newer of the posted plan and the one on disk."""
         if posted is not None and posted.epoch >= self.epoch:
             return posted
         return PlanPosted(self.epoch, 0, self._packed) if self._packed else None
 
     def is_news(self, posted: PlanPosted) -> bool:
-        """Whether to go over to this plan. Two of one epoch: the whiteboard forgot ours before another saw it."""
-        if self.is_blank and self._misses(posted):
+        """Whether to go over to this plan.
+
+        A different plan of the same epoch counts: the whiteboard lost the plan on disk before another gatherer saw it.
+        """
+        if self.is_blank and self._counts_on_disk(posted):
             return False
         return posted.epoch > self.epoch or (posted.epoch == self.epoch and posted.plan != self._packed)
 
     def follow(self, posted: PlanPosted) -> Plan:
-        """Go over to this plan, with the next commit."""
+        """Go over to this plan; the next commit makes that durable."""
         self._packed, self.is_blank = posted.plan, False
         self.plan = plan = Plan.decode(posted.plan)
         self._frontier.set_note(NOTE, posted.plan)
         return plan
 
-    def _misses(self, posted: PlanPosted) -> bool:
-        """Whether a plan counts on what was on our disk, of which we know nothing."""
+    def _counts_on_disk(self, posted: PlanPosted) -> bool:
+        """Whether a plan counts on this gatherer's disk: gives it ranges that are neither new to it nor begun anew."""
         plan = Plan.decode(posted.plan)
         due = [] if posted.committed else [(move.low, move.high) for move in plan.moves if move.winner == self._me]
         begun = () if posted.committed else plan.lost

@@ -1,11 +1,11 @@
 """Range recovery: when a range was lost with its owner's disk, the records stored here tell a part of what it held.
 
-First the pages of the range that are stored here, from when it was ours: they need not be fetched again. Then the links
-into it, and the seeds in it, to which nobody may point. Records of gatherers that are in the plan are theirs to look
-through; those of others, which have left, are everybody's who can read them. It begins anew after a restart, and
-finding something twice does no harm.
+First the pages of the range that are stored here, from a time when this gatherer owned it: they are not fetched again.
+Then the links into the range, and the seeds in it, since no page may link to them. Each gatherer of the plan reads its
+own records; records of gatherers that have left are read by every gatherer that can. A recovery begins anew after a
+restart; finding a URL twice does no harm.
 
-Invariant: until it is done, the ranges to look for stand in the frontier's notes.
+Invariant: until the recovery is done, the lost ranges are in the frontier's notes.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,13 +21,13 @@ from gcs.core.url.sortkey import sort_key
 from gcs.ports.frontier import Entry, Frontier, Mark
 from gcs.ports.frontier.entry import short
 
-#: records that are looked through per turn
+#: records that are read per turn
 SLICE_RECORDS = 200
 NOTE = "look-back"
 
 
 class RangeRecovery:
-    """The search of one gatherer for links into lost ranges."""
+    """One gatherer's search of its records for what lost ranges held."""
 
     def __init__(
         self, me: str, frontier: Frontier, records: Callable[[], Iterator[PageRecord]], admission: Admission
@@ -35,35 +35,31 @@ class RangeRecovery:
         self._me, self._frontier, self._records, self._admission = me, frontier, records, admission
         packed = frontier.note(NOTE)
         self._lost: Ranges = msgspec.msgpack.decode(packed, type=tuple[Range, ...]) if packed else ()
-        self._rest: Iterator[tuple[PageRecord, bool]] | None = None
+        self._records_left: Iterator[tuple[PageRecord, bool]] | None = None
         self._keyspace = Keyspace.TREE  # of the plan
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing to look for."""
         return not self._lost
 
     def begin(self, lost: Ranges) -> None:
-        """Look for links into these ranges too."""
-        self._set(keyspace.unite((*self._lost, *lost)))
-        self._rest = None
+        """Search for these ranges too, from the first record on."""
+        self._search(keyspace.unite((*self._lost, *lost)))
 
     def end(self) -> None:
-        """Nothing is to be looked for any more."""
-        self._set(())
-        self._rest = None
+        self._search(())
 
     def step(self, plan: Plan) -> tuple[list[Entry], list[tuple[bytes, Mark]]]:
-        """Look through some records; returns the links and the marks found."""
+        """Read some records; returns the links and the marks found."""
         links: list[Entry] = []
         marks: list[tuple[bytes, Mark]] = []
         if not self._lost:
             return links, marks
         self._keyspace = plan.ground
-        if self._rest is None:
-            self._rest = self._twice()
+        if self._records_left is None:
+            self._records_left = self._records_twice()
         for _ in range(SLICE_RECORDS):
-            record, second = next(self._rest, (None, True))
+            record, second = next(self._records_left, (None, True))
             if record is None:
                 links += [Entry(url) for url in self._admission.seeds if self._is_lost(sort_key(url))]
                 self.end()
@@ -79,7 +75,7 @@ class RangeRecovery:
                 marks.append((key, Mark.FAILED if record.failure else Mark.DONE))
         return links, marks
 
-    def _twice(self) -> Iterator[tuple[PageRecord, bool]]:
+    def _records_twice(self) -> Iterator[tuple[PageRecord, bool]]:
         for second in (False, True):
             for record in self._records():
                 yield record, second
@@ -94,6 +90,6 @@ class RangeRecovery:
     def _is_lost(self, key: bytes) -> bool:
         return keyspace.contains(self._lost, self._keyspace.place(key))
 
-    def _set(self, lost: Ranges) -> None:
-        self._lost = lost
+    def _search(self, lost: Ranges) -> None:
+        self._lost, self._records_left = lost, None
         self._frontier.set_note(NOTE, msgspec.msgpack.encode(lost))

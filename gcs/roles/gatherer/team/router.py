@@ -1,14 +1,16 @@
-"""The router: which links are ours, and how the others leave: hot pages, c-hit table, c-queue, blocks.
+"""The router: which links a gatherer owns, and how foreign links leave: hot pages, c-hit table, c-queue, blocks.
 
-    link ─► mine ───────────────► frontier (or held, while its range is on its way to us)
-        └─► foreign ─► hot page? ─► posted before? ─► c-queue ─► block per owner (at the next checkpoint)
+    link ─► own ────────────────► frontier (or held, while its range is on its way to this gatherer)
+        └─► foreign ─► hot page? ─► posted before? ─► c-queue ─► block per owner (when the superstep is over)
 
-A foreign URL is posted once (the c-hit table is on disk), and again with every superstep only where the order of the
-crawl weighs links: then what was found of it since is sent. Hot pages of the plan are never posted, since whoever
-reported one as hot has posted it. How often each was seen is counted: the leader chooses the hot pages by that.
-In cross-over mode a foreign URL goes behind all of our own.
+A foreign URL is posted once (the c-hit table is on disk). If the order of the crawl weighs links, the URL is posted
+again with every superstep that has found more worth for it. Hot pages of the plan are never posted, since the gatherer
+that reported one as hot has posted it. The router counts how often each foreign URL was seen: the leader chooses the
+hot pages by that. In cross-over mode a foreign URL is queued here, behind all own URLs.
 
-Invariant: every link given to `route` is returned, held, in the c-queue, or suppressed because its owner has been told.
+The c-queue collects foreign URLs for a superstep; then they are sent in blocks (G3, M1).
+
+Invariant: every link given to `route` is returned, held, in the c-queue, or suppressed because its owner knows the URL.
 """
 
 from bisect import bisect_right
@@ -29,8 +31,12 @@ from gcs.core.url.sortkey import sort_key
 from gcs.ports.frontier import Entry, Frontier
 from gcs.roles.gatherer.team.hand_over import HandOvers
 
-# -- The c-queue: foreign URLs on their way to their owners, collected for a superstep and then sent in blocks (G3, M1).
-
+#: URLs whose in-links are counted
+COUNTED_URLS = 10_000
+#: hot-page candidates that are reported
+CANDIDATES = 1_000
+#: foreign URLs seen lately that are kept in memory
+RECENT_URLS = 60_000
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(dict[str, list[Link]]).decode
@@ -40,7 +46,7 @@ _decode = msgspec.msgpack.Decoder(dict[str, list[Link]]).decode
 class Tolerance:
     """How long a superstep may be."""
 
-    #: R: pages; 0 ends it with every checkpoint
+    #: R: pages; with 0, every checkpoint ends the superstep
     pages: int = 0
     #: β: URLs for one owner, which are also the most in one block
     urls: int = 1_000
@@ -48,16 +54,15 @@ class Tolerance:
 
     @classmethod
     def of(cls, settings: TeamSettings) -> Self:
-        """As the settings say."""
         return cls(settings.superstep_pages, settings.urls_per_block, settings.block_s)
 
 
 class CQueue:
-    """The foreign URLs of one gatherer that have not left."""
+    """The foreign URLs of one gatherer. Filled by Router; emptied by blocks (end of a superstep) and drain."""
 
     def __init__(self, tolerance: Tolerance) -> None:
         self.tolerance = tolerance
-        self._links: dict[str, dict[str, Link]] = {}
+        self._links: dict[str, dict[str, Link]] = {}  # by owner and URL
         self._pages = 0
         self._begun_at: float | None = None
 
@@ -65,11 +70,11 @@ class CQueue:
         return bool(self._links)
 
     def has(self, owner: str, url: str) -> bool:
-        """Whether a URL is on its way to that owner."""
+        """Whether a URL waits to be sent to that owner."""
         return url in self._links.get(owner, ())
 
     def add(self, owner: str, link: Link) -> None:
-        """Send a link to its owner, together with what else there is for that URL."""
+        """Add a link for its owner; links to the same URL become one, with their weights added up."""
         queued = self._links.setdefault(owner, {})
         before = queued.get(link.url)
         if before is not None:
@@ -79,13 +84,13 @@ class CQueue:
         queued[link.url] = link
 
     def drain(self) -> list[Link]:
-        """Take everything back."""
+        """Empty the queue; returns its links."""
         links = [link for queued in self._links.values() for link in queued.values()]
         self._links = {}
         return links
 
     def fetched(self) -> None:
-        """Another page of the superstep."""
+        """Count another page of the superstep."""
         self._pages += 1
 
     def is_due(self, now: float, busy: bool) -> bool:
@@ -103,7 +108,7 @@ class CQueue:
         )
 
     def blocks(self, epoch: int) -> list[tuple[str, UrlBlock]]:
-        """Everything as blocks, each with its destination: a superstep ends."""
+        """End the superstep: everything as blocks, each with its destination."""
         most = max(self.tolerance.urls, 1)
         blocks: list[tuple[str, UrlBlock]] = []
         for owner, queued in self._links.items():
@@ -113,26 +118,12 @@ class CQueue:
         return blocks
 
     def encode(self) -> bytes:
-        """As bytes, for the checkpoint."""
         return _encode({owner: list(queued.values()) for owner, queued in self._links.items()})
 
     def restore(self, packed: bytes | None) -> None:
-        """Go on from a checkpoint."""
         for owner, links in (_decode(packed) if packed else {}).items():
-            self.extend((owner, link) for link in links)
-
-    def extend(self, links: Iterable[tuple[str, Link]]) -> None:
-        """Send several links."""
-        for owner, link in links:
-            self.add(owner, link)
-
-
-#: URLs whose in-links are counted
-COUNTED_URLS = 10_000
-#: hot-page candidates that are reported
-CANDIDATES = 1_000
-#: foreign URLs met lately that are kept in memory
-RECENT_URLS = 60_000
+            for link in links:
+                self.add(owner, link)
 
 
 class Router:
@@ -141,38 +132,38 @@ class Router:
     def __init__(self, me: str, frontier: Frontier, c_queue: CQueue, hand_overs: HandOvers, traffic: Traffic) -> None:
         self._me, self._c_queue, self._hand_overs, self._traffic = me, c_queue, hand_overs, traffic
         self._tables, self._order, self._ledger = frontier.exchange, frontier.order, frontier.ledger
-        self._posted = Recent(RECENT_URLS)  # foreign URLs met lately: the part of the c-hit table in memory
-        self._counts: dict[str, int] = {}
-        self._hot: frozenset[str] = frozenset()
+        self._posted = Recent(RECENT_URLS)  # foreign URLs seen lately: the part of the c-hit table in memory
+        self._counts: dict[str, int] = {}  # how often foreign URLs were seen; filled and bounded by count_links
+        self._hot: frozenset[str] = frozenset()  # hot pages of other owners
         self.plan: Plan | None = None
 
     def adopt(self, plan: Plan) -> list[Entry]:
-        """Route by this plan from now on; returns what was in the c-queue and is ours now."""
+        """Route by this plan from now on; returns entries of the c-queue that this gatherer owns now."""
         self.plan = plan
         self._hot = frozenset(url for url in plan.hot_pages if plan.owner_of(sort_key(url)) != self._me)
         self._posted.clear()
         return self.redirect(self._c_queue.drain())
 
     def redirect(self, links: Iterable[Link]) -> list[Entry]:
-        """Links that were on their way under an older plan, posted already: to their new owners; returns ours."""
+        """Send links that were posted under an older plan to their new owners; returns those to keep here."""
         assert self.plan is not None
-        ours = []
+        own = []
         for link in links:
             owner = self.plan.owner_of(sort_key(link.url))
             if owner == self._me:
-                ours.append(self.received(link))
+                own.append(self.received(link))
             else:
                 self._c_queue.add(owner, link)
-        return ours
+        return own
 
     def received(self, link: Link) -> Entry:
-        """What somebody sent us, as an entry."""
+        """The entry for a link that another gatherer sent."""
         worth = float(link.weight) if self._order.weighs else 0.0
         self._ledger.received += worth
         return Entry(link.url, link.parent, link.depth, link.depth, worth=worth)
 
     def route(self, entries: Iterable[Entry]) -> list[Entry]:
-        """The entries that are ours to queue now; the others are on their way. Without a plan, all are ours."""
+        """The entries to queue here now; the others go to their owners. Without a plan, all are queued here."""
         plan = self.plan
         if plan is None:
             return list(entries)
@@ -193,10 +184,10 @@ class Router:
         return mine
 
     def forward(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Those of the entries that others sent us which are ours to queue now; the rest goes to its owners.
+        """Route entries that were sent to this gatherer; returns those to queue here now, the rest is sent on.
 
-        Whatever we send on is news to its owner, hot or not: it is us who was told of it. Seeds are no links that we
-        found: they are passed on whether or not we have posted, or will post, the same URL.
+        The owner does not know of them, hot or not: they were sent to this gatherer in the owner's place. Seeds are
+        no links that were found: they are sent on even if the same URL was posted before.
         """
         assert self.plan is not None
         mine: list[Entry] = []
@@ -208,8 +199,8 @@ class Router:
                 self._send(owner, entry)
         return self.route(mine)
 
-    def meet(self, outlinks: list[str]) -> None:
-        """A page was fetched: count its links that need not be posted (again), before the fresh ones are routed."""
+    def count_links(self, outlinks: list[str]) -> None:
+        """A page was fetched: count its links that are not posted (again), before the new ones are routed."""
         self._c_queue.fetched()
         hot = self._hot.intersection(outlinks)
         known = [url for url in self._posted.known(outlinks) if url not in hot]
@@ -219,12 +210,12 @@ class Router:
         counts = self._counts
         for url in (*hot, *known):
             counts[url] = counts.get(url, 0) + 1
-        if len(counts) > COUNTED_URLS:  # the rarer half goes: what was met once or twice will not be hot
+        if len(counts) > COUNTED_URLS:  # drop the rarer half: these URLs will not be hot
             ranked = sorted(counts.items(), key=lambda item: -item[1])
             self._counts = dict(ranked[: COUNTED_URLS // 2])
 
     def hot_candidates(self) -> list[tuple[str, int]]:
-        """Foreign URLs that were met most, and how often."""
+        """The foreign URLs that were seen most, and how often."""
         return sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:CANDIDATES]
 
     def close_blocks(self) -> list[tuple[str, UrlBlock]]:
@@ -239,22 +230,22 @@ class Router:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether anything is in the c-queue."""
+        """Whether the c-queue holds any links."""
         return bool(self._c_queue)
 
     def _foreign(self, entry: Entry, key: bytes, owner: str, plan: Plan) -> list[Entry]:
-        """Send an entry to its owner, if it is worth it; returns it where it is for us to fetch all the same."""
+        """Send an entry to its owner, unless it is suppressed; returns it if this gatherer is to fetch it."""
         url = entry.url
         if plan.is_finders(key):
             return [entry]
         if plan.mode is ExchangeMode.CROSS_OVER:
             return [msgspec.structs.replace(entry, priority=BEHIND)]
-        was_met = not self._posted.fresh((url,))  # and counted then
+        was_seen = not self._posted.fresh((url,))  # and counted by count_links
         if plan.mode is ExchangeMode.FIREWALL or url in self._hot:
             self._ledger.idle += entry.worth
         elif self._c_queue.has(owner, url):
             self._send(owner, entry)
-        elif entry.depth == GIFT:  # its owner knows the URL if we have posted it; else it is none of the crawl's
+        elif entry.depth == GIFT:  # the owner knows the URL if it was posted; else the URL is not of the crawl
             if self._tables.was_posted(key):
                 self._send(owner, entry)
             else:
@@ -262,7 +253,7 @@ class Router:
         elif self._tables.post(key) or entry.worth:
             self._send(owner, entry)
         else:
-            self._traffic.suppressed_c_queue += not was_met
+            self._traffic.suppressed_c_queue += not was_seen
         return []
 
     def _send(self, owner: str, entry: Entry) -> None:

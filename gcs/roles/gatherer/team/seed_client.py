@@ -1,15 +1,15 @@
-"""A crawl-client of a seed-server (WEB-SAILOR): it fetches what it is handed, and sends every link it finds.
+"""A crawl-client of a seed-server (WEB-SAILOR): fetches the URLs that the server hands out, and sends it every link.
 
-It stands where a team's side stands (`company.py`), and is much simpler: nothing is ours but what the server gave us,
-and everything that we find is the server's.
+To the gatherer it is a membership like that in a team (`membership.py`), and much simpler: the client owns only the
+URLs that the server handed to it, and sends everything that it finds to the server.
 
     UrlBlock ─► frontier ─► fetch ─► record ─┬─► done  ─┐
                                              └─► links ─┴─► Finds (one block, in the commit that holds the pages)
 
 Invariants
-- A page is reported in the commit that holds its mark, or, when the server asks again, because of its mark.
-- How many connections we open is the server's word.
-- A session begins with telling the server what we know of the last one; it gives us nothing before it has that.
+- A page is reported in the commit that holds its mark; when the server hands the URL out again, by its mark.
+- The server says how many connections the client may open.
+- A session begins with a report of the URLs of the last one; the server hands nothing out before it has that.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ events = Events("client")
 
 
 class SeedClient:
-    """A gatherer's place at a seed-server."""
+    """A gatherer's membership at a seed-server. `Membership` describes the methods."""
 
     def __init__(self, context: MemberContext, port: GathererPort, server: str) -> None:
         self.me, self._context, self._port, self._server = context.name, context, port, server
@@ -43,26 +43,24 @@ class SeedClient:
         self._exchange = BlockExchange(context, port.traffic, self.whiteboard, port.wake)
         self._tasks = BackgroundTasks(port.wake)
         self._links: dict[str, Link] = {}  # filled by route; emptied by before_commit
-        self._copies: list[Queued] = []  # filled by _renew; emptied by before_commit
+        self._copies: list[Queued] = []  # filled by _recrawl_step; emptied by before_commit
         self._done: list[str] = []  # filled by recorded and queued; emptied by before_commit
         self._handed: set[str] = set()  # filled by begin; emptied by queued
         self._beats = 0
         self._has_left = False
         self.leaving = False
-        #: how many connections the server allows us; 0 before its first word
+        #: how many connections the server allows; 0 before its first ClientPace
         self.connections = 0
 
     # -- life ------------------------------------------------------------------------------------------
 
     async def startup(self) -> None:
-        """Go on with what we were handed, and with the outbox as it was."""
         self._exchange.restore(None)
         self.whiteboard.start()
         self._exchange.start()
         self._tasks.start(self._follow_pace())
 
     async def shutdown(self, share: Share | None) -> None:
-        """Stop listening, account for what we did, and go."""
         await self._tasks.close()
         await self._exchange.close()
         gone = Member(self.me, self._context.run, state=MemberState.GONE, passive=True, server=self._server)
@@ -71,7 +69,7 @@ class SeedClient:
         await self._context.space.close()
 
     async def relieved(self) -> None:
-        """Returns when we want to leave and may: what was in flight is stored and reported."""
+        """Returns when the client wants to leave and may: pages that were in flight are stored and reported."""
         while True:
             await asyncio.sleep(self._context.settings.beat_s)
             if self.leaving and not self._port.dispatcher.open and self._has_reported:
@@ -83,24 +81,22 @@ class SeedClient:
             self.connections = pace.connections
             self._port.wake()
 
-    # -- what we are -----------------------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------------------
 
     epoch = 0
     superpages = 0
     known_plan: PlanPosted | None = None
 
     def may_fetch(self) -> bool:
-        """Whether we may start requests."""
         return not self.leaving and self.whiteboard.may_fetch()
 
     @property
     def has_uncommitted(self) -> bool:
-        """Whether a commit would let something go out or be acked."""
         return bool(self._links or self._copies or self._done or self._exchange.has_uncommitted)
 
     @property
     def is_changing(self) -> bool:
-        """Never: the server gives domains away, not we."""
+        """Never: only the server moves domains between clients."""
         return False
 
     @property
@@ -109,18 +105,17 @@ class SeedClient:
 
     @property
     def is_passive(self) -> bool:
-        """Nothing here will act unless a tuple arrives."""
+        """Whether nothing will happen here before a tuple arrives."""
         return self._has_reported and self._port.is_quiet()
 
     # -- the turn --------------------------------------------------------------------------------------
 
     def begin(self, now: float) -> list[Entry]:  # noqa: ARG002
-        """Take in what the server handed us."""
         self.whiteboard.check()
         self._exchange.check()
         self._tasks.check()
         self._exchange.drop_settled()
-        self._renew()
+        self._recrawl_step()
         new: list[Entry] = []
         for item in self._exchange.arrivals(0):
             assert isinstance(item, UrlBlock)
@@ -131,17 +126,17 @@ class SeedClient:
         self._handed = {entry.url for entry in new}
         return new
 
-    def _renew(self) -> None:
-        """Begin the session, if it has not begun here, and take up some of what the last one left."""
+    def _recrawl_step(self) -> None:
+        """Begin the session, if it has not begun here, and report some of the URLs of the last one."""
         recrawl = self._port.recrawl
         if self._session > recrawl.session:
-            self._port.begin_session(self._session, 0)  # what was refused is the server's to ask for again
+            self._port.begin_session(self._session, 0)  # the server hands out again the URLs that robots.txt refused
         if not recrawl.is_done:
             self._copies += [Queued(*msgspec.structs.astuple(entry)) for entry in recrawl.step()]
             self._port.wake()
 
     def route(self, entries: list[Entry]) -> list[Entry]:
-        """All links are the server's: none is ours. What is out of the scope is nobody's."""
+        """Keep all links for the server, unless they are out of scope; returns none."""
         gifts = set(self._port.admission.in_scope([entry.url for entry in entries if entry.depth == GIFT]))
         for entry in entries:
             if entry.depth == GIFT and entry.url not in gifts:
@@ -153,24 +148,22 @@ class SeedClient:
         return []
 
     def queued(self, entries: list[Entry]) -> None:
-        """These are new in our frontier. What else was handed to us is dealt with already, or will never be."""
+        """Report the URLs that were handed out and are not queued here: they have a mark, or were not admitted."""
         for url in self._handed.difference(entry.url for entry in entries):
             if self._frontier.mark(url) is not Mark.QUEUED:
                 self._done.append(url)
         self._handed = set()
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:  # noqa: ARG002
-        """A URL is dealt with; its links are about to be admitted."""
         self._done.append(record.url)
 
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
-        """Nobody else asks our hosts."""
+        """Nothing to post: no other client asks the same hosts."""
 
     def tell_busy(self, host: str, until: float, now: float) -> None:
-        """The same."""
+        """Nothing to post: no other client asks the same hosts."""
 
     def before_commit(self) -> None:
-        """Put what leaves into the outbox, so that the commit holds it."""
         blocks = list(self._blocks())
         traffic = self._port.traffic
         traffic.exchanged_urls += len(self._links)
@@ -182,7 +175,6 @@ class SeedClient:
         self._done.clear()
 
     def after_commit(self) -> None:
-        """The commit is durable: let the mail go."""
         self._exchange.committed()
 
     def _blocks(self) -> Iterator[Finds]:
@@ -199,7 +191,7 @@ class SeedClient:
 
     def _member(self) -> Member:
         self._beats += 1
-        recrawl = self._port.recrawl  # it may still be in the last session: we beat before our first turn
+        recrawl = self._port.recrawl  # may still be in the last session: heartbeats begin before the first turn
         return Member(
             gatherer=self.me,
             run=self._context.run,

@@ -1,11 +1,10 @@
-"""The census: what a gatherer counts of its superpages, for the leader to plan by.
+"""Superpage statistics: what a gatherer counts of its superpages, for the leader's next plan.
 
-Under a new plan everything is counted anew, from the frontier, a slice per turn: with millions of URLs it takes
-longer than a lease lasts. What happens to a URL meanwhile counts at once if its slice is done, and else with its slice.
+Under a new plan everything is counted anew, from the frontier, a slice per turn: with millions of URLs a count takes
+longer than a lease lasts. A change of a URL is counted at once if the slice of the URL is counted already, and else
+with the slice. A sample of the queued URLs tells the leader where in the superpages the work lies.
 
-Of what was counted as queued a sample is kept, by which the leader knows where in our superpages the work lies.
-
-Invariant: when `is_complete`, every URL of ours is counted once, queued or not.
+Invariant: when `is_complete`, every URL of this gatherer is counted once, queued or not.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from gcs.core.page.values import PageRecord
 from gcs.core.plan import keyspace
 from gcs.core.plan.keyspace import EVERYTHING, Keyspace, Ranges
 from gcs.core.plan.plan import Plan
-from gcs.core.tree import tree_copy
+from gcs.core.tree import tree as trees
 from gcs.core.tree.sketch import KeySample
 from gcs.core.tree.statistics import MeasuredWork, SuperpageFigures, SuperpageStatistics
 from gcs.core.tree.superpages import recut
@@ -27,9 +26,9 @@ from gcs.ports.frontier import Entry, Frontier, Mark
 
 #: URLs counted per turn
 SLICE_URLS = 5_000
-#: every so many pages, the links between superpages are counted
+#: the links between superpages are counted for one page in so many
 LINKS_EVERY = 8
-#: keys that wait, in the sample
+#: keys of queued URLs in the sample
 SAMPLE_KEYS = 4_000
 
 
@@ -37,45 +36,44 @@ class SuperpageStats:
     """The figures of one gatherer, by superpage."""
 
     def __init__(self, me: str, frontier: Frontier, random: Random, links: bool = False) -> None:
-        """`links`: count those between superpages, too."""
+        """`links`: count the links between superpages, too."""
         self._me, self._frontier, self._random = me, frontier, random
         self._tree = UrlTree(WHOLE, random)
         self._statistics = SuperpageStatistics()
         self._waiting = KeySample(SAMPLE_KEYS, random)
-        #: whether our superpages may be cut, so that it matters where in them the work lies
+        #: whether the superpages may be cut: then the leader needs the sample
         self._cuttable = True
         self._uncounted: Ranges = ()
         self._place: Callable[[bytes], bytes] = Keyspace.TREE.place
-        self._visits = False
+        self._visits = False  # whether the count also fills the tree
         self._links, self._pages = links, 0
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything is counted."""
         return not self._uncounted
 
     def resume(self, plan: Plan) -> None:
-        """Begin after a restart: the tree, too, comes from the frontier."""
+        """Count anew after a restart; the count also fills the tree."""
         self._tree, self._visits = UrlTree(plan.cuts, self._random), True
         self._begin(plan)
 
     def adopt(self, plan: Plan) -> None:
-        """Go over to a new plan; what was visited stays known where it is still ours."""
-        self._visits = self._visits and bool(self._uncounted)  # a tree that was not complete is begun anew
+        """Count anew under a new plan; the tree keeps its visits in the superpages that this gatherer still owns."""
+        self._visits = self._visits and bool(self._uncounted)  # an incomplete tree is begun anew
         self._tree = UrlTree(plan.cuts, self._random) if self._visits else recut(self._tree, plan.cuts, self._random)
         mine = {at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == self._me}
         self._tree.keep(mine)
         self._begin(plan)
 
     def _begin(self, plan: Plan) -> None:
-        """Count all of ours; on hashed ground, that is whatever the frontier holds."""
+        """Begin to count the ranges of this gatherer; in a hashed key space, everything in the frontier."""
         self._statistics, self._place = SuperpageStatistics(), plan.ground.place
         self._waiting = KeySample(SAMPLE_KEYS, self._random)
         self._cuttable = plan.ground is Keyspace.TREE
         self._uncounted = tuple(plan.ranges_of(self._me)) if plan.ground is Keyspace.TREE else EVERYTHING
 
     def step(self) -> bool:
-        """Count a slice; says whether there is more to count."""
+        """Count a slice; returns whether there is more to count."""
         if not self._uncounted:
             return False
         (low, high), *rest = self._uncounted
@@ -97,7 +95,6 @@ class SuperpageStats:
         return bool(self._uncounted)
 
     def queued(self, entries: list[Entry]) -> None:
-        """These are new in our frontier."""
         waiting = []
         for entry in entries:
             key = sort_key(entry.url)
@@ -110,7 +107,7 @@ class SuperpageStats:
         self._waiting.add_all(waiting)
 
     def received(self, keys: list[bytes]) -> None:
-        """These were finished by the former owner of a range of ours."""
+        """The former owner of a range has finished the URLs with these keys."""
         for key in keys:
             place, counted = self._place(key), not keyspace.contains(self._uncounted, key)
             if counted:
@@ -119,7 +116,6 @@ class SuperpageStats:
                 self._tree.visit(place)
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
-        """A page of ours is done."""
         self._pages += 1
         key = sort_key(record.url)
         at = self._tree.locate(self._place(key))
@@ -134,7 +130,7 @@ class SuperpageStats:
             self._statistics.linked(at, [locate(place_of(sort_key(url))) for url in record.outlinks])
 
     def patches(self, most: int) -> list[SuperpagePatch]:
-        """Our superpages for people, with at most so many points in all (and one for each superpage)."""
+        """The superpages for the station's map, with at most so many points in all (and one for each superpage)."""
         visits = max(self._tree.visits, 1)
         patches = []
         for at, sketch in self._tree.sketches():
@@ -146,9 +142,9 @@ class SuperpageStats:
         return patches
 
     def encode(self, exchanged: MeasuredWork | None = None) -> tuple[bytes, bytes]:
-        """The copy of the tree, and the statistics, together with what we have exchanged."""
+        """The copy of the tree, and the statistics; `exchanged` is added to them."""
         if exchanged is not None:
             self._statistics.exchange = {self._me: exchanged}
         if self._cuttable:
             self._statistics.waiting = sorted(key for key in {*self._waiting.items()} if self._frontier.waits(key))
-        return tree_copy.encode(self._tree), self._statistics.encode()
+        return trees.encode(self._tree), self._statistics.encode()

@@ -1,15 +1,15 @@
-"""The team's side of a gatherer: plans are adopted, foreign links leave, blocks and ranges arrive.
+"""A gatherer as a member of a team: it adopts plans, sends foreign links, takes in blocks and ranges.
 
-The gatherer calls it at three points of its turn:
+The gatherer calls its member at three points of a turn:
 
-    begin     take in what the whiteboard brought: a newer plan, blocks, hand-over parts, seeds, an announcement
-    route     divide links into ours and others'
+    begin     take in new tuples of the whiteboard: a newer plan, blocks, hand-over parts, seeds, an announcement
+    route     divide links into own and foreign ones
     commit    (before and after the frontier's commit) blocks into the outbox; then ship them and ack what came
 
 Invariants
-- What we say of ourselves (settled, hot pages) is committed; with the mail's invariants, a crash at any point
-  repeats messages and loses none.
-- A block that was routed under a newer plan than ours waits until we have that plan; one that is not ours is passed on.
+- What the member tells of itself (settled, hot pages) is committed; with the invariants of the block exchange, a crash
+  at any point repeats messages and loses none.
+- A block that was routed under a newer plan waits until this gatherer has that plan; a foreign one is sent on.
 """
 
 import asyncio
@@ -18,11 +18,19 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from gcs.core.messages.tuples import Account, Announcement, BusyNote, Member, MemberState, PlanPosted, RobotsNote
-from gcs.core.messages.tuples import StatisticsReply as StatisticsPosted
+from gcs.core.messages.tuples import (
+    Account,
+    Announcement,
+    BusyNote,
+    Member,
+    MemberState,
+    PlanPosted,
+    RobotsNote,
+    StatisticsReply,
+)
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.plan import Plan
-from gcs.core.polite.politeness import CLOSED, Everywhere, HostTurn
+from gcs.core.polite.politeness import CLOSED, ROBOTS_NOTE_S, Everywhere, HostTurn
 from gcs.core.report.report import Share
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
@@ -36,17 +44,17 @@ from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 events = Events("team")
 
-#: seconds that a posted robots.txt and posted statistics stay on the board
-ROBOTS_TTL_S, STATISTICS_TTL_S = 3_600.0, 600.0
+#: seconds that posted statistics stay on the board
+STATISTICS_TTL_S = 600.0
 
 
 class TeamMember:
-    """A gatherer's membership in a crawl."""
+    """A gatherer's membership in a team. `Membership` describes the methods."""
 
     def __init__(
         self, context: MemberContext, port: GathererPort, records: Callable[[], Iterator[PageRecord]], ghost: bool
     ) -> None:
-        """`ghost`: it hands over what a dead gatherer of its name left behind, and fetches nothing."""
+        """`ghost`: hands over what a dead gatherer of this name left on its disk, and fetches nothing."""
         self.me, self._context, self._port, self._ghost = context.name, context, port, ghost
         self._frontier = context.frontier
         self.whiteboard = Whiteboard(context, self._member, port.wake)
@@ -66,7 +74,7 @@ class TeamMember:
     # -- life ------------------------------------------------------------------------------------------
 
     async def startup(self) -> None:
-        """Go on under the plan that this gatherer had (the board may have lost it), with the outbox as it was."""
+        """Continue under the plan on disk (the board may have lost it), with the outbox as it was."""
         if not self._ghost:
             await self._follower.enter(self._context.space, self._context.settings.beat_s)
         await self._follower.restore(self._context.space)
@@ -82,7 +90,7 @@ class TeamMember:
         self._exchange.start()
 
     async def shutdown(self, share: Share | None) -> None:
-        """Stop listening, account for what we did, and let the others see that we are not there, or left for good."""
+        """Stop listening, and post the gatherer's account, and that it has left for good if it has."""
         context = self._context
         await self._exchange.close()
         gone = Member(self.me, context.run, context.place, self.epoch, self.epoch, MemberState.GONE, True)
@@ -91,7 +99,7 @@ class TeamMember:
         await context.space.close()
 
     async def relieved(self) -> None:
-        """Returns when we want to leave and may: everything is handed over, or there is nobody to hand over to."""
+        """Returns when the gatherer wants to leave and everything is handed over, or nobody is there to take it."""
         space = self._context.space
         while True:
             await asyncio.sleep(self._context.settings.beat_s)
@@ -103,25 +111,22 @@ class TeamMember:
             if self._has_left or await is_alone(space, self.me):
                 return
 
-    # -- what we are -----------------------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------------------
 
     @property
     def epoch(self) -> int:
-        """Of the plan that we route by; 0 before the first."""
         return self._follower.epoch
 
     @property
     def superpages(self) -> int:
-        """How many we own."""
         return self._follower.superpages
 
     @property
     def known_plan(self) -> PlanPosted | None:
-        """The newest plan that we know of, from the board or from our disk."""
         return self._follower.newest(self.whiteboard.plan)
 
     def may_fetch(self) -> bool:
-        """Whether we may start requests: we are a member, what the frontier holds is ours, and we are to stay."""
+        """Whether requests may be started: under a plan, with only own URLs in the frontier, and not while leaving."""
         return (
             not self.leaving
             and self._follower.plan is not None
@@ -132,7 +137,7 @@ class TeamMember:
 
     @property
     def _has_begun(self) -> bool:
-        """Whether the session that we are to crawl has begun: everybody has taken up what the last one left."""
+        """Whether the session to be crawled has begun: all gatherers have queued the URLs of the last one."""
         plan, posted = self._follower.plan, self.whiteboard.plan
         if plan is None or posted is None or plan.session < self._context.session:
             return False
@@ -140,22 +145,21 @@ class TeamMember:
 
     @property
     def has_uncommitted(self) -> bool:
-        """Whether a commit would let something go out, be acked or be said."""
         return bool(
             self._exchange.has_uncommitted
             or self._ownership.router.has_waiting
-            or self._owes_answer
+            or self._owes_statistics
             or (self._ownership.is_settled and self._settled_epoch != self.epoch)
         )
 
     @property
     def is_changing(self) -> bool:
-        """Whether ranges change hands here, as far as the others know, or will when the leader has our figures."""
-        return self._settled_epoch != self.epoch or self._owes_answer
+        """Whether ranges move here, as far as the others know, or will when the leader has this gatherer's figures."""
+        return self._settled_epoch != self.epoch or self._owes_statistics
 
     @property
     def is_passive(self) -> bool:
-        """Nothing here will act unless a tuple arrives."""
+        """Whether nothing will happen here before a tuple arrives."""
         return (
             self._follower.plan is not None
             and not self.has_uncommitted
@@ -169,12 +173,11 @@ class TeamMember:
     # -- the turn --------------------------------------------------------------------------------------
 
     def begin(self, now: float) -> list[Entry]:
-        """Take in what the whiteboard brought; returns entries for our frontier."""
         self.whiteboard.check()
         self._exchange.check()
         self._exchange.drop_settled()
         while self.whiteboard.notes:
-            self._port.dispatcher.told(self.whiteboard.notes.popleft(), now)
+            self._port.dispatcher.take_note(self.whiteboard.notes.popleft(), now)
         posted, new = self.whiteboard.plan, list[Entry]()
         if posted is not None and self._follower.is_news(posted):
             new += self._adopt(posted, now)
@@ -193,43 +196,38 @@ class TeamMember:
         return new + self._ownership.step(plan, now)
 
     def route(self, entries: list[Entry]) -> list[Entry]:
-        """Those of the entries that are ours."""
         return self._ownership.router.route(entries)
 
     def queued(self, entries: list[Entry]) -> None:
-        """These are new in our frontier."""
         self._ownership.stats.queued(entries)
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
-        """A page of ours is done; its links are about to be admitted."""
         self._ownership.stats.recorded(record, elapsed_s)
         self._bulletins.recorded(record, elapsed_s)
-        self._ownership.router.meet(record.outlinks)
+        self._ownership.router.count_links(record.outlinks)
 
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
-        """The robots.txt of a host that others ask too."""
+        """Post the robots.txt of a host if other gatherers ask it too."""
         if host in self._shared:
-            self.whiteboard.post(RobotsNote(origin, status, body, now), ROBOTS_TTL_S)
+            self.whiteboard.post(RobotsNote(origin, status, body, now), ROBOTS_NOTE_S)
 
     def tell_busy(self, host: str, until: float, now: float) -> None:
-        """A host wants to be left alone, by the others too if they ask it."""
+        """Post that a host is overloaded if other gatherers ask it too."""
         if host in self._shared and until > now:
             self.whiteboard.post(BusyNote(host, until), until - now)
 
     def before_commit(self) -> None:
-        """Put what leaves into the outbox, so that the commit holds it."""
         self._ownership.before_commit()
 
     def after_commit(self) -> None:
-        """The commit is durable: let the mail go, and say how far we are."""
         self._exchange.committed()
         self._note_settled()
-        if self._owes_answer:
-            self._answer()
+        if self._owes_statistics:
+            self._post_statistics()
 
     def _adopt(self, posted: PlanPosted, now: float) -> list[Entry]:
         old, plan = self._follower.plan, self._follower.follow(posted)
-        ours = self._ownership.adopt(old, plan)
+        new = self._ownership.adopt(old, plan)
         self._share_hosts(plan, now)
         step = self._ownership.superstep
         events.info(
@@ -240,16 +238,16 @@ class TeamMember:
             superstep_pages=step.pages,
             block_urls=step.urls,
         )
-        return ours
+        return new
 
     @property
     def _is_committed(self) -> bool:
-        """Whether everybody follows the plan that we follow, and has handed over what it lost with it."""
+        """Whether all gatherers follow the same plan as this one, and have handed over what they lost by it."""
         posted = self.whiteboard.plan
         return posted is not None and posted.epoch == self.epoch and posted.committed
 
     def _share_hosts(self, plan: Plan, now: float) -> None:
-        """Ask shared hosts in turns; those whose owners change only when everybody does so."""
+        """Ask shared hosts in turns; hosts whose owners change are closed until all gatherers follow the plan."""
         turns: Mapping[str, HostTurn]
         self._is_changing = not self._is_committed
         if plan.shares_all_hosts and self.me in plan.gatherers:
@@ -266,23 +264,23 @@ class TeamMember:
         self._shared = turns
         self._port.dispatcher.share_hosts(turns, now)
 
-    # -- what we say -----------------------------------------------------------------------------------
+    # -- reports ---------------------------------------------------------------------------------------
 
     def _note_settled(self) -> None:
         self._settled_epoch = self.epoch if self._ownership.is_settled else 0
 
     @property
-    def _owes_answer(self) -> bool:
-        """Whether the leader asks for figures, and we have them; if we have none, it goes by our heartbeats."""
+    def _owes_statistics(self) -> bool:
+        """Whether the leader asks for figures, and they are counted; without them the leader goes by the heartbeats."""
         asked = self.whiteboard.announcement
         return asked is not None and asked != self._answered and self._ownership.stats.is_complete and self.epoch > 0
 
-    def _answer(self) -> None:
+    def _post_statistics(self) -> None:
         asked = self._answered = self.whiteboard.announcement
         assert asked is not None
         queued, hot = self._frontier.queued(), self._ownership.router.hot_candidates()
         counted = self._ownership.stats.encode(self._exchange.shipped)
-        reply = StatisticsPosted(self.me, asked.round, self.epoch, *counted, queued, hot)
+        reply = StatisticsReply(self.me, asked.round, self.epoch, *counted, queued, hot)
         self.whiteboard.post(reply, STATISTICS_TTL_S)
 
     @property
@@ -293,7 +291,7 @@ class TeamMember:
             return MemberState.GHOST
         return MemberState.LEAVING if self.leaving else MemberState.RUNNING
 
-    def _tell_people(self) -> None:
+    def _post_bulletin(self) -> None:
         work = BulletinSource(
             self.epoch, self._port.share, self._port.explored, self._exchange.urls_sent, self._ownership.stats.patches
         )
@@ -302,7 +300,7 @@ class TeamMember:
 
     def _member(self) -> Member:
         self._beats += 1
-        self._tell_people()
+        self._post_bulletin()
         return Member(
             gatherer=self.me,
             run=self._context.run,

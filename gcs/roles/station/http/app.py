@@ -58,11 +58,7 @@ def make_app(
     app = web.Application(middlewares=[explain, authenticator.guard], client_max_size=MOST_BYTES)
     app.on_response_prepare.append(secure)
     stream = EventStream(poller, authenticator)
-
-    async def end(_app: web.Application) -> None:
-        stream.end()
-
-    app.on_shutdown.append(end)
+    app.on_shutdown.append(stream.end)
     endpoints = Api(poller, space).endpoints()
     description = msgspec.json.encode(describe(endpoints, anybody_looks=authenticator.on_loopback))
 

@@ -5,6 +5,7 @@ token is revoked ends at the next poll.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import msgspec
@@ -41,8 +42,8 @@ class EventStream:
         self._ended = False
         poller.listen(self._update)
 
-    def end(self) -> None:
-        """End the streams of all readers."""
+    async def end(self, _app: web.Application) -> None:
+        """End the streams of all readers, when the application shuts down."""
         self._ended = True
         self._wake_readers()
 
@@ -71,12 +72,11 @@ class EventStream:
         )
         self._readers += 1
         try:
-            await response.prepare(request)
-            await response.write(b"retry: %d\n\n" % RETRY_MS)
-            self._encode()
-            await self._feed(request, response)
-        except ConnectionError:  # the reader has gone
-            pass
+            with contextlib.suppress(ConnectionError):  # the reader has gone
+                await response.prepare(request)
+                await response.write(b"retry: %d\n\n" % RETRY_MS)
+                self._encode()
+                await self._feed(request, response)
         finally:
             self._readers -= 1
         return response
@@ -90,8 +90,5 @@ class EventStream:
             await response.write(b"".join(news) or b": still here\n\n")
             if self._ended:
                 return
-            try:
-                async with asyncio.timeout(QUIET_S):
-                    await changed.wait()
-            except TimeoutError:
-                continue
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), QUIET_S)

@@ -1,6 +1,6 @@
 """The OpenAPI description of the API, made from the table of endpoints and the schemas of their values."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -15,13 +15,12 @@ _REF = "#/components/schemas/{name}"
 _ALWAYS, _TAKES, _ORDERS = (401, 403, 421, 503), (400,), (409,)
 
 
-def describe(endpoints: Iterable[Endpoint], *, anybody_looks: bool) -> dict[str, Any]:
+def describe(table: Sequence[Endpoint], *, anybody_looks: bool) -> dict[str, Any]:
     """The description (OpenAPI 3.1), as JSON values; `anybody_looks` on loopback, without a token."""
-    table = list(endpoints)
-    kinds = list(
-        dict.fromkeys([ProblemDetails, *(each.gives for each in table), *(each.takes for each in table if each.takes)])
+    kinds = dict.fromkeys(
+        [ProblemDetails, *(each.gives for each in table), *(each.takes for each in table if each.takes)]
     )
-    _, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    _, components = msgspec.json.schema_components(list(kinds), ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for each in table:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, components)
@@ -56,28 +55,22 @@ def _operation(each: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
             }
         },
     }
-    wrong = [*_ALWAYS]
+    wrong = [*_ALWAYS, *(_TAKES if each.takes else ()), *(_ORDERS if each.method == "POST" else ())]
     if each.takes and each.method == "GET":
         fields = components[each.takes.__name__]["properties"]
         operation["parameters"] = [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
-        wrong += _TAKES
     elif each.takes:
         body = {"schema": {"$ref": _REF.format(name=each.takes.__name__)}}
         operation["requestBody"] = {"required": True, "content": {"application/json": body}}
-        wrong += [*_TAKES, 413, 415]
-    if each.method == "POST":
-        wrong += _ORDERS
+        wrong += [413, 415]
     for status in sorted(wrong):
         operation["responses"][str(status)] = _problem(status)
     return operation
 
 
 def _problem(status: int) -> dict[str, Any]:
-    schema = {"$ref": _REF.format(name=ProblemDetails.__name__)}
-    return {
-        "description": HTTPStatus(status).phrase,
-        "content": {"application/problem+json": {"schema": schema}},
-    }
+    content = {"application/problem+json": {"schema": {"$ref": _REF.format(name=ProblemDetails.__name__)}}}
+    return {"description": HTTPStatus(status).phrase, "content": content}
 
 
 _EVENTS: dict[str, Any] = {

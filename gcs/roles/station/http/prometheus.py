@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gcs.core.messages.tuples import MemberState
+from gcs.core.messages.tuples import CrawlState, MemberState
 from gcs.roles.station.view.schemas import Status
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: states of a crawl, as `views.state_of` names them
-STATES = ("running", "paused", "stopping", "stopped", "done", "waiting")
+STATES = (*CrawlState, "stopped", "waiting")
 
 #: (name, type, help) of the figures of the report
 _COUNTERS = {

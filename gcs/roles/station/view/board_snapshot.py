@@ -54,10 +54,6 @@ class BoardSnapshot:
         """The members that have not left."""
         return tuple(member for member in self.members if member.state != MemberState.GONE)
 
-    def figure(self, gatherer: str, name: str) -> float:
-        """A figure of a gatherer's heartbeat; 0 if there is none."""
-        return next((member.figures.get(name, 0.0) for member in self.members if member.gatherer == gatherer), 0.0)
-
 
 async def read_board(space: Space, crawl: str, now: float) -> BoardSnapshot:
     """Read the board; SpaceError if it cannot be reached."""

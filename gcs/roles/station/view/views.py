@@ -1,5 +1,7 @@
 """Views: from a snapshot of the board to the values of the API. Pure; any tuple may be missing on the board."""
 
+from collections import defaultdict
+
 import msgspec
 from msgspec.structs import asdict
 
@@ -9,22 +11,11 @@ from gcs.core.report import report as reports
 from gcs.core.report.counters import Counters
 from gcs.core.report.estimate import eta
 from gcs.core.report.report import Report, Share
-from gcs.core.report.roster import Row, natural, rows
+from gcs.core.report.roster import natural, rows
 from gcs.core.report.series import SeriesCounts, SeriesPoint
 from gcs.core.report.treemap import Point, points_of
+from gcs.roles.station.view import schemas
 from gcs.roles.station.view.board_snapshot import BoardSnapshot
-from gcs.roles.station.view.schemas import (
-    Errors,
-    ExchangedLinks,
-    HelperStatus,
-    HostErrors,
-    Page,
-    RangeTransfer,
-    Rebalance,
-    Rebalances,
-    RecentPages,
-    Status,
-)
 
 #: figures of the heartbeats that a point of the history adds up
 SUMMED = ("pages", "queued", "known", "in_flight")
@@ -32,13 +23,15 @@ SUMMED = ("pages", "queued", "known", "in_flight")
 MOST_PAGES, MOST_HOSTS = 30, 50
 
 
-def status(board: BoardSnapshot, plan: Plan | None, report: Report, now: SeriesPoint, urls_per_s: float) -> Status:
+def status(
+    board: BoardSnapshot, plan: Plan | None, report: Report, now: SeriesPoint, urls_per_s: float
+) -> schemas.Status:
     """How the crawl stands."""
     explored = [(_known(board, bulletin), bulletin.explored) for bulletin in board.bulletins] or [
         (int(member.figures.get("known", 0)), (member.figures.get("explored", 0.0), 0.0, 1.0))
         for member in board.members
     ]
-    return Status(
+    return schemas.Status(
         crawl=board.crawl,
         state=report.state,
         at=board.at,
@@ -51,8 +44,11 @@ def status(board: BoardSnapshot, plan: Plan | None, report: Report, now: SeriesP
         seeds=len(board.charter.seeds) if board.charter else 0,
         outlook=eta(explored, now.known - now.queued, now.queued, urls_per_s),
         now=now,
-        team=[*rows(board.at_work, board.leader, dict(board.waiting)), *map(_past, _gone(board, report.session))],
-        helpers=[HelperStatus(**asdict(beat)) for beat in sorted(board.helpers, key=lambda beat: beat.helper)],
+        team=[
+            *rows(board.at_work, board.leader, dict(board.waiting)),
+            *rows(_gone_members(board, report.session), None, {}),
+        ],
+        helpers=[schemas.HelperStatus(**asdict(beat)) for beat in sorted(board.helpers, key=lambda beat: beat.helper)],
         report=report,
     )
 
@@ -79,17 +75,7 @@ def report(board: BoardSnapshot) -> Report:
 
 def sample(board: BoardSnapshot, report: Report) -> tuple[SeriesPoint, SeriesCounts]:
     """The figures of this moment, from the heartbeats, which are newer than the bulletins."""
-    figures = [member.figures for member in board.at_work]
-    figures += [
-        {
-            "pages": share.counters.pages,
-            "bytes": share.counters.size_bytes,
-            "known": share.known_urls,
-            "queued": share.queued,
-            "explored": share.explored_fraction,
-        }
-        for share in _gone(board, report.session)
-    ]
+    figures = [member.figures for member in (*board.at_work, *_gone_members(board, report.session))]
 
     def total(name: str) -> int:
         return int(sum(each.get(name, 0.0) for each in figures))
@@ -106,26 +92,27 @@ def differs(point: SeriesPoint, last: SeriesPoint) -> bool:
     return (point.pages, point.known, point.queued, point.failed) != (last.pages, last.known, last.queued, last.failed)
 
 
-def links(board: BoardSnapshot) -> ExchangedLinks:
+def links(board: BoardSnapshot) -> schemas.ExchangedLinks:
     """Who sends links to whom."""
     known = {member.gatherer for member in board.members} | {each.gatherer for each in board.bulletins}
     names = sorted(known, key=natural)
     sent = {bulletin.gatherer: bulletin.sent for bulletin in board.bulletins}
-    return ExchangedLinks(names, [[sent.get(source, {}).get(target, 0) for target in names] for source in names])
+    matrix = [[sent.get(source, {}).get(target, 0) for target in names] for source in names]
+    return schemas.ExchangedLinks(names, matrix)
 
 
-def rebalances(board: BoardSnapshot) -> Rebalances:
+def rebalances(board: BoardSnapshot) -> schemas.Rebalances:
     """The plans, the newest first."""
-    return Rebalances(
+    return schemas.Rebalances(
         [
-            Rebalance(
+            schemas.Rebalance(
                 epoch=note.epoch,
                 at=note.at,
                 reason=note.reason,
                 superpages=note.superpages,
                 gatherers=note.gatherers,
                 moved=note.moved,
-                transfers=[RangeTransfer(**asdict(move)) for move in note.moves],
+                transfers=[schemas.RangeTransfer(**asdict(move)) for move in note.moves],
                 lost=note.lost,
                 committed_at=note.committed_at or None,
             )
@@ -134,26 +121,28 @@ def rebalances(board: BoardSnapshot) -> Rebalances:
     )
 
 
-def errors(board: BoardSnapshot, report: Report) -> Errors:
+def errors(board: BoardSnapshot, report: Report) -> schemas.Errors:
     """Failures by kind and by host, a host that several gatherers share counted once."""
-    hosts: dict[str, HostErrors] = {}
+    hosts: dict[str, schemas.HostErrors] = {}
     for bulletin in board.bulletins:
         for trouble in bulletin.troubles:
             known = hosts.get(trouble.host)
             failed = trouble.failed + (known.failed if known else 0)
             others = known.gatherers if known else []
             last = known if known and known.at > trouble.at else trouble
-            hosts[trouble.host] = HostErrors(
+            hosts[trouble.host] = schemas.HostErrors(
                 trouble.host, failed, last.kind, last.url, last.at, [*others, bulletin.gatherer]
             )
     worst = sorted(hosts.values(), key=lambda each: (-each.failed, each.host))[:MOST_HOSTS]
-    return Errors(dict(sorted(report.failures.items(), key=lambda item: (-item[1], item[0]))), worst)
+    return schemas.Errors(dict(sorted(report.failures.items(), key=lambda item: (-item[1], item[0]))), worst)
 
 
-def pages(board: BoardSnapshot) -> RecentPages:
+def pages(board: BoardSnapshot) -> schemas.RecentPages:
     """The newest pages of all."""
-    found = [Page(bulletin.gatherer, **asdict(page)) for bulletin in board.bulletins for page in bulletin.recent]
-    return RecentPages(sorted(found, key=lambda page: (-page.fetched_at, page.url))[:MOST_PAGES])
+    found = [
+        schemas.Page(bulletin.gatherer, **asdict(page)) for bulletin in board.bulletins for page in bulletin.recent
+    ]
+    return schemas.RecentPages(sorted(found, key=lambda page: (-page.fetched_at, page.url))[:MOST_PAGES])
 
 
 def points(board: BoardSnapshot) -> list[Point]:
@@ -163,8 +152,9 @@ def points(board: BoardSnapshot) -> list[Point]:
 
 def _known(board: BoardSnapshot, bulletin: Bulletin) -> int:
     """URLs that a gatherer knows, from its heartbeat; if all have gone, from its last bulletin."""
-    share = None if board.at_work else _decoded(bulletin.share)
-    return share.known_urls if share else int(board.figure(bulletin.gatherer, "known"))
+    if not board.at_work and (share := _decoded(bulletin.share)):
+        return share.known_urls
+    return sum(int(each.figures.get("known", 0)) for each in board.members if each.gatherer == bulletin.gatherer)
 
 
 def _gone(board: BoardSnapshot, session: int = 0) -> list[Share]:
@@ -180,10 +170,24 @@ def _gone(board: BoardSnapshot, session: int = 0) -> list[Share]:
     return sorted(gone, key=lambda share: natural(share.id))
 
 
-def _past(share: Share) -> Row:
-    """The row of a gatherer that has gone, in the table of the team."""
-    pages, queued, epoch = share.counters.pages, share.queued, share.epoch
-    return Row(share.id, MemberState.GONE, False, 0, queued, 0, pages, 0.0, 0.0, 0, 0, epoch, True)
+def _gone_members(board: BoardSnapshot, session: int) -> list[Member]:
+    """Gatherers that are not here, as their last heartbeats would show them."""
+    return [
+        Member(
+            *(share.id, ""),
+            epoch=share.epoch,
+            settled_epoch=share.epoch,
+            state=MemberState.GONE,
+            figures={
+                "pages": share.counters.pages,
+                "bytes": share.counters.size_bytes,
+                "known": share.known_urls,
+                "queued": share.queued,
+                "explored": share.explored_fraction,
+            },
+        )
+        for share in _gone(board, session)
+    ]
 
 
 def _decoded(share: bytes) -> Share | None:
@@ -198,8 +202,15 @@ def _share(member: Member, shown: bytes) -> Share:
     """A gatherer's share from its bulletin; if there is none, or of another version, from its heartbeat."""
     if found := _decoded(shown):
         return found
-    figures = member.figures
-    known, queued, size_pages = (int(figures.get(name, 0)) for name in ("known", "queued", "pages"))
-    tally = Counters(pages=size_pages, size_bytes=int(figures.get("bytes", 0)))
-    explored = figures.get("explored", 0.0)
-    return Share(member.gatherer, tally, known, queued, size_pages, explored, figures.get("busy", 0.0), 0, member.epoch)
+    figure = defaultdict(float, member.figures)
+    return Share(
+        id=member.gatherer,
+        counters=Counters(pages=int(figure["pages"]), size_bytes=int(figure["bytes"])),
+        known_urls=int(figure["known"]),
+        queued=int(figure["queued"]),
+        unique=int(figure["pages"]),
+        explored_fraction=figure["explored"],
+        busy=figure["busy"],
+        superpages=0,
+        epoch=member.epoch,
+    )

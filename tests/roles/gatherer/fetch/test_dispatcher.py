@@ -25,8 +25,8 @@ class Engine:
         self.started.append(request.url)
 
 
-def test_after_a_restart_a_host_is_owed_its_crawl_delay(tmp_path: Path) -> None:
-    """It may have been asked just before; its robots.txt is on our disk."""
+def test_dispatcher_keeps_the_crawl_delay_after_a_restart(tmp_path: Path) -> None:
+    """The host may have been asked just before the restart; its robots.txt is on disk."""
     rules, engine = Politeness(delay_s=1.0), Engine()
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
@@ -43,8 +43,10 @@ def test_after_a_restart_a_host_is_owed_its_crawl_delay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("doubted", "ip", "pause_s"), [(False, "10.0.0.1", 3.2), (True, "", 4.0)])
-def test_what_a_stranger_says_relieves_no_host(tmp_path: Path, doubted: bool, ip: str, pause_s: float) -> None:
-    """That it answers again, and at which address it is, we believe only of those whom we know."""
+def test_dispatcher_keeps_the_delay_of_a_host_whatever_an_untrusted_helper_reports(
+    tmp_path: Path, doubted: bool, ip: str, pause_s: float
+) -> None:
+    """The status and the address that an untrusted helper reports do not change the delay of a host."""
     rules = Politeness(delay_s=1.0)
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     window: Window[Entry] = Window(rules)
@@ -52,7 +54,7 @@ def test_what_a_stranger_says_relieves_no_host(tmp_path: Path, doubted: bool, ip
     fetcher: Any = Engine()
     dispatcher = Dispatcher(DispatcherParts(frontier, FrontierSettings(), window, robots, fetcher, Counters()))
     host = window.host("example.com")
-    host.pace.adaptive_s = 4.0  # it was overloaded
+    host.pace.adaptive_s = 4.0  # the host was overloaded
     window.begin(host, 100.0)
     answer = Response(Request(PAGE), 200, "OK", "1.1", (), b"", b"", b"", "10.0.0.1", 100.0, 0.1, "somebody")
     dispatcher.page_ended(PageVisit(host, Entry(PAGE), doubted=doubted), answer, 101.0)
@@ -60,8 +62,8 @@ def test_what_a_stranger_says_relieves_no_host(tmp_path: Path, doubted: bool, ip
     frontier.close()
 
 
-def test_what_one_owner_of_a_host_is_told_makes_the_others_wait(tmp_path: Path) -> None:
-    """A 503 with Retry-After: the dispatcher says so, and another one that hears of it starts nothing until then."""
+def test_dispatcher_waits_when_another_owner_of_a_host_is_told_to_wait(tmp_path: Path) -> None:
+    """A 503 with Retry-After: `on_busy` is called, and a dispatcher that gets the note starts nothing until then."""
     rules, engine = Politeness(delay_s=1.0, robots=False), Engine()
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     window: Window[Entry] = Window(rules)
@@ -80,7 +82,7 @@ def test_what_one_owner_of_a_host_is_told_makes_the_others_wait(tmp_path: Path) 
         dispatcher.page_ended(PageVisit(host, Entry(PAGE)), answer, 101.0)
     assert told == [("other.com", 141.0, 101.0)]
     dispatcher.queued(frontier.insert([Entry(PAGE)]))
-    dispatcher.told(BusyNote("example.com", 140.0), 100.0)
+    dispatcher.take_note(BusyNote("example.com", 140.0), 100.0)
     for now, started in ((139.9, []), (140.0, [PAGE])):
         dispatcher.fill(now, 1)
         dispatcher.dispatch(now, 1)

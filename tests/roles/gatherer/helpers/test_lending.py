@@ -1,4 +1,4 @@
-"""Lending, from the gatherer's side: what is lent comes back once, whatever becomes of the helpers."""
+"""Lending, from the gatherer's side: each lent request has one result, whatever happens to the helpers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from gcs.core.helpers.loan import Loan, LoanLimits
 from gcs.core.helpers.pools import HelperSettings, pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, Member, PlanPosted, Seeds, SummaryTS, UrlTS
-from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
+from gcs.core.page.values import Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.core.plan.plan import Plan
 from gcs.core.polite.politeness import HostPace, HostTurn, Politeness
 from gcs.core.polite.window import Host
@@ -96,25 +96,27 @@ async def stand(place: str = "", **settings: Any) -> AsyncIterator[Stand]:
         await there.lending.close()
 
 
-async def test_lending_offers_and_brings_as_if_it_had_fetched():
+async def test_lending_gives_results_like_a_fetch_engine():
     async with stand() as there:
         await there.beat(4)
         there.lend(1, 2)
         one, two = await there.take(2)
         assert (one.url, one.payload, one.lease_s) == ("http://a.example/1", True, 10.0)
         await there.put(two, 404, headers=[("Server", "x")])
-        await there.put(one, title="T", outlinks=["http://b.example/"], request_head=b"GET", body=b"<p>")
+        await there.put(
+            one, page=PageFacts(title="T", outlinks=["http://b.example/"]), request_head=b"GET", body=b"<p>"
+        )
         await there.until(lambda: len(there.results) == 2)
         missing, page = there.results
         assert isinstance(missing, Response) and missing.status == 404 and missing.header("server") == "x"
         assert isinstance(page, Response) and page.helper == "h1" and page.body == b"<p>" and page.absent is None
         visit = page.request.tag
-        assert isinstance(visit, PageVisit) and visit.reading is not None
-        assert (visit.reading.document.title, visit.reading.outlinks) == ("T", ["http://b.example/"])
+        assert isinstance(visit, PageVisit) and visit.page is not None
+        assert (visit.page.title, visit.page.outlinks) == ("T", ["http://b.example/"])
         assert there.lending.in_flight == 0
 
 
-async def test_lending_drops_what_is_late_double_of_another_run_or_of_another_page():
+async def test_lending_drops_summaries_that_are_late_repeated_of_another_run_or_of_another_page():
     async with stand() as there:
         await there.beat(4)
         there.lend(1, 2)
@@ -129,7 +131,7 @@ async def test_lending_drops_what_is_late_double_of_another_run_or_of_another_pa
         assert [result.request.url for result in there.results] == [one.url, two.url]
 
 
-async def test_lending_goes_on_by_itself_where_a_helper_has_not_tried():
+async def test_lending_keeps_a_page_that_a_helper_has_not_tried_for_the_own_engine():
     async with stand() as there:
         await there.beat(4)
         there.lend(1)
@@ -138,11 +140,11 @@ async def test_lending_goes_on_by_itself_where_a_helper_has_not_tried():
         (result,) = there.results
         assert isinstance(result, Failure) and result.kind is FailureKind.NOT_TRIED
         visit = there.visit(1)
-        assert there.lending.means_for(visit, we_could=False) is None  # it is ours
-        assert there.lending.means_for(visit, we_could=False)  # but only once: if that fails too, others may try
+        assert there.lending.means_for(visit, own_room=False) is None  # for the own engine
+        assert there.lending.means_for(visit, own_room=False)  # but only once: if that fails too, helpers may try
 
 
-async def test_lending_lends_what_the_helpers_of_its_place_can_hold():
+async def test_lending_lends_as_much_as_the_helpers_of_its_place_can_hold():
     async with stand("watson") as there:
         assert there.lending.room == 0
         await there.beat(4, "h1", "watson")
@@ -157,7 +159,7 @@ async def test_lending_lends_what_the_helpers_of_its_place_can_hold():
         await there.until(lambda: there.lending.room == 0)
 
 
-async def test_lending_calls_everything_back_when_the_helpers_are_gone():
+async def test_lending_takes_everything_back_when_the_helpers_are_gone():
     async with stand() as there:
         await there.beat(4, ttl_s=5.0)
         there.lend(1, 2, 3)
@@ -165,7 +167,7 @@ async def test_lending_calls_everything_back_when_the_helpers_are_gone():
         there.clock.advance(6.0)
         await there.until(lambda: len(there.results) == 2)
         assert {result.request.url for result in there.results} == {"http://a.example/2", "http://a.example/3"}
-        there.clock.advance(3.0)  # the vanished one may be at it until its lease ends
+        there.clock.advance(3.0)  # the helper that vanished may be fetching until its lease ends
         await asyncio.sleep(0.05)
         assert len(there.results) == 2
         there.clock.advance(2.0)
@@ -174,7 +176,7 @@ async def test_lending_calls_everything_back_when_the_helpers_are_gone():
         assert all(isinstance(each, Failure) and each.kind is FailureKind.NOT_TRIED for each in there.results)
 
 
-async def test_lending_calls_back_what_is_wanted_and_lends_no_more():
+async def test_lending_takes_pages_back_when_told_and_lends_no_more():
     async with stand() as there:
         await there.beat(4)
         await there.until(lambda: there.lending.room == 4)
@@ -186,8 +188,8 @@ async def test_lending_calls_back_what_is_wanted_and_lends_no_more():
         assert there.lending.room == 4
 
 
-async def test_lending_gives_up_only_when_nobody_can_be_at_it_any_more():
-    """Taken in the last moment of its offer, it may be fetched for one lease more."""
+async def test_lending_gives_up_only_when_no_helper_can_be_fetching():
+    """An errand taken in the last moment of its offer may be fetched for one lease more."""
     async with stand() as there:
         await there.beat(4)
         there.lend(1)
@@ -201,7 +203,7 @@ async def test_lending_gives_up_only_when_nobody_can_be_at_it_any_more():
         await there.until(lambda: there.results)
 
 
-async def test_lending_clears_away_what_an_earlier_run_has_lent():
+async def test_lending_removes_the_errands_of_an_earlier_run():
     there = Stand()
     await there.beat(4)
     stale = UrlTS("g0", "before", 1, "http://a.example/old", 10.0)
@@ -212,33 +214,33 @@ async def test_lending_clears_away_what_an_earlier_run_has_lent():
     await there.lending.close()
 
 
-async def test_lending_keeps_hosts_whose_delay_a_vanished_helper_could_break():
+async def test_lending_lends_no_host_whose_delay_a_vanished_helper_could_break():
     async with stand() as there:
         await there.beat(4)
         await there.until(lambda: there.lending.room == 4)
-        assert there.lending.means_for(there.visit(1), we_could=False) is Means.PLAIN
-        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.0), we_could=False) is Means.PLAIN
-        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.1), we_could=False) is None
-        assert there.lending.means_for(there.visit(1, turn=HostTurn(0, 2)), we_could=False) is None
-        assert there.lending.means_for(there.visit(1), we_could=True) is None
+        assert there.lending.means_for(there.visit(1), own_room=False) is Means.PLAIN
+        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.0), own_room=False) is Means.PLAIN
+        assert there.lending.means_for(there.visit(1, crawl_delay_s=5.1), own_room=False) is None
+        assert there.lending.means_for(there.visit(1, turn=HostTurn(0, 2)), own_room=False) is None
+        assert there.lending.means_for(there.visit(1), own_room=True) is None
 
 
-async def test_lending_sends_to_a_browser_what_the_rules_say_and_what_was_an_empty_shell():
+async def test_lending_sends_to_a_browser_pages_of_the_rules_and_empty_shells():
     async with stand(browser=(r"/app/",)) as there:
         ruled, shell = there.visit(1, path="app/1"), there.visit(2)
-        assert there.lending.means_for(ruled, we_could=True) is None  # there is no browser
+        assert there.lending.means_for(ruled, own_room=True) is None  # there is no browser
         assert not there.lending.reserve_for_browser(shell.entry.url)
         await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
-        await there.until(lambda: there.lending.means_for(ruled, we_could=True) is Means.BROWSER)
-        assert there.lending.means_for(shell, we_could=True) is None
+        await there.until(lambda: there.lending.means_for(ruled, own_room=True) is Means.BROWSER)
+        assert there.lending.means_for(shell, own_room=True) is None
         assert there.lending.reserve_for_browser(shell.entry.url)
-        assert there.lending.means_for(shell, we_could=True) is Means.BROWSER
+        assert there.lending.means_for(shell, own_room=True) is Means.BROWSER
         there.lending.start(Request(shell.entry.url, tag=shell), Means.BROWSER)
         (errand,) = await there.take(1, Means.BROWSER)
-        await there.put(errand, shell=True)
+        await there.put(errand, page=PageFacts(shell=True))
         await there.until(lambda: there.results)
         visit = there.results[0].request.tag
-        assert isinstance(visit, PageVisit) and visit.reading is not None and not visit.reading.shell
+        assert isinstance(visit, PageVisit) and visit.page is not None and not visit.page.shell
 
 
 async def test_lending_does_not_wait_for_a_browser_for_ever():
@@ -250,9 +252,9 @@ async def test_lending_does_not_wait_for_a_browser_for_ever():
         there.clock.advance(6.0)
         await there.until(lambda: there.results)
         await there.helper.out(HelperBeat("b2", "", Means.BROWSER, 1))
-        assert there.lending.means_for(visit, we_could=True) is None  # plainly, then
+        assert there.lending.means_for(visit, own_room=True) is None  # it is fetched plainly
         await asyncio.sleep(0.02)
-        assert not there.lending.reserve_for_browser(visit.entry.url)  # and stored as it is
+        assert not there.lending.reserve_for_browser(visit.entry.url)  # and the shell is stored as it is
 
 
 async def test_lending_lets_the_first_shells_wait_for_a_browser_to_come():
@@ -263,15 +265,15 @@ async def test_lending_lets_the_first_shells_wait_for_a_browser_to_come():
         assert there.lending.wait_until(url, is_shell=False) is None
         assert there.lending.wait_until(url, is_shell=True) == began + 10
         assert there.lending.wait_until("http://h1.test/app/", is_shell=False) == began + 10
-        assert there.lending.wait_until(url, is_shell=True) is None  # it has waited: it is stored as it is
+        assert there.lending.wait_until(url, is_shell=True) is None  # the page has waited: it is stored as it is
         there.clock.advance(10.0)
-        assert there.lending.wait_until("http://h2.test/", is_shell=True) is None  # nothing waits for ever
+        assert there.lending.wait_until("http://h2.test/", is_shell=True) is None  # the wait is over for all pages
     async with stand(browser_wait_s=10.0) as there:
         visit = there.visit(1)
         assert there.lending.wait_until(visit.entry.url, is_shell=True)
         await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
-        await there.until(lambda: there.lending.means_for(visit, we_could=True) is Means.BROWSER)
-        assert there.lending.wait_until("http://h2.test/", is_shell=True) is None  # it is there
+        await there.until(lambda: there.lending.means_for(visit, own_room=True) is Means.BROWSER)
+        assert there.lending.wait_until("http://h2.test/", is_shell=True) is None  # a browser is there
 
 
 # -- a whole gatherer --------------------------------------------------------------------------------------
@@ -291,7 +293,7 @@ QUICK = {
 
 
 async def crawl(directory: Path, web: FakeWeb, settings: Settings, helpers: int) -> dict[str, Any]:
-    """One gatherer and so many helpers, to the end; records by URL."""
+    """Crawl with one gatherer and so many helpers to the end; returns records by URL."""
     board = MemoryBoard()
     space = MemorySpace(board, "test")
     member = assembly.TeamAccess(MemorySpace(board, "g0"))
@@ -304,7 +306,7 @@ async def crawl(directory: Path, web: FakeWeb, settings: Settings, helpers: int)
     ]
     works = [asyncio.create_task(worker.run()) for worker in workers]
     await space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))
-    if helpers:  # so that there is somebody to lend to from the first page on
+    if helpers:  # so that pages can be lent from the first one on
         while len(await space.scan(template(HelperBeat))) < helpers:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
@@ -328,7 +330,7 @@ async def crawl(directory: Path, web: FakeWeb, settings: Settings, helpers: int)
     return {record.url: record for record in records}
 
 
-async def test_gatherer_stores_of_helpers_what_it_would_have_stored_itself(tmp_path: Path):
+async def test_gatherer_stores_from_helpers_what_it_stores_by_itself(tmp_path: Path):
     spec = FakeWebSpec(hosts=6, pages=60, slow=False, traps=False, retry_after_s=0, latency_s=0.01)
     settings = load(None, {}, QUICK)
     async with FakeWeb(spec) as web:
@@ -384,28 +386,28 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @pytest.mark.parametrize("is_late", [False, True])
 async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path: Path, is_late: bool):
-    """The browser is the test itself: it says what scripts would have written. It may come after the page."""
+    """The test plays the browser, and delivers what scripts would have written. The browser may come after the page."""
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    home = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    start = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     board = MemoryBoard()
     space, browser = MemorySpace(board, "test"), MemorySpace(board, "b1")
     settings = load(None, {}, QUICK | {"helpers.browser_wait_s": 1.0})
-    gatherer = assembly.gatherer(tmp_path, "g0", settings, [home], assembly.TeamAccess(MemorySpace(board, "g0")))
+    gatherer = assembly.gatherer(tmp_path, "g0", settings, [start], assembly.TeamAccess(MemorySpace(board, "g0")))
     task = asyncio.create_task(gatherer.run([]))
     beat = HelperBeat("b1", "", Means.BROWSER, 1)
     if not is_late:
         await browser.out(beat)
         await asyncio.sleep(0.05)
     await space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))
-    await space.out(Seeds([home]), to="seeds")
+    await space.out(Seeds([start]), to="seeds")
     async with asyncio.timeout(30):
-        while is_late and not gatherer._lending._rendering._shells:  # it was fetched plainly, and waits
+        while is_late and not gatherer._lending._rendering._shells:  # the page was fetched plainly, and waits
             await asyncio.sleep(0.02)
         if is_late:
             await browser.out(beat)
         (taken,) = await browser.take_many([template(UrlTS)], at=pool("", Means.BROWSER), limit=1, timeout_s=None)
         errand = taken.item
-        links = [f"{home}hidden"]
+        links = [f"{start}hidden"]
         summary = SummaryTS(errand.gatherer, errand.run, errand.number, errand.url, "b1", 200, outlinks=links)
         await browser.out(summary, to="g0")
         await browser.ack([taken])
@@ -415,4 +417,4 @@ async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path:
     await task
     server.close()
     found = {record.url: record.helper for record in read_records(tmp_path)}
-    assert (errand.url, found) == (home, {home: "b1", f"{home}hidden": ""})
+    assert (errand.url, found) == (start, {start: "b1", f"{start}hidden": ""})

@@ -31,7 +31,7 @@ from gcs.core.messages.tuples import (
     SummaryTS,
     UrlTS,
 )
-from gcs.core.page.values import PageRecord
+from gcs.core.page.values import PageFacts, PageRecord
 from gcs.core.plan.plan import Plan
 from gcs.core.url.sortkey import LAST_KEY
 from gcs.errors import GcsError
@@ -67,7 +67,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Stranger(GatewayErrands):
-    """A helper that puts what it likes."""
+    """A helper that delivers whatever the test wants."""
 
     put_instead: Put
 
@@ -78,7 +78,7 @@ class Stranger(GatewayErrands):
         await GatewayErrands.put(self, summary)
 
     async def say(self, **changes: Any) -> None:
-        """Something that no honest helper would."""
+        """Deliver a summary that no honest helper would make."""
         body = msgspec.json.encode(changes)
         await self._line._post("put", body, 10.0)
 
@@ -94,7 +94,7 @@ class Crawl:
         self.gateway = Gateway(MemorySpace(self.board, "station"))
 
     async def run(self, put: Put | None) -> dict[str, PageRecord]:
-        """To the end; records by URL."""
+        """Crawl to the end; returns records by URL."""
         member = assembly.TeamAccess(MemorySpace(self.board, "g0"))
         gatherer = assembly.gatherer(self.directory, "g0", self.settings, list(self.web.seeds), member)
         await self.space.out(Charter(msgspec.json.encode(self.settings), list(self.web.seeds)))
@@ -140,16 +140,16 @@ class Crawl:
     async def _help(self, put: Put) -> None:
         while True:
             try:
-                desk = await open_gateway(self.url, TOKEN, Means.PLAIN)
+                errands = await open_gateway(self.url, TOKEN, Means.PLAIN)
                 break
             except GcsError:
                 await asyncio.sleep(0.02)
-        desk.__class__ = Stranger
-        assert isinstance(desk, Stranger)
-        desk.put_instead = put
+        errands.__class__ = Stranger
+        assert isinstance(errands, Stranger)
+        errands.put_instead = put
         try:
-            await make_helper(desk, Loan("", limits=LoanLimits(connections=4), allow_private=True)).run()
-        except GcsError as error:  # it was cut off
+            await make_helper(errands, Loan("", limits=LoanLimits(connections=4), allow_private=True)).run()
+        except GcsError as error:  # the helper was cut off
             self.farewell = str(error)
 
     async def cut_off(self) -> list[CutOff]:
@@ -177,14 +177,14 @@ def fakeweb(server: FakeWebProcess) -> FakeWebProcess:
 
 @pytest.fixture(scope="module")
 def truth(server: FakeWebProcess, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What a gatherer stores of this web without any help."""
+    """The records that a gatherer stores of this web without helpers."""
     alone = Crawl(tmp_path_factory.mktemp("alone"), server, load(None, {}, QUICK))
     return facts(asyncio.run(alone.run(None)))
 
 
-async def honest(desk: GatewayErrands, summary: SummaryTS) -> None:
-    assert isinstance(desk, Stranger)
-    await desk.tell(summary)
+async def honest(errands: GatewayErrands, summary: SummaryTS) -> None:
+    assert isinstance(errands, Stranger)
+    await errands.tell(summary)
 
 
 async def test_honest_stranger_is_believed(tmp_path: Path, fakeweb: FakeWebProcess, truth: Any) -> None:
@@ -196,7 +196,7 @@ async def test_honest_stranger_is_believed(tmp_path: Path, fakeweb: FakeWebProce
     assert not await crawl.cut_off()
 
 
-async def test_what_there_is_no_room_for_is_fetched(tmp_path: Path, fakeweb: FakeWebProcess, truth: Any) -> None:
+async def test_pages_that_cannot_be_held_are_fetched_again(tmp_path: Path, fakeweb: FakeWebProcess, truth: Any) -> None:
     crawl = Crawl(tmp_path, fakeweb, load(None, {}, QUICK | {"trust.held_mb": 0.0001}))
     helped = await crawl.run(honest)
     assert facts(helped) == truth
@@ -205,69 +205,71 @@ async def test_what_there_is_no_room_for_is_fetched(tmp_path: Path, fakeweb: Fak
     assert not await crawl.cut_off()
 
 
-async def made_up_links(desk: Stranger, summary: SummaryTS) -> None:
-    evil = ["http://127.0.0.1:9/evil", *summary.outlinks]
-    await desk.tell(msgspec.structs.replace(summary, outlinks=evil))
+def told(summary: SummaryTS, **changes: Any) -> SummaryTS:
+    """The summary with other values: of the page, or of the answer."""
+    page = {name: changes.pop(name) for name in list(changes) if name in PageFacts.__struct_fields__}
+    return msgspec.structs.replace(summary, page=msgspec.structs.replace(summary.page, **page), **changes)
 
 
-async def links_kept_back(desk: Stranger, summary: SummaryTS) -> None:
-    await desk.tell(msgspec.structs.replace(summary, outlinks=[]))
+async def made_up_links(errands: Stranger, summary: SummaryTS) -> None:
+    evil = ["http://127.0.0.1:9/evil", *summary.page.outlinks]
+    await errands.tell(told(summary, outlinks=evil))
 
 
-async def made_up_text(desk: Stranger, summary: SummaryTS) -> None:
-    await desk.tell(
-        msgspec.structs.replace(summary, title="Buy pills", text="evil pills " * 50, body=b"", request_head=b"")
-    )
+async def links_kept_back(errands: Stranger, summary: SummaryTS) -> None:
+    await errands.tell(told(summary, outlinks=[]))
+
+
+async def made_up_text(errands: Stranger, summary: SummaryTS) -> None:
+    await errands.tell(told(summary, title="Buy pills", text="evil pills " * 50, body=b"", request_head=b""))
 
 
 def liar(**changes: Any) -> Any:
-    """Tells what it found, but for these fields."""
+    """Deliver the true summary, except for these fields."""
 
-    async def lie(desk: Stranger, summary: SummaryTS) -> None:
-        told = msgspec.structs.replace(summary, **changes)
-        await desk.tell(told if summary.status == 200 else summary)
+    async def lie(errands: Stranger, summary: SummaryTS) -> None:
+        await errands.tell(told(summary, **changes) if summary.status == 200 else summary)
 
     lie.__name__ = f"false_{'_'.join(changes)}"
     return lie
 
 
-async def made_up_title(desk: Stranger, summary: SummaryTS) -> None:
+async def made_up_title(errands: Stranger, summary: SummaryTS) -> None:
     """A few words where the page says many."""
-    await desk.tell(msgspec.structs.replace(summary, title="evil", text=f"{summary.text} " * 9))
+    await errands.tell(told(summary, title="evil", text=f"{summary.page.text} " * 9))
 
 
-async def another_address(desk: Stranger, summary: SummaryTS) -> None:
+async def another_address(errands: Stranger, summary: SummaryTS) -> None:
     """The page belongs to where it only links to."""
-    await desk.tell(msgspec.structs.replace(summary, final_url=(summary.outlinks or [summary.url])[-1]))
+    await errands.tell(told(summary, final_url=(summary.page.outlinks or [summary.url])[-1]))
 
 
-async def page_where_there_is_none(desk: Stranger, summary: SummaryTS) -> None:
+async def page_where_there_is_none(errands: Stranger, summary: SummaryTS) -> None:
     page = {"status": 200, "text": "evil evil evil", "outlinks": ["http://127.0.0.1:9/evil"], "final_url": summary.url}
-    await desk.tell(msgspec.structs.replace(summary, **page))
+    await errands.tell(told(summary, **page))
 
 
-async def another_page(desk: Stranger, summary: SummaryTS) -> None:
+async def another_page(errands: Stranger, summary: SummaryTS) -> None:
     """Everything is true, but of one page for all."""
-    first = getattr(desk, "first", summary)
-    desk.first = first  # type: ignore[attr-defined]
-    names = ("number", "url", "final_url")
-    await desk.tell(msgspec.structs.replace(first, **{name: getattr(summary, name) for name in names}))
+    first = getattr(errands, "first", summary)
+    errands.first = first  # type: ignore[attr-defined]
+    await errands.tell(told(first, number=summary.number, url=summary.url, final_url=summary.page.final_url))
 
 
-async def wrong_url(desk: Stranger, summary: SummaryTS) -> None:
-    await desk.say(id=summary.id, url="http://127.0.0.1:9/evil", status=200, hrefs=["http://127.0.0.1:9/evil2"])
+async def wrong_url(errands: Stranger, summary: SummaryTS) -> None:
+    await errands.say(id=summary.id, url="http://127.0.0.1:9/evil", status=200, hrefs=["http://127.0.0.1:9/evil2"])
 
 
-async def not_on_its_lease(desk: Stranger, summary: SummaryTS) -> None:
-    await desk.say(id=f"g0/{summary.run}/{summary.number + 1000}", url=summary.url, status=200)
+async def not_on_its_lease(errands: Stranger, summary: SummaryTS) -> None:
+    await errands.say(id=f"g0/{summary.run}/{summary.number + 1000}", url=summary.url, status=200)
 
 
-async def oversized(desk: Stranger, summary: SummaryTS) -> None:
-    await desk.say(id=summary.id, url=summary.url, status=200, text="evil " * 300_000)
+async def oversized(errands: Stranger, summary: SummaryTS) -> None:
+    await errands.say(id=summary.id, url=summary.url, status=200, text="evil " * 300_000)
 
 
-async def malformed(desk: Stranger, summary: SummaryTS) -> None:
-    await desk.say(id=summary.id, url=summary.url, status="200 OK", links={"evil": True})
+async def malformed(errands: Stranger, summary: SummaryTS) -> None:
+    await errands.say(id=summary.id, url=summary.url, status="200 OK", links={"evil": True})
 
 
 LIES = (
@@ -279,7 +281,7 @@ LIES = (
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
-async def test_liar_changes_nothing_in_the_store_and_the_log_says_who(
+async def test_liar_changes_nothing_in_the_store_and_the_log_names_it(
     tmp_path: Path, fakeweb: FakeWebProcess, truth: Any, lie: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     crawl = Crawl(tmp_path, fakeweb, load(None, {}, QUICK))
@@ -297,14 +299,14 @@ async def test_liar_changes_nothing_in_the_store_and_the_log_says_who(
 
 
 async def test_replayed_claims_and_a_thief_change_nothing(tmp_path: Path, fakeweb: FakeWebProcess, truth: Any) -> None:
-    """Claims are sent twice, and again by somebody who has another token, or none."""
+    """Claims are sent twice, and again with another token, or without one."""
     statuses: list[int] = []
 
-    async def again(desk: Stranger, summary: SummaryTS) -> None:
+    async def again(errands: Stranger, summary: SummaryTS) -> None:
         body = msgspec.json.encode(claim_of(summary))
-        statuses.extend([(await desk._line._post("put", body, 10.0))[0] for _ in range(2)])
-        async with desk._line._session.post(
-            f"{desk._line._url}/gateway/put", data=body, headers={"Authorization": f"Bearer {THIEF}"}
+        statuses.extend([(await errands._line._post("put", body, 10.0))[0] for _ in range(2)])
+        async with errands._line._session.post(
+            f"{errands._line._url}/gateway/put", data=body, headers={"Authorization": f"Bearer {THIEF}"}
         ) as answer:
             statuses.append(answer.status)
 
@@ -315,16 +317,16 @@ async def test_replayed_claims_and_a_thief_change_nothing(tmp_path: Path, fakewe
     assert not await crawl.cut_off()
 
 
-async def test_liar_who_was_honest_at_first_is_caught_and_its_lot_is_fetched(
+async def test_liar_that_was_honest_at_first_is_caught_and_its_pages_are_fetched_again(
     tmp_path: Path, fakeweb: FakeWebProcess, truth: Any
 ) -> None:
-    """What it brought while it was honest stays: that was seen to be true."""
+    """The pages that it delivered while it was honest stay: they were checked."""
     count = 0
 
-    async def later(desk: Stranger, summary: SummaryTS) -> None:
+    async def later(errands: Stranger, summary: SummaryTS) -> None:
         nonlocal count
         count += summary.status == 200
-        await (desk.tell(summary) if count <= 40 else made_up_links(desk, summary))
+        await (errands.tell(summary) if count <= 40 else made_up_links(errands, summary))
 
     trust = {"trust.share": 0.25, "trust.lies": 1, "trust.lot_pages": 4, "fetch.connections": 1}
     crawl = Crawl(tmp_path, fakeweb, load(None, {}, QUICK | trust))
@@ -381,8 +383,7 @@ async def test_page_that_is_different_every_time_accuses_nobody(tmp_path: Path) 
                 number = brought = brought + 1
                 summary = SummaryTS(
                     *(errand.gatherer, errand.run, errand.number, errand.url, "wild@1", 200),
-                    title=f"x{number}",
-                    outlinks=[f"http://127.0.0.1:1/wild/x{number}"],
+                    page=PageFacts(title=f"x{number}", outlinks=[f"http://127.0.0.1:1/wild/x{number}"]),
                     trusted=False,
                 )
                 await crawl.space.out(summary, to="g0")

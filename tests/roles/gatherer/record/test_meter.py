@@ -7,7 +7,7 @@ from gcs.roles.gatherer.record.meter import Meter
 
 
 def test_meter_begins_a_session_without_rates_of_the_last_one(tmp_path: Path) -> None:
-    """They were negative for the first seconds: in `gcs status`, and to a user's trigger."""
+    """The rates must not be negative in the first seconds: `gcs status` and triggers of users read them."""
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     meter = Meter("g0", frontier, now=0.0)
     meter.counters.pages, meter.counters.busy_s = 61, 5.0

@@ -78,8 +78,10 @@ async def test_session_stores_what_changed_and_follows_new_links(tmp_path: Path,
         assert by_change["new"] == truth.pages - before.pages
         assert by_change["gone"] == before.pages - truth.pages
         assert {r.session for r in first} == {1} and {r.session for r in second} == {2}
-        tally = share.counters
-        assert [tally.new, tally.changed, tally.same, tally.gone] == [len(urls) for urls in by_change.values()]
+        counters = share.counters
+        assert [counters.new, counters.changed, counters.same, counters.gone] == [
+            len(urls) for urls in by_change.values()
+        ]
 
 
 async def test_session_names_the_copy_that_a_304_confirms(tmp_path: Path) -> None:
@@ -135,7 +137,7 @@ async def test_session_that_was_killed_goes_on(tmp_path: Path) -> None:
 
 
 async def test_session_asks_without_validators_where_there_are_none(tmp_path: Path) -> None:
-    """Failures, redirects and pages whose server gives no validators: all are simply asked again."""
+    """Failures, redirects and pages whose server gives no validators: all are requested without validators."""
     spec = FakeWebSpec(hosts=2, pages=30, validators=False, exhibits_every=1, slow_s=0.02, retry_after_s=0, traps=False)
     async with FakeWeb(spec) as web:
         await make(tmp_path, web).run(list(web.seeds))
@@ -158,7 +160,7 @@ async def test_session_asks_without_validators_where_there_are_none(tmp_path: Pa
 
 
 async def test_session_asks_first_for_what_changed_last(tmp_path: Path) -> None:
-    """With room for a part of the web only, those pages come whose past says that they change."""
+    """If a limit allows only a part of the web, pages that changed before are fetched first."""
     async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=60, validators=True, changed_share=0.2)) as web:
         quick = {"fetch__connections": 1, "politeness__host_connections": 1}
         await make(tmp_path, web, **quick).run(list(web.seeds))
@@ -188,7 +190,7 @@ async def test_session_forgets_what_is_gone_for_good(tmp_path: Path) -> None:
 
 
 async def test_session_with_a_server_that_cannot_answer_loses_no_copy(tmp_path: Path) -> None:
-    """A night of 503s: the next session asks with the validators of the copy that is held, and finds no change."""
+    """After a session of 503s, the next one asks with the validators of the copy that is held, and finds no change."""
     busy, asked = False, list[str | None]()
 
     async def answer(request: web.Request) -> web.Response:
@@ -225,7 +227,7 @@ async def test_session_with_a_server_that_cannot_answer_loses_no_copy(tmp_path: 
                 record.content_stream().read()
 
 
-async def test_session_goes_on_with_what_the_last_one_left(tmp_path: Path) -> None:
+async def test_session_continues_with_the_urls_that_the_last_one_left_queued(tmp_path: Path) -> None:
     """A session that ended early leaves URLs queued; robots.txt may allow in the next what it refused."""
     async with FakeWeb(SPEC) as web:
         first = make(tmp_path, web, crawl__max_pages=50)
@@ -242,8 +244,8 @@ async def test_session_goes_on_with_what_the_last_one_left(tmp_path: Path) -> No
         assert set(stored.values()) == {1}
 
 
-async def test_pages_that_a_pattern_leaves_out_by_now_are_not_asked_for(tmp_path: Path) -> None:
-    """Whether they wait from an interrupted run, or were stored by the last session; and they come back with it."""
+async def test_session_requests_no_pages_that_a_pattern_excludes_by_now(tmp_path: Path) -> None:
+    """Neither URLs queued by an interrupted run nor those of the last session; without the pattern they come back."""
     async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=60, validators=True)) as web:
         patterns = {"crawl__exclude": ("/docs/",)}
         unwanted = {url for url in survey(web.web).pages if "/docs/" in url}
@@ -262,7 +264,7 @@ async def test_pages_that_a_pattern_leaves_out_by_now_are_not_asked_for(tmp_path
         assert stored <= set(web.log.hits)
 
 
-async def test_robots_txt_that_is_not_believed_for_long_is_asked_for_before_each_page(tmp_path: Path) -> None:
+async def test_robots_txt_that_is_valid_for_a_short_time_is_requested_before_each_page(tmp_path: Path) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=8, robots=True)) as web:
         gatherer = make(tmp_path, web, politeness__robots_cache_s=0.0, crawl__max_seconds=20)
         assert await gatherer.run(list(web.seeds)) is GathererState.DONE
@@ -276,6 +278,6 @@ async def test_a_page_stored_twice_in_one_session_is_overlap(tmp_path: Path) -> 
         await gatherer._finished
         page = next(record for record in records(tmp_path) if record.is_page)
         gatherer.counters.pages += 1
-        gatherer._recorder.apply(page)  # as a fault would
+        gatherer._recorder.apply(page)  # as a fault in the code would
         await gatherer.shutdown()
         assert (gatherer.final_share.counters.pages, gatherer.final_share.unique) == (11, 10)

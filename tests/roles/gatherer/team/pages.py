@@ -7,5 +7,7 @@ def record(number: int, gatherer: str = "a", status: int = 200) -> PageRecord:
     """A page at depth 3 with two links: to http://lost.example/ and to http://kept.example/."""
     url = f"http://a.example/{number}"
     links = [f"http://lost.example/{number}", f"http://kept.example/{number}"]
-    about = ("text/html", 100, "", "", "", "", "")
-    return PageRecord(url, url, "", 3, status, 1.0, *about, links, gatherer, "", 0, "", "", "", 0, 0)
+    return PageRecord(
+        url=url, final_url=url, parent="", depth=3, status=status, fetched_at=1.0, content_type="text/html", bytes=100,
+        outlinks=links, gatherer=gatherer,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The c-queue: what was found of a URL adds up, and leaves when the superstep is over."""
+"""The c-queue: links to one URL add up, and leave when the superstep is over."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,10 +21,12 @@ def only(queue: CQueue) -> Link:
 @given(st.lists(st.tuples(st.sampled_from("ab"), links)))
 def test_c_queue_keeps_all_weight_over_a_restart(sent: list[tuple[str, Link]]) -> None:
     queue = CQueue(Tolerance(urls=1))
-    queue.extend(sent[:3])
+    for each in sent[:3]:
+        queue.add(*each)
     again = CQueue(Tolerance(urls=1))
     again.restore(queue.encode())
-    again.extend(sent[3:])
+    for each in sent[3:]:
+        again.add(*each)
     blocks = again.blocks(7)
     for owner in "ab":
         for url in (URL, OTHER):

@@ -1,4 +1,4 @@
-"""Ranges that change hands between frontiers, also in the order in which a chaotic team sends and forgets things."""
+"""Ranges that move between frontiers, also in the order in which a chaotic team sends and forgets things."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def key(number: int) -> bytes:
     return sort_key(url(number))
 
 
-class Desk:
+class Member:
     """A gatherer as far as hand-over goes: a frontier, and what it sends."""
 
     def __init__(self, name: str, directory: Path) -> None:
@@ -56,7 +56,7 @@ class Desk:
         return parts
 
     def receive(self, part: HandOver) -> list[tuple[str, HandOver]]:
-        """Takes in a part; returns what is sent on."""
+        """Take in a part; returns the parts that are sent on."""
         assert self.plan
         got = self.hand_overs.receive(part, self.plan)
         self.frontier.insert(got.entries)
@@ -70,15 +70,15 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Callable[[str], Desk]]:
-    desks: list[Desk] = []
+def member(tmp_path: Path) -> Iterator[Callable[[str], Member]]:
+    members: list[Member] = []
 
-    def make(name: str) -> Desk:
-        desks.append(Desk(name, tmp_path))
-        return desks[-1]
+    def make(name: str) -> Member:
+        members.append(Member(name, tmp_path))
+        return members[-1]
 
     yield make
-    for each in desks:
+    for each in members:
         each.frontier.close()
 
 
@@ -91,8 +91,8 @@ def plan(epoch: int, owners: dict[bytes, str], lost: tuple[tuple[bytes, bytes], 
 TO_A, TO_B, TO_C = ({b"": name} for name in "abc")
 
 
-def test_hand_over_moves_entries_marks_and_long_urls(desk: Callable[[str], Desk]) -> None:
-    a, b = desk("a"), desk("b")
+def test_hand_over_moves_entries_marks_and_long_urls(member: Callable[[str], Member]) -> None:
+    a, b = member("a"), member("b")
     long = [f"http://example.com/{'x' * 600}/{number}" for number in range(2)]
     entry = Entry(url(0), "http://p/", 3, 3, 1, 2, '"etag"', "yesterday", "sha", 17)
     a.frontier.insert([entry, Entry(url(1)), *map(Entry, long)])
@@ -112,8 +112,8 @@ def test_hand_over_moves_entries_marks_and_long_urls(desk: Callable[[str], Desk]
     assert entry in b.frontier.take("example.com", 5)
 
 
-def test_hand_over_holds_what_arrives_until_the_end_mark(desk: Callable[[str], Desk]) -> None:
-    a, b = desk("a"), desk("b")
+def test_hand_over_holds_what_arrives_until_the_end_mark(member: Callable[[str], Member]) -> None:
+    a, b = member("a"), member("b")
     a.frontier.insert([Entry(url(number)) for number in range(3)])
     a.plan = b.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
@@ -133,8 +133,8 @@ def test_hand_over_holds_what_arrives_until_the_end_mark(desk: Callable[[str], D
     assert b.hand_overs.is_settled
 
 
-def test_hand_over_goes_on_in_slices_and_over_a_crash(desk: Callable[[str], Desk]) -> None:
-    a, b = desk("a"), desk("b")
+def test_hand_over_goes_on_in_slices_and_over_a_crash(member: Callable[[str], Member]) -> None:
+    a, b = member("a"), member("b")
     count = PART_URLS * TURN_PARTS * 2 + 5
     a.frontier.insert([Entry(url(number)) for number in range(count)])
     a.plan = b.plan = plan(1, TO_A)
@@ -147,7 +147,7 @@ def test_hand_over_goes_on_in_slices_and_over_a_crash(desk: Callable[[str], Desk
     committed = len(a.sent)
     a.progress()
     a.crash()
-    del a.sent[committed:]  # they were not durable, so they have not left
+    del a.sent[committed:]  # these parts were not durable, so they have not left
     while not a.hand_overs.is_settled:
         a.progress()
     for _, part in a.sent:
@@ -158,9 +158,9 @@ def test_hand_over_goes_on_in_slices_and_over_a_crash(desk: Callable[[str], Desk
     assert a.frontier.known() == 0
 
 
-def test_hand_over_is_not_ended_by_the_end_mark_of_an_earlier_one(desk: Callable[[str], Desk]) -> None:
+def test_hand_over_is_not_ended_by_the_end_mark_of_an_earlier_one(member: Callable[[str], Member]) -> None:
     """a → b → a → b, and a's first end mark comes once more, from the outbox of a that crashed."""
-    a, b = desk("a"), desk("b")
+    a, b = member("a"), member("b")
     a.frontier.insert([Entry(url(0))])
     a.plan = b.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
@@ -178,16 +178,16 @@ def test_hand_over_is_not_ended_by_the_end_mark_of_an_earlier_one(desk: Callable
     for _, part in early:
         b.receive(part)
     assert not b.hand_overs.is_settled
-    assert b.frontier.queued() == 0  # it would be fetched twice
+    assert b.frontier.queued() == 0  # else the page would be fetched twice
     for _, part in a.progress():
         b.receive(part)
     assert b.hand_overs.is_settled
     assert b.marks() == {key(0): Mark.DONE}
 
 
-def test_hand_over_is_ended_under_another_plan_of_the_same_epoch(desk: Callable[[str], Desk]) -> None:
-    """A whiteboard forgot the plan that took the range from us before its leader saw it, and another one leaves it."""
-    loser, winner = desk("a"), desk("b")
+def test_hand_over_is_ended_under_another_plan_of_the_same_epoch(member: Callable[[str], Member]) -> None:
+    """A whiteboard lost the plan that moved the range before the leader saw it, and another plan leaves it with a."""
+    loser, winner = member("a"), member("b")
     loser.adopt(plan(3, {b"": "a"}, lost=ALL))
     loser.frontier.insert([Entry(url(number)) for number in range(10)])
     for each in (loser, winner):
@@ -202,9 +202,9 @@ def test_hand_over_is_ended_under_another_plan_of_the_same_epoch(desk: Callable[
     assert loser.frontier.queued() == 10
 
 
-def test_hand_over_finds_a_winner_that_missed_the_plan_with_the_move(desk: Callable[[str], Desk]) -> None:
+def test_hand_over_finds_a_winner_that_missed_the_plan_with_the_move(member: Callable[[str], Member]) -> None:
     """b adopts plan 3 (a recovery elsewhere) without having seen plan 2, under which a had sent everything."""
-    a, b = desk("a"), desk("b")
+    a, b = member("a"), member("b")
     a.frontier.insert([Entry(url(0))])
     a.plan = b.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
@@ -216,8 +216,8 @@ def test_hand_over_finds_a_winner_that_missed_the_plan_with_the_move(desk: Calla
     assert b.marks() == {key(0): Mark.QUEUED}
 
 
-def test_hand_over_sends_on_what_is_not_its_own_any_more(desk: Callable[[str], Desk]) -> None:
-    a, b, c = desk("a"), desk("b"), desk("c")
+def test_hand_over_sends_on_what_is_not_its_own_any_more(member: Callable[[str], Member]) -> None:
+    a, b, c = member("a"), member("b"), member("c")
     a.frontier.insert([Entry(url(number)) for number in range(4)])
     for number in (1, 3):
         a.frontier.finish(url(number), Mark.DONE)
@@ -234,9 +234,9 @@ def test_hand_over_sends_on_what_is_not_its_own_any_more(desk: Callable[[str], D
     assert c.marks() == {key(2): Mark.QUEUED, key(3): Mark.DONE}
 
 
-def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(desk: Callable[[str], Desk]) -> None:
-    """a was given up, b has begun its range anew through links, a comes back."""
-    a, b = desk("a"), desk("b")
+def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(member: Callable[[str], Member]) -> None:
+    """a was counted as lost, b has begun its range anew through links, a comes back."""
+    a, b = member("a"), member("b")
     a.frontier.insert([Entry(url(number)) for number in range(3)])
     a.frontier.finish(url(0), Mark.DONE)
     a.plan = b.plan = plan(1, TO_A)
@@ -255,8 +255,8 @@ def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(desk: C
     assert b.frontier.queued() == 2
 
 
-def test_hand_over_stops_waiting_for_a_loser_that_is_lost(desk: Callable[[str], Desk]) -> None:
-    b = desk("b")
+def test_hand_over_stops_waiting_for_a_loser_that_is_lost(member: Callable[[str], Member]) -> None:
+    b = member("b")
     b.plan = plan(1, TO_A)
     b.adopt(plan(2, TO_B))
     b.frontier.exchange.hold([Entry(url(0))])
@@ -269,9 +269,9 @@ def test_hand_over_stops_waiting_for_a_loser_that_is_lost(desk: Callable[[str], 
     assert [entry.url for entry in b.hand_overs.released()] == [url(0)]
 
 
-def test_lost_range_is_closed_until_all_have_said_what_they_stored_of_it(desk: Callable[[str], Desk]) -> None:
+def test_lost_range_is_closed_until_all_have_said_what_they_stored_of_it(member: Callable[[str], Member]) -> None:
     """a had the range before c, which is lost: what a has stored of it, b must not fetch again."""
-    b = desk("b")
+    b = member("b")
     b.plan = plan(2, TO_C)
     b.adopt(plan(3, TO_B, lost=ALL))
     b.receive(HandOver(3, *ALL[0], False, [Queued(url(0)), Queued(url(1))]))
@@ -282,8 +282,8 @@ def test_lost_range_is_closed_until_all_have_said_what_they_stored_of_it(desk: C
     assert b.marks() == {key(0): Mark.DONE, key(1): Mark.QUEUED}
 
 
-def test_hand_over_turns_to_the_heir_of_a_winner_that_is_lost(desk: Callable[[str], Desk]) -> None:
-    a = desk("a")
+def test_hand_over_turns_to_the_heir_of_a_winner_that_is_lost(member: Callable[[str], Member]) -> None:
+    a = member("a")
     a.frontier.insert([Entry(url(number)) for number in range(3)])
     a.plan = plan(1, TO_A)
     a.adopt(plan(2, TO_B))
@@ -295,8 +295,8 @@ def test_hand_over_turns_to_the_heir_of_a_winner_that_is_lost(desk: Callable[[st
     assert a.hand_overs.is_settled
 
 
-def test_hand_over_of_a_crawl_that_one_began_alone(desk: Callable[[str], Desk]) -> None:
-    a = desk("a")
+def test_hand_over_of_a_crawl_that_one_began_alone(member: Callable[[str], Member]) -> None:
+    a = member("a")
     a.frontier.insert([Entry(url(number)) for number in range(4)])
     a.adopt(plan(1, {b"": "a", key(2): "b"}, lost=ALL))
     assert [(to, len(part.queued)) for to, part in a.progress()] == [("b", 2), ("b", 0)]

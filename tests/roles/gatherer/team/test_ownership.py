@@ -1,4 +1,4 @@
-"""What ownership does with ranges that change hands, between a real frontier and a real dispatcher."""
+"""Ranges that change their owner, between a real frontier and a real dispatcher."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +43,7 @@ class Engine:
 
 
 class Gatherer:
-    """As far as ownership needs one."""
+    """A gatherer as far as ownership needs one."""
 
     def __init__(self, directory: Path, rules: Politeness = RULES) -> None:
         self.frontier = Frontier(directory, FrontierSettings(fsync=False))
@@ -84,7 +84,7 @@ class Gatherer:
         return [item for _, _, item in self.exchange._uncommitted if isinstance(item, HandOver)]
 
     def fails(self, request: Request, now: float) -> None:
-        """Its request ends without an answer, and has to be made again."""
+        """The request ends without an answer, and has to be made again."""
         visit = request.tag
         assert isinstance(visit, PageVisit)
         self.dispatcher.page_ended(visit, Failure(request, FailureKind.CONNECT, "", now, 0.0), now)
@@ -105,7 +105,7 @@ def gatherer(tmp_path: Path) -> Iterator[Gatherer]:
     gatherer.frontier.close()
 
 
-def test_page_that_was_in_flight_leaves_with_the_last_part_and_the_window_forgets_it(gatherer: Gatherer) -> None:
+def test_ownership_hands_over_a_page_that_was_in_flight_and_clears_the_window(gatherer: Gatherer) -> None:
     gatherer.adopt(MINE)
     gatherer.frontier.insert([Entry(url) for url in PAGES])
     gatherer.dispatcher.queued([Entry(url) for url in PAGES])
@@ -117,21 +117,21 @@ def test_page_that_was_in_flight_leaves_with_the_last_part_and_the_window_forget
     assert {each.url for each in part.queued} == set(PAGES) - {flying.url} and not part.last
     gatherer.fails(flying, 3.0)
     gatherer.dispatcher.fill(3.0, room=1)
-    assert gatherer.dispatcher.has_waiting, "it stands in the window again"
+    assert gatherer.dispatcher.has_waiting, "the page is in the window again"
     gatherer.turn(4.0, room=1)
     *_, last = gatherer.sent()
     assert [each.url for each in last.queued] == [flying.url] and last.last
-    assert not gatherer.dispatcher.has_waiting and gatherer.engine.started == [flying], "it is another's to fetch now"
+    assert not gatherer.dispatcher.has_waiting and gatherer.engine.started == [flying], (
+        "another gatherer owns the page now"
+    )
     assert gatherer.frontier.queued() == 0 and gatherer.frontier.mark(flying.url) is None
     assert gatherer.ownership.is_settled
 
 
 @pytest.mark.parametrize("ground", Keyspace)
-def test_what_was_posted_to_an_owner_that_is_lost_is_posted_to_the_next_one(
-    gatherer: Gatherer, ground: Keyspace
-) -> None:
-    """On whatever ground its range lies."""
-    # of hashed ground it gets what lies below the keys themselves
+def test_ownership_posts_again_what_was_posted_to_an_owner_that_is_lost(gatherer: Gatherer, ground: Keyspace) -> None:
+    """In every key space."""
+    # in a hashed key space it gets the hashes below the keys themselves
     before = Plan(1, ("a", "b"), (b"", b"z" if ground is Keyspace.TREE else b"com"), (1, 0), ground=ground)
     links = [Entry(url, PAGES[0], 1, 1) for url in PAGES if before.owner_of(sort_key(url)) == "b"]
     assert links
@@ -144,7 +144,7 @@ def test_what_was_posted_to_an_owner_that_is_lost_is_posted_to_the_next_one(
 
 
 def test_host_that_a_ghost_hands_over_begins_with_a_pause(tmp_path: Path) -> None:
-    """Its gatherer may have asked it just before it died, and took with it when that was."""
+    """The dead gatherer may have asked the host just before it died, and nobody knows when that was."""
     gatherer = Gatherer(tmp_path, Politeness(delay_s=30.0, robots=False))
     gatherer.adopt(Plan(1, ("b",), (b"",), (0,)))
     gatherer.adopt(plan := Plan(2, ("a",), (b"",), (0,)))
@@ -168,7 +168,7 @@ def test_range_is_not_closed_while_a_page_of_it_is_in_flight(gatherer: Gatherer)
     for now in (2.0, 3.0):
         gatherer.turn(now, room=0)
         assert gatherer.sent() == [] and not gatherer.ownership.is_settled
-    gatherer.fails(second, 4.0)  # none of what we lose
+    gatherer.fails(second, 4.0)  # not in the range that is lost
     gatherer.turn(4.0, room=0)
     assert gatherer.sent() == []
     gatherer.fails(first, 5.0)

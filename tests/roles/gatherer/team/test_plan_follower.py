@@ -32,35 +32,35 @@ def frontier(tmp_path: Path):
     [
         (PLAN, True, True),
         (PLAN, False, True),
-        (WON, False, False),  # all of it is still to come
-        (WON, True, True),  # it came, and is gone
-        (LOST, False, False),  # nobody has it
+        (WON, False, False),  # the whole range has still to be handed over
+        (WON, True, True),  # the range was handed over, and is gone with the disk
+        (LOST, False, False),  # the range is lost and begun anew
         (LOST, True, True),
         (OTHERS, True, False),
     ],
 )
-async def test_standing_is_blank_where_a_plan_counts_on_a_disk_that_is_gone(frontier, plan, committed, blank) -> None:
+async def test_follower_is_blank_where_a_plan_counts_on_a_disk_that_is_gone(frontier, plan, committed, blank) -> None:
     space = MemorySpace(MemoryBoard(), "b")
     posted = PlanPosted(3, 1, plan.encode(), committed)
     await space.out(posted)
-    standing = PlanFollower("b", frontier)
-    await standing.restore(space)
-    assert standing.is_blank == blank
-    assert standing.is_news(posted) != blank
-    if blank:  # until the leader has seen it, and made a plan that does not
-        assert standing.is_news(PlanPosted(4, 1, LOST.encode()))
-        standing.follow(PlanPosted(4, 1, LOST.encode()))
-        assert not standing.is_blank
+    follower = PlanFollower("b", frontier)
+    await follower.restore(space)
+    assert follower.is_blank == blank
+    assert follower.is_news(posted) != blank
+    if blank:  # until the leader makes a plan that does not count on the disk
+        assert follower.is_news(PlanPosted(4, 1, LOST.encode()))
+        follower.follow(PlanPosted(4, 1, LOST.encode()))
+        assert not follower.is_blank
 
 
-async def test_standing_puts_its_plan_back_on_a_board_that_forgot_it(frontier) -> None:
+async def test_follower_posts_its_plan_again_on_a_board_that_lost_it(frontier) -> None:
     space = MemorySpace(MemoryBoard(), "b")
     PlanFollower("b", frontier).follow(PlanPosted(3, 1, PLAN.encode()))
-    standing = PlanFollower("b", frontier)
-    await standing.restore(space)
+    follower = PlanFollower("b", frontier)
+    await follower.restore(space)
     posted = await space.read(template(PlanPosted))
     assert posted is not None and posted.plan == PLAN.encode()
-    assert (standing.epoch, standing.superpages, standing.is_blank) == (3, 1, False)
+    assert (follower.epoch, follower.superpages, follower.is_blank) == (3, 1, False)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,13 @@ async def test_standing_puts_its_plan_back_on_a_board_that_forgot_it(frontier) -
     [
         (Member("b", "run", beat=2), True),
         (Member("b", "run", beat=1), False),  # of a process that is dead
-        (Member("b", "another", beat=9), False),  # that of a dead one was replaced by our own, say
+        (Member("b", "another", beat=9), False),  # the heartbeat of a dead run was replaced
         (None, False),
     ],
 )
-async def test_standing_is_for_one_process_of_a_name(frontier, later: Member | None, is_refused: bool) -> None:
+async def test_follower_refuses_a_name_that_another_process_uses(
+    frontier, later: Member | None, is_refused: bool
+) -> None:
     space = MemorySpace(MemoryBoard(), "b")
     await space.out(Member("b", "run", beat=1))
 
@@ -92,7 +94,7 @@ async def test_standing_is_for_one_process_of_a_name(frontier, later: Member | N
 
 
 @pytest.mark.parametrize("state", ["ghost", "gone"])
-async def test_standing_is_free_where_its_last_holder_has_handed_over(frontier, state: str) -> None:
+async def test_follower_takes_a_name_whose_last_user_has_handed_over(frontier, state: str) -> None:
     space = MemorySpace(MemoryBoard(), "b")
     await space.out(Member("b", "run", state=state))
     await PlanFollower("b", frontier).enter(space, 3_600.0)

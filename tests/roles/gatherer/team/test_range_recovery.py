@@ -1,4 +1,4 @@
-"""Links into a lost range are found again, also if the gatherer that looks for them dies while it does."""
+"""Links into a lost range are found again, also if the gatherer dies during the search."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_recovery_reads_its_own_records_and_those_of_gatherers_that_have_left(tm
     frontier.close()
 
 
-def test_recovery_tells_what_is_stored_before_the_links_that_lead_there(tmp_path: Path) -> None:
+def test_recovery_finds_stored_pages_before_links(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     records = [record(number) for number in range(SLICE_RECORDS + 1)]
     recovery = looking(frontier, records)

@@ -1,4 +1,4 @@
-"""Which links leave, and that none is kept back of which its owner has not heard."""
+"""Which links leave; no link is suppressed whose owner does not know the URL."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def posted(router: Router) -> list[tuple[str, list[str]]]:
 
 
 def test_router_keeps_everything_before_the_first_plan(router: Router) -> None:
-    """A crawl that one began alone is replayed before its team has a plan."""
+    """A crawl that one gatherer began alone is replayed before its team has a plan."""
     entries = [Entry(MINE), Entry(THEIRS)]
     assert router.route(entries) == entries
 
@@ -44,8 +44,8 @@ def test_router_posts_a_foreign_url_once(router: Router) -> None:
     assert posted(router) == []
 
 
-def test_router_never_posts_hot_pages_but_sends_on_those_that_came(router: Router) -> None:
-    """Whoever told us of it counts on us: its owner may not have heard of it from anybody else."""
+def test_router_never_posts_hot_pages_but_sends_on_those_it_receives(router: Router) -> None:
+    """The sender counts on this gatherer: the owner may not know the URL from anybody else."""
     router.adopt(plan(hot=(THEIRS,)))
     router.route([Entry(THEIRS)])
     assert posted(router) == []
@@ -59,13 +59,13 @@ def test_router_never_posts_hot_pages_but_sends_on_those_that_came(router: Route
 def test_router_counts_what_it_suppresses_once(router: Router) -> None:
     router.adopt(plan(hot=(THEIRS,)))
     for _ in range(3):
-        router.meet([MINE, THEIRS, OTHER])
+        router.count_links([MINE, THEIRS, OTHER])
         router.route([Entry(THEIRS, MINE, 1, 1), Entry(OTHER, MINE, 1, 1)])
     traffic = router._traffic
     posts = sum(len(urls) for _, urls in posted(router))
     assert (posts, traffic.suppressed_hot, traffic.suppressed_c_queue) == (1, 3, 2)
     router.route([Entry(OTHER, MINE, 1, 1)])
-    assert traffic.suppressed_c_queue == 2, "it was counted when it was met"
+    assert traffic.suppressed_c_queue == 2, "the URL was counted when the page was fetched"
     assert dict(router.hot_candidates()) == {THEIRS: 3, OTHER: 2}
 
 
@@ -80,7 +80,7 @@ def test_seeds_that_are_passed_on_are_no_exchange(router: Router) -> None:
     assert (router._traffic.exchanged_urls, router._traffic.named_bytes) == (1, len(THEIRS))
 
 
-def test_router_gives_what_waits_to_the_owners_of_a_new_plan(router: Router) -> None:
+def test_router_sends_waiting_links_to_the_owners_of_a_new_plan(router: Router) -> None:
     router.adopt(plan())
     router.route([Entry(THEIRS, "http://p/", 2, 2), Entry(OTHER)])
     assert router.adopt(plan(2, hot=(THEIRS,), owners=(0, 2))) == []

@@ -25,29 +25,29 @@ def url(number: int) -> str:
 
 @pytest.mark.parametrize("resumes", [True, False])
 @pytest.mark.parametrize("seed", range(5))
-def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, resumes: bool) -> None:
+def test_stats_count_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, resumes: bool) -> None:
     monkeypatch.setattr(module, "SLICE_URLS", 3)
     chance = random.Random(seed)
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    census = SuperpageStats("a", frontier, random.Random(0))
+    stats = SuperpageStats("a", frontier, random.Random(0))
     if not resumes:
-        census.adopt(OWN)
-        while census.step():
+        stats.adopt(OWN)
+        while stats.step():
             pass
-    census.queued(frontier.insert([Entry(url(number)) for number in range(0, 900, 17)]))
-    (census.resume if resumes else census.adopt)(OWN)
-    assert not census.is_complete
+    stats.queued(frontier.insert([Entry(url(number)) for number in range(0, 900, 17)]))
+    (stats.resume if resumes else stats.adopt)(OWN)
+    assert not stats.is_complete
     numbers = chance.sample(range(1000), 1000)
-    while census.step():
-        census.queued(frontier.insert([Entry(url(number)) for number in numbers[:4]]))
+    while stats.step():
+        stats.queued(frontier.insert([Entry(url(number)) for number in numbers[:4]]))
         done = numbers.pop(0)
         frontier.finish(url(done), Mark.DONE)
-        census.recorded(msgspec.structs.replace(record(done), outlinks=[]), 0.1)
+        stats.recorded(msgspec.structs.replace(record(done), outlinks=[]), 0.1)
         key = sort_key(f"http://a.example/got/{done}")
         frontier.moving.put_in([(key, Mark.DONE)])
-        census.received([key])
-    assert census.is_complete
-    tree, packed = census.encode()
+        stats.received([key])
+    assert stats.is_complete
+    tree, packed = stats.encode()
     statistics = SuperpageStatistics.decode(packed)
     figures = statistics.superpages
     marks = list(frontier.scan(b"", LAST_KEY))
@@ -56,19 +56,19 @@ def test_census_counts_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         here = [mark for key, mark in marks if low <= key < high]
         assert figures[at].seen == len(here)
         assert figures[at].queued == here.count(Mark.QUEUED)
-    assert census._tree.visits == len(marks)
+    assert stats._tree.visits == len(marks)
     assert tree
     frontier.close()
 
 
-def test_census_shows_its_superpages_in_few_points(tmp_path: Path) -> None:
+def test_stats_show_superpages_in_few_points(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    census = SuperpageStats("a", frontier, random.Random(0))
-    census.adopt(OWN)
-    census.queued(frontier.insert([Entry(url(number)) for number in range(900)]))
-    while census.step():
+    stats = SuperpageStats("a", frontier, random.Random(0))
+    stats.adopt(OWN)
+    stats.queued(frontier.insert([Entry(url(number)) for number in range(900)]))
+    while stats.step():
         pass
-    patches = census.patches(100)
+    patches = stats.patches(100)
     assert [patch.low for patch in patches] == [b"", CUT] and sum(patch.seen for patch in patches) == 900
     assert sum(patch.queued for patch in patches) == 900
     assert sum(len(patch.points) for patch in patches) <= 100 + len(patches)
@@ -78,17 +78,17 @@ def test_census_shows_its_superpages_in_few_points(tmp_path: Path) -> None:
     frontier.close()
 
 
-def test_census_counts_what_helpers_fetched_as_help_and_not_as_speed(tmp_path: Path) -> None:
+def test_stats_count_pages_of_helpers_as_help_and_not_as_speed(tmp_path: Path) -> None:
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
-    census = SuperpageStats("a", frontier, random.Random(0))
-    census.adopt(OWN)
-    while census.step():
+    stats = SuperpageStats("a", frontier, random.Random(0))
+    stats.adopt(OWN)
+    while stats.step():
         pass
-    census.queued(frontier.insert([Entry(url(number)) for number in range(4)]))
+    stats.queued(frontier.insert([Entry(url(number)) for number in range(4)]))
     for number in range(4):
         page = record(number)
-        census.recorded(msgspec.structs.replace(page, helper="h1") if number else page, 0.5)
-    statistics = SuperpageStatistics.decode(census.encode()[1])
+        stats.recorded(msgspec.structs.replace(page, helper="h1") if number else page, 0.5)
+    statistics = SuperpageStatistics.decode(stats.encode()[1])
     assert statistics.helped == {"a": 3}
     assert sum(work.amount for work in statistics.rates["a"].values()) == 1
     assert sum(figures.pages for figures in statistics.superpages.values()) == 4

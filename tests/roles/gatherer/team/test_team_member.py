@@ -68,7 +68,7 @@ class Team:
             self.tasks[name] = asyncio.create_task(gatherer.run([]))
 
     async def plan(self, owners: dict[bytes, str], lost: tuple[tuple[bytes, bytes], ...] = (), **more: Any) -> None:
-        """Cuts with the owner of what follows each."""
+        """Cuts, each with the owner of the range after it."""
         self.epoch += 1
         names = tuple(sorted(set(owners.values())))
         cuts = tuple(sorted(owners))
@@ -160,7 +160,7 @@ async def test_team_covers_what_one_gatherer_covers(tmp_path: Path, mode: str) -
         assert by_gatherer == {"a", "b", "c"}
 
 
-async def test_members_report_what_a_users_expression_may_speak_of(tmp_path: Path) -> None:
+async def test_members_report_every_figure_that_a_users_expression_may_name(tmp_path: Path) -> None:
     """A name that nobody reports would count as 0, silently."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=1, pages=1)) as team:
         team.join("a")
@@ -203,7 +203,7 @@ async def test_busy_member_tells_its_figures_without_waiting_for_its_checkpoint(
         async with asyncio.timeout(20):
             while not await team.space.scan(template(Reply, round=1)):
                 await asyncio.sleep(0.01)
-        assert len(team.web.log.hits) < 400, "it had plenty to do"
+        assert len(team.web.log.hits) < 400, "the gatherer had plenty to do"
 
 
 async def test_team_moves_ranges_in_mid_crawl(tmp_path: Path) -> None:
@@ -239,15 +239,15 @@ async def test_team_asks_a_host_in_turns_and_not_at_all_while_its_owners_change(
             cuts = [b"", *pages[:: len(pages) // len(owners) + 1][1:]]
             await team.plan(dict(zip(cuts, owners)))
             await team.settled()
-            await team.beats(2)  # what was in flight has come to its end
+            await team.beats(2)  # requests that were in flight have ended
             hits = team.web.log.requests
             await team.beats(2)
-            assert team.web.log.requests == hits, "somebody was at the host before all had the plan"
+            assert team.web.log.requests == hits, "a gatherer asked the host before all had the plan"
             await team.commit()
         await team.finish()
         team.check()
         starts = sorted(record.fetched_at for record in read_records(tmp_path))
-        # one may be late, if the machine stops us between the look at the clock and the request
+        # one may be late, if the machine stops this process between reading the clock and the request
         assert sum(later - earlier < delay_s for earlier, later in pairwise(starts)) <= 1
 
 
@@ -263,11 +263,11 @@ async def test_owners_of_a_host_tell_one_another_that_it_wants_to_be_left_alone(
         for host in (alone, shared):
             a.team.tell_busy(host, busy_until, time.time())
         await team.until(lambda _: b._dispatcher.free_at(shared) == busy_until)
-        assert not b._dispatcher.free_at(alone), "whom nobody else asks"
+        assert not b._dispatcher.free_at(alone), "no other gatherer asks this host"
 
 
 async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> None:
-    """Who has fetched it tells the others, who go by it without asking; of other hosts they are not told."""
+    """Its first reader posts it, and the others use it; nothing is posted for hosts that are not shared."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=30)) as team:
         team.join("a", "b")
         pages = sorted(survey(team.web.web).pages, key=sort_key)
@@ -283,7 +283,7 @@ async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> N
         assert b._dispatcher._robots.rules(url_origin(pages[-1]), time.time()) is None
         await team.space.out(Seeds([pages[cut], pages[cut + 1]]), to="seeds")
         await team.until(lambda _: pages[cut + 1] in team.web.log.hits)
-        assert pages[cut] not in team.web.log.hits, "it is disallowed, as b was told"
+        assert pages[cut] not in team.web.log.hits, "robots.txt disallows it, as a note told b"
         assert f"{url_origin(pages[cut])}/robots.txt" not in team.web.log.hits
 
 
@@ -319,7 +319,7 @@ async def test_team_recovers_a_dead_gatherer_through_its_ghost(tmp_path: Path) -
 
 
 async def test_team_finds_a_lost_range_again_through_links(tmp_path: Path) -> None:
-    """The disk of the dead gatherer is gone: the others' out-links lead back into its range."""
+    """The disk of the dead gatherer is gone: links stored by others lead back into its range."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=150, latency_s=0.01), fetch__connections=4) as team:
         team.join("a", "b")
         border = hosts(team)[4]
@@ -338,7 +338,7 @@ async def test_team_finds_a_lost_range_again_through_links(tmp_path: Path) -> No
 
 
 async def test_team_does_not_fetch_again_what_a_survivor_stored_of_a_lost_range(tmp_path: Path) -> None:
-    """The range was a's, then b's, whose disk is gone; c begins it when a has said what it stored of it."""
+    """a owned the range, then b, whose disk is gone; c begins it when a has told what it stored of it."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=300, latency_s=0.01), fetch__connections=4) as team:
         team.join("a", "b", "c")
         border = hosts(team)[2]
@@ -355,7 +355,7 @@ async def test_team_does_not_fetch_again_what_a_survivor_stored_of_a_lost_range(
         await team.plan({b"": "a", border: "c"}, lost=((border, LAST_KEY),))
         await team.settled()
         await team.beats(5)
-        assert (await team.members())["c"].figures["pages"] == 0, "it waits for the commit"
+        assert (await team.members())["c"].figures["pages"] == 0, "c waits until all follow the plan"
         await team.commit()
         await team.finish()
         stored = team.pages()
@@ -364,7 +364,7 @@ async def test_team_does_not_fetch_again_what_a_survivor_stored_of_a_lost_range(
 
 
 async def test_team_trusts_a_gatherer_that_comes_back_under_its_name(tmp_path: Path) -> None:
-    """What is sent to it in its second life is not taken for what it had in its first."""
+    """Tuples sent to it in its second run are not taken for those of its first run."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=300, latency_s=0.01), fetch__connections=4) as team:
         team.join("a", "b")
         shared = {b"": "a", hosts(team)[3]: "b"}
@@ -383,7 +383,7 @@ async def test_team_trusts_a_gatherer_that_comes_back_under_its_name(tmp_path: P
 
 
 async def test_team_keeps_a_leaver_until_the_plan_is_without_it(tmp_path: Path) -> None:
-    """Also one that owns nothing: as long as it is in the plan, it would be missed."""
+    """Also a leaver that owns nothing: as long as it is in the plan, the others wait for it."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=20)) as team:
         team.join("a", "b")
         plan = Plan(1, ("a", "b"), (b"",), (0,), lost=ALL)
@@ -460,7 +460,7 @@ async def test_team_says_settled_only_when_that_is_durable(tmp_path: Path) -> No
         await team.settled()
 
 
-async def test_team_gives_seeds_only_to_those_whom_it_would_miss(tmp_path: Path) -> None:
+async def test_team_gives_seeds_only_to_gatherers_of_the_plan(tmp_path: Path) -> None:
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=3, pages=30)) as team:
         team.join("a", "stranger")
         await team.plan({b"": "a"}, lost=ALL)
@@ -476,8 +476,8 @@ async def test_team_gives_seeds_only_to_those_whom_it_would_miss(tmp_path: Path)
         assert received == {"a": 5, "stranger": 0}
 
 
-async def test_team_follows_the_board_when_it_shows_another_plan_of_our_epoch(tmp_path: Path) -> None:
-    """The whiteboard forgot a plan of which only we knew, and somebody else made another one."""
+async def test_team_follows_the_board_when_it_shows_another_plan_of_the_same_epoch(tmp_path: Path) -> None:
+    """The whiteboard lost a plan that only one gatherer had seen, and another plan of that epoch was made."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=20)) as team:
         team.join("a", "b")
         await team.plan({b"": "a"}, lost=ALL)
@@ -489,7 +489,7 @@ async def test_team_follows_the_board_when_it_shows_another_plan_of_our_epoch(tm
 
 
 async def test_team_is_told_by_a_gatherer_that_comes_back_without_its_disk(tmp_path: Path) -> None:
-    """It would wait for ever for ranges that nobody will hand over, or crawl them as if they were empty."""
+    """Else it would wait for ever for ranges that nobody hands over, or crawl them as if they were empty."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=6, pages=150, latency_s=0.01), fetch__connections=4) as team:
         team.join("a", "b")
         border = hosts(team)[4]
@@ -519,7 +519,7 @@ async def test_team_is_told_by_a_gatherer_that_comes_back_without_its_disk(tmp_p
 
 
 async def die(team: Team, name: str) -> None:
-    """As by kill -9: nothing is committed, said or closed in order."""
+    """As by kill -9: nothing is committed, told or closed in order."""
     gatherer = team.gatherers.pop(name)
     task = team.tasks.pop(name)
     gatherer._finished.cancel()
@@ -537,13 +537,13 @@ def assert_conserved(team: Team) -> None:
         waiting = sum(entry.worth for entry in [*frontier.entries(b"", LAST_KEY), *held])
         assert frontier.ledger.waiting() == pytest.approx(waiting), gatherer.name
         total += frontier.ledger
-    assert total.issued >= len(team.web.seeds), "one that is told twice is issued twice, and at rest at once"
+    assert total.issued >= len(team.web.seeds), "a seed that is sent twice is issued twice, and idle at once"
     assert total.sent - total.received >= -1e-9
     assert total.waiting() + total.idle + total.sent - total.received == pytest.approx(total.issued)
 
 
 async def ledgers(team: Team) -> Ledger:
-    """What the gatherers, which have ended, left in their frontiers."""
+    """The cash that gatherers which have ended left in their frontiers."""
     total = Ledger()
     for name in team.gatherers:
         frontier = Frontier(team.directory / "state" / name / "frontier", team.settings.frontier, ORDERS["opic"])
@@ -569,14 +569,14 @@ async def test_team_sends_what_links_are_worth(tmp_path: Path, order: str, queue
         team.check()
         if order == "opic":
             total = await ledgers(team)
-            assert total.issued == pytest.approx(total.idle), "in the end all cash is at rest"
+            assert total.issued == pytest.approx(total.idle), "in the end all cash is idle"
             assert total.sent == pytest.approx(total.received)
             assert total.sent > 0.1
-            assert total.spent > len(team.web.seeds), "it went through many hands"
+            assert total.spent > len(team.web.seeds), "cash was passed on many times"
 
 
 async def test_team_keeps_worth_when_ranges_move_and_gatherers_die(tmp_path: Path) -> None:
-    """Blocks and parts come twice after a crash: what they are worth must not."""
+    """Blocks and parts may come twice after a crash: their worth counts once."""
     changes = {"crawl__order": "opic", "frontier__queue": "heap", "fetch__connections": 4}
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=8, pages=300, latency_s=0.01), **changes) as team:
         team.join("a", "b", "c")

@@ -20,8 +20,8 @@ from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 
-async def test_heartbeat_tells_of_seeds_before_they_are_gone_from_the_count(tmp_path: Path) -> None:
-    """Its next heartbeat is an hour away: whoever counts no seeds must see all the same that somebody has them."""
+async def test_heartbeat_tells_of_seeds_before_they_are_acked(tmp_path: Path) -> None:
+    """The next regular heartbeat is an hour away: still, the board shows who has the seeds before they are acked."""
     board = MemoryBoard()
     said: list[int] = []
 

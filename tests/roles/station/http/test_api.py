@@ -8,7 +8,17 @@ import pytest
 
 from gcs.core.helpers.access import Role
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Account, Bulletin, Charter, Control, CrawlState, Member, RebalanceCall, Seeds
+from gcs.core.messages.tuples import (
+    Account,
+    Bulletin,
+    Charter,
+    Control,
+    CrawlState,
+    Member,
+    MemberState,
+    RebalanceCall,
+    Seeds,
+)
 from gcs.core.report.counters import Counters
 from gcs.core.report.report import Share
 from tests.roles.station.stage import EVIL, stage
@@ -48,7 +58,7 @@ async def test_api_counts_what_those_did_who_have_left():
         killed = await at.get("/api/status")
         assert (killed["report"]["pages"], killed["now"]["pages"], killed["now"]["known"]) == (100, 100, 75)
         await at.space.out(Account("g0", msgspec.msgpack.encode(share)))
-        await at.space.out(Member("g0", "run", state="gone"))
+        await at.space.out(Member("g0", "run", state=MemberState.GONE))
         await at.space.remove(template(Bulletin, gatherer="g0"))
         await at.station._poller.poll()
         status = await at.get("/api/status")
@@ -96,7 +106,7 @@ async def test_api_weighs_what_is_explored_after_a_stop_as_before():
         assert (await at.get("/api/status"))["outlook"]["fraction"] == 0.82
         await at.space.out(Control(CrawlState.STOPPING, "you", "stopped"))
         for name in ("g0", "g1"):
-            await at.space.out(Member(name, "run", state="gone"))
+            await at.space.out(Member(name, "run", state=MemberState.GONE))
         await at.station._poller.poll()
         status = await at.get("/api/status")
         assert (status["state"], status["outlook"]["fraction"]) == ("stopped", 0.82)

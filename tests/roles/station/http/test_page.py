@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gcs.core.helpers.access import Role
-from gcs.core.messages.tuples import Account, Control, CrawlState, Member, PlanNote
+from gcs.core.messages.tuples import Account, Control, CrawlState, Member, MemberState, PlanNote
 from gcs.core.report.counters import Counters
 from gcs.core.report.report import Share
 from gcs.roles.station.station import ListenAddress
@@ -215,7 +215,7 @@ def test_page_shows_how_it_ended_and_offers_nothing_more(browser, complaints):
         for name, pages in (("g0", 95), ("g1", 75)):
             share = Share(name, Counters(pages=pages, size_bytes=pages), pages, 0, pages, 1.0, epoch=2)
             target.put(Account(name, msgspec.msgpack.encode(share)))
-            target.put(Member(name, "run", state="gone"))
+            target.put(Member(name, "run", state=MemberState.GONE))
         target.put(Control(CrawlState.DONE, "g1"))
         page.wait_for_selector("#state[data-state=done]")
         assert (page.inner_text("#explored"), page.inner_text("#eta")) == ("100 %", "finished")

@@ -1,10 +1,10 @@
-"""The guard against spider traps."""
+"""The guard against spider traps, and the memory of recent links, which is bounded and claims nothing unseen."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.url.admission import Guard
+from gcs.core.url.admission import Guard, Recent
 
 SITE = "http://example.com"
 
@@ -80,3 +80,27 @@ def test_refuses_repeating_paths_as_defined(segments: list[str], repeats: int) -
     refused = Guard(max_repeats=repeats).refuses(f"{SITE}/{'/'.join(segments)}", 0)
     expected = too_often or (repeats > 1 and in_a_row)
     assert (refused == "repeating path") == expected
+
+
+@given(st.lists(st.lists(st.integers(0, 30).map(str), unique=True)), st.integers(2, 20))
+def test_recent_only_withholds_what_it_has_seen(pages: list[list[str]], capacity: int) -> None:
+    recent, seen = Recent(capacity), set()
+    for urls in pages:
+        fresh = recent.fresh(urls)
+        assert set(urls) - set(fresh) <= seen
+        seen |= set(urls)
+
+
+def test_recent_remembers_at_least_half_its_capacity() -> None:
+    recent = Recent(100)
+    urls = [str(number) for number in range(1000)]
+    recent.fresh(urls[:-50])
+    recent.fresh(urls[-50:])
+    assert recent.fresh(urls[-49:]) == []
+
+
+def test_recent_forgets_everything_when_told() -> None:
+    recent = Recent(100)
+    recent.fresh(["a"])
+    recent.clear()
+    assert recent.fresh(["a"]) == ["a"]
