@@ -1,10 +1,8 @@
-"""Ports: what touches the world outside of the process. Each port is a protocol or a class that roles use.
+"""Ports: all that touches the world outside of the process. Roles use them as protocols or classes.
 
-fetch        one HTTP GET in, one Response or Failure out      space       the whiteboard: tuples in and out
-summarise    what a document says                              errands     errands for helpers
-reader       fetch's responses made pages, by summarise        shift_book  night shifts, with RQ
-frontier     the URLs of a gatherer, on disk                   kubernetes  secrets and scale of a deployment
-disk_queue   a queue of `core.queues` on disk                  process     this process and the machine
-url_registry the URLs of a seed-server, on disk                tasks       tasks in the background, and their end
-records      what a gatherer has stored
+- `fetch`: one HTTP GET in, one Response or Failure out. `summarise`: what a document says. `reader`: the two together.
+- `frontier`: the URLs of a gatherer, on disk; `disk_queue`: an order over all of them. `records`: the pages it stored.
+- `space`: the whiteboard. `errands`: work for helpers, from the whiteboard or through the gateway of a station.
+- `url_registry`: the URLs of a seed-server, on disk. `shift_book`: night shifts, with RQ.
+- `process`, `tasks`, `kubernetes`: this process and its machine, its background tasks, the cluster around it.
 """

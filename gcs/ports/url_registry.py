@@ -84,7 +84,7 @@ class Count:
 
 
 class UrlRegistry:
-    """All URLs that a seed-server knows. Give it a directory; `close` or a crash, and open it again."""
+    """All URLs that a seed-server knows, in a directory that can be opened again after `close` or a crash."""
 
     def __init__(self, directory: Path, order: Ordering, fsync: bool = True) -> None:
         self._directory, self._order = directory, order
@@ -127,7 +127,7 @@ class UrlRegistry:
         return new
 
     def renew(self, session: int) -> None:
-        """A session begins: everything that was visited is to be visited again. Nothing, if it has begun before."""
+        """Begin a session: visited URLs are to be visited again. Does nothing if the session has begun before."""
         if session <= self.session:
             return
         again, after = Counter[str](), b""
@@ -201,7 +201,7 @@ class UrlRegistry:
         return nodes
 
     def take_back(self, client: str) -> int:
-        """Hold again what a client had; returns how many."""
+        """Take back the URLs that a client has; returns how many."""
         nodes = self.out_with(client)
         for node in nodes:
             key = docid(node.url)
@@ -233,7 +233,7 @@ class UrlRegistry:
         self._txn = self._env.begin(write=True)
 
     def close(self) -> None:
-        """Let go; what was not committed is forgotten."""
+        """Close the file; what was not committed is forgotten."""
         self._txn.abort()
         self._env.close()
         self._lock.close()

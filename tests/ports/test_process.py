@@ -1,10 +1,11 @@
-"""What a process says of its own use of the machine."""
+"""What a process says of its own use of the machine, and long time slices: asked for where Linux knows them."""
 
 import subprocess
 import sys
 
 import pytest
 
+from gcs.ports import process
 from gcs.ports.process import cpu_s, family_cpu_s, peak_rss_mb
 
 CHILD = "from gcs.ports.process import peak_rss_mb; print(peak_rss_mb())"
@@ -48,3 +49,52 @@ def test_cpu_counts_children_that_ended() -> None:
     before = cpu_s()
     subprocess.run([sys.executable, "-c", "sum(range(3_000_000))"], check=True)
     assert cpu_s() > before
+
+
+#: asks as some process does, says how it is scheduled before and after, and what a child of it gets
+PROBE = """
+import ctypes, os, sys
+from gcs.ports import process
+def look():
+    attributes = process._Attributes()
+    call = process._CALLS.get(os.uname().machine, (0, 0))[0]
+    ctypes.CDLL(None).syscall(call, 0, ctypes.byref(attributes), ctypes.sizeof(attributes), 0)
+    return attributes.policy, attributes.nice, attributes.runtime_ns
+os.sched_setscheduler(0, int(sys.argv[1]), os.sched_param(0))
+os.nice(3)
+wanted, process.SLICE_S = process.SLICE_S, 0.005
+process.take_long()  # whatever we have from who started us
+process.SLICE_S = wanted
+before, taken, after = look(), process.take_long(), look()
+if not os.fork():
+    print(before, taken, after, look(), sep="|", flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def scheduled(policy: int) -> tuple[str, bool, str, str]:
+    command = [sys.executable, "-c", PROBE, str(policy)]
+    before, taken, after, child = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("|")
+    return before, taken == "True", after, child.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="slices are Linux's")
+@pytest.mark.parametrize("policy", [0, 3], ids=["normal", "batch"])
+def test_slices_are_long_and_the_rest_stays_as_it_was(policy: int) -> None:
+    before, taken, after, child = scheduled(policy)
+    if not taken or before.endswith(" 0)"):
+        pytest.skip("this kernel tells nothing of slices (Linux 6.12 does)")
+    assert after == f"({policy}, 3, {int(process.SLICE_S * 1e9)})" != before
+    assert child == after
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="SCHED_IDLE is Linux's")
+def test_slices_of_who_gets_only_idle_time_are_left_alone() -> None:
+    before, taken, after, _ = scheduled(5)
+    assert not taken and after == before
+
+
+def test_slices_are_not_asked_for_where_the_system_does_not_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_CALLS", {})
+    assert process.take_long() is False

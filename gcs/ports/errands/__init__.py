@@ -1,30 +1,21 @@
 """The errand port: where a helper gets errands and leaves summaries, and all that it sees of a crawl.
 
 `whiteboard_errands` works on the whiteboard itself; `gateway_client` goes through the gateway of a station, by HTTP,
-and needs only a token. A helper does not know which of the two it uses. The messages of the gateway, besides claims
-(`core.helpers.claims`), are below; all are JSON.
+and needs only a token. A helper does not know which of the two it uses.
 
 Leases. A helper that takes errands holds them for `lease_s`, counted from before it asked (so that it stops before the
 crawl gives them to another), or longer if it extends them. An errand that is neither put, given back nor extended goes
 to another helper.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol
+from typing import Protocol
 
-import msgspec
-from msgspec import Meta
-
-from gcs.core.helpers.claims import Errand
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.core.url.join import UrlRules
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.summarise import SummarySettings
-
-#: the header in which a helper says which machine it is, of those that share its token
-MACHINE = "X-GCS-Machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +33,7 @@ class HelperTerms:
 
 
 class ErrandPort(Protocol):
-    """One helper's place at a crawl. Verbs raise GcsError when the crawl cannot be reached, or wants no help."""
+    """One helper's access to a crawl. Verbs raise GcsError when the crawl cannot be reached, or wants no help."""
 
     #: the name under which the crawl knows the helper
     helper: str
@@ -67,63 +58,3 @@ class ErrandPort(Protocol):
 
     async def close(self) -> None:
         """Leave the crawl. Errands that are held go to other helpers when their leases end."""
-
-
-# -- messages of the gateway
-
-
-class Greeting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """hello: what the helper can do."""
-
-    means: Means = Means.PLAIN
-    #: the program of the helper, for the log
-    agent: Annotated[str, Meta(max_length=200)] = ""
-
-
-class Welcome(msgspec.Struct, frozen=True):
-    """The answer to hello: the name of the helper, and how the crawl fetches and reads."""
-
-    helper: str
-    place: str
-    trusted: bool
-    terms: HelperTerms
-
-
-class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """take: how many errands, and how long to wait for the first."""
-
-    limit: Annotated[int, Meta(ge=1, le=64)] = 1
-    timeout_s: Annotated[float, Meta(ge=0, le=60)] = 0.0
-
-
-class Errands(msgspec.Struct, frozen=True):
-    """The errands that were taken."""
-
-    errands: list[Errand]
-
-
-class Ids(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ids of errands."""
-
-    ids: Annotated[list[Annotated[str, Meta(max_length=512)]], Meta(max_length=256)] = []
-
-
-class Beat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """beat: how many errands it does at once; 0 while it rests."""
-
-    connections: Annotated[int, Meta(ge=0, le=10_000)] = 1
-    pages_per_s: Annotated[float, Meta(ge=0, le=1e6)] = 0.0
-
-
-class HelperStanding(msgspec.Struct, frozen=True):
-    """The answer to beat: the errands that the helper holds, and whether the crawl is over."""
-
-    held: list[str]
-    is_over: bool = False
-
-
-def public_terms(terms: HelperTerms, trusted: bool) -> HelperTerms:
-    """The terms for a helper; what a stranger must not know (headers may hold passwords) is left out."""
-    if trusted:
-        return terms
-    return dataclasses.replace(terms, fetch=dataclasses.replace(terms.fetch, headers=(), from_address=""))

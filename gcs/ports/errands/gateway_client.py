@@ -21,7 +21,7 @@ from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.core.page.values import LINE_LENGTH, MOST_LINKS, TEXT_LENGTH, URL_LENGTH
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
-from gcs.ports.errands import MACHINE, Beat, Errands, Greeting, HelperStanding, Ids, Wanted, Welcome
+from gcs.ports.errands.gateway_messages import MACHINE, Beat, Errands, Greeting, HelperStanding, Ids, Wanted, Welcome
 from gcs.ports.fetch import one_line
 
 #: seconds for which a gateway that is away is waited for, and between two tries

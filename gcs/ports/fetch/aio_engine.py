@@ -199,7 +199,7 @@ def _guarded_socket(info: tuple[Any, ...]) -> socket.socket:
 
 
 class _Response(aiohttp.ClientResponse):
-    """Knows the address of its server, which is gone with the connection when a short body is read."""
+    """An answer that knows the address of its server, which is gone with the connection when a short body is read."""
 
     #: address of the server, or of the proxy
     ip = ""

@@ -59,7 +59,7 @@ class OrderedPool:
                 self._release()
 
     def put(self, rank: int, sequence: int, row: bytes, rank_before: int | None = None) -> None:
-        """A URL waits here; or it did with another row and that rank."""
+        """Put a URL here, or replace its row; `rank_before` is the rank that it had here."""
         self._txn().put(SEQUENCE.pack(sequence), RANK.pack(rank) + row, db=self._rows)
         if rank != rank_before:
             self._remember(rank, sequence)

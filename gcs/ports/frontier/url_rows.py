@@ -1,4 +1,7 @@
-"""What the frontier keeps of a URL while it waits, and the mark it leaves when it is finished."""
+"""What the frontier keeps of a URL while it waits, and the mark it leaves when it is finished.
+
+And keys as LMDB can hold them: of URLs, of hosts, and of places in the queue (host NUL "/" rank sequence).
+"""
 
 from enum import Enum
 from struct import Struct
@@ -8,9 +11,6 @@ import xxhash
 
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import sort_key
-
-# -- Keys as LMDB can hold them: of URLs, of hosts, and of places in the queue (host NUL "/" rank sequence).
-
 
 #: LMDB's own limit is 511 bytes; longer sort keys end in a hash of the whole
 MAX_KEY_BYTES = 480

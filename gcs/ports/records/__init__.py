@@ -1,9 +1,8 @@
 """The record store: WARC files, the record log, and summaries in Parquet.
 
-record_store   writes and recovers            reading        reads everything that a crawl stored
-record_log     what was stored, frame by frame    recovery   after a crash
-warc, warc_files, cdxj                        WARC records, the files of them, an index of them
-parquet, finished_files                       summaries, and the upload of closed files
-crawl_graph                                   the web graph of a crawl, from its records
-layout, append_file                           where files lie, and how they grow
+- `record_store` writes, `recovery` mends after a crash, `reading` reads everything that a crawl stored.
+- `record_log` holds what was stored, frame by frame; `parquet` makes summaries of it.
+- `warc` is the format of records, `warc_files` the files of them, `cdxj` their index for replay tools.
+- `finished_files` converts and uploads closed files; `layout` says where files lie, `append_file` how they grow.
+- `crawl_graph` is the web graph of a crawl, made from its records.
 """

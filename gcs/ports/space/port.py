@@ -136,7 +136,7 @@ def check_place(kind: type[Tuple], place: str) -> None:
 
 
 class Space(Protocol):
-    """One participant's hold of the whiteboard of one crawl; `name` is the participant's.
+    """One participant's access to the whiteboard of one crawl; `name` is the participant's.
 
     `timeout_s` is 0 for "don't wait", None for "wait as long as it takes". Verbs raise SpaceError if the whiteboard
     cannot be reached for `patience_s`; until then they wait and try again.

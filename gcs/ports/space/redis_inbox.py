@@ -1,6 +1,6 @@
 """Inboxes on Redis: consumed tuples in streams with one consumer group, leases by idle time.
 
-A take is XREADGROUP, which is the fastest way to have tuples. Once in a while (`CLAIM_S`), and before a take comes back
+A take is XREADGROUP, which is the fastest way to get tuples. Once in a while (`CLAIM_S`), and before a take comes back
 with nothing, a script looks for what was held too long and claims it. The first takes of a participant bring back what
 an earlier run of its name held.
 
@@ -63,7 +63,7 @@ class _TakeRequest:
 
 
 class Inboxes:
-    """The consumed half of a space."""
+    """The inboxes of a space, with its consumed tuples."""
 
     def __init__(self, connection: RedisConnection, keys: Keys, name: str, settings: SpaceSettings) -> None:
         self._connection, self._keys = connection, keys

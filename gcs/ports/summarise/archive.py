@@ -107,7 +107,7 @@ class _Budget:
         self.left = total_bytes
 
     def spend(self, size_bytes: int) -> None:
-        """Raises once more has come out than may."""
+        """Raises when more bytes have come out than are allowed."""
         self.left -= size_bytes
         if self.left < 0:
             raise _TooMuchError

@@ -33,7 +33,8 @@ from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOf
 from gcs.core.url.join import Joiner
 from gcs.errors import SpaceError
 from gcs.events import Events
-from gcs.ports import errands
+from gcs.ports.errands import HelperTerms
+from gcs.ports.errands import gateway_messages as messages
 from gcs.ports.space.port import Space
 from gcs.roles.station.http.auth import KEY, needs
 from gcs.roles.station.http.problems import problem
@@ -78,18 +79,18 @@ class Gateway:
         self._credits: dict[str, Credit] = {}  # by token
         self._cut_off: dict[str, str] = {}  # helper → why; read from the board
         self._charter: Charter | None = None
-        self._terms, self._trust, self._joiner = errands.HelperTerms(), TrustSettings(), Joiner()
+        self._terms, self._trust, self._joiner = HelperTerms(), TrustSettings(), Joiner()
 
     def routes(self) -> list[web.RouteDef]:
         """One route for each verb."""
         verbs: dict[str, Verb] = {
-            "hello": (errands.Greeting, self._hello),
-            "take": (errands.Wanted, self._take),
+            "hello": (messages.Greeting, self._hello),
+            "take": (messages.Wanted, self._take),
             "put": (Claim, self._put),
-            "extend": (errands.Ids, self._extend),
-            "return": (errands.Ids, self._return),
-            "beat": (errands.Beat, self._beat),
-            "bye": (errands.Ids, self._bye),
+            "extend": (messages.Ids, self._extend),
+            "return": (messages.Ids, self._return),
+            "beat": (messages.Beat, self._beat),
+            "bye": (messages.Ids, self._bye),
         }
         return [web.post(f"/gateway/{name}", self._guarded(name, verb)) for name, verb in verbs.items()]
 
@@ -138,7 +139,7 @@ class Gateway:
 
         @needs(Role.HELPER)
         async def handler(request: web.Request) -> web.Response:
-            helper = self._helper(request[KEY], request.headers.get(errands.MACHINE, ""))
+            helper = self._helper(request[KEY], request.headers.get(messages.MACHINE, ""))
             if helper is None:
                 return problem(429, f"a token is for {MOST} machines: make another one", {"Retry-After": "60"})
             try:
@@ -215,7 +216,7 @@ class Gateway:
 
     # -- verbs -----------------------------------------------------------------------------------------
 
-    async def _hello(self, helper: GatewayHelper, greeting: errands.Greeting) -> Answer:
+    async def _hello(self, helper: GatewayHelper, greeting: messages.Greeting) -> Answer:
         if greeting.means is Means.BROWSER and not helper.trusted:
             raise RefusedError(403, "what a browser renders cannot be checked: this token must be a --trusted one")
         await self._read_charter()
@@ -223,16 +224,16 @@ class Gateway:
             raise RefusedError(409, "there is no crawl yet: come again")
         helper.means = greeting.means
         events.info("hello", helper=helper.name, place=helper.place, means=helper.means, agent=greeting.agent)
-        told = errands.public_terms(self._terms, helper.trusted)
-        return errands.Welcome(helper.name, helper.place, helper.trusted, told)
+        told = messages.public_terms(self._terms, helper.trusted)
+        return messages.Welcome(helper.name, helper.place, helper.trusted, told)
 
-    async def _take(self, helper: GatewayHelper, wanted: errands.Wanted) -> Answer:
+    async def _take(self, helper: GatewayHelper, wanted: messages.Wanted) -> Answer:
         credit, lease_s = helper.credit, self._terms.lease_s
         room = credit.room(wanted.limit)
         timeout_s = min(wanted.timeout_s, WAIT_S, WAIT * lease_s)
         if not room:
             await asyncio.sleep(min(timeout_s, TEND_S))
-            return errands.Errands([])
+            return messages.Errands([])
         began = self._clock()
         credit.used += room
         try:
@@ -244,9 +245,9 @@ class Gateway:
         if self._helpers.get(helper.name) is not helper:  # the helper said goodbye meanwhile, or was cut off
             await self._space.release(taken)
             self._check(helper)
-            return errands.Errands([])
+            return messages.Errands([])
         helper.lease({each.item.id: Lease(each, began + lease_s) for each in taken})
-        return errands.Errands([Errand.of(each.item) for each in taken])
+        return messages.Errands([Errand.of(each.item) for each in taken])
 
     async def _put(self, helper: GatewayHelper, claim: Claim) -> Answer:
         lease = self._lease(helper, claim.id)
@@ -276,9 +277,9 @@ class Gateway:
             helper.add_page(claim.id, summary.size_bytes)
         else:
             helper.add_failure(claim.id)
-        return errands.Ids([claim.id])
+        return messages.Ids([claim.id])
 
-    async def _extend(self, helper: GatewayHelper, asked: errands.Ids) -> Answer:
+    async def _extend(self, helper: GatewayHelper, asked: messages.Ids) -> Answer:
         leases = [helper.held[errand] for errand in asked.ids if errand in helper.held]
         began = self._clock()
         still = {each.item.id for each in await self._space.renew([lease.taken for lease in leases])}
@@ -288,26 +289,26 @@ class Gateway:
                 lease.until = began + self._terms.lease_s
             else:
                 helper.let_go(errand)
-        return errands.Ids(sorted(still))
+        return messages.Ids(sorted(still))
 
-    async def _return(self, helper: GatewayHelper, asked: errands.Ids) -> Answer:
+    async def _return(self, helper: GatewayHelper, asked: messages.Ids) -> Answer:
         leases = [lease for errand in asked.ids if (lease := helper.let_go(errand))]
         await self._space.release([lease.taken for lease in leases])
-        return errands.Ids([lease.taken.item.id for lease in leases])
+        return messages.Ids([lease.taken.item.id for lease in leases])
 
-    async def _beat(self, helper: GatewayHelper, beat: errands.Beat) -> Answer:
+    async def _beat(self, helper: GatewayHelper, beat: messages.Beat) -> Answer:
         helper.connections = beat.connections
         fellows = [each for each in self._helpers.values() if each.credit is helper.credit]
         wished = sum(each.connections for each in fellows if self._silent_s(each) < BEAT_TTL_S)
         able = min(beat.connections, math.ceil(int(helper.credit.quota) * beat.connections / max(wished, 1)))
         figures = (helper.pages, helper.bytes, beat.pages_per_s, helper.since)
         await self._space.out(HelperBeat(helper.name, helper.place, helper.means, able, *figures), ttl_s=BEAT_TTL_S)
-        return errands.HelperStanding(list(helper.held), await self._is_over())
+        return messages.HelperStanding(list(helper.held), await self._is_over())
 
-    async def _bye(self, helper: GatewayHelper, _: errands.Ids) -> Answer:
+    async def _bye(self, helper: GatewayHelper, _: messages.Ids) -> Answer:
         await self._let_go(helper.name)
         events.info("bye", helper=helper.name, pages=helper.pages)
-        return errands.Ids([])
+        return messages.Ids([])
 
     def _lease(self, helper: GatewayHelper, errand: str) -> Lease:
         lease = helper.held.get(errand)

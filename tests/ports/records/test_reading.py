@@ -1,3 +1,5 @@
+"""What a crawl has stored: all records, distinct pages of a session, and the latest record of each page."""
+
 from pathlib import Path
 
 import pytest
@@ -5,9 +7,11 @@ import pytest
 from gcs.errors import UsageError
 from gcs.ports.records import reading
 from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.reading import distinct, latest
 from gcs.ports.records.record_store import Store
 
 from .pages import record, response
+from .storing import store
 
 DEFAULT = StoreSettings()
 
@@ -65,3 +69,59 @@ def test_reading_what_is_no_crawl_is_a_usage_error(tmp_path: Path, make: bool) -
         list(reading.read_records(place))
     with pytest.raises(UsageError):
         list(reading.warc_files(place))
+
+
+A, B, C, GONE, DOWN, LATE = (f"http://example.com/{name}" for name in ("a", "b", "c", "gone", "down", "late"))
+
+
+def test_latest_is_the_record_that_tells_what_a_page_holds(tmp_path: Path) -> None:
+    """Whoever stored it: not a 304, nor an answer that tells nothing; and no page that is gone or leads elsewhere."""
+    pages = [{"url": url, "title": "first", "session": 1} for url in (A, B, C, GONE, DOWN, LATE)]
+    store(
+        tmp_path,
+        "g1",
+        *pages,
+        {"url": A, "session": 2, "status": 304, "held_at_us": 5},
+        {"url": GONE, "session": 2, "status": 404, "failure": "http-404"},
+        {"url": DOWN, "session": 2, "status": 503, "failure": "http-503", "held_at_us": 5},
+        {"url": LATE, "session": 2, "status": 0, "failure": "timeout", "held_at_us": 5},
+        {"url": DOWN, "session": 6, "status": 503, "failure": "http-503"},  # after three such sessions, found anew
+        {"url": LATE, "session": 6, "status": 0, "failure": "timeout"},
+        {"url": B, "title": "third", "session": 3},
+    )
+    store(
+        tmp_path,
+        "g0",
+        {"url": B, "title": "second", "session": 2},
+        {"url": C, "session": 2, "status": 301},
+        {"url": f"{A}/new", "title": "second", "session": 2},
+        {"url": f"{A}/new", "title": "again", "session": 2},
+        {"url": f"{A}/map", "title": "a list", "session": 2, "source": True},
+    )
+    found = list(latest(tmp_path, ("url", "title")))
+    assert sorted(found) == [(A, "first"), (f"{A}/new", "second"), (B, "third"), (DOWN, "first"), (LATE, "first")]
+
+
+@pytest.mark.parametrize(("most", "few"), [(1, 9), (2, 9), (100, 9), (100, 0)])
+def test_distinct_counts_pages_over_all_gatherers_in_one_pass_or_in_many(
+    tmp_path: Path, most: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gcs.ports.records.reading._FEW", few)
+    by_gatherer = {
+        "g0": [{"url": A}, {"url": B}, {"url": A, "session": 2}, {"url": B, "session": 2, "status": 304}],
+        "g1": [
+            {"url": A, "session": 2},
+            {"url": B, "session": 2},
+            {"url": C, "session": 2, "status": 404, "failure": "http-404"},
+            {"url": C, "session": 2, "source": True},
+        ],
+    }
+    for gatherer, records in by_gatherer.items():
+        with Store.open(tmp_path, StoreSettings(log_records=3), gatherer) as store:
+            for changes in records:
+                store.page(record(**{"session": 1, "gatherer": gatherer} | changes))
+            store.sync()
+    found = distinct(tmp_path, 2, 3, most)
+    assert (found.unique, found.stored) == (2, {"g0": 1, "g1": 2})
+    found = distinct(tmp_path, 1, 2, most)
+    assert (found.unique, found.stored) == (2, {"g0": 2})

@@ -21,8 +21,8 @@ from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.core.page.values import PageFacts
 from gcs.errors import GcsError, SpaceError
-from gcs.ports.errands import MACHINE
 from gcs.ports.errands.gateway_client import GatewayErrands, GatewayError, open_gateway
+from gcs.ports.errands.gateway_messages import MACHINE
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station.gateway import GONE_S, SILENT_S, Gateway
 from gcs.roles.station.http.auth import Authenticator

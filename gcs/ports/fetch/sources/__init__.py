@@ -21,19 +21,19 @@ LISTED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer without HTTP around it."""
+    """The answer of a source."""
 
     status: int = HTTPStatus.OK
     content_type: str = ""
     body: bytes = b""
-    #: names this state of it, so that it need not be read again while it is the same
+    #: names this version of the page, so that an unchanged page is not read again
     etag: str = ""
-    #: where it is instead
+    #: where the page is instead: a redirect
     location: str = ""
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """What of it a record keeps."""
+        """The headers that a record keeps."""
         fields = (("Content-Type", self.content_type), ("ETag", self.etag), ("Location", self.location))
         return tuple((name, value) for name, value in fields if value)
 

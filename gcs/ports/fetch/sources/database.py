@@ -55,7 +55,7 @@ class Table:
         self._has_rowid = not re.search(r"\bWITHOUT\s+ROWID\b", ddl, re.I)
 
     def keys(self, after: str) -> Iterable[str]:
-        """The rows behind this one."""
+        """The keys of the rows behind `after`."""
         number = int(after) if after.removeprefix("-").isdigit() else None
         if self._has_rowid:
             least = -(1 << 63) if number is None else number + 1

@@ -21,7 +21,7 @@ _LINE_BYTES = 1 << 16
 
 
 class NewsError(Exception):
-    """There is no article or list to be had, and this is what became of it."""
+    """There is no article or list; `found` is the answer instead."""
 
     def __init__(self, found: Answer | FailureKind) -> None:
         super().__init__(found)
@@ -72,7 +72,7 @@ class _Server:
         self._reader, self._writer, self._max_bytes = reader, writer, max_bytes
 
     async def ask(self, command: str, good: str) -> str:
-        """One line for another."""
+        """Send a command; returns the line that answers it, if that begins with `good`."""
         if command:
             self._writer.write(f"{command}\r\n".encode())
         line = (await self._reader.readuntil(b"\n")).decode("utf-8", "replace").strip()
@@ -93,7 +93,7 @@ class _Server:
         return b"".join(lines)
 
     async def lines(self, command: str, good: str) -> list[str]:
-        """The same as text, without empty ones."""
+        """The block as lines of text, without empty lines."""
         text = (await self.block(command, good)).decode("utf-8", "replace")
         return [line.strip() for line in text.splitlines() if line.strip()]
 
