@@ -49,9 +49,10 @@ class Outcomes:
 def run_once(path: Path, arguments: list[str]) -> int:
     """Runs pytest in this process; the file names the tests to run (all if it names none), then the outcomes."""
     outcomes = Outcomes(json.loads(path.read_text()))
-    status = pytest.main(arguments, plugins=[outcomes])
-    path.write_text(json.dumps(outcomes.split()))
-    return int(status)
+    try:
+        return int(pytest.main(arguments, plugins=[outcomes]))
+    finally:  # pytest raises at its end where a failed test has left something open
+        path.write_text(json.dumps(outcomes.split()))
 
 
 def run_apart(arguments: list[str], only: list[str]) -> tuple[int, dict[str, list[str]]]:
