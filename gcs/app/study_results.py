@@ -22,11 +22,11 @@ import numpy as np
 import xxhash
 
 from gcs.app.crawl_dir import write_whole
-from gcs.app.plots import draw
 from gcs.sim.graph.graph_files import load
 from gcs.sim.graph.owners import sites_of
 from gcs.sim.graph.synthetic import synthetic
 from gcs.sim.graph.web_graph import WebGraph
+from gcs.sim.plots import draw
 from gcs.sim.studies import Row, Study, StudyRequest, Tick
 
 _ADVICE = "choose another -o DIR or --cache DIR"

@@ -13,7 +13,6 @@ import click
 import msgspec
 
 from gcs import settings
-from gcs.app import plots
 from gcs.app.crawl_dir import write_whole
 from gcs.app.study_results import Result, ResultCache, described, page, result, shown_picture, table, write
 from gcs.app.terminal import columns
@@ -22,6 +21,7 @@ from gcs.core.partition import PARTITIONERS
 from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import UsageError
 from gcs.ports.records import reading
+from gcs.sim import plots
 from gcs.sim.engine.capacity import NEVER_0, Costs
 from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph.synthetic import Shape, synthetic

@@ -21,7 +21,8 @@ class BackgroundTasks:
     """Tasks that wait for the network so that a turn never has to. The first failure is kept for the next turn."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        self._wake = wake  # asks for a turn
+        #: asks for a turn
+        self.wake = wake
         self._tasks: list[asyncio.Task[None]] = []
         self._failed: BaseException | None = None
 
@@ -44,4 +45,4 @@ class BackgroundTasks:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failed = self._failed or error
-            self._wake()
+            self.wake()

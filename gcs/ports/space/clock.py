@@ -1,7 +1,4 @@
-"""Time for leases and for the in-memory whiteboard: the system's, or one that a test moves by hand.
-
-Invariant: with a TickingClock nothing ever times out unless somebody calls `advance`.
-"""
+"""Time for leases and for the in-memory whiteboard: the system's, or one that a test moves by hand."""
 
 import asyncio
 import sys
@@ -46,26 +43,3 @@ class LoopClock:
                 await change.wait()
         except TimeoutError:
             return
-
-
-class TickingClock:
-    """Time that stands still until `advance`."""
-
-    def __init__(self, now: float = 0.0) -> None:
-        self._now = now
-        self._lookers: list[Callable[[], None]] = []
-
-    def now(self) -> float:
-        return self._now
-
-    def on_tick(self, look: Callable[[], None]) -> None:
-        self._lookers.append(look)
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass, and let those who wait look again."""
-        self._now += seconds
-        for look in self._lookers:
-            look()
-
-    async def wait(self, change: asyncio.Event, deadline: float | None) -> None:  # noqa: ARG002 (ticks set the event)
-        await change.wait()

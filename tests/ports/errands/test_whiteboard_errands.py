@@ -5,8 +5,8 @@ from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
 from gcs.ports.errands import HelperTerms
 from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
-from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
+from tests.ports.space.ticking_clock import TickingClock
 
 LEASE_S = 10.0
 

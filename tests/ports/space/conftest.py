@@ -8,11 +8,11 @@ from typing import Protocol
 import pytest
 
 from gcs.ports.space.address import SpaceSettings
-from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import open_space
+from tests.ports.space.ticking_clock import TickingClock
 
 from .servers import Cluster, Server, binary_of
 

@@ -6,9 +6,9 @@ import random
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import LeaderLease, PlanPosted
 from gcs.ports.space.candidate import Candidate
-from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import IfHolds
+from tests.ports.space.ticking_clock import TickingClock
 
 LEASE_S = 10.0
 

@@ -21,10 +21,10 @@ from gcs.core.messages.outbox import Outbox
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Link, UrlBlock
 from gcs.ports.space.address import SpaceSettings
-from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Flow, Handle, Numbered, Space, Taken
 from gcs.ports.space.redis_space import open_space
+from tests.ports.space.ticking_clock import TickingClock
 
 URLS = template(UrlBlock)
 SENDERS, TAKERS = ("s1", "s2"), ("g1", "g2", "g3")

@@ -18,11 +18,11 @@ from gcs.core.tree import tree as trees
 from gcs.core.tree.statistics import SuperpageStatistics
 from gcs.core.tree.tree import UrlTree
 from gcs.core.url.sortkey import sort_key
-from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Space
 from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.leader import Leader
+from tests.ports.space.ticking_clock import TickingClock
 
 Finds = Callable[[bytes], list[bytes]]
 

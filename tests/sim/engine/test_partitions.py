@@ -9,11 +9,12 @@ import pytest
 
 from gcs.core.partition import GONE, PartitionProblem, partition
 from gcs.core.partition.partition_graph import LinkArrays
-from gcs.core.plan.metrics import imbalance, least_moved, loads, moved_weight
+from gcs.core.plan.metrics import imbalance, loads
 from gcs.core.plan.session_graph import SessionGraph, superpages
 from gcs.sim.engine import partitions
 from gcs.sim.graph.graph_files import load
 from gcs.sim.graph.web_graph import WebGraph, from_links
+from tests.core.plan.moving import least_moved, moved_weight
 
 
 @pytest.fixture(scope="module")

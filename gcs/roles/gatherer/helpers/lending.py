@@ -20,22 +20,24 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from gcs.core.helpers import pools
 from gcs.core.helpers.access import token_id
 from gcs.core.helpers.pools import HelperSettings, pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, CutOff, HelperBeat, Means, Member, MemberState, SummaryTS, UrlTS
-from gcs.core.page.values import Failure, FailureKind, Request, Result
+from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.core.polite.politeness import Politeness, delay_of
 from gcs.events import Events
 from gcs.ports.process import new_run
 from gcs.ports.space.port import Space
 from gcs.ports.tasks import BackgroundTasks
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
-from gcs.roles.gatherer.helpers.helper_result import result_of
 from gcs.roles.gatherer.helpers.rendering import Rendering
 
 events = Events("lending")
+_FAILURES = frozenset(FailureKind)
 
 #: errands shipped, and summaries taken, at a time
 BATCH = 32
@@ -304,3 +306,35 @@ class Lending:
         if not share or self._is_wanted_back:
             return 0
         return max(share - sum(lent.means is means for lent in self._lent.values()), 0)
+
+
+def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float, now: float) -> Result:
+    """The summary as if the gatherer had fetched the page; a 2xx carries the page's facts in the request's tag."""
+    started_at = min(max(summary.started_at, lent_at), now)  # the helper's clock is its own
+    elapsed_s = min(summary.elapsed_s, now - lent_at)
+    if not summary.status:
+        kind = FailureKind(summary.failure) if summary.failure in _FAILURES else FailureKind.PROTOCOL
+        return Failure(request, kind, summary.message, started_at, elapsed_s)
+    if 200 <= summary.status < 300:
+        assert isinstance(request.tag, PageVisit)
+        is_rendered = means is Means.BROWSER
+        final_url = summary.page.final_url or summary.url
+        # a browser has seen all there is to see
+        page = msgspec.structs.replace(summary.page, final_url=final_url, shell=summary.page.shell and not is_rendered)
+        visit = msgspec.structs.replace(request.tag, page=page, doubted=not summary.trusted, is_rendered=is_rendered)
+        request = msgspec.structs.replace(request, tag=visit)
+    return Response(
+        request,
+        summary.status,
+        summary.reason,
+        summary.http_version,
+        tuple(summary.headers),
+        summary.body,
+        b"",  # what it says has been read
+        summary.request_head,
+        summary.ip,
+        started_at,
+        elapsed_s,
+        summary.helper,
+        None if summary.request_head else (summary.size_bytes, summary.digest),
+    )

@@ -15,7 +15,7 @@ Invariants
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -47,25 +47,21 @@ TAKE, SHIP, ACK = 16, 16, 64
 RETRY_S, MOST_RETRY_S = 0.2, 1.6
 
 
-class _Lane:
+class _Lane(NamedTuple):
     """Tuples on their way to one inbox, numbered under a name that is never used again: numbers once used are spent."""
 
-    __slots__ = ("outbox", "sender")
-
-    def __init__(self, sender: str) -> None:
-        self.sender = sender
-        self.outbox: Outbox[tuple[int, Outgoing]] = Outbox()
+    sender: str
+    outbox: Outbox[tuple[int, Outgoing]]
 
 
 class BlockExchange:
     """What one gatherer sends to the others and receives from them."""
 
     def __init__(
-        self, context: MemberContext, traffic: Traffic, whiteboard: Whiteboard, wake: Callable[[], None]
+        self, context: MemberContext, traffic: Traffic, whiteboard: Whiteboard, tasks: BackgroundTasks
     ) -> None:
         self._context, self._space, self._tables = context, context.space, context.frontier.exchange
-        self._traffic, self._beat, self._wake = traffic, whiteboard.beat, wake
-        self._tasks = BackgroundTasks(wake)
+        self._traffic, self._beat, self._tasks = traffic, whiteboard.beat, tasks
         # on their way in
         self._arrived: deque[Taken[Any]] = deque()  # filled by listen; emptied by arrivals
         self._early: deque[Taken[Any]] = deque()  # routed under a newer plan; filled and emptied by arrivals
@@ -93,13 +89,8 @@ class BlockExchange:
         """Begin to listen and ship."""
         self._tasks.start(self._listen(), self._listen_for_seeds(), self._ship())
 
-    def check(self) -> None:
-        """Raise what has ended a task."""
-        self._tasks.check()
-
     async def close(self) -> None:
-        """End, and ack what was committed."""
-        await self._tasks.close()
+        """Ack what was committed; the tasks have ended."""
         try:
             async with asyncio.timeout(LEAVE_S):
                 await self._ack(None)
@@ -229,7 +220,7 @@ class BlockExchange:
     async def _take_in(self, taken: list[Taken[Any]]) -> None:
         if taken:
             self._arrived.extend(taken)
-            self._wake()
+            self._tasks.wake()
         while len(self._arrived) >= TAKE:
             self._room.clear()
             await self._room.wait()
@@ -263,7 +254,7 @@ class BlockExchange:
         settled = lane.outbox.settle(receipt.sent, receipt.committed)
         if settled:
             self._settled.extend(number for number, _ in settled)
-            self._wake()
+            self._tasks.wake()
         if lane.outbox.due and not receipt.full:
             self._ship_now.set()
         return bool(settled)
@@ -275,7 +266,7 @@ class BlockExchange:
             if beat and any(type(each.item) is Seeds for each in batch):
                 await beat()
             await self._space.ack(batch)
-            self._wake()
+            self._tasks.wake()
 
     # -- the outbox ------------------------------------------------------------------------------------
 
@@ -284,7 +275,7 @@ class BlockExchange:
         if lane is None:
             self._lanes_opened += 1
             sender = f"{self._context.name}/{self._context.run}/{self._lanes_opened}"
-            lane = self._lanes[to, type(item)] = _Lane(sender)
+            lane = self._lanes[to, type(item)] = _Lane(sender, Outbox())
         lane.outbox.add((number, item))
         self.sent += 1
         self._ship_now.set()

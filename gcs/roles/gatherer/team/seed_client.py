@@ -40,9 +40,9 @@ class SeedClient:
     def __init__(self, context: MemberContext, port: GathererPort, server: str) -> None:
         self.me, self._context, self._port, self._server = context.name, context, port, server
         self._frontier, self._session = context.frontier, context.session
-        self.whiteboard = Whiteboard(context, self._member, port.wake)
-        self._exchange = BlockExchange(context, port.traffic, self.whiteboard, port.wake)
         self._tasks = BackgroundTasks(port.wake)
+        self.whiteboard = Whiteboard(context, self._member, self._tasks)
+        self._exchange = BlockExchange(context, port.traffic, self.whiteboard, self._tasks)
         self._links: dict[str, Link] = {}  # filled by route; emptied by before_commit
         self._copies: list[QueuedUrl] = []  # filled by _recrawl_step; emptied by before_commit
         self._done: list[str] = []  # filled by recorded and queued; emptied by before_commit
@@ -63,7 +63,6 @@ class SeedClient:
 
     async def shutdown(self, share: Share | None) -> None:
         await self._tasks.close()
-        await self.whiteboard.close()
         await self._exchange.close()
         gone = Member(self.me, self._context.run, state=MemberState.GONE, passive=True, server=self._server)
         account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
@@ -113,8 +112,6 @@ class SeedClient:
     # -- the turn --------------------------------------------------------------------------------------
 
     def begin(self, now: float) -> list[QueuedUrl]:  # noqa: ARG002
-        self.whiteboard.check()
-        self._exchange.check()
         self._tasks.check()
         self._exchange.drop_settled()
         self._recrawl_step()

@@ -35,6 +35,7 @@ from gcs.core.report.report import Share
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
+from gcs.ports.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.bulletin import BULLETIN_TTL_S, BulletinSource, BulletinWriter
@@ -57,8 +58,9 @@ class TeamMember:
         """`ghost`: hands over what a dead gatherer of this name left on its disk, and fetches nothing."""
         self.me, self._context, self._port, self._ghost = context.name, context, port, ghost
         self._frontier = context.frontier
-        self.whiteboard = Whiteboard(context, self._member, port.wake)
-        self._exchange = BlockExchange(context, port.traffic, self.whiteboard, port.wake)
+        self._tasks = BackgroundTasks(port.wake)
+        self.whiteboard = Whiteboard(context, self._member, self._tasks)
+        self._exchange = BlockExchange(context, port.traffic, self.whiteboard, self._tasks)
         self._follower = PlanFollower(self.me, self._frontier)
         self._ownership = Ownership(context, port, self._exchange, records)
         self._bulletins = BulletinWriter(self.me)
@@ -92,7 +94,7 @@ class TeamMember:
     async def shutdown(self, share: Share | None) -> None:
         """Stop listening, and post the gatherer's account, and that it has left for good if it has."""
         context = self._context
-        await self.whiteboard.close()
+        await self._tasks.close()
         await self._exchange.close()
         gone = Member(self.me, context.run, context.place, self.epoch, self.epoch, MemberState.GONE, True)
         account = Account(self.me, msgspec.msgpack.encode(share)) if share else None
@@ -174,8 +176,7 @@ class TeamMember:
     # -- the turn --------------------------------------------------------------------------------------
 
     def begin(self, now: float) -> list[QueuedUrl]:
-        self.whiteboard.check()
-        self._exchange.check()
+        self._tasks.check()
         self._exchange.drop_settled()
         while self.whiteboard.notes:
             self._port.dispatcher.take_note(self.whiteboard.notes.popleft(), now)

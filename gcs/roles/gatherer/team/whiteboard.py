@@ -46,10 +46,9 @@ LEAVE_S = 5.0
 class Whiteboard:
     """What one gatherer reads and writes on the board."""
 
-    def __init__(self, context: MemberContext, member: Callable[[], Member], wake: Callable[[], None]) -> None:
+    def __init__(self, context: MemberContext, member: Callable[[], Member], tasks: BackgroundTasks) -> None:
         """`member` makes the next heartbeat."""
-        self._context, self._space, self._member, self._wake = context, context.space, member, wake
-        self._tasks = BackgroundTasks(wake)
+        self._context, self._space, self._member, self._tasks = context, context.space, member, tasks
         #: one heartbeat at a time: an older one must not replace a newer one
         self._beating = asyncio.Lock()
         self._tenure: Tenure | None = None
@@ -63,14 +62,6 @@ class Whiteboard:
     def start(self) -> None:
         """Begin to watch, post and beat."""
         self._tasks.start(*(self._watch(kind) for kind in WATCHED), self._post(), self._beat_on())
-
-    def check(self) -> None:
-        """Raise what has ended a task."""
-        self._tasks.check()
-
-    async def close(self) -> None:
-        """Stop watching, posting and beating."""
-        await self._tasks.close()
 
     async def leave(self, account: Account | None, gone: Member | None) -> None:
         """Remove the heartbeat, so that nobody waits for its expiry; or say that the gatherer left for good."""
@@ -100,7 +91,7 @@ class Whiteboard:
             sent_at = lease_time()
             await self._space.out(self._member(), ttl_s=self._context.settings.lease_s)
             self._tenure = Tenure(sent_at, self._context.settings.lease_s)
-        self._wake()
+        self._tasks.wake()
 
     async def _watch(self, kind: type[Posted]) -> None:
         async for item in self._space.watch(template(kind)):
@@ -115,7 +106,7 @@ class Whiteboard:
                     self.charter = item
                 case RobotsNote() | BusyNote():
                     self.notes.append(item)
-            self._wake()
+            self._tasks.wake()
 
     async def _post(self) -> None:
         while True:

@@ -25,12 +25,12 @@ from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWeb
 from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
 from gcs.ports.records.reading import read_records
-from gcs.ports.space.clock import TickingClock
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 from gcs.roles.gatherer.helpers import lending
 from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
 from gcs.settings import Settings, load, terms
+from tests.ports.space.ticking_clock import TickingClock
 
 SETTINGS = HelperSettings(lease_s=10.0, offer_s=60.0, ahead=0.0)
 POOL = pool("", Means.PLAIN)

@@ -19,6 +19,7 @@ from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
+from gcs.ports.tasks import BackgroundTasks
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
@@ -65,7 +66,8 @@ class Gatherer:
             lambda: None,
             *[nothing] * 5,
         )
-        self.exchange = BlockExchange(context, port.traffic, Whiteboard(context, nothing, port.wake), port.wake)
+        tasks = BackgroundTasks(port.wake)
+        self.exchange = BlockExchange(context, port.traffic, Whiteboard(context, nothing, tasks), tasks)
         self.ownership = Ownership(context, port, self.exchange, lambda: iter(()))
         self.ownership.restore(None)
         self.plan: Plan | None = None

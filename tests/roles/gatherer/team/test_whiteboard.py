@@ -15,6 +15,7 @@ from gcs.core.report.counters import Traffic
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
+from gcs.ports.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.whiteboard import Whiteboard
@@ -33,8 +34,9 @@ async def test_heartbeat_tells_of_seeds_before_they_are_acked(tmp_path: Path) ->
     settings = TeamSettings(beat_s=3_600.0, lease_s=36_000.0)
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
     context = MemberContext("a", MemorySpace(board, "a"), settings, frontier, run="run")
-    whiteboard = Whiteboard(context, beat, lambda: None)
-    exchange = BlockExchange(context, Traffic(), whiteboard, arrived.set)
+    tasks = BackgroundTasks(arrived.set)
+    whiteboard = Whiteboard(context, beat, tasks)
+    exchange = BlockExchange(context, Traffic(), whiteboard, tasks)
     others = MemorySpace(board, "b")
     whiteboard.start()
     exchange.start()
@@ -55,8 +57,8 @@ async def test_heartbeat_tells_of_seeds_before_they_are_acked(tmp_path: Path) ->
             )
             await asyncio.sleep(0)
     assert await others.read(template(Member)) == Member("a", "run", beat=2)
+    await tasks.close()
     await exchange.close()
-    await whiteboard.close()
     frontier.close()
 
 

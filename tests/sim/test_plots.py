@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gcs.app.plots import draw
+from gcs.sim.plots import draw
 from gcs.sim.studies import Chart, ChartLine
 
 
