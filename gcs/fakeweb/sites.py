@@ -118,7 +118,6 @@ def _is_closed(path: str) -> bool:
 
 
 def build_sites(spec: FakeWebSpec, port: int) -> tuple[Site, ...]:
-    """All hosts of a web."""
     return tuple(_site(spec, index, pages, port) for index, pages in enumerate(host_pages(spec)))
 
 

@@ -34,7 +34,6 @@ class Web:
 
     @property
     def homes(self) -> tuple[str, ...]:
-        """The home page of every host."""
         return tuple(site.origin + "/" for site in self.sites)
 
     def locate(self, url: str) -> tuple[Site, str] | None:
@@ -63,7 +62,6 @@ class Web:
         return self.plan_at(*place) if place else PagePlan(url=url, status=404)
 
     def plan_at(self, site: Site, path: str) -> PagePlan:
-        """The same, by site and path."""
         if path == "/robots.txt":
             return self._robots(site)
         number = page_number(site.index, path)

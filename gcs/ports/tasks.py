@@ -39,7 +39,6 @@ class BackgroundTasks:
             raise self._failed
 
     async def close(self) -> None:
-        """End all jobs."""
         await end(self._tasks)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:

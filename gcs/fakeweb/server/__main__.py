@@ -41,7 +41,6 @@ def main() -> int:
 
 
 async def serve(spec: FakeWebSpec, port: int) -> None:
-    """Serves until told to stop."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)

@@ -82,7 +82,6 @@ class Gateway:
         self._terms, self._trust, self._joiner = HelperTerms(), TrustSettings(), Joiner()
 
     def routes(self) -> list[web.RouteDef]:
-        """One route for each verb."""
         verbs: dict[str, Verb] = {
             "hello": (messages.Greeting, self._hello),
             "take": (messages.Wanted, self._take),

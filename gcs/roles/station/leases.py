@@ -67,7 +67,6 @@ class GatewayHelper:
     heard_at: float = 0.0
 
     def lease(self, leases: dict[str, Lease]) -> None:
-        """Add leases to those that the helper holds."""
         self.held |= leases
         self.credit.used += len(leases)
 

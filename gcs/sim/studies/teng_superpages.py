@@ -79,7 +79,6 @@ def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SuperpagesRo
 def _rounds(
     data: SessionGraph, keys: Sequence[bytes], ends: Sequence[int], k: int, delta: float, seed: int
 ) -> list[SuperpagesRow]:
-    """The rounds of one team."""
     plan: Plan | None = None
     rows = []
     for number, done in enumerate(rounds(keys, RoundTeam([1.0] * k, delta=delta, seed=seed), ends), 1):

@@ -46,7 +46,6 @@ _ROWS = {
 
 
 def exposition(status: Status, age_s: float) -> str:
-    """The figures as text."""
     return "".join(f"{line}\n" for line in _lines(status, age_s))
 
 

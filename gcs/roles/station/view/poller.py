@@ -66,7 +66,6 @@ class Poller:
                 events.error("look-failed", error=repr(error))
 
     async def poll(self) -> None:
-        """Read the board once."""
         self.board = board = self._last_bulletins.complete(await read_board(self._space, self._crawl, self._clock()))
         self._points = None
         if board.plan is not None and (self._plan is None or self._plan[0] != board.plan.plan):
