@@ -77,16 +77,11 @@ class GatewayHelper:
             self.credit.used -= 1
         return lease
 
-    def add_page(self, errand: str, size_bytes: int) -> None:
+    def add_page(self, size_bytes: int) -> None:
         """Count a page that was put: its token may hold one more errand."""
-        self.credit.past.append(errand)
         self.credit.quota = min(self.credit.quota + 1, MOST)
         self.pages += 1
         self.bytes += size_bytes
-
-    def add_failure(self, errand: str) -> None:
-        """Remember an errand that was put without a page. The number of errands stays."""
-        self.credit.past.append(errand)
 
     def lapse(self, now: float) -> list[Lease]:
         """End the leases whose time is over; returns them. Each one halves what the token may hold."""
