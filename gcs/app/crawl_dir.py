@@ -52,7 +52,7 @@ class SavedCrawl:
             raise StoreError(f"{directory}/state: its seeds or settings are damaged; start a new directory") from None
 
     def write(self, directory: Path, seeds: list[str], settings: Settings) -> None:
-        """Save the prediction for the next session."""
+        """Save the seeds and the settings, where they have changed."""
         seeds_file, settings_file = _files(directory)
         kept = msgspec.json.encode({key: value for key, value in differences(settings).items() if key not in ONE_RUN})
         if tuple(seeds) != self.seeds:

@@ -28,7 +28,6 @@ _LINKED = ("partition-ii", "metis", "sticky")
 
 
 def page_owners(graph: WebGraph, partitioner: str, k: int, seed: int = 0) -> Owners:
-    """The owner of each page among k gatherers."""
     if k > MOST:
         raise UsageError(f"{k:,} gatherers: a study has room for {MOST:,}")
     if k == 1:

@@ -63,7 +63,6 @@ class SpotCheck:
         return self._quarantine.next_at()
 
     def hold(self, held: HeldPage, now: float) -> None:
-        """A stranger has brought this."""
         helper, page = held.response.helper, held.page
         size_bytes = len(held.response.body) + len(page.text) + sum(map(len, page.outlinks))
         if helper in self._liars or not self._quarantine.has_room(size_bytes):
@@ -123,7 +122,6 @@ class SpotCheck:
 
 
 def look_of(response: Response, page: PageFacts) -> PageView:
-    """What was seen."""
     digest = response.absent[1] if response.absent else payload_digest(response.body)
     facts = {
         ("its address", page.final_url),

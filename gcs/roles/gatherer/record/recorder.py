@@ -65,14 +65,12 @@ class Recorder:
             self.give_up(entry, f"http-{status}", now, result)
 
     def page(self, entry: QueuedUrl, response: Response, page: PageFacts) -> None:
-        """A page that was read."""
         if not page.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
         self._record(entry, response, page, "", response.started_at)
 
     def give_up(self, entry: QueuedUrl, kind: str, now: float, response: Response | None = None) -> None:
-        """The URL ends without a page."""
         self._counters.fail(kind)
         self._record(entry, response, PageFacts(entry.url), kind, now)
 

@@ -60,7 +60,6 @@ class Whiteboard:
         self.notes: deque[RobotsNote | BusyNote] = deque()
 
     def start(self) -> None:
-        """Begin to watch, post and beat."""
         self._tasks.start(*(self._watch(kind) for kind in WATCHED), self._post(), self._beat_on())
 
     async def leave(self, account: Account | None, gone: Member | None) -> None:
@@ -86,7 +85,6 @@ class Whiteboard:
         self._posts.put_nowait((item, ttl_s))
 
     async def beat(self) -> None:
-        """Send a heartbeat now."""
         async with self._beating:
             sent_at = lease_time()
             await self._space.out(self._member(), ttl_s=self._context.settings.lease_s)
