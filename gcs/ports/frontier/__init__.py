@@ -10,9 +10,12 @@ Life of a URL (`urls`: sort key → mark):
 whatever lies there when the frontier is opened goes back to `queue`. So a crash loses nothing, and all
 that it costs is to fetch those pages again.
 
-A URL waits in the queue of its host (`host_queues`). Where the crawl has one order over all hosts, it waits in the pool
+A URL waits in the queue of its host (`HostQueues`). Where the crawl has one order over all hosts, it waits in the pool
 (`ordered_pool`) first: the best of the pool go to the window or, if their host has its share of the window already, to
-the queue of their host. `waiting_urls` is the two together.
+the queue of their host. `WaitingUrls` is the two together.
+
+`frontier` is all that happens to a URL, `url_rows` its key and its row on disk, `lmdb_file` the file. `team_tables` is
+for teams: URLs that go to other gatherers or come from them, and ranges that do.
 
 Tables (LMDB), all changed inside one open transaction that `commit` closes. An entry is a `QueuedUrl`:
 
@@ -25,7 +28,7 @@ Tables (LMDB), all changed inside one open transaction that `commit` closes. An 
     hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
     notes   name                                → bytes     robots.txt, checkpoint position, counters, plan, ledger
 
-and for a gatherer of a team (`exchange`):
+and for a gatherer of a team (`team_tables`):
 
     sent    sort key                            → nothing   the c-hit table: foreign URLs that were posted
     held    sort key                            → entry     URLs of a range whose hand-over is not complete

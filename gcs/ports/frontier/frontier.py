@@ -1,5 +1,8 @@
 """The frontier: the marks of all known URLs, and what waits. See the package docstring for the life of a URL.
 
+`Frontier` holds the marks and calls the other parts. `WaitingUrls` says where a URL waits: in the queue of its host
+(`HostQueues`) or in one order over all hosts (`OrderedPool`). What only a gatherer of a team needs is in `team_tables`.
+
 Invariants
 - A URL has exactly one mark; QUEUED ⇔ exactly one row in pool ∪ queue ∪ taken ∪ later.
 - Nothing is durable before `commit`, and everything before it is: a crash falls back to the last commit.
@@ -10,24 +13,38 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from struct import Struct
+from typing import Any, Literal
 
 import lmdb
 
-from gcs.core.ordering import BFS, GIFT, Ledger, Ordering
+from gcs.core.ordering import BEHIND, BFS, GIFT, Found, Ledger, Ordering
+from gcs.core.ordering import rank as rank_by_worth
 from gcs.core.queues.contract import Queue
+from gcs.core.url.join import host as host_of
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.core.url.sortkey import url_of
-from gcs.ports.frontier.host_queues import HostQueues
+from gcs.core.url.sortkey import host_key, host_name, url_of
 from gcs.ports.frontier.lmdb_file import MmapTrim, lock, open_environment, store_error
 from gcs.ports.frontier.ordered_pool import OrderedPool
-from gcs.ports.frontier.range_moves import RangeMoves
-from gcs.ports.frontier.team_tables import TeamTables
-from gcs.ports.frontier.url_rows import ORDER, Mark, decode, encode, host_part, is_whole, key_of, short, worth_of
-from gcs.ports.frontier.waiting_urls import WaitingUrls
+from gcs.ports.frontier.team_tables import RangeMoves, TeamTables
+from gcs.ports.frontier.url_rows import (
+    ORDER,
+    Mark,
+    decode,
+    encode,
+    host_part,
+    is_whole,
+    key_of,
+    short,
+    split,
+    with_worth,
+    worth_of,
+)
 
 #: changes after which a commit is due: each may hold a page of memory until then
 CHANGES_PER_COMMIT = 4_000
+#: when a retry is due and its sequence
+DUE = Struct(">QQ")
 
 QUEUED = Mark.QUEUED.value
 
@@ -309,3 +326,263 @@ class Frontier:
             self._waiting.arrange()
             self.set_note("arrangement", arrangement)
         self._waiting.open()
+
+
+class WaitingUrls:
+    """Where URLs wait: in the queues of their hosts, or in the pool; and how their worth moves them.
+
+    The mark of a URL that waits is followed by its rank and sequence number (`ORDER`): with the host they name its
+    place in a host queue; the sequence number alone is its place in the pool. Taken URLs are ranked again too: they may
+    be put back.
+
+    Invariant: a URL that waits has one row; in the pool its rank is that of the row, elsewhere that of the mark.
+    """
+
+    def __init__(
+        self, urls: Any, host_queues: "HostQueues", pool: OrderedPool, order: Ordering, txn: Callable[[], Any]
+    ) -> None:
+        self._urls, self._host_queues, self._rows, self._order, self._txn = urls, host_queues, pool, order, txn
+        #: where new URLs wait; None where each host has its own queue
+        self.pool = pool if pool.is_used else None
+
+    def open(self) -> None:
+        """Build the queue of the pool, which is in memory only."""
+        if self.pool is not None:
+            self.pool.build()
+
+    def close(self) -> None:
+        """Free the queue of the pool."""
+        self._rows.close()
+
+    def __len__(self) -> int:
+        return len(self._host_queues) + (len(self.pool) if self.pool else 0)
+
+    def rank(self, entry: QueuedUrl) -> int:
+        if not self._order.weighs:
+            return entry.priority
+        return self._order.rank(_found(entry), entry.worth) | entry.priority & BEHIND
+
+    def put(self, host: bytes, order: bytes, row: bytes) -> None:
+        """A URL begins to wait, at that rank and sequence number."""
+        if self.pool is None:
+            self._txn().put(host + order, row, db=self._host_queues.queue)
+        else:
+            rank, sequence = ORDER.unpack(order)
+            self.pool.put(rank, sequence, row)
+
+    def get(self, key: bytes, mark: bytes, retries: dict[bytes, bytes]) -> bytes:
+        found = self.pool.get(_sequence(mark)) if self.pool is not None else None
+        return found[1] if found is not None else self._host_queues.get(_place(key, mark), retries)
+
+    def pop(self, key: bytes, mark: bytes, retries: dict[bytes, bytes] | None = None) -> bytes:
+        """Remove a URL from wherever it waits, and return its row."""
+        row = self.pool.pop(_sequence(mark)) if self.pool is not None else None
+        return row if row is not None else self._host_queues.pop(_place(key, mark), retries)
+
+    def remove(self, key: bytes, mark: bytes) -> None:
+        """Remove a URL from wherever it waits."""
+        if self.pool is None or self.pool.pop(_sequence(mark)) is None:
+            self._host_queues.remove(_place(key, mark))
+
+    def credit(self, key: bytes, mark: bytes, gift: float) -> bool:
+        """A URL that waits is worth more now; False if it waits for a retry, where nothing can reach it."""
+        rank_before, sequence = ORDER.unpack(mark[1:])
+        found = self.pool.get(sequence) if self.pool is not None else None
+        if self.pool is not None and found is not None:
+            row, rank = self._raised(found[1], gift, found[0])
+            self.pool.put(rank, sequence, row, found[0])
+            return True
+        txn, place = self._txn(), _place(key, mark)
+        for table in (self._host_queues.queue, self._host_queues.taken):
+            if (packed := txn.get(place, db=table)) is None:
+                continue
+            row, rank = self._raised(bytes(packed), gift, rank_before)
+            if rank != rank_before:
+                txn.delete(place, db=table)
+                place = host_part(key) + ORDER.pack(rank, sequence)
+                txn.put(key, QUEUED + ORDER.pack(rank, sequence), db=self._urls)
+            txn.put(place, row, db=table)
+            return True
+        return False
+
+    def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[QueuedUrl], set[str]]:
+        """The best `count` of the pool, best first; entries of hosts that do not fit go to their host queues.
+
+        Returns the taken entries, and the hosts whose queues got an entry.
+        """
+        assert self.pool is not None
+        txn, entries, queued = self._txn(), list[QueuedUrl](), set[str]()
+        for rank, sequence, row in self.pool.extract(count):
+            entry = decode(row)
+            key, name = key_of(entry.url), host_of(entry.url)
+            txn.put(key, QUEUED + ORDER.pack(rank, sequence), db=self._urls)
+            if fits(name):
+                txn.put(host_part(key) + ORDER.pack(rank, sequence), row, db=self._host_queues.taken)
+                entries.append(entry)
+            else:
+                txn.put(host_part(key) + ORDER.pack(rank, sequence), row, db=self._host_queues.queue)
+                queued.add(name)
+        return entries, queued
+
+    def retry(self, key: bytes, mark: bytes, entry: QueuedUrl, due_at: float) -> None:
+        """Put a taken entry aside until `due_at`, with the worth that its URL has by now."""
+        place = _place(key, mark)
+        taken = self._txn().get(place, db=self._host_queues.taken)
+        row = encode(entry)
+        self._host_queues.retry(place, row if taken is None else with_worth(row, worth_of(taken)), due_at)
+
+    def put_back(self, key: bytes, mark: bytes) -> None:
+        """Put a taken entry that was not requested back into the queue of its host."""
+        self._host_queues.put_back(_place(key, mark))
+
+    def retries(self) -> dict[bytes, bytes]:
+        """The place of every URL that waits for a retry, with the key under which it does."""
+        return self._host_queues.retries()
+
+    def arrange(self) -> None:
+        """Rank everything anew and put it where it belongs: the order or the queue of the crawl has changed."""
+        txn, retries = self._txn(), self._host_queues.retries()
+        with txn.cursor(self._urls) as cursor:
+            for key, mark in cursor:
+                if mark[:1] != QUEUED or (place := _place(key, mark)) in retries:
+                    continue
+                _, sequence = ORDER.unpack(mark[1:])
+                entry = decode(self._rows.pop(sequence) or self._host_queues.pop(place))
+                order = ORDER.pack(self.rank(entry), sequence)
+                txn.put(key, QUEUED + order, db=self._urls)
+                self.put(host_part(key), order, encode(entry))
+
+    def _raised(self, row: bytes, gift: float, rank_before: int) -> tuple[bytes, int]:
+        """A row that is worth more, and its rank."""
+        worth = worth_of(row) + gift
+        ranked = rank_by_worth(worth) if self._order.by_worth else self._order.rank(_found(decode(row)), worth)
+        return with_worth(row, worth), ranked | rank_before & BEHIND
+
+
+def _found(entry: QueuedUrl) -> Found:
+    return Found(entry.url, entry.parent, entry.depth)
+
+
+def _place(key: bytes, mark: bytes) -> bytes:
+    return host_part(key) + bytes(mark[1:])
+
+
+def _sequence(mark: bytes) -> int:
+    sequence: int = ORDER.unpack(mark[1:])[1]
+    return sequence
+
+
+class HostQueues:
+    """The URLs that wait at each host, those that were taken from there, and those put aside for a retry.
+
+    A *place* is where an entry lies: host NUL "/" rank sequence. It is the same key in `queue` and `taken`, and opens
+    the value in `later`. The best of a host is one short scan away, so politeness can ask for one host at a time.
+    `hosts`, `take` and `wake` are described in `Frontier`.
+
+    Invariant: an entry lies in one of the three tables. What is taken when the frontier is opened goes back to `queue`.
+    """
+
+    def __init__(self, queue: Any, taken: Any, later: Any, txn: Callable[[], Any]) -> None:
+        self.queue, self.taken, self.later = queue, taken, later
+        self._txn = txn
+
+    def hosts(self, after: str, count: int) -> list[str]:
+        found: list[str] = []
+        with self._txn().cursor(self.queue) as cursor:
+            ok = cursor.set_range(_behind(_host_prefix(after)) if after else b"")
+            while ok and len(found) < count:
+                prefix = cursor.key()[: -ORDER.size]
+                found.append(_host_name(prefix))
+                ok = cursor.set_range(_behind(prefix))
+        return found
+
+    def take(self, host: str, count: int) -> list[QueuedUrl]:
+        prefix, txn = _host_prefix(host), self._txn()
+        entries: list[QueuedUrl] = []
+        with txn.cursor(self.queue) as cursor:
+            ok = cursor.set_range(prefix)
+            while ok and len(entries) < count:
+                place = cursor.key()
+                if not place.startswith(prefix) or len(place) != len(prefix) + ORDER.size:
+                    break
+                row = cursor.value()
+                txn.put(place, row, db=self.taken)
+                entries.append(decode(row))
+                ok = cursor.delete() and bool(cursor.key())
+        return entries
+
+    def put_back(self, place: bytes) -> None:
+        """A taken entry that was not requested goes back to where it was."""
+        if (row := self._txn().pop(place, db=self.taken)) is not None:
+            self._txn().put(place, row, db=self.queue)
+
+    def retry(self, place: bytes, row: bytes, due_at: float) -> None:
+        """Put a taken entry aside until `due_at`, seconds since the epoch."""
+        self._txn().delete(place, db=self.taken)
+        due = DUE.pack(int(due_at * 1000), ORDER.unpack(place[-ORDER.size :])[1])
+        self._txn().put(due, place + row, db=self.later)
+
+    def wake(self, now: float) -> tuple[set[str], float | None]:
+        hosts: set[str] = set()
+        with self._txn().cursor(self.later) as cursor:
+            ok = cursor.first()
+            while ok:
+                due_ms, _ = DUE.unpack(cursor.key())
+                if due_ms > now * 1000:
+                    return hosts, due_ms / 1000
+                place, row = split(cursor.value())
+                self._txn().put(place, row, db=self.queue)
+                hosts.add(_host_name(place[: -ORDER.size]))
+                ok = cursor.delete() and bool(cursor.key())
+        return hosts, None
+
+    def get(self, place: bytes, retries: dict[bytes, bytes]) -> bytes:
+        """The row of an entry, wherever it waits."""
+        get = self._txn().get
+        row = get(place, db=self.queue) or get(place, db=self.taken)
+        return bytes(row) if row is not None else split(get(retries[place], db=self.later))[1]
+
+    def pop(self, place: bytes, retries: dict[bytes, bytes] | None = None) -> bytes:
+        """Remove an entry from wherever it waits; returns its row."""
+        txn = self._txn()
+        row = txn.pop(place, db=self.taken) or txn.pop(place, db=self.queue)
+        return bytes(row) if row is not None else self._pop_retry(place, retries)
+
+    def remove(self, place: bytes) -> None:
+        """Remove an entry from wherever it waits: cheaper than `pop`."""
+        delete = self._txn().delete
+        if not delete(place, db=self.taken) and not delete(place, db=self.queue):
+            self._pop_retry(place)
+
+    def retries(self) -> dict[bytes, bytes]:
+        """The place of every retry, with the key under which it waits."""
+        return {split(packed)[0]: bytes(due) for due, packed in self._txn().cursor(self.later)}
+
+    def restore(self) -> None:
+        """Put taken entries back: the process that took them is gone."""
+        txn = self._txn()
+        with txn.cursor(self.taken) as cursor:
+            for place, row in cursor:
+                txn.put(place, row, db=self.queue)
+        txn.drop(self.taken, delete=False)
+
+    def __len__(self) -> int:
+        return sum(int(self._txn().stat(table)["entries"]) for table in (self.queue, self.taken, self.later))
+
+    def _pop_retry(self, place: bytes, retries: dict[bytes, bytes] | None = None) -> bytes:
+        """Seldom: a record is replayed that was made after the last commit, or the range moves."""
+        due = (self.retries() if retries is None else retries)[place]
+        return split(self._txn().pop(due, db=self.later))[1]
+
+
+def _host_prefix(host: str) -> bytes:
+    return host_key(host) + b"\x00/"
+
+
+def _behind(prefix: bytes) -> bytes:
+    """Where the queue of a host ends, whatever the ranks in it: a 0 follows the slash."""
+    return bytes(prefix[:-1]) + b"0"
+
+
+def _host_name(prefix: bytes) -> str:
+    return host_name(bytes(prefix[:-2]))

@@ -25,7 +25,7 @@ from gcs.core.plan.plan import Plan
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.ports.frontier import Frontier, Mark
-from gcs.ports.frontier.range_moves import Piece
+from gcs.ports.frontier.team_tables import Piece
 from gcs.ports.frontier.url_rows import short
 
 #: URLs in one part, and parts made in one turn
