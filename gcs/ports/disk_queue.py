@@ -19,7 +19,7 @@ from gcs.core.queues.entries import ENTRY_BYTES, Entries
 from gcs.core.queues.primitives import Primitives
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue
 from gcs.errors import GcsError, StoreError, UsageError
-from gcs.ports.records.append_file import store_error, sync_data, sync_directory
+from gcs.ports.records.layout import store_error, sync_data, sync_directory
 
 VERSION = 1
 _HASH_BYTES = 8

@@ -18,8 +18,7 @@ from typing import Any
 
 from gcs.errors import StoreError, UsageError
 from gcs.events import Events
-from gcs.ports.records.append_file import store_error
-from gcs.ports.records.layout import SUMMARIES, StoreLayout
+from gcs.ports.records.layout import SUMMARIES, StoreLayout, store_error
 from gcs.ports.records.parquet import convert
 
 events = Events("records")

@@ -4,18 +4,23 @@ DIR/warc/NAME-GATHERER-yyyymmddhhmmss-SERIAL.warc.gz
 DIR/summaries/GATHERER-NNNNNN.parquet            made from the closed log file NNNNNN
 DIR/state/GATHERER/log/NNNNNN.log
 DIR/state/GATHERER/spool/{warc,summaries}/       instead of the first two, where files move to a URL
+
+Also how names in these folders become durable, and what the user is told when the disk refuses.
 """
 
+import errno
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from gcs.errors import SettingsError, UsageError
-from gcs.ports.records.append_file import store_error
+from gcs.errors import DiskFullError, SettingsError, StoreError, UsageError
 
 WARC, SUMMARIES = "warc", "summaries"
 #: what can be part of a file name and of a key of the whiteboard
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+sync_data = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +112,32 @@ def parse_parquet_name(name: str) -> tuple[str, int] | None:
     """The gatherer and the log number in the name of a Parquet file; None for another name."""
     gatherer, _, number = name.removesuffix(".parquet").rpartition("-")
     return (gatherer, int(number)) if name.endswith(".parquet") and gatherer and number.isdecimal() else None
+
+
+def warc_serial(file_name: str) -> int:
+    """The serial number in the name of a WARC file, 0 for ""."""
+    return int(file_name.removesuffix(".warc.gz").rpartition("-")[2]) if file_name else 0
+
+
+def warc_paths(directory: Path, prefix: str) -> list[Path]:
+    """The WARC files that were written under this prefix, by serial number."""
+    pattern = re.compile(re.escape(prefix) + r"-\d{14}-\d{5,}\.warc\.gz")
+    return sorted((p for p in directory.iterdir() if pattern.fullmatch(p.name)), key=lambda p: warc_serial(p.name))
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable: created, renamed and removed files."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise store_error("write", path, error) from error
+
+
+def store_error(verb: str, path: Path, error: OSError) -> StoreError:
+    """One line for the user: what could not be done, where, and why."""
+    kind = DiskFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+    return kind(f"cannot {verb} {path}: {error.strerror or error}")

@@ -18,7 +18,7 @@ import msgspec
 
 from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.errors import StoreError
-from gcs.ports.records.append_file import store_error, sync_directory
+from gcs.ports.records.layout import store_error, sync_directory
 from gcs.ports.records.record_log import pages
 
 #: a row group is closed at this many rows …

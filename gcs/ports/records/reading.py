@@ -18,9 +18,8 @@ import xxhash
 from gcs.core.page.values import PageRecord, tells
 from gcs.core.polite.politeness import RETRY_STATUSES
 from gcs.errors import StoreError, UsageError
-from gcs.ports.records.append_file import store_error
 from gcs.ports.records.finished_files import Remote
-from gcs.ports.records.layout import SUMMARIES, WARC, parquet_name, parse_parquet_name
+from gcs.ports.records.layout import SUMMARIES, WARC, parquet_name, parse_parquet_name, store_error
 from gcs.ports.records.parquet import FIELDS, read_rows
 from gcs.ports.records.record_log import file_name, log_numbers
 from gcs.ports.records.record_log import rows as log_rows

@@ -1,4 +1,4 @@
-"""The record log: the truth about what a gatherer has stored.
+"""The record log: the truth about what a gatherer has stored. Its format, and how it is read (`LogFile` writes it).
 
 A directory of files 000001.log, 000002.log, …; only the last one grows. A file is a row of frames:
 
@@ -26,12 +26,13 @@ from isal.isal_zlib import crc32
 
 from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.errors import CodecError
-from gcs.ports.records.append_file import AppendFile, store_error, sync_directory
+from gcs.ports.records.layout import store_error
 
 VERSION = 1
 #: columns that every record has: those of the first version
 _REQUIRED = frozenset(COLUMNS[: COLUMNS.index("noindex")])
-_HEAD = struct.Struct("<II")
+#: length of the payload and its checksum
+FRAME_HEAD = struct.Struct("<II")
 #: no frame is longer; a greater length is damage
 _MAX_FRAME_BYTES = 1 << 30
 
@@ -80,55 +81,8 @@ class Frame(NamedTuple):
     end: int
 
 
-_encoder = msgspec.msgpack.Encoder()
-_columns_of = attrgetter(*COLUMNS)
 _fetched_decoder = msgspec.msgpack.Decoder(Fetched)
 _opened_decoder = msgspec.msgpack.Decoder(Opened)
-
-
-class LogFile:
-    """The growing end of the log: one file, opened behind its last whole frame."""
-
-    def __init__(self, directory: Path, number: int, records: int) -> None:
-        self.number = number
-        #: page records in the file, those that wait in memory included
-        self.records = records
-        self.file = AppendFile(directory / file_name(number))
-
-    @classmethod
-    def create(cls, directory: Path, number: int, opened: Opened) -> "LogFile":
-        """A new file whose first frame is on disk when this returns."""
-        log = cls(directory, number, 0)
-        log.append(OPENED, _encoder.encode(opened))
-        log.file.sync()
-        sync_directory(directory)
-        return log
-
-    def page(self, record: PageRecord) -> None:
-        try:
-            body = _encoder.encode(_columns_of(record))
-        except UnicodeEncodeError:  # a lone surrogate from a page's JSON or a browser
-            body = _encoder.encode([_without_surrogates(value) for value in _columns_of(record)])
-        self.append(PAGE, body)
-        self.records += 1
-
-    def fetched(self, fetched: Fetched) -> None:
-        """Append an exchange that is no page."""
-        self.append(FETCHED, _encoder.encode(fetched))
-
-    def sync(self) -> None:
-        """Write everything and a mark; the WARC must be synced already."""
-        self.append(SYNCED, b"")
-        self.file.sync()
-
-    def append(self, kind: bytes, body: bytes) -> None:
-        crc = crc32(body, crc32(kind))
-        self.file.append(b"".join((_HEAD.pack(len(body) + 1, crc), kind, body)))
-
-    @property
-    def position(self) -> Position:
-        """Behind everything appended so far."""
-        return Position(self.number, self.records)
 
 
 def frames(path: Path) -> Iterator[Frame]:
@@ -142,14 +96,14 @@ def frames(path: Path) -> Iterator[Frame]:
 
 def _frames(file: BinaryIO) -> Iterator[Frame]:
     start = 0
-    while len(head := file.read(_HEAD.size)) == _HEAD.size:
-        length, crc = _HEAD.unpack(head)
+    while len(head := file.read(FRAME_HEAD.size)) == FRAME_HEAD.size:
+        length, crc = FRAME_HEAD.unpack(head)
         if not 0 < length <= _MAX_FRAME_BYTES:
             return
         payload = file.read(length)
         if len(payload) < length or crc32(payload) != crc:
             return
-        end = start + _HEAD.size + length
+        end = start + FRAME_HEAD.size + length
         yield Frame(payload[:1], payload[1:], start, end)
         start = end
 
@@ -217,9 +171,3 @@ def file_name(number: int) -> str:
 def log_numbers(directory: Path) -> list[int]:
     """The numbers of the log files in a directory, ascending."""
     return sorted(int(path.stem) for path in directory.glob("*.log") if path.stem.isdecimal())
-
-
-def _without_surrogates(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value

@@ -4,38 +4,77 @@ A page counts when its frame is in the log. `page` only takes it in; `flush` wri
 the log bytes; `sync` makes both durable and names the position that a checkpoint may refer to. After
 kill -9, `open` cuts both back to where they agree and `tail` reads what came after the checkpoint.
 
+The parts, from top to bottom: `Store`, then what it writes into: `WarcFiles` and `LogFile`, each into an `AppendFile`.
+
 Invariant: nothing is in the log whose WARC record is not written. It must not be opened twice at a time
 (a lock sees to it), and it is called from one thread.
 """
 
 import fcntl
+import os
+import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from http import HTTPStatus
+from operator import attrgetter
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
-from msgspec import structs
+from isal.isal_zlib import crc32
+from msgspec import msgpack, structs
 
-from gcs.core.page.values import PageRecord, Response
+from gcs import __version__
+from gcs.core.page.values import COLUMNS, PageRecord, Response
 from gcs.errors import StoreError
 from gcs.ports.records import warc
-from gcs.ports.records.append_file import store_error
 from gcs.ports.records.finished_files import Finisher, Remote
-from gcs.ports.records.layout import SUMMARIES, WARC, StoreLayout, StoreSettings, check_names, parse_parquet_name
+from gcs.ports.records.layout import (
+    SUMMARIES,
+    WARC,
+    StoreLayout,
+    StoreSettings,
+    check_names,
+    parse_parquet_name,
+    store_error,
+    sync_data,
+    sync_directory,
+    warc_paths,
+    warc_serial,
+)
 from gcs.ports.records.parquet import read_pages
-from gcs.ports.records.record_log import VERSION, Fetched, LogFile, Opened, Position, file_name, log_numbers, pages
+from gcs.ports.records.record_log import (
+    FETCHED,
+    FRAME_HEAD,
+    OPENED,
+    PAGE,
+    SYNCED,
+    VERSION,
+    Fetched,
+    Opened,
+    Position,
+    file_name,
+    log_numbers,
+    pages,
+)
 from gcs.ports.records.recovery import recover
-from gcs.ports.records.warc import Original
-from gcs.ports.records.warc_files import WarcFiles, files_of, serial_of
+from gcs.ports.records.warc import Original, RecentDigests
 
 #: more than this does not wait in memory, however seldom `flush` is called
 _MAX_PENDING_BYTES = 4 << 20
+_SOFTWARE = {
+    "software": f"GCS/{__version__}",
+    "format": "WARC File Format 1.1",
+    "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+}
+
+_encoder = msgpack.Encoder()
+_columns_of = attrgetter(*COLUMNS)
 
 
 class Store:
     """The open record store of one gatherer. Made by `Store.open`."""
 
-    def __init__(self, layout: StoreLayout, settings: StoreSettings, warcs: WarcFiles, remote: Remote | None) -> None:
+    def __init__(self, layout: StoreLayout, settings: StoreSettings, warcs: "WarcFiles", remote: Remote | None) -> None:
         self._layout, self._settings = layout, settings
         self._warcs, self._remote = warcs, remote
         self._finisher = Finisher(layout, remote, summaries=settings.summaries, keep_logs=settings.keep_logs)
@@ -185,7 +224,7 @@ class Store:
         layout = self._layout
         state = recover(layout.log, layout.warc, prefix)
         if state is None:  # a new log; what other files there are came from an older one and stay
-            self._warcs.serial = max((serial_of(path.name) for path in files_of(layout.warc, prefix)), default=0)
+            self._warcs.serial = max((warc_serial(path.name) for path in warc_paths(layout.warc, prefix)), default=0)
             self._log = LogFile.create(layout.log, self._last_parquet() + 1, self._opened())
         else:
             self._warcs.resume(state.warc_file, state.warc_end, state.warc_serial)
@@ -200,7 +239,7 @@ class Store:
             elif self._remote:
                 self._finisher.file_closed(path, SUMMARIES)
         if self._remote:
-            for path in files_of(layout.warc, prefix):
+            for path in warc_paths(layout.warc, prefix):
                 if path.name != self._warcs.file_name:
                     self._finisher.file_closed(path, WARC)
 
@@ -243,3 +282,240 @@ def _lock(path: Path) -> TextIO:
         file.close()
         raise StoreError(f"{path.parent} is in use by another process: stop it, or choose another directory") from error
     return file
+
+
+class WarcPosition(NamedTuple):
+    """Where the response (or revisit) record of an exchange lies."""
+
+    file: str
+    offset: int
+    size_bytes: int
+
+
+class HttpExchange(NamedTuple):
+    """The records of one exchange, made but not yet appended, and where they will lie."""
+
+    data: bytes
+    place: WarcPosition
+
+
+class WarcFiles:
+    """The WARC files of one gatherer: NAME-GATHERER-yyyymmddhhmmss-SERIAL.warc.gz, one growing at a time.
+
+    Opens a file when the first exchange comes, and another when one is closed. An exchange becomes a request record
+    and, behind it, a response record, or a revisit record where the payload is stored already. Its place is that of the
+    latter, so the end of the place is the end of everything that belongs to the exchange.
+
+    Invariant: a file begins with its warcinfo record and holds whole records only. It must not decide what is kept
+    after a crash: that is `recovery`, by the log.
+    """
+
+    def __init__(self, directory: Path, prefix: str, settings: StoreSettings, info: dict[str, str]) -> None:
+        self._directory, self._prefix = directory, prefix
+        self._level, self._limit_bytes = settings.warc_level, settings.warc_bytes
+        self._digests = RecentDigests(settings.warc_digests) if settings.warc_digests else None
+        self._info = info
+        #: of the newest file
+        self.serial = 0
+        #: name and length of the file closed last
+        self._closed = ("", 0)
+        self._file: AppendFile | None = None
+        self._new_name = False
+
+    def resume(self, file_name: str, end: int, serial: int) -> None:
+        """Go on behind the last exchange that the log names, where its file is still here as it was left."""
+        self.serial, self._closed = serial, (file_name, end)
+        path = self._directory / file_name
+        if file_name and end < self._limit_bytes and path.is_file() and path.stat().st_size == end:
+            self._file = AppendFile(path)
+
+    def prepare(self, response: Response, digest: str, known: Original | None = None) -> HttpExchange:
+        """Make the records of an exchange. `known` and `digest` name the copy that it confirms, if one is known."""
+        file = self._file or self._open()
+        response_id = warc.record_id()
+        url = response.request.url
+        original = known
+        if known is None and response.status == HTTPStatus.NOT_MODIFIED:
+            original = Original(url, 0.0)
+        elif known is None and self._digests and response.body and response.http_version:
+            original = self._digests.get(digest)
+        asked = warc.request(response, response_id, self._level) if response.request_head else b""
+        if original:
+            answer = warc.revisit(response, response_id, digest, original, self._level)
+        else:
+            answer = warc.response(response, response_id, digest, self._level)
+            if self._digests and response.body:
+                self._digests.put(digest, Original(url, response.started_at))
+        return HttpExchange(asked + answer, WarcPosition(file.path.name, file.end + len(asked), len(answer)))
+
+    def append(self, exchange: HttpExchange) -> None:
+        """Take in what `prepare` made, before anything else is prepared."""
+        assert self._file is not None
+        self._file.append(exchange.data)
+
+    @property
+    def full(self) -> bool:
+        """Whether the growing file is to be closed."""
+        return self._file is not None and self._file.end >= self._limit_bytes
+
+    @property
+    def last(self) -> tuple[str, int]:
+        """Name and length of the growing file, or of the one closed last."""
+        return (self._file.path.name, self._file.end) if self._file else self._closed
+
+    @property
+    def pending_bytes(self) -> int:
+        return self._file.pending_bytes if self._file else 0
+
+    @property
+    def file_name(self) -> str:
+        """The growing file, or "" where there is none."""
+        return self._file.path.name if self._file else ""
+
+    def flush(self) -> None:
+        if self._file:
+            self._file.flush()
+
+    def sync(self) -> None:
+        """Make what was appended, and the name of its file, durable."""
+        if self._file:
+            self._file.sync()
+            if self._new_name:
+                sync_directory(self._directory)
+                self._new_name = False
+
+    def close(self) -> Path | None:
+        """Close the growing file and name it. The next exchange opens another."""
+        if self._file is None:
+            return None
+        self._closed = self.last
+        self._file.close()
+        path, self._file = self._file.path, None
+        return path
+
+    def _open(self) -> "AppendFile":
+        at = time.time()
+        stamp = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
+        name = f"{self._prefix}-{stamp}-{self.serial + 1:05d}.warc.gz"
+        file = AppendFile(self._directory / name, exclusive=True)
+        file.append(warc.warcinfo(name, at, _SOFTWARE | self._info, self._level))
+        self._file, self._new_name = file, True
+        self.serial += 1
+        return file
+
+
+class LogFile:
+    """The growing end of the record log: one file, opened behind its last whole frame."""
+
+    def __init__(self, directory: Path, number: int, records: int) -> None:
+        self.number = number
+        #: page records in the file, those that wait in memory included
+        self.records = records
+        self.file = AppendFile(directory / file_name(number))
+
+    @classmethod
+    def create(cls, directory: Path, number: int, opened: Opened) -> "LogFile":
+        """A new file whose first frame is on disk when this returns."""
+        log = cls(directory, number, 0)
+        log.append(OPENED, _encoder.encode(opened))
+        log.file.sync()
+        sync_directory(directory)
+        return log
+
+    def page(self, record: PageRecord) -> None:
+        try:
+            body = _encoder.encode(_columns_of(record))
+        except UnicodeEncodeError:  # a lone surrogate from a page's JSON or a browser
+            body = _encoder.encode([_without_surrogates(value) for value in _columns_of(record)])
+        self.append(PAGE, body)
+        self.records += 1
+
+    def fetched(self, fetched: Fetched) -> None:
+        """Append an exchange that is no page."""
+        self.append(FETCHED, _encoder.encode(fetched))
+
+    def sync(self) -> None:
+        """Write everything and a mark; the WARC must be synced already."""
+        self.append(SYNCED, b"")
+        self.file.sync()
+
+    def append(self, kind: bytes, body: bytes) -> None:
+        crc = crc32(body, crc32(kind))
+        self.file.append(b"".join((FRAME_HEAD.pack(len(body) + 1, crc), kind, body)))
+
+    @property
+    def position(self) -> Position:
+        """Behind everything appended so far."""
+        return Position(self.number, self.records)
+
+
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value
+
+
+class AppendFile:
+    """A file that only grows, by whole flushes. `size_bytes` is what is on disk, `end` counts what waits too.
+
+    What is appended waits in memory until `flush` writes it in one go. If the write fails half way (a full disk, a
+    quota), the file is cut back to its length before the flush and the bytes keep waiting, so that what was stored
+    stays valid and a later flush may still succeed.
+
+    Invariant: the file on disk is the concatenation of whole flushes.
+    """
+
+    def __init__(self, path: Path, *, exclusive: bool = False) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if exclusive else 0)
+        try:
+            self._fd = os.open(path, flags, 0o644)
+            self.size_bytes = os.lseek(self._fd, 0, os.SEEK_END)
+        except OSError as error:
+            raise store_error("open", path, error) from error
+        self.path = path
+        self.pending_bytes = 0
+        self._pending: list[bytes] = []
+        self._dirty = True  # what an earlier process wrote may not be on the disk yet
+
+    @property
+    def end(self) -> int:
+        """Where the next append will lie."""
+        return self.size_bytes + self.pending_bytes
+
+    def append(self, data: bytes) -> None:
+        """Take bytes in; nothing is written before `flush`."""
+        self._pending.append(data)
+        self.pending_bytes += len(data)
+
+    def flush(self) -> None:
+        """Write out all that waits, or nothing of it."""
+        if not self._pending:
+            return
+        data = memoryview(b"".join(self._pending))
+        self._dirty = True
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+        except OSError as error:
+            os.ftruncate(self._fd, self.size_bytes)  # back to where it was before
+            os.lseek(self._fd, self.size_bytes, os.SEEK_SET)
+            raise store_error("write", self.path, error) from error
+        self.size_bytes += self.pending_bytes
+        self.pending_bytes = 0
+        self._pending.clear()
+
+    def sync(self) -> None:
+        """`flush`, then wait until the disk holds it."""
+        self.flush()
+        if self._dirty:
+            try:
+                sync_data(self._fd)
+            except OSError as error:
+                raise store_error("write", self.path, error) from error
+            self._dirty = False
+
+    def close(self) -> None:
+        """Close the file. What was not flushed is dropped."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

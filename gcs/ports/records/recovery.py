@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 from gcs.errors import CodecError
 from gcs.events import Events
-from gcs.ports.records.append_file import store_error, sync_directory
+from gcs.ports.records.layout import store_error, sync_directory, warc_paths, warc_serial
 from gcs.ports.records.record_log import OPENED, PAGE, SYNCED, exchange_of, file_name, frames, log_numbers, opened_of
 from gcs.ports.records.warc import members
-from gcs.ports.records.warc_files import files_of, serial_of
 
 events = Events("records")
 
@@ -72,7 +71,7 @@ def _scan(path: Path, number: int, warc_directory: Path) -> Recovered | None:
             if frame.start >= synced_end and not _whole(warc_directory / name, start, end):
                 events.warning("record-cut", file=path, warc=name)
                 return state
-            state = state._replace(warc_file=name, warc_end=end, warc_serial=serial_of(name))
+            state = state._replace(warc_file=name, warc_end=end, warc_serial=warc_serial(name))
         state = state._replace(log_end=frame.end, records=state.records + (frame.kind == PAGE))
     return state
 
@@ -92,8 +91,8 @@ def _whole(path: Path, start: int, end: int) -> bool:
 
 
 def _cut_warc(directory: Path, prefix: str, state: Recovered) -> None:
-    for path in files_of(directory, prefix):
-        if serial_of(path.name) > state.warc_serial:
+    for path in warc_paths(directory, prefix):
+        if warc_serial(path.name) > state.warc_serial:
             events.info("orphan-removed", file=path)
             path.unlink()
     if state.warc_file and (directory / state.warc_file).is_file():

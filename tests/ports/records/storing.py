@@ -1,5 +1,8 @@
-"""Stores of some records, for tests that read them."""
+"""Stores of some records, for tests that read them; and a disk that is full."""
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gcs.ports.records.layout import StoreSettings
@@ -15,3 +18,14 @@ def store(directory: Path, gatherer: str, *records: dict[str, object]) -> None:
             records_store.page(record(**changes))
             records_store.flush()
         records_store.sync()
+
+
+@contextmanager
+def file_size_limit(size_bytes: int) -> Iterator[None]:
+    """A disk that is full at a size: the kernel writes up to it and then refuses."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

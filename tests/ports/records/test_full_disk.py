@@ -15,7 +15,7 @@ from gcs.ports.records.record_store import Store
 
 from .checking import check, warc_places
 from .pages import record, response
-from .test_append_file import file_size_limit
+from .storing import file_size_limit
 
 DISK_BYTES = 1 << 20
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gcs.core.page.values import PageRecord
 from gcs.errors import StoreError
 from gcs.ports.records import parquet
-from gcs.ports.records.record_log import VERSION, LogFile, Opened
+from gcs.ports.records.record_log import VERSION, Opened
+from gcs.ports.records.record_store import LogFile
 
 from .pages import record
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.errors import CodecError
 from gcs.ports.records import record_log
-from gcs.ports.records.record_log import VERSION, Fetched, LogFile, Opened, Position
+from gcs.ports.records.record_log import VERSION, Fetched, Opened, Position
+from gcs.ports.records.record_store import LogFile
 
 from .pages import record
 

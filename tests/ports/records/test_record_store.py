@@ -12,11 +12,12 @@ from gcs.ports.records import warc
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.reading import read_records
 from gcs.ports.records.record_log import Position, log_numbers
-from gcs.ports.records.record_store import Store
+from gcs.ports.records.record_store import AppendFile, Store
 from gcs.ports.records.warc import Original, RecentDigests
 
 from .checking import check, warc_places
 from .pages import STARTED_AT, record, response
+from .storing import file_size_limit
 
 
 def fill(store: Store, first: int, last: int) -> list[PageRecord]:
@@ -281,3 +282,39 @@ def _kinds(directory: Path) -> list[str]:
 def test_settings_that_cannot_be_are_refused(setting: dict[str, int]) -> None:
     with pytest.raises(SettingsError, match=next(iter(setting))):
         StoreSettings(**setting)  # type: ignore[arg-type]
+
+
+def test_append_file_writes_only_at_flush(tmp_path: Path) -> None:
+    file = AppendFile(tmp_path / "f")
+    file.append(b"one")
+    file.append(b"two")
+    assert (file.end, file.size_bytes, file.path.read_bytes()) == (6, 0, b"")
+    file.flush()
+    assert (file.end, file.size_bytes, file.path.read_bytes()) == (6, 6, b"onetwo")
+    file.append(b"dropped")
+    file.close()
+    file.close()
+    again = AppendFile(tmp_path / "f")
+    again.append(b"three")
+    again.sync()
+    again.close()
+    assert again.path.read_bytes() == b"onetwothree"
+
+
+def test_append_file_rolls_back_a_write_that_fails_half_way(tmp_path: Path) -> None:
+    file = AppendFile(tmp_path / "f")
+    file.append(b"x" * 1_000)
+    file.flush()
+    file.append(b"y" * 5_000)
+    with file_size_limit(3_000), pytest.raises(StoreError, match=r"cannot write .*/f: File too large"):
+        file.flush()
+    assert file.path.read_bytes() == b"x" * 1_000
+    file.flush()  # there is room again: nothing was lost
+    assert file.path.read_bytes() == b"x" * 1_000 + b"y" * 5_000
+    file.close()
+
+
+def test_append_file_refuses_to_share_a_new_name(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"")
+    with pytest.raises(StoreError, match="File exists"):
+        AppendFile(tmp_path / "f", exclusive=True)
