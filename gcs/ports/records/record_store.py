@@ -13,6 +13,7 @@ Invariant: nothing is in the log whose WARC record is not written. It must not b
 import fcntl
 import os
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -57,7 +58,7 @@ from gcs.ports.records.record_log import (
     pages,
 )
 from gcs.ports.records.recovery import recover
-from gcs.ports.records.warc import Original, RecentDigests
+from gcs.ports.records.warc import Original
 
 #: more than this does not wait in memory, however seldom `flush` is called
 _MAX_PENDING_BYTES = 4 << 20
@@ -402,6 +403,28 @@ class WarcFiles:
         self._file, self._new_name = file, True
         self.serial += 1
         return file
+
+
+class RecentDigests:
+    """Payload digest (sha1:BASE32) → the record that holds it: what makes a revisit record possible.
+
+    The last `limit` payloads, in memory; the least recently met is forgotten first. Filled and read by `WarcFiles`.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._originals: OrderedDict[str, Original] = OrderedDict()
+
+    def get(self, digest: str) -> Original | None:
+        original = self._originals.get(digest)
+        if original is not None:
+            self._originals.move_to_end(digest)
+        return original
+
+    def put(self, digest: str, original: Original) -> None:
+        self._originals[digest] = original
+        if len(self._originals) > self._limit:
+            self._originals.popitem(last=False)
 
 
 class LogFile:

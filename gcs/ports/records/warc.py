@@ -12,7 +12,6 @@ Invariant: every record is whole by itself: its lengths and digests are those of
 """
 
 from base64 import b32encode
-from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha1
@@ -41,28 +40,6 @@ class Original(NamedTuple):
 
     url: str
     fetched_at: float
-
-
-class RecentDigests:
-    """Payload digest (sha1:BASE32) → the record that holds it: what makes a revisit record possible.
-
-    The last `limit` payloads, in memory; the least recently met is forgotten first. Filled and read by `WarcFiles`.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._originals: OrderedDict[str, Original] = OrderedDict()
-
-    def get(self, digest: str) -> Original | None:
-        original = self._originals.get(digest)
-        if original is not None:
-            self._originals.move_to_end(digest)
-        return original
-
-    def put(self, digest: str, original: Original) -> None:
-        self._originals[digest] = original
-        if len(self._originals) > self._limit:
-            self._originals.popitem(last=False)
 
 
 def warcinfo(file_name: str, at: float, fields: dict[str, str], level: int) -> bytes:

@@ -12,8 +12,8 @@ from gcs.ports.records import warc
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.reading import read_records
 from gcs.ports.records.record_log import Position, log_numbers
-from gcs.ports.records.record_store import AppendFile, Store
-from gcs.ports.records.warc import Original, RecentDigests
+from gcs.ports.records.record_store import AppendFile, RecentDigests, Store
+from gcs.ports.records.warc import Original
 
 from .checking import check, warc_places
 from .pages import STARTED_AT, record, response
