@@ -29,7 +29,7 @@ from gcs.ports.errands.gateway_client import AwayError, open_gateway
 from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import lease_time
-from gcs.ports.space.keys import checked
+from gcs.ports.space.port import checked
 from gcs.ports.space.redis_space import open_space
 from gcs.roles.helper.helper import FETCH, Helper
 from gcs.settings import Settings, terms

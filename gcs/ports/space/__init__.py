@@ -4,7 +4,7 @@
     core.messages.template   which tuples a taker wants       embedded_server  a private server for one crawl
     core.messages.outbox     blocks kept until committed      candidate        one gatherer's part in the election
     core.messages.election   leases as their holders see them crawl_control    pause, stop, seeds: commands to a crawl
-    redis_space, redis_connection, address, keys, lua/        the whiteboard on Redis; `open_space` opens it
+    redis_space, redis_connection, address, lua/              the whiteboard on Redis; `open_space` opens it
     memory_space, clock                                       the same in memory, for tests
 
 Durability. Redis with appendfsync everysec, and any fail-over, may forget the last second. For coordination that is

@@ -19,7 +19,6 @@ from gcs.errors import CodecError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import Clock, LoopClock
-from gcs.ports.space.keys import checked
 from gcs.ports.space.port import (
     BOARD,
     DeadLetter,
@@ -32,6 +31,7 @@ from gcs.ports.space.port import (
     Receipt,
     Taken,
     check_place,
+    checked,
 )
 
 T = TypeVar("T", bound=Tuple)

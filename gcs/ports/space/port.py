@@ -16,6 +16,7 @@ The same numbers count what is under way: sent âˆ’ committed of all flows is 0 â
 Roles use this protocol only; they never see stream ids, consumer groups or connections.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -35,6 +36,8 @@ BOARD = ""
 SEEDS_INBOX = "seeds"
 #: the inbox of the leader, whoever leads: filled by people (RebalanceCall)
 LEADER_INBOX = "leader"
+#: what a crawl, a participant or an inbox can be called: names are parts of keys
+_NAME = re.compile(r"[A-Za-z0-9._/@+-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,13 @@ class InboxSize:
     size_bytes: int
     #: tuples held by takers
     held: int
+
+
+def checked(name: str, what: str) -> str:
+    """A name that can stand in a key."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{what} name {name!r} is not usable: take 1 to 128 of A-Z a-z 0-9 . _ / @ + -")
+    return name
 
 
 def check_place(kind: type[Tuple], place: str) -> None:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,7 +20,6 @@ from gcs.core.messages.tuples import Consumed, Posted, Tuple
 from gcs.errors import CodecError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings, parse
-from gcs.ports.space.keys import GROUP, InboxKeys, Keys, checked, split_key
 from gcs.ports.space.port import (
     BOARD,
     DeadLetter,
@@ -34,12 +33,15 @@ from gcs.ports.space.port import (
     Space,
     Taken,
     check_place,
+    checked,
 )
 from gcs.ports.space.redis_connection import NoGroupError, OutOfMemoryError, RedisConnection, Script, connect
 
 T = TypeVar("T", bound=Tuple)
 C = TypeVar("C", bound=Consumed)
 
+#: the consumer group of every inbox
+GROUP = b"gcs"
 #: tuples looked at in one go
 PAGE = 500
 #: longest single wait on the server
@@ -265,7 +267,7 @@ class Inboxes:
     Invariant: the book of an inbox (bytes, numbers) changes only in the scripts that change its stream.
     """
 
-    def __init__(self, connection: RedisConnection, keys: Keys, name: str, settings: SpaceSettings) -> None:
+    def __init__(self, connection: RedisConnection, keys: "Keys", name: str, settings: SpaceSettings) -> None:
         self._connection, self._keys = connection, keys
         self._name, self._settings = name, settings
         #: (place, type) → where to go on with what an earlier run of me held; "" when that is over
@@ -391,7 +393,7 @@ class Inboxes:
             ]
         return rows
 
-    async def _alive(self, keys: InboxKeys, ids: set[bytes]) -> set[bytes]:
+    async def _alive(self, keys: "InboxKeys", ids: set[bytes]) -> set[bytes]:
         """Those of the tuples just delivered to me that have not expired."""
         words = [word for entry_id in ids for word in (entry_id, 1)]
         reply = await self._connection.run(HOLD, keys, [self._name, 0, *words])
@@ -446,6 +448,72 @@ def _by_inbox(taken: Iterable[Taken[Any]]) -> dict[tuple[str, type[Tuple]], list
     for each in taken:
         groups[each.handle.place, each.handle.kind].append(each)
     return groups
+
+
+class InboxKeys(NamedTuple):
+    """The keys of one type in one place, in the order in which every script takes them."""
+
+    stream: str
+    book: str
+    until: str
+
+
+class Keys:
+    """The names of the Redis keys of one crawl.
+
+    A place and a type are three keys with one hash tag, so that one script can change them together:
+
+        {gcs:CRAWL:INBOX}:TYPE        stream the tuples; field p = payload, and
+                                             inbox: s = sender ("" if not numbered), n = number,
+                                             u = 1 if it can expire; board: k = key
+        {gcs:CRAWL:INBOX}:TYPE:book   hash   inbox: bytes = payload bytes in the stream,
+                                             s:SENDER = last number put, c:SENDER = all up to this one are committed,
+                                             x:SENDER:N = N is committed ahead of c;  board: k:KEY = id in the stream
+        {gcs:CRAWL:INBOX}:TYPE:until  zset   id → server time in ms at which the tuple expires
+        {gcs:CRAWL:INBOX}:dead        stream dead letters: t type, p payload, s, n, r reason, d deliveries, w last taker
+
+    The board of a crawl has the tag {gcs:CRAWL}, and there is one key more:
+
+        {gcs:CRAWL}:tickets           hash   NAME → the last number given
+
+    Invariant: an inbox's stream that exists has the consumer group GROUP: whatever creates the one creates the other.
+    """
+
+    def __init__(self, crawl: str) -> None:
+        self._crawl = checked(crawl, "crawl")
+        self._tags: dict[str, str] = {}
+        self.tickets = f"{self.tag('')}:tickets"
+
+    def tag(self, place: str) -> str:
+        tag = self._tags.get(place)
+        if tag is None:
+            inner = f"{self._crawl}:{checked(place, 'inbox')}" if place else self._crawl
+            tag = self._tags[place] = "{gcs:" + inner + "}"
+        return tag
+
+    def inbox(self, place: str, kind: type[Tuple]) -> InboxKeys:
+        stream = f"{self.tag(place)}:{kind.name}"
+        return InboxKeys(stream, stream + ":book", stream + ":until")
+
+    def dead(self, place: str) -> str:
+        return f"{self.tag(place)}:dead"
+
+    @property
+    def pattern(self) -> str:
+        """A pattern for SCAN that all keys of the crawl match (and those of crawls whose name begins alike)."""
+        return "{gcs:" + self._crawl + "*"
+
+    def parse(self, key: str) -> tuple[str, str] | None:
+        """The place and the rest of a key of this crawl, or None."""
+        crawl, place, rest = split_key(key)
+        return (place, rest) if crawl == self._crawl else None
+
+
+def split_key(key: str) -> tuple[str, str, str]:
+    """The crawl, the place and the rest of a key; the crawl is "" if the key is not one of GCS."""
+    tag, brace, rest = key.partition("}:")
+    crawl, _, place = tag.removeprefix("{gcs:").partition(":")
+    return (crawl, place, rest) if brace and tag.startswith("{gcs:") else ("", "", "")
 
 
 async def open_space(url: str, *, crawl: str, name: str, settings: SpaceSettings | None = None) -> Space:

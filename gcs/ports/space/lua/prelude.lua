@@ -1,4 +1,4 @@
--- Stands in front of every script: how tuples leave an inbox or the board. Their keys (see keys.py):
+-- Stands in front of every script: how tuples leave an inbox or the board. Their keys (see redis_space.py):
 --   stream   the tuples: {p, payload, s, sender, n, number [, u, 1]} in an inbox, {p, payload, k, key} on the board
 --   book     hash; inbox: bytes, s:SENDER, c:SENDER, x:SENDER:N; board: bytes, k:KEY
 --   expiry   zset: id -> server time in ms
