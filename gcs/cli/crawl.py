@@ -105,9 +105,9 @@ def crawl(
         from gcs.app.local_team import LocalTeam, TeamSpec, run_local_team
 
         blueprint = _blueprint(output, settings, session, gatherers, plan)
-        heeding = crawl_dir.heed(output, settings, gatherers)
+        with_prediction = crawl_dir.apply_prediction(output, settings, gatherers)
         listen_at = listen if station else None
-        spec = TeamSpec(output, heeding, seeds, gatherers, url, log_level, main, listen_at, session, blueprint)
+        spec = TeamSpec(output, with_prediction, seeds, gatherers, url, log_level, main, listen_at, session, blueprint)
         outcome = run_local_team(LocalTeam(spec), progress=not as_json, begin=begin)
     else:
         outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json, session=session)

@@ -21,7 +21,7 @@ Tables (LMDB), all changed inside one open transaction that `commit` closes. An 
     queue   host NUL "/" rank sequence          → entry     the host queues; filled by insert, extract and
                                                             retries that are due; emptied by take
     taken   (same key)                          → entry     filled by take, extract; emptied by finish, retry
-    later   due time, sequence                  → key in `queue`, entry   filled by retry; emptied by wake
+    later   due time, sequence                  → key in `queue`, entry   filled by retry; emptied by requeue_due
     hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
     notes   name                                → bytes     robots.txt, checkpoint position, counters, plan, ledger
 

@@ -48,7 +48,7 @@ class GathererPort:
     traffic: Traffic
     recrawl: Recrawl
     #: ask for a turn
-    wake: Callable[[], None]
+    request_turn: Callable[[], None]
     #: whether nothing is queued, in flight or being read
     is_quiet: Callable[[], bool]
     #: what a heartbeat tells the others

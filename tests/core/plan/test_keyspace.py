@@ -21,22 +21,22 @@ def test_a_host_is_one_point_by_site_hash_and_many_by_url_hash(left, right):
 
 
 @given(keys, st.sampled_from(Keyspace))
-def test_the_place_of_a_key_is_that_of_what_the_frontier_keeps_of_it(key, ground):
-    if ground is not Keyspace.TREE:
-        assert ground.place(short(key)) == ground.place(key)
+def test_the_place_of_a_key_is_that_of_what_the_frontier_keeps_of_it(key, space):
+    if space is not Keyspace.TREE:
+        assert space.place(short(key)) == space.place(key)
 
 
 @given(st.integers(1, 500), keys)
-def test_even_cuts_divide_hashed_ground(pieces, key):
+def test_even_cuts_divide_hashed_keyspace(pieces, key):
     cuts = even_cuts(pieces)
     assert len(cuts) == pieces and is_expansion(cuts)
-    plan = Plan(1, ("ada",), cuts, (0,) * pieces, ground=Keyspace.URL_HASH)
+    plan = Plan(1, ("ada",), cuts, (0,) * pieces, keyspace=Keyspace.URL_HASH)
     low, *high = cuts[plan.locate(key) : plan.locate(key) + 2]
     assert low <= Keyspace.URL_HASH.place(key) < (high[0] if high else b"\xff")
 
 
 def test_hashed_pages_are_spread_evenly():
-    plan = Plan(1, tuple("abcdefgh"), even_cuts(64), tuple(at % 8 for at in range(64)), ground=Keyspace.URL_HASH)
+    plan = Plan(1, tuple("abcdefgh"), even_cuts(64), tuple(at % 8 for at in range(64)), keyspace=Keyspace.URL_HASH)
     found = [plan.owner_of(sort_key(f"http://host.example/{page}")) for page in range(8_000)]
     assert all(880 < found.count(name) < 1_120 for name in plan.gatherers)
 

@@ -135,8 +135,8 @@ class OrderMachine(stateful.RuleBasedStateMachine):
         self.later.add(url)
 
     @stateful.rule()
-    def wake(self) -> None:
-        self.frontier.wake(11.0)
+    def requeue_due(self) -> None:
+        self.frontier.requeue_due(11.0)
         self.shelved |= self.later
         self.later = set()
 
@@ -149,11 +149,11 @@ class OrderMachine(stateful.RuleBasedStateMachine):
     @stateful.rule()
     def move(self) -> None:
         """Everything leaves, and comes back."""
-        piece = self.frontier.moving.take_out(b"", b"\xff", lambda _: False, 1000)
+        piece = self.frontier.range_moves.take_out(b"", b"\xff", lambda _: False, 1000)
         assert {entry.url: pytest.approx(entry.worth) for entry in piece.entries} == self.worth
         assert self.frontier.ledger.waiting() == pytest.approx(0.0)
         self.frontier.ledger.received += sum(entry.worth for entry in piece.entries)
-        self.frontier.moving.put_in(piece.marks)
+        self.frontier.range_moves.put_in(piece.marks)
         self.frontier.insert(piece.entries)
         self.found = [entry.url for entry in piece.entries]
         self.taken, self.shelved, self.later = set(), set(), set()

@@ -175,8 +175,8 @@ class Dispatcher:
 
     def fill(self, now: float, room: int) -> float | None:
         """Feed hosts from the frontier, so that `room` requests can start; returns when the next retry is due."""
-        woken, due_at = self._frontier.wake(now)
-        for name in woken:
+        hosts, due_at = self._frontier.requeue_due(now)
+        for name in hosts:
             self._offer(name)
         if self._hosts_on_disk and self._window.waiting < self._limits.window_urls // 2:
             self._next_hosts(now)

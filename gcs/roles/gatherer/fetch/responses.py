@@ -32,14 +32,14 @@ RESULTS_PER_STEP = 64
 class ResultInbox:
     """The results of fetch engines and helpers."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self.wake = wake
+    def __init__(self, request_turn: Callable[[], None]) -> None:
+        self.request_turn = request_turn
         self.results: deque[Result] = deque()  # filled by arrive; emptied by Responses.take_in
 
     def arrive(self, result: Result) -> None:
         """The sink of a fetch engine."""
         self.results.append(result)
-        self.wake()
+        self.request_turn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +139,4 @@ class Responses:
     def _text_arrives(self, entry: QueuedUrl, response: Response, done: "asyncio.Future[PageFacts]") -> None:
         if not done.cancelled():
             self._read.append((entry, response, done))
-            self._inbox.wake()
+            self._inbox.request_turn()

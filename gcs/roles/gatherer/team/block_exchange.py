@@ -60,7 +60,7 @@ class BlockExchange:
     def __init__(
         self, context: MemberContext, traffic: Traffic, whiteboard: Whiteboard, tasks: BackgroundTasks
     ) -> None:
-        self._context, self._space, self._tables = context, context.space, context.frontier.exchange
+        self._context, self._space, self._tables = context, context.space, context.frontier.team_tables
         self._traffic, self._beat, self._tasks = traffic, whiteboard.beat, tasks
         # on their way in
         self._arrived: deque[Taken[Any]] = deque()  # filled by listen; emptied by arrivals
@@ -220,7 +220,7 @@ class BlockExchange:
     async def _take_in(self, taken: list[Taken[Any]]) -> None:
         if taken:
             self._arrived.extend(taken)
-            self._tasks.wake()
+            self._tasks.request_turn()
         while len(self._arrived) >= TAKE:
             self._room.clear()
             await self._room.wait()
@@ -254,7 +254,7 @@ class BlockExchange:
         settled = lane.outbox.settle(receipt.sent, receipt.committed)
         if settled:
             self._settled.extend(number for number, _ in settled)
-            self._tasks.wake()
+            self._tasks.request_turn()
         if lane.outbox.due and not receipt.full:
             self._ship_now.set()
         return bool(settled)
@@ -266,7 +266,7 @@ class BlockExchange:
             if beat and any(type(each.item) is Seeds for each in batch):
                 await beat()
             await self._space.ack(batch)
-            self._tasks.wake()
+            self._tasks.request_turn()
 
     # -- the outbox ------------------------------------------------------------------------------------
 

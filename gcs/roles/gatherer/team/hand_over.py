@@ -92,7 +92,7 @@ class HandOvers:
     def restore(self, packed: bytes | None, plan: Plan | None) -> None:
         """Go on from a checkpoint: nothing is in flight, so whatever we were losing can be finished."""
         if plan:
-            self._keyspace = plan.ground
+            self._keyspace = plan.keyspace
         if packed:
             self._set(msgspec.msgpack.decode(packed, type=_State))
 
@@ -118,7 +118,7 @@ class HandOvers:
 
     def adopt(self, old: Plan | None, new: Plan) -> None:
         """Begin what the new plan asks for, in the same session."""
-        self._keyspace = new.ground
+        self._keyspace = new.keyspace
         had: Ranges = tuple(old.ranges_of(self._me)) if old else ()
         if old is None and self._frontier.known():
             had = EVERYTHING  # a crawl that one gatherer began alone
@@ -139,7 +139,7 @@ class HandOvers:
             begun = keyspace.unite((*begun, *keyspace.intersect(has, new.lost)))
         closed = keyspace.intersect(has, new.lost) if new.epoch > 1 else ()  # of the first plan nobody knows anything
         for low, high in has:
-            self._frontier.exchange.forget_posts(low, high, self._keyspace)
+            self._frontier.team_tables.forget_posts(low, high, self._keyspace)
         self._set(_State(list(self._losses(had, new)), awaited, begun, closed))
 
     def open(self) -> None:
@@ -148,7 +148,7 @@ class HandOvers:
 
     def begin(self, plan: Plan) -> None:
         """A new session: nothing of the last one changes hands any more."""
-        self._keyspace = plan.ground
+        self._keyspace = plan.keyspace
         self._set(_State())
 
     def progress(
@@ -192,7 +192,7 @@ class HandOvers:
             if not mine and (owner := plan.owner_of(key)) != self._me:
                 others.setdefault(owner, ([], []))[0].append(each)
             elif keyspace.contains(self.awaited, self._keyspace.place(key)):
-                self._frontier.exchange.hold([each], instead=True)
+                self._frontier.team_tables.hold([each], instead=True)
                 got.moved += 1
             else:
                 got.entries.append(each)
@@ -201,7 +201,7 @@ class HandOvers:
                 others.setdefault(owner, ([], []))[1].append((key, letter))
             else:
                 marks.append((key, Mark(letter.encode())))
-        waiting = set(self._frontier.moving.put_in(marks))
+        waiting = set(self._frontier.range_moves.put_in(marks))
         begun, place = self._state.begun, self._keyspace.place
         got.dealt_with = {key: mark for key, mark in marks if key in waiting and keyspace.contains(begun, place(key))}
         got.moved += len(got.entries) + len(marks)
@@ -214,10 +214,10 @@ class HandOvers:
 
     def released(self) -> list[QueuedUrl]:
         """Some of the entries that were held for ranges which are complete, or not ours any more."""
-        exchange, entries = self._frontier.exchange, list[QueuedUrl]()
-        if exchange.held():
+        tables, entries = self._frontier.team_tables, list[QueuedUrl]()
+        if tables.held():
             for low, high in keyspace.subtract(EVERYTHING, self.awaited):
-                entries += exchange.release(low, high, RELEASE_URLS - len(entries), self._keyspace)
+                entries += tables.release(low, high, RELEASE_URLS - len(entries), self._keyspace)
         return entries
 
     def _losses(self, had: Ranges, new: Plan) -> Iterator[Losing]:
@@ -244,9 +244,9 @@ class HandOvers:
     def _take_out(self, losing: Losing, start: bytes, flying: Container[bytes], looks: int | None) -> Piece:
         """The next piece of a range that we lose, but for what is in flight."""
         if self._keyspace is Keyspace.TREE:
-            return self._frontier.moving.take_out(start, losing.high, flying.__contains__, PART_URLS)
+            return self._frontier.range_moves.take_out(start, losing.high, flying.__contains__, PART_URLS)
         low, high, place = losing.low, losing.high, self._keyspace.place
-        return self._frontier.moving.take_out(
+        return self._frontier.range_moves.take_out(
             start, LAST_KEY, lambda key: key in flying or not low <= place(key) < high, PART_URLS, looks
         )
 

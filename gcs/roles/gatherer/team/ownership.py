@@ -141,7 +141,7 @@ class Ownership:
             flying = {short(sort_key(url)) for url in dispatcher.open}
             for key, mark in got.dealt_with.items():
                 if key not in flying:
-                    self._frontier.moving.give_up(key, mark)
+                    self._frontier.range_moves.give_up(key, mark)
         return got.entries
 
     def accept_back(self, item: Outgoing, plan: Plan, now: float) -> list[QueuedUrl]:
@@ -166,7 +166,7 @@ class Ownership:
             new += self._accept_part(HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [], seen), plan, now)
         new += self.router.route(links)
         if self.stats.step() or released or not self._recovery.is_done:
-            self._port.wake()
+            self._port.request_turn()
         return new + revisited
 
     def before_commit(self) -> None:
@@ -186,7 +186,7 @@ class Ownership:
         parts = list(self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
         self._exchange.send(parts)
         if self._hand_overs.is_leaving and room > 0:
-            self._port.wake()
+            self._port.request_turn()
         elif was_leaving or any(part.queued for _, part in parts):
             # the window may hold URLs that have just left: it was filled before they did, or they were in flight and
             # had to be requested again
@@ -207,7 +207,7 @@ class Ownership:
         recrawl = self._port.recrawl
         if recrawl.is_done or self._exchange.room_for_parts <= 0:
             return []
-        self._port.wake()
+        self._port.request_turn()
         return self._share_out(recrawl.step(lambda key: plan.owner_of(key) == self._me), plan)
 
     def _share_out(self, entries: list[QueuedUrl], plan: Plan) -> list[QueuedUrl]:
@@ -236,6 +236,6 @@ class Ownership:
         if self._me in old.gatherers and self._me not in (*plan.gatherers, *plan.leavers):
             lost = EVERYTHING  # this gatherer was counted as lost; other ranges may have been lost meanwhile
         for low, high in lost if self._me in old.gatherers else EVERYTHING:
-            self._frontier.exchange.forget_posts(low, high, plan.ground)
+            self._frontier.team_tables.forget_posts(low, high, plan.keyspace)
         if lost:
             self._recovery.begin(lost)

@@ -58,8 +58,8 @@ class TeamMember:
         """`ghost`: hands over what a dead gatherer of this name left on its disk, and fetches nothing."""
         self.me, self._context, self._port, self._ghost = context.name, context, port, ghost
         self._frontier = context.frontier
-        self._tasks = BackgroundTasks(port.wake)
-        self.whiteboard = Whiteboard(context, self._member, self._tasks)
+        self._tasks = BackgroundTasks(port.request_turn)
+        self.whiteboard = Whiteboard(context, self._next_heartbeat, self._tasks)
         self._exchange = BlockExchange(context, port.traffic, self.whiteboard, self._tasks)
         self._follower = PlanFollower(self.me, self._frontier)
         self._ownership = Ownership(context, port, self._exchange, records)
@@ -169,7 +169,7 @@ class TeamMember:
             and self._ownership.is_settled
             and not self._ownership.is_beginning
             and self._exchange.is_empty
-            and not self._frontier.exchange.held()
+            and not self._frontier.team_tables.held()
             and self._port.is_quiet()
         )
 
@@ -300,7 +300,7 @@ class TeamMember:
         if bulletin := self._bulletins.bulletin(time.monotonic(), work):
             self.whiteboard.post(bulletin, BULLETIN_TTL_S)
 
-    def _member(self) -> Member:
+    def _next_heartbeat(self) -> Member:
         self._beats += 1
         self._post_bulletin()
         return Member(
@@ -313,6 +313,6 @@ class TeamMember:
             passive=self.is_passive,
             blocks_sent=self._exchange.sent,
             blocks_received=self._exchange.received,
-            figures=self._port.figures() | {"superpages": self.superpages, "outbox": self._frontier.exchange.kept()},
+            figures=self._port.figures() | {"superpages": self.superpages, "outbox": self._frontier.team_tables.kept()},
             beat=self._beats,
         )

@@ -532,8 +532,8 @@ def assert_conserved(team: Team) -> None:
     total = Ledger()
     for gatherer in team.gatherers.values():
         frontier = gatherer._frontier
-        held = frontier.exchange.release(b"", LAST_KEY, 10_000, Keyspace.TREE)
-        frontier.exchange.hold(held)
+        held = frontier.team_tables.release(b"", LAST_KEY, 10_000, Keyspace.TREE)
+        frontier.team_tables.hold(held)
         waiting = sum(entry.worth for entry in [*frontier.entries(b"", LAST_KEY), *held])
         assert frontier.ledger.waiting() == pytest.approx(waiting), gatherer.name
         total += frontier.ledger
