@@ -11,7 +11,8 @@ import msgspec
 from gcs.core.page.facts import facts_of
 from gcs.core.page.recognise import is_shell
 from gcs.core.page.values import PageFacts, Response
-from gcs.core.url.join import Joiner, UrlRules
+from gcs.core.url.canonical import UrlRules
+from gcs.core.url.join import Joiner
 from gcs.ports.summarise import Depth, Options
 from gcs.ports.summarise.summarisers import Summarisers
 from gcs.ports.summarise.text_pool import TextPool

@@ -36,7 +36,7 @@ from gcs.core.plan.metrics import communication, imbalance, loads, posted
 from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
 from gcs.core.plan.session_graph import SessionGraph, superpages
 from gcs.core.tree.tree import Cuts
-from gcs.core.url.sortkey import FIRST_KEY, host_of, sort_key, url_of
+from gcs.core.url.sortkey import FIRST_KEY, host_of_key, sort_key, url_of
 from gcs.errors import UsageError
 
 _VERSION = 1
@@ -175,7 +175,7 @@ def _on_tree(data: SessionGraph, wish: BlueprintRequest, begins: Ints, owners: I
     if wish.model == "metis-page":
         return msgspec.structs.replace(blueprint, listed=Bloom.of(data.keys, len(data.keys)))
     firsts = np.flatnonzero(np.diff(data.session.sites, prepend=-1)).tolist()
-    hosts = Bloom.of((host_of(data.keys[page]) for page in firsts), len(firsts))
+    hosts = Bloom.of((host_of_key(data.keys[page]) for page in firsts), len(firsts))
     return msgspec.structs.replace(blueprint, listed=hosts, lists_hosts=True)
 
 

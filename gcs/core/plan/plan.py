@@ -18,7 +18,7 @@ import xxhash
 from gcs.core.messages.codec import pack, unpack
 from gcs.core.plan.keyspace import Keyspace
 from gcs.core.tree.tree import Cuts, is_expansion
-from gcs.core.url.sortkey import LAST_KEY, host_of
+from gcs.core.url.sortkey import LAST_KEY, host_of_key
 
 _VERSION = 1
 #: bits per key and probes per look-up of a Bloom filter: 0.9 % false
@@ -132,7 +132,7 @@ class Plan(msgspec.Struct, frozen=True):
         """Whether the page with this key belongs to the gatherer that finds it."""
         if self.mode is ExchangeMode.INDEPENDENT:
             return True
-        return bool(self.listed) and (host_of(key) if self.lists_hosts else key) not in self.listed
+        return bool(self.listed) and (host_of_key(key) if self.lists_hosts else key) not in self.listed
 
     @property
     def mixes(self) -> bool:
@@ -158,14 +158,14 @@ class Plan(msgspec.Struct, frozen=True):
         return [(low, high) for low, high, owner in self.ranges() if owner == gatherer]
 
     def shared_hosts(self) -> dict[bytes, tuple[str, ...]]:
-        """Hosts whose pages have several owners (as in `sortkey.host_of`), with these, in the order of their turns.
+        """Hosts whose pages have several owners (as in `sortkey.host_of_key`), with these, in the order of their turns.
 
         Where the plan `shares_all_hosts`, all hosts are shared by all, and not all of them stand here.
         """
         shared: dict[bytes, tuple[str, ...]] = {}
         if self.keyspace is not Keyspace.TREE:
             return shared
-        for host in {host_of(cut) for cut in self.cuts if b"\x00/" in cut}:
+        for host in {host_of_key(cut) for cut in self.cuts if b"\x00/" in cut}:
             first = bisect_right(self.cuts, host + _PAGES) - 1
             last = bisect_left(self.cuts, host + _PAGES_END)
             owners = {self.gatherers[owner] for owner in self.owners[first:last]}
@@ -178,7 +178,7 @@ class Plan(msgspec.Struct, frozen=True):
         if self.keyspace is not Keyspace.TREE:
             return set()
         moved = (*((move.low, move.high) for move in self.moves), *self.lost)
-        return {host_of(end) for ends in moved for end in ends if b"\x00/" in end}
+        return {host_of_key(end) for ends in moved for end in ends if b"\x00/" in end}
 
     def encode(self) -> bytes:
         return pack(_VERSION, self)

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from gcs.core.plan.keyspace import Keyspace, contains, even_cuts, intersect, subtract, unite
 from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
 from gcs.core.tree.tree import is_expansion
-from gcs.core.url.sortkey import host_of, sort_key
+from gcs.core.url.sortkey import host_of_key, sort_key
 from gcs.ports.frontier.url_rows import short
 
 urls = st.builds("http://{}.example/{}".format, st.sampled_from("abcd"), st.text("abc/", max_size=900))
@@ -14,7 +14,7 @@ keys = urls.map(sort_key)
 @given(keys, keys)
 def test_a_host_is_one_point_by_site_hash_and_many_by_url_hash(left, right):
     assert Keyspace.TREE.place(left) == left
-    same_host = host_of(left) == host_of(right)
+    same_host = host_of_key(left) == host_of_key(right)
     assert same_host == (Keyspace.SITE_HASH.place(left) == Keyspace.SITE_HASH.place(right))
     if left[:400] != right[:400]:
         assert Keyspace.URL_HASH.place(left) != Keyspace.URL_HASH.place(right)
@@ -60,7 +60,7 @@ def test_what_is_not_listed_belongs_to_whoever_finds_it():
     assert not plan.is_finders(new) and not plan.shares_all_hosts
     pages = Plan(1, ("ada", "bob"), (b"",), (0,), listed=Bloom.of([known], 1))
     assert [pages.is_finders(key) for key in (known, new, elsewhere)] == [False, True, True]
-    hosts = Plan(1, ("ada", "bob"), (b"",), (0,), listed=Bloom.of([host_of(known)], 1), lists_hosts=True)
+    hosts = Plan(1, ("ada", "bob"), (b"",), (0,), listed=Bloom.of([host_of_key(known)], 1), lists_hosts=True)
     assert [hosts.is_finders(key) for key in (known, new, elsewhere)] == [False, False, True]
     independent = Plan(1, ("ada", "bob"), (b"",), (0,), mode=ExchangeMode.INDEPENDENT)
     assert independent.is_finders(known)

@@ -8,7 +8,7 @@ from hypothesis import settings, stateful
 from hypothesis import strategies as st
 
 from gcs.core.url import sortkey
-from gcs.core.url.join import host
+from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import StoreError, UsageError
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
@@ -53,7 +53,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         waiting = [
             url
             for url, mark in self.marks.items()
-            if mark is Mark.QUEUED and host(url) == bare and url not in self.taken and url not in self.later
+            if mark is Mark.QUEUED and host_of_url(url) == bare and url not in self.taken and url not in self.later
         ]
         entries = self.frontier.take(bare, count)
         assert len(entries) == min(count, len(waiting))
@@ -81,7 +81,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         self.now += seconds
         hosts, next_at = self.frontier.requeue_due(self.now)
         due = {url for url, at in self.later.items() if at <= self.now}
-        assert hosts == {host(url) for url in due}
+        assert hosts == {host_of_url(url) for url in due}
         self.later = {url: at for url, at in self.later.items() if url not in due}
         assert next_at == (min(self.later.values()) if self.later else None)
 
@@ -136,7 +136,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         waiting = [url for url, mark in self.marks.items() if mark is Mark.QUEUED]
         assert self.frontier.queued() == len(waiting)
         assert sorted(entry.url for entry in self.frontier.entries(b"", b"\xff")) == sorted(waiting)
-        idle = {host(url) for url in waiting if url not in self.taken and url not in self.later}
+        idle = {host_of_url(url) for url in waiting if url not in self.taken and url not in self.later}
         assert set(self.frontier.hosts("", 100)) == idle
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.url.join import canonical
+from gcs.core.url.canonical import canonical
 from gcs.errors import CodecError
 from gcs.ports.records import cdxj
 from gcs.ports.records.cdxj import surt

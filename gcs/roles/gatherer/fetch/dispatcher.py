@@ -16,8 +16,7 @@ from gcs.core.polite import politeness
 from gcs.core.polite.politeness import HostTurn
 from gcs.core.polite.window import Host, Window
 from gcs.core.report.counters import Counters
-from gcs.core.url.join import host as host_of
-from gcs.core.url.join import origin as origin_of
+from gcs.core.url.canonical import host_of_url, origin_of_url
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_key, host_name
 from gcs.ports.fetch import Fetcher
@@ -111,7 +110,7 @@ class Dispatcher:
         """The frontier has just taken in these entries: offer their hosts to the window."""
         if self._frontier.is_pooled:
             return  # the order over all hosts says when they are drawn
-        for host in {host_of(entry.url) for entry in entries}:
+        for host in {host_of_url(entry.url) for entry in entries}:
             self._offer(host)
 
     def put_back(self) -> None:
@@ -161,7 +160,7 @@ class Dispatcher:
 
     def rest(self, urls: Iterable[str], until: float) -> None:
         """Leave the hosts of these URLs alone until then: a helper may be fetching them."""
-        for host in {host_of(url) for url in urls}:
+        for host in {host_of_url(url) for url in urls}:
             pace = self._window.host(host).pace
             pace.next_at = max(pace.next_at, until)
 
@@ -196,7 +195,7 @@ class Dispatcher:
             if self._is_left_out(entry.url):
                 self._frontier.finish(entry.url, Mark.REFUSED)
                 continue
-            origin = origin_of(entry.url)
+            origin = origin_of_url(entry.url)
             robots = self._robots.rules(origin, now)
             if robots is None:
                 self._window.give_back(host, entry)
@@ -237,7 +236,7 @@ class Dispatcher:
         """Request the page once more, when its host's delay is over."""
         self.open.discard(entry.url)
         self._frontier.put_back((entry.url,))
-        self._offer(host_of(entry.url))
+        self._offer(host_of_url(entry.url))
 
     def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:
         """Take in the result of a robots.txt request; `target` is set for a redirect. Returns the rules once known.
@@ -291,7 +290,7 @@ class Dispatcher:
 
             entries, put_off = self._frontier.extract(self._draw_urls, fits)
             for entry in entries:
-                name = host_of(entry.url)
+                name = host_of_url(entry.url)
                 has_more = name in window.hosts and window.hosts[name].more
                 window.feed(window.host(name), (entry,), has_more)
             for name in put_off:

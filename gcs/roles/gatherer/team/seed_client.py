@@ -23,7 +23,7 @@ from gcs.core.ordering import GIFT
 from gcs.core.page.values import PageRecord
 from gcs.core.report.report import Share
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.core.url.sortkey import host_name, host_of, sort_key
+from gcs.core.url.sortkey import host_name, host_of_key, sort_key
 from gcs.events import Events
 from gcs.ports.frontier import Mark
 from gcs.ports.tasks import BackgroundTasks
@@ -180,7 +180,7 @@ class SeedClient:
         size, links = self._context.settings.urls_per_block, list(self._links.values())
         for at in range(0, max(len(links), len(self._done)), size):
             done = self._done[at : at + size]
-            hosts = {host_name(host_of(sort_key(url))) for url in done}
+            hosts = {host_name(host_of_key(sort_key(url))) for url in done}
             free_at = {host: free for host in hosts if (free := self._port.dispatcher.free_at(host))}
             yield Finds(self.me, done, links[at : at + size], free_at, self._session)
         for at in range(0, len(self._copies), size):
