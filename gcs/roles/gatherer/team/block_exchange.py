@@ -6,7 +6,7 @@
 Invariants
 - A tuple is acked only after the commit that holds its effect. The outbox row of a tuple that leaves is in the same
   commit as its cause, and goes when the receiver has committed the tuple. So a crash at any point repeats messages,
-  and loses none; what a repeated message is worth counts once.
+  and loses none; the worth that a repeated message carries counts once.
 - Blocks are kept only for gatherers of the plan. A tuple that was routed under a newer plan waits for that plan.
 - Seeds have no sender that waits for them: a heartbeat tells of them before they are acked, so that at no time nobody
   knows of them (`core.messages.termination`).
@@ -38,7 +38,7 @@ events = Events("team")
 Incoming: TypeAlias = Seeds | UrlBlock | HandOver
 Outgoing: TypeAlias = UrlBlock | HandOver | Finds
 
-#: parts of lost ranges that may be on their way at once: they are in memory
+#: parts of ranges that may be on their way to other owners at once: they are in memory
 MOST_PARTS = 50
 #: tuples taken at a time, and held untouched at most; tuples shipped, and acked, at a time
 TAKE, SHIP, ACK = 16, 16, 64
@@ -285,7 +285,7 @@ class BlockExchange:
         self._returned.append(item)
 
     def _once(self, item: Incoming) -> Incoming:
-        """The item; its worth only the first time."""
+        """The item; if it has arrived before, without its worth."""
         if isinstance(item, Seeds) or not item.sender:
             return item
         if self._tables.remember_serial(item.name, item.sender, item.serial):

@@ -64,9 +64,9 @@ class Ownership:
         self._hand_overs.restore(self._frontier.note(NOTE), plan)
 
     @property
-    def is_leaving(self) -> bool:
+    def has_foreign_urls(self) -> bool:
         """Whether the frontier still holds URLs that this gatherer no longer owns, and that are not in flight."""
-        return self._hand_overs.is_leaving
+        return self._hand_overs.has_foreign_urls
 
     @property
     def is_settled(self) -> bool:
@@ -91,7 +91,7 @@ class Ownership:
         self._hand_overs.adopt(old, plan)
         self._exchange.recall(plan.gatherers)
         if old is not None:
-            self._note_losses(old, plan)
+            self._recover_lost(old, plan)
         self.stats.adopt(plan)
         return self.router.route(own)
 
@@ -179,15 +179,15 @@ class Ownership:
         self._frontier.set_note(NOTE, self._hand_overs.encode())
 
     def _hand_over(self, plan: Plan, now: float) -> None:
-        if not self._hand_overs.is_losing:
+        if not self._hand_overs.is_handing_over:
             return
         dispatcher, room = self._port.dispatcher, self._exchange.room_for_parts
-        was_leaving = self._hand_overs.is_leaving
+        had_foreign_urls = self._hand_overs.has_foreign_urls
         parts = list(self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
         self._exchange.send(parts)
-        if self._hand_overs.is_leaving and room > 0:
+        if self._hand_overs.has_foreign_urls and room > 0:
             self._port.request_turn()
-        elif was_leaving or any(part.queued for _, part in parts):
+        elif had_foreign_urls or any(part.queued for _, part in parts):
             # the window may hold URLs that have just left: it was filled before they did, or they were in flight and
             # had to be requested again
             dispatcher.put_back()
@@ -230,7 +230,7 @@ class Ownership:
             (owner, HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, entries)) for owner, entries in parts
         )
 
-    def _note_losses(self, old: Plan, plan: Plan) -> None:
+    def _recover_lost(self, old: Plan, plan: Plan) -> None:
         """Owners are lost with their disks: post again what was posted to them, and begin to recover their ranges."""
         lost = plan.lost
         if self._me in old.gatherers and self._me not in (*plan.gatherers, *plan.leavers):

@@ -134,7 +134,7 @@ class TeamMember:
             not self.leaving
             and self._follower.plan is not None
             and self._has_begun
-            and not self._ownership.is_leaving
+            and not self._ownership.has_foreign_urls
             and self.whiteboard.may_fetch()
         )
 
@@ -244,7 +244,7 @@ class TeamMember:
 
     @property
     def _is_committed(self) -> bool:
-        """Whether all gatherers follow the same plan as this one, and have handed over what they lost by it."""
+        """Whether all gatherers follow the same plan as this one, and all hand-overs are finished."""
         posted = self.whiteboard.plan
         return posted is not None and posted.epoch == self.epoch and posted.committed
 

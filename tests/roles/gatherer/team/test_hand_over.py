@@ -142,7 +142,7 @@ def test_hand_over_goes_on_in_slices_and_over_a_crash(member: Callable[[str], Me
     a.adopt(plan(2, TO_B))
     b.adopt(plan(2, TO_B))
     assert len(a.progress()) == TURN_PARTS
-    assert a.hand_overs.is_leaving
+    assert a.hand_overs.has_foreign_urls
     assert a.progress(most=0) == []
     a.commit()
     committed = len(a.sent)
