@@ -94,11 +94,11 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
     return noindex, nofollow
 
 
-def gist(page: PageFacts) -> str:
+def gist(facts: PageFacts) -> str:
     """A page in a sentence or three, for people: what it says of itself, or the first sentences of its text."""
-    if page.description:
-        return clipped(page.description)
-    text = page.text
+    if facts.description:
+        return clipped(facts.description)
+    text = facts.text
     sentences: list[str] = []
     letters = 0
     for line in text[: 20 * _LETTERS].splitlines():

@@ -66,7 +66,7 @@ class UrlBlock(Consumed, frozen=True, array_like=True):
     """Foreign URLs of one destination, routed under the plan of `epoch`.
 
     written by: a gatherer's c-queue, when the block is full or old (numbered, kept until committed)
-    taken by: the observer of the gatherer whose inbox it is; re-routed there if a newer plan says so
+    taken by: the gatherer whose inbox it is (its BlockExchange); sent on from there if a newer plan says so
     lifetime: until its taker has committed the URLs to its frontier
     """
 
@@ -98,10 +98,10 @@ class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class HandOver(Consumed, frozen=True, array_like=True):
     """A part of the range [low, high) that changes its owner with the plan of `epoch`.
 
-    written by: the gatherer that loses the range, the last part when nothing of it is in flight any more (numbered);
-        and whoever receives a part of a range that is not, or no longer, its own
-    taken by: the gatherer that wins it; it starts the range when the last part has come
-    lifetime: until the winner has committed it to its frontier
+    written by: the former owner, the last part when nothing of the range is in flight any more (numbered); and a
+        gatherer that receives a part of a range that it does not, or no longer, own
+    taken by: the new owner; it starts the range when the last part has come
+    lifetime: until the new owner has committed it to its frontier
     """
 
     name = "handover"
@@ -258,7 +258,6 @@ class MemberState(StrEnum):
     """What a member does with the part of the crawl that it owns."""
 
     RUNNING = "running"
-    PAUSED = "paused"
     #: it hands over what it owns, then goes
     LEAVING = "leaving"
     #: another process does so in its name
@@ -272,7 +271,7 @@ class MemberState(StrEnum):
 class Member(Posted, frozen=True, array_like=True):
     """A gatherer is alive, and how it is doing: its heartbeat.
 
-    written by: each gatherer, every third of its lifetime
+    written by: each gatherer, every `beat_s` seconds (`core.plan.team_settings`)
     taken by: the gatherer itself when it leaves; read by the leader and the station
     lifetime: the membership lease. One that cannot renew it stops fetching before it ends (`core.messages.election`)
     """
@@ -330,7 +329,7 @@ class LeaderLease(Posted, frozen=True, array_like=True):
 class Announcement(Posted, frozen=True, array_like=True):
     """A rebalance begins: post your statistics for this round.
 
-    written by: the leader, fenced by its Leader tuple
+    written by: the leader, fenced by its LeaderLease
     taken by: nobody; read by every gatherer
     lifetime: until the next one
     """
@@ -374,7 +373,7 @@ class StatisticsReply(Posted, frozen=True, array_like=True):
 class PlanPosted(Posted, frozen=True, array_like=True):
     """The plan by which everyone routes from now on.
 
-    written by: the leader, fenced by its Leader tuple; its epoch is above every one that a Member reports
+    written by: the leader, fenced by its LeaderLease; its epoch is above every one that a Member reports
     taken by: nobody; read by all
     lifetime: until the next plan
     """
@@ -534,7 +533,7 @@ class RobotsNote(Posted, frozen=True, array_like=True):
 
     written by: the owner that fetched it
     taken by: nobody; read by the other owners
-    lifetime: as long as robots.txt is believed
+    lifetime: one hour (`ROBOTS_NOTE_S`); its readers believe it for `robots_cache_s` since it was fetched
     """
 
     name = "robots"
@@ -722,7 +721,7 @@ class PlanNote(Posted, frozen=True, array_like=True):
     reason: str
     superpages: int
     gatherers: list[str]
-    #: share of the remaining work that changes hands
+    #: share of the remaining work that changes its owner
     moved: float = 0.0
     moves: list[MovedRanges] = []
     #: ranges that nobody can hand over

@@ -265,12 +265,12 @@ class Gatherer:
 
     def _recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A URL has its record: evidence for the explored fraction, and statistics for the team."""
-        self._meter.explored.page(self._admission.in_scope(record.outlinks))
+        self._meter.explored.count_page(self._admission.in_scope(record.outlinks))
         if self.team:
             self.team.recorded(record, elapsed_s)
 
     def _record_held(self, held: HeldPage) -> None:
-        self._recorder.page(held.entry, held.response, held.page)
+        self._recorder.record_page(held.entry, held.response, held.facts)
 
     def _fetch_with_own_engine(self, entry: QueuedUrl) -> None:
         assert self._lending

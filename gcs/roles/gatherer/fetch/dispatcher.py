@@ -40,8 +40,8 @@ class PageVisit(msgspec.Struct, frozen=True):
 
     host: Host[QueuedUrl]
     entry: QueuedUrl
-    #: the facts of the page, where a helper has read them
-    page: PageFacts | None = None
+    #: what a helper has read in the page
+    facts: PageFacts | None = None
     #: the helper is a stranger
     doubted: bool = False
     #: the helper has a browser
@@ -225,10 +225,10 @@ class Dispatcher:
             self._window.ended(visit.host, now)
             return 0.0
         retry_after_s = 0.0
-        if result.status in (429, 503):
+        if result.status in politeness.OVERLOADED:
             retry_after_s = politeness.retry_after_s(result.header("retry-after") or "", now)
         self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
-        if result.status in (429, 503):
+        if result.status in politeness.OVERLOADED:
             self._on_busy(visit.host.name, visit.host.pace.next_at, now)
         return retry_after_s
 

@@ -320,8 +320,8 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float
         is_rendered = means is Means.BROWSER
         final_url = summary.page.final_url or summary.url
         # a browser has seen all there is to see
-        page = msgspec.structs.replace(summary.page, final_url=final_url, shell=summary.page.shell and not is_rendered)
-        visit = msgspec.structs.replace(request.tag, page=page, doubted=not summary.trusted, is_rendered=is_rendered)
+        facts = msgspec.structs.replace(summary.page, final_url=final_url, shell=summary.page.shell and not is_rendered)
+        visit = msgspec.structs.replace(request.tag, facts=facts, doubted=not summary.trusted, is_rendered=is_rendered)
         request = msgspec.structs.replace(request, tag=visit)
     return Response(
         request,

@@ -35,7 +35,7 @@ class HeldPage(NamedTuple):
 
     entry: QueuedUrl
     response: Response
-    page: PageFacts
+    facts: PageFacts
 
 
 class SpotCheck:
@@ -64,12 +64,12 @@ class SpotCheck:
 
     def hold(self, held: HeldPage, now: float) -> None:
         """A stranger has brought this."""
-        helper, page = held.response.helper, held.page
-        size_bytes = len(held.response.body) + len(page.text) + sum(map(len, page.outlinks))
+        helper, facts = held.response.helper, held.facts
+        size_bytes = len(held.response.body) + len(facts.text) + sum(map(len, facts.outlinks))
         if helper in self._liars or not self._quarantine.has_room(size_bytes):
             self._fetch(held.entry)
         else:
-            look = look_of(held.response, page)
+            look = look_of(held.response, facts)
             self._quarantine.hold(helper, held.entry.url, look, held, now, size_bytes)
 
     def turn(self, now: float, epoch: int, is_wanted_back: bool) -> None:
@@ -87,9 +87,9 @@ class SpotCheck:
         """Whether our own look at this page decides about others."""
         return self._quarantine.is_drawn(url)
 
-    def looked(self, entry: QueuedUrl, response: Response, page: PageFacts) -> bool:
+    def looked(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> bool:
         """We have fetched a page that is awaited. False: it may have changed, and is queued for a second look."""
-        verdict = self._quarantine.looked(entry.url, own_look(response, page))
+        verdict = self._quarantine.looked(entry.url, own_look(response, facts))
         self._act(verdict, entry.url)
         if verdict.again:
             self._fetch(entry)
@@ -122,38 +122,38 @@ class SpotCheck:
             self._fetch(each.entry)
 
 
-def look_of(response: Response, page: PageFacts) -> PageView:
+def look_of(response: Response, facts: PageFacts) -> PageView:
     """What was seen."""
     digest = response.absent[1] if response.absent else payload_digest(response.body)
-    facts = {
-        ("its address", page.final_url),
-        ("noindex", str(page.noindex)),
-        ("a list of links", str(page.source)),
+    details = {
+        ("its address", facts.final_url),
+        ("noindex", str(facts.noindex)),
+        ("a list of links", str(facts.source)),
         ("its status", str(response.status)),
         ("its type", (response.header("content-type") or "").partition(";")[0].strip().lower()),
         (f"size of {digest}", str(response.size_bytes)),
     }
-    if page.language:  # not every reader looks for it
-        facts.add(("its language", page.language))
+    if facts.language:  # not every reader looks for it
+        details.add(("its language", facts.language))
     if not response.absent:
-        facts.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
+        details.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
     return PageView(
         frozenset({digest}),
-        frozenset([*page.outlinks, page.final_url]),
-        page.title,
-        page.text,
-        description=page.description,
-        facts=frozenset(facts),
+        frozenset([*facts.outlinks, facts.final_url]),
+        facts.title,
+        facts.text,
+        description=facts.description,
+        facts=frozenset(details),
     )
 
 
-def own_look(response: Response, page: PageFacts) -> PageView:
+def own_look(response: Response, facts: PageFacts) -> PageView:
     """What we have seen: with all words of the page, and its digest without the content coding, as browsers have it."""
-    look, digest = look_of(response, page), payload_digest(response.content)
+    look, digest = look_of(response, facts), payload_digest(response.content)
     bare = {(f"size of {digest}", str(len(response.content))), (f"coding of {digest}", "")}
     return dataclasses.replace(
         look,
         digests=look.digests | {digest},
-        facts=look.facts | bare | {("its language", page.language)},
+        facts=look.facts | bare | {("its language", facts.language)},
         words=all_words(response.content, response.header("content-type") or ""),
     )
