@@ -10,11 +10,17 @@ Scaling: pages per second of 1, 2, 4 and 8 gatherers in `--seconds`, start-up an
 cores. With 50 ms to every answer and few connections a gatherer waits for answers, so that more of them fetch more;
 without that its core is busy, and more of them bring as much as there are cores beside the server's.
 
-`--part cost` or `--part scaling` does one of both.
+Polite: the wall time of crawls with delays, over the time that politeness and latency allow (`bound_s`), for teams of
+1, 2, 4 and 8 on a fake web of 1 to 500 hosts, start-up included. Each cell is small, so that no core is the limit:
+its pages follow from its bound. `--cells` picks cells by a part of their names, as "delay 0.2, 5 hosts".
+
+`--part cost`, `--part scaling` or `--part polite` does one of them; without it, the first two are done.
 """
 
 import argparse
+import itertools
 import json
+import math
 import os
 import shutil
 import socket
@@ -26,6 +32,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gcs.core.polite.politeness import Politeness
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.fetch import FetchSettings
 from gcs.sim.engine.capacity import Costs
 from gcs.sim.studies.scale import model_of_live
 
@@ -60,8 +70,13 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=2)
     parser.add_argument("--sizes", default="4")
     parser.add_argument("--seconds", type=int, default=15)
-    parser.add_argument("--part", choices=("cost", "scaling"))
+    parser.add_argument("--part", choices=("cost", "scaling", "polite"))
+    parser.add_argument("--cells", default="", help="with --part polite: only cells whose name holds this")
+    parser.add_argument("--teams", default="1,2,4,8", help="with --part polite: sizes of the team")
     asked = parser.parse_args()
+    if asked.part == "polite":
+        show_polite(list(polite(asked.cells, [int(each) for each in asked.teams.split(",")])), asked.json)
+        return
     if not BENCH.exists():
         sys.exit(f"{BENCH} is absent: this benchmark needs its synthetic web")
     if not (HOME / "synthweb").exists() or not WEB.exists():
@@ -138,6 +153,67 @@ def scaling(seconds: int) -> list[dict]:
                 }
             )
     return rows
+
+
+#: the cells of `polite`: delays, hosts, seconds to every answer
+DELAYS_S, HOSTS, LATENCIES_S = (0.0, 0.05, 0.2, 1.0), (1, 5, 50, 500), (0.0, 0.05)
+#: seconds that a cell should take one gatherer, and the most pages per second that all processes together manage
+CELL_S, PAGES_PER_S = 8.0, 250
+#: a team may take so much longer than one gatherer: this part of its time, or these seconds
+MOST_PART, MOST_S = 0.03, 2.0
+#: connections to a host without a delay, and in all: the defaults of a gatherer
+HOST_CONNECTIONS, CONNECTIONS = Politeness().host_connections, FetchSettings().connections
+
+
+def polite(picked: str, teams: list[int]) -> Iterator[dict]:
+    for delay_s, hosts, latency_s in itertools.product(DELAYS_S, HOSTS, LATENCIES_S):
+        name = f"delay {delay_s:g}, {hosts} hosts, latency {latency_s:g}"
+        if picked not in name:
+            continue
+        per_host_s = 1 / (delay_s + latency_s) if delay_s else HOST_CONNECTIONS / latency_s if latency_s else math.inf
+        alone_s = min(hosts * per_host_s, CONNECTIONS / latency_s if latency_s else math.inf, PAGES_PER_S)
+        pages = max(round(alone_s * CELL_S), hosts)
+        row: dict = {"cell": name, "pages": pages, "bound_s": {}, "seconds": {}}
+        with FakeWebProcess(FakeWebSpec.plain(hosts=hosts, pages=pages, latency_s=latency_s)) as web:
+            for gatherers in teams:
+                row["seconds"][gatherers] = round(timed(web.seeds, gatherers, delay_s, pages), 2)
+                # a delay binds all gatherers together; without one, each has its connections
+                rate = hosts * per_host_s * (1 if delay_s else gatherers)
+                rate = min(rate, gatherers * CONNECTIONS / latency_s if latency_s else math.inf, PAGES_PER_S)
+                row["bound_s"][gatherers] = round(math.ceil(pages / hosts) * hosts / rate, 2)
+        alone = row["seconds"].get(1, math.inf)
+        row["slower"] = [n for n, s in row["seconds"].items() if s > alone + max(MOST_PART * alone, MOST_S)]
+        print(row, file=sys.stderr, flush=True)
+        yield row
+
+
+def timed(seeds: tuple[str, ...], gatherers: int, delay_s: float, pages: int) -> float:
+    """The seconds of a whole crawl, from its command to its end; it must have fetched every page."""
+    directory = Path(tempfile.mkdtemp(prefix="gcs-bench-team-"))
+    (directory / "seeds.txt").write_text("\n".join(seeds))
+    command = [sys.executable, "-m", "gcs", "crawl", "--seeds", directory / "seeds.txt", "-o", directory / "crawl"]
+    begun_at = time.monotonic()
+    done = subprocess.run(
+        [*command, *FLAGS, "--delay", str(delay_s), "-n", str(gatherers)], stdout=subprocess.PIPE, check=True
+    )
+    seconds = time.monotonic() - begun_at
+    shutil.rmtree(directory)
+    report = json.loads(done.stdout)
+    if report["unique"] < pages:
+        sys.exit(f"{gatherers} gatherers stored {report['unique']} of {pages} pages")
+    return seconds
+
+
+def show_polite(rows: list[dict], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"polite": rows, "slower": sum(len(row["slower"]) for row in rows)}))
+        return
+    for row in rows:
+        cells = "  ".join(f"{n}: {s:6.2f} ({s / max(row['bound_s'][n], 0.01):.2f})" for n, s in row["seconds"].items())
+        print(
+            f"{row['cell']:38} {row['pages']:6} pages  {cells}"
+            + (f"  SLOWER: {row['slower']}" if row["slower"] else "")
+        )
 
 
 def crawl(gatherers: int, cores: str, *more: str) -> dict:
