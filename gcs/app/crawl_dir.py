@@ -129,7 +129,7 @@ def _prediction_file(directory: Path) -> Path:
 # -- sessions: the one under way, the plans made for them, and their reports
 
 
-def current(directory: Path) -> int:
+def current_session(directory: Path) -> int:
     """The session under way, or the last one; 0 where there was none."""
     file = directory / "state" / "session"
     try:
@@ -140,14 +140,14 @@ def current(directory: Path) -> int:
     return 1 if (directory / "state").is_dir() else 0
 
 
-def begin(directory: Path, number: int) -> None:
+def begin_session(directory: Path, number: int) -> None:
     """Record that this session is under way."""
     write_whole(directory / "state" / "session", f"{number}\n".encode(), _ADVICE)
 
 
 def was_barren(directory: Path) -> bool:
     """Whether the last session ended without a page: to run it again means to ask again."""
-    last = reports(directory).get(current(directory))
+    last = reports(directory).get(current_session(directory))
     return last is not None and last.is_barren
 
 
@@ -193,7 +193,7 @@ def read_shares(directory: Path) -> tuple[list[Share], bool]:
     return shares, any(each.is_running for each in seen)
 
 
-def running(directory: Path) -> list[str]:
+def running_gatherers(directory: Path) -> list[str]:
     """The gatherers that have their disks here and run."""
     frontiers = sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
     return [frontier.parent.name for frontier in frontiers if peek(frontier).is_running]

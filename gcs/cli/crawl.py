@@ -89,11 +89,11 @@ def crawl(
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = with_sources(ask_contact(settings, seeds), seeds, output, delay_is_told)
     begins = begins or (crawl_dir.was_barren(output) and settings.team.coordination != "seed-server")
-    session = max(crawl_dir.current(output), 1) + begins
+    session = max(crawl_dir.current_session(output), 1) + begins
 
     def begin() -> None:  # when the directory is ours, not before: another crawl may be running here
         saved.write(output, seeds, settings)
-        crawl_dir.begin(output, session)
+        crawl_dir.begin_session(output, session)
 
     def make() -> Gatherer:
         gatherer = assembly.gatherer(output, "g0", settings, seeds)
@@ -132,7 +132,7 @@ def _check_seed_server(directory: Path, before: str, settings: Settings, begins:
         return
     if now == server:
         raise UsageError(f"{directory}: was not begun by a seed-server, which would know nothing of it; begin another")
-    last = crawl_dir.reports(directory).get(crawl_dir.current(directory))
+    last = crawl_dir.reports(directory).get(crawl_dir.current_session(directory))
     if not begins or last is None or last.state != "done":
         raise UsageError(
             f"{directory}: its seed-server holds URLs that nobody else knows; finish the session without --coordination"

@@ -77,7 +77,7 @@ def plan(
     data = read_graph(directory)
     request = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder")
     blueprint = draw(data, request)
-    number = crawl_dir.current(directory) + 1
+    number = crawl_dir.current_session(directory) + 1
     file = output or crawl_dir.plan_file(directory, number)
     write_blueprint(file, blueprint)
     compared = _quick(data) if named is None else named

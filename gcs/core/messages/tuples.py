@@ -213,7 +213,7 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
     #: for the WARC, where the errand asks for them; without a request head there is no payload
     request_head: bytes = b""
     body: bytes = b""
-    #: the helper is one of ours; if not, its gatherer believes it only after a look of its own (`core.helpers.trust`)
+    #: the helper is trusted; if not, its gatherer believes it only after fetches of its own (`core.helpers.trust`)
     trusted: bool = True
 
     @property
@@ -288,7 +288,7 @@ class Member(Posted, frozen=True, array_like=True):
     #: (of a seed-server's client: the session for which its server has all that it knew)
     epoch: int = 0
     settled_epoch: int = 0
-    #: a MemberState. A string here, so that a member of a later version, in a state not known to us, can be read
+    #: a MemberState. A string here, so that a member of a later version, in a state not known here, can be read
     state: str = MemberState.RUNNING
     #: nothing queued, in flight, in the c-queues, taken or kept: it will not act unless a tuple arrives
     passive: bool = False
@@ -362,7 +362,7 @@ class StatisticsReply(Posted, frozen=True, array_like=True):
     queued: int = 0
     #: candidate hot pages, with how often each was met
     hot: list[tuple[str, int]] = []
-    #: encoded `core.report.estimate.Evidence`
+    #: encoded `core.report.estimate.ExploredEvidence`
     explored: bytes = b""
 
     @property
@@ -592,7 +592,7 @@ class Access(Posted, frozen=True, array_like=True):
     #: seconds since the epoch; it never expires if 0
     created_at: float = 0.0
     expires_at: float = 0.0
-    #: of a helper: where its machine stands, and whether it is one of ours
+    #: of a helper: where its machine stands, and whether it is trusted
     place: str = ""
     trusted: bool = False
 

@@ -30,7 +30,7 @@ and for a gatherer of a team (`exchange`):
     sent    sort key                            → nothing   the c-hit table: foreign URLs that were posted
     held    sort key                            → entry     URLs of a range whose hand-over is not complete
     outbox  number                              → destination, tuple   kept until the receiver has committed it
-    serials sender, type, number                → nothing   blocks that came lately; and our own name and last number
+    serials sender, type, number                → nothing   blocks that came lately; and the own name and last number
 """
 
 from gcs.ports.frontier.frontier import Frontier, FrontierSettings

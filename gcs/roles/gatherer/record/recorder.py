@@ -175,7 +175,7 @@ class Recorder:
             status, size_bytes, now = response.status, response.size_bytes, response.started_at
             headers = {name.lower(): value for name, value in response.headers}
             digest = digest_of(response)
-        # a 304 confirms what we hold; silence, or a server that cannot answer just now, does not disprove it
+        # a 304 confirms the copy that is held; silence, or a server that cannot answer just now, does not disprove it
         cannot = bool(failure) and status in politeness.RETRY_STATUSES
         held = entry if status in (0, 304) or cannot else QueuedUrl(entry.url)
         told = {} if cannot else headers

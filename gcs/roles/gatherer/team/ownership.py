@@ -43,8 +43,8 @@ class Ownership:
         self._me, self._frontier, self._exchange, self._port = context.name, context.frontier, exchange, port
         self.superstep = Tolerance.of(context.settings)
         self._c_queue = CQueue(self.superstep)
-        self._hand_overs = HandOvers(self._me, self._frontier)
-        self.router = Router(self._me, self._frontier, self._c_queue, self._hand_overs, port.traffic)
+        self.hand_overs = HandOvers(self._me, self._frontier)
+        self.router = Router(self._me, self._frontier, self._c_queue, self.hand_overs, port.traffic)
         with_links = context.settings.partition == "links"
         self.stats = SuperpageStats(self._me, self._frontier, Random(self._me), links=with_links)
         self._recovery = RangeRecovery(self._me, self._frontier, records, port.admission)
@@ -61,12 +61,7 @@ class Ownership:
             self.router.adopt(plan)
             self.stats.resume(plan)
             self.is_beginning = plan.epoch == self._port.recrawl.epoch and self._me in plan.gatherers
-        self._hand_overs.restore(self._frontier.note(NOTE), plan)
-
-    @property
-    def has_foreign_urls(self) -> bool:
-        """Whether the frontier still holds URLs that this gatherer no longer owns, and that are not in flight."""
-        return self._hand_overs.has_foreign_urls
+        self.hand_overs.restore(self._frontier.note(NOTE), plan)
 
     @property
     def is_settled(self) -> bool:
@@ -74,7 +69,7 @@ class Ownership:
 
         That is: the URLs of the last session, if a session begins; and what is stored here of ranges that are lost.
         """
-        if not (self._hand_overs.is_settled and self._recovery.is_done):
+        if not (self.hand_overs.is_settled and self._recovery.is_done):
             return False
         plan, recrawl = self.router.plan, self._port.recrawl
         tells = plan is not None and (plan.epoch == recrawl.epoch or plan.lost)
@@ -88,7 +83,7 @@ class Ownership:
         own = self.router.adopt(plan)
         if plan.session > self._port.recrawl.session:
             return self._begin_session(plan, own)
-        self._hand_overs.adopt(old, plan)
+        self.hand_overs.adopt(old, plan)
         self._exchange.recall(plan.gatherers)
         if old is not None:
             self._recover_lost(old, plan)
@@ -100,8 +95,8 @@ class Ownership:
 
         Returns own hot pages that are not known here after a session began: no other gatherer will post them.
         """
-        if self._hand_overs.is_closed:
-            self._hand_overs.open()
+        if self.hand_overs.is_closed:
+            self.hand_overs.open()
         plan = self.router.plan
         if not self.is_beginning or plan is None:
             return []
@@ -127,7 +122,7 @@ class Ownership:
     def _accept_part(self, part: HandOver, plan: Plan, now: float) -> list[QueuedUrl]:
         if part.epoch < self._port.recrawl.epoch:  # of the last session, whose finished URLs are not finished now
             part = HandOver(part.epoch, part.low, part.high, False, part.queued)
-        got, ledger = self._hand_overs.receive(part, plan), self._frontier.ledger
+        got, ledger = self.hand_overs.receive(part, plan), self._frontier.ledger
         ledger.received += sum(each.worth for each in part.queued)
         ledger.sent += sum(each.worth for _, onward in got.onward for each in onward.queued)
         self._port.traffic.moved_urls += got.moved
@@ -158,7 +153,7 @@ class Ownership:
         """Go on with work that takes many turns: recrawl, hand-over, release of held entries, statistics, recovery."""
         revisited = self._recrawl_step(plan)
         self._hand_over(plan, now)
-        released = self._hand_overs.released()
+        released = self.hand_overs.released()
         new = self.router.forward(released)
         links, marks = self._recovery.step(plan)
         if marks:
@@ -176,16 +171,16 @@ class Ownership:
         if self._revisits and self.router.plan:
             self._send_revisits(self.router.plan, *self._revisits)
         self._frontier.set_note(C_QUEUE_NOTE, self._c_queue.encode())
-        self._frontier.set_note(NOTE, self._hand_overs.encode())
+        self._frontier.set_note(NOTE, self.hand_overs.encode())
 
     def _hand_over(self, plan: Plan, now: float) -> None:
-        if not self._hand_overs.is_handing_over:
+        if not self.hand_overs.is_handing_over:
             return
         dispatcher, room = self._port.dispatcher, self._exchange.room_for_parts
-        had_foreign_urls = self._hand_overs.has_foreign_urls
-        parts = list(self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
+        had_foreign_urls = self.hand_overs.has_foreign_urls
+        parts = list(self.hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
         self._exchange.send(parts)
-        if self._hand_overs.has_foreign_urls and room > 0:
+        if self.hand_overs.has_foreign_urls and room > 0:
             self._port.request_turn()
         elif had_foreign_urls or any(part.queued for _, part in parts):
             # the window may hold URLs that have just left: it was filled before they did, or they were in flight and
@@ -194,7 +189,7 @@ class Ownership:
 
     def _begin_session(self, plan: Plan, own: list[QueuedUrl]) -> list[QueuedUrl]:
         """No ranges are handed over when a session begins: each gatherer sends the URLs that it has to their owners."""
-        self._hand_overs.begin(plan)
+        self.hand_overs.begin(plan)
         self._exchange.recall(plan.gatherers)
         allowed = self._port.begin_session(plan.session, plan.epoch)
         self._recovery.end()

@@ -62,7 +62,10 @@ class TeamMember:
         self.whiteboard = Whiteboard(context, self._next_heartbeat, self._tasks)
         self._exchange = BlockExchange(context, port.traffic, self.whiteboard, self._tasks)
         self._follower = PlanFollower(self.me, self._frontier)
-        self._ownership = Ownership(context, port, self._exchange, records)
+        self._ownership = ownership = Ownership(context, port, self._exchange, records)
+        # methods of `Membership` that belong to one part alone
+        self.route, self.queued = ownership.router.route, ownership.stats.queued
+        self.before_commit = ownership.before_commit
         self._bulletins = BulletinWriter(self.me)
         self._answered: Announcement | None = None
         self._beats = 0
@@ -134,7 +137,7 @@ class TeamMember:
             not self.leaving
             and self._follower.plan is not None
             and self._has_begun
-            and not self._ownership.has_foreign_urls
+            and not self._ownership.hand_overs.has_foreign_urls
             and self.whiteboard.may_fetch()
         )
 
@@ -197,12 +200,6 @@ class TeamMember:
             new += self._ownership.accept(item, plan, now)
         return new + self._ownership.step(plan, now)
 
-    def route(self, entries: list[QueuedUrl]) -> list[QueuedUrl]:
-        return self._ownership.router.route(entries)
-
-    def queued(self, entries: list[QueuedUrl]) -> None:
-        self._ownership.stats.queued(entries)
-
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         self._ownership.stats.recorded(record, elapsed_s)
         self._bulletins.recorded(record, elapsed_s)
@@ -217,9 +214,6 @@ class TeamMember:
         """Post that a host is overloaded if other gatherers ask it too."""
         if host in self._shared and until > now:
             self.whiteboard.post(BusyNote(host, until), until - now)
-
-    def before_commit(self) -> None:
-        self._ownership.before_commit()
 
     def after_commit(self) -> None:
         self._exchange.committed()
@@ -301,6 +295,7 @@ class TeamMember:
             self.whiteboard.post(bulletin, BULLETIN_TTL_S)
 
     def _next_heartbeat(self) -> Member:
+        """Count the beat and make its heartbeat; a bulletin is posted along with it, when one is due."""
         self._beats += 1
         self._post_bulletin()
         return Member(

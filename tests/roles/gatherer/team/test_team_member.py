@@ -428,7 +428,7 @@ async def test_team_goes_on_when_a_loser_dies_in_the_middle_of_a_hand_over(tmp_p
             await team.until(lambda _, before=before: len(team.web.log.hits) > before + 25)
             await team.plan({b"": "b", hosts(team)[3]: "a"} if team.epoch % 2 else {b"": "a", hosts(team)[3]: "b"})
             await team.until(
-                lambda _: any(g.team and not g.team._ownership._hand_overs.is_settled for g in team.gatherers.values())
+                lambda _: any(g.team and not g.team._ownership.hand_overs.is_settled for g in team.gatherers.values())
             )
             for name in ("a", "b"):
                 await die(team, name)
@@ -450,7 +450,7 @@ async def test_team_says_settled_only_when_that_is_durable(tmp_path: Path) -> No
         make, checkpoints.make = checkpoints.make, lambda _: None  # type: ignore[method-assign]
         await team.plan({b"": "b"})
         await team.until(
-            lambda _: winner.team and winner.team.epoch == 2 and winner.team._ownership._hand_overs.is_settled
+            lambda _: winner.team and winner.team.epoch == 2 and winner.team._ownership.hand_overs.is_settled
         )
         beat = (await team.members())["b"].beat
         await team.until(lambda members: members["b"].beat > beat + 2)
