@@ -71,7 +71,6 @@ class Child:
             os.kill(self._pid, number)
 
     async def ended(self) -> None:
-        """Wait until it has ended."""
         while self.code is None:  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(POLL_S)
 

@@ -25,12 +25,10 @@ from gcs.errors import CodecError, GcsError, UsageError
 
 
 def write_blueprint(file: Path, blueprint: Blueprint) -> None:
-    """Write a plan made ahead into this file."""
     write_whole(file, blueprint.encode(), "give another place with -o FILE")
 
 
 def read_blueprint(file: Path) -> Blueprint:
-    """Read a plan made ahead from this file."""
     try:
         return Blueprint.decode(file.read_bytes())
     except OSError as error:

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -17,6 +17,8 @@ from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.embedded_server import address_of
 from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import crawls_at, open_space
+
+T = TypeVar("T")
 
 #: seconds that a process waits for the charter of its crawl
 CHARTER_S = 60.0
@@ -62,17 +64,17 @@ def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def visit(at: CrawlAddress, do: Callable[[Space], Awaitable[object]]) -> None:
-    """Open the whiteboard of a crawl, do something there, and close it."""
+def visit(at: CrawlAddress, do: Callable[[Space], Awaitable[T]]) -> T:
+    """Open the whiteboard of a crawl, do something there, and close it. Returns what `do` returns."""
     logging.set_up("error", as_json=False)  # if it cannot be reached, the error message says so
-    asyncio.run(_visit(at, do))
+    return asyncio.run(_visit(at, do))
 
 
-async def _visit(at: CrawlAddress, do: Callable[[Space], Awaitable[object]]) -> None:
+async def _visit(at: CrawlAddress, do: Callable[[Space], Awaitable[T]]) -> T:
     url, crawl = await at.locate()
     space = await open_space(url, crawl=crawl, name="user", settings=SpaceSettings(patience_s=5.0))
     try:
-        await do(space)
+        return await do(space)
     finally:
         await space.close()
 

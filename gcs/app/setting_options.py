@@ -63,7 +63,7 @@ class SettingOption(click.Option):
             default=None,
             type=click.Choice(choices) if choices else None,
             multiple=typing.get_origin(kind) is tuple,  # once for each value: a pattern may hold a comma
-            metavar=None if choices or kind is bool else _metavar(kind),
+            metavar=None if choices or kind is bool else {int: "N", float: "S"}.get(kind, "TEXT"),
         )
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -125,10 +125,6 @@ def read(
 
 def _variable(key: str) -> str:
     return key.replace(".", "__")
-
-
-def _metavar(kind: Any) -> str:
-    return {int: "N", float: "S"}.get(kind, "TEXT")
 
 
 def _shown(default: object) -> str:

@@ -52,7 +52,6 @@ class ShiftWatch:
         self.why = ""
 
     def is_over(self) -> bool:
-        """Whether the shift is to end now."""
         now = time.monotonic()
         if not self.why and now >= self._look_at:
             self._look_at = now + LOOK_S

@@ -147,11 +147,7 @@ def described(graph: WebGraph) -> str:
 def text(done: Result, picture: str | None = None, level: int = 2) -> str:
     """What the paper says, what came out here, and why where they differ."""
     graph, study = done.graph, done.study
-    parts = [
-        f"{'#' * level} {study.title}",
-        study.about,
-        f"Graph: {described(graph)}. Took {done.seconds:,.1f} s.",
-    ]
+    parts = [f"{'#' * level} {study.title}", study.about, f"Graph: {described(graph)}. Took {done.seconds:,.1f} s."]
     if picture:
         parts.append(f"![{study.title}]({picture})")
     lines = ["| claim | paper | here | agrees |", "|---|---|---|---|"]

@@ -28,17 +28,10 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 def read_roster(output: Path, url: str | None, crawl: str | None) -> Roster:
     """Ask the whiteboard for the members of a team."""
-    found: list[Roster] = []
-
-    async def do(space: Space) -> None:
-        found.append(await look(space))
-
-    visit(CrawlAddress(output, url, crawl), do)
-    return found[0]
+    return visit(CrawlAddress(output, url, crawl), _look)
 
 
-async def look(space: Space) -> Roster:
-    """Read the team from its whiteboard."""
+async def _look(space: Space) -> Roster:
     waiting: dict[str, int] = {}
     for inbox in await space.inbox_sizes():
         if inbox.place != BOARD:

@@ -9,7 +9,6 @@ import msgspec
 from gcs.app.find_crawl import CrawlAddress, at_crawl, visit
 from gcs.core.messages.tuples import CrawlState
 from gcs.ports.space import crawl_control
-from gcs.ports.space.port import Space
 
 
 def _control_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,10 +59,5 @@ def rebalance(at: CrawlAddress, as_json: bool) -> None:
 @_control_options
 def seed(urls: tuple[str, ...], at: CrawlAddress, as_json: bool) -> None:
     """Add seeds to a running crawl."""
-    added: list[str] = []
-
-    async def add(space: Space) -> None:
-        added.extend(await crawl_control.add_seeds(space, urls))
-
-    visit(at, add)
+    added = visit(at, lambda space: crawl_control.add_seeds(space, urls))
     _say({"seeds": added}, f"added: {' '.join(added)}", as_json)

@@ -105,7 +105,6 @@ def is_perfect(verdict: DemoVerdict) -> bool:
 
 
 def explain(report: Report, verdict: DemoVerdict) -> str:
-    """The verdict as a line of text."""
     return (
         f"coverage {verdict.coverage:.1%} of the reachable, allowed pages, overlap {report.overlap:.0%}; "
         f"{verdict.forbidden_requests} requests that robots.txt forbids, {verdict.hurried_hosts} hosts asked too soon"

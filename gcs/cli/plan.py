@@ -13,7 +13,6 @@ from gcs.app.crawl_dir import PredictedSuperstep
 from gcs.app.terminal import columns
 from gcs.core.ordering.superstep import predict, replay_of
 from gcs.core.plan.blueprint import MODELS, BlueprintRequest, Forecast, draw, forecast
-from gcs.core.plan.session_graph import SessionGraph
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
 from gcs.ports.records.crawl_graph import read_graph
@@ -80,7 +79,9 @@ def plan(
     number = crawl_dir.current_session(directory) + 1
     file = output or crawl_dir.plan_file(directory, number)
     write_blueprint(file, blueprint)
-    compared = _quick(data) if named is None else named
+    many = len(data.session.sources) > MANY_LINKS
+    quick = [name for name in COMPARED if not (many and name == "metis-page")]
+    compared = quick if named is None else named
     others = [BlueprintRequest(other, parts, tolerance, hot_pages) for other in compared if other != model]
     choices = [forecast(data, blueprint), *(forecast(data, draw(data, other)) for other in others)]
     session = data.session
@@ -104,11 +105,6 @@ def _named(names: str | None) -> list[str] | None:
         if name not in MODELS:
             raise UsageError(f"--compare: no model is called {name!r}; there are {', '.join(MODELS)}, or none")
     return found
-
-
-def _quick(data: SessionGraph) -> list[str]:
-    many = len(data.session.sources) > MANY_LINKS
-    return [name for name in COMPARED if not (many and name == "metis-page")]
 
 
 def _table(planned: Planned, use: str) -> str:

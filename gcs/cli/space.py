@@ -45,18 +45,14 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="For a pro
 @as_json_option
 def ls(at: CrawlAddress, as_json: bool) -> None:
     """List what there is: tuples, bytes and how many are held, by place and type."""
-
-    async def do(space: Space) -> None:
-        sizes = await space.inbox_sizes()
-        if as_json:
-            click.echo(msgspec.json.encode(sizes))
-            return
-        click.echo(f"{'INBOX':<24} {'TYPE':<12} {'TUPLES':>9} {'BYTES':>13} {'HELD':>7}")
-        for size in sizes:
-            place = size.place or "(board)"
-            click.echo(f"{place:<24} {size.kind:<12} {size.tuples:>9,} {size.size_bytes:>13,} {size.held:>7,}")
-
-    visit(at, do)
+    sizes = visit(at, lambda space: space.inbox_sizes())
+    if as_json:
+        click.echo(msgspec.json.encode(sizes))
+        return
+    click.echo(f"{'INBOX':<24} {'TYPE':<12} {'TUPLES':>9} {'BYTES':>13} {'HELD':>7}")
+    for size in sizes:
+        place = size.place or "(board)"
+        click.echo(f"{place:<24} {size.kind:<12} {size.tuples:>9,} {size.size_bytes:>13,} {size.held:>7,}")
 
 
 @space.command(epilog=WHAT)
@@ -66,17 +62,16 @@ def ls(at: CrawlAddress, as_json: bool) -> None:
 def peek(kind: str, inbox: str, where: tuple[str, ...], limit: int, as_json: bool, at: CrawlAddress) -> None:
     """Show tuples; they stay where they are."""
 
-    async def do(space: Space) -> None:
+    async def do(space: Space) -> list[dict[str, Any]]:
         if kind == DEAD:
-            shown = [_letter(letter) for letter in await space.dead_letters(inbox, limit)]
-        else:
-            shown = [_fields(item) for item in (await space.scan(_template(kind, where), at=inbox))[:limit]]
-        if as_json:
-            click.echo(msgspec.json.encode(shown))
-        for fields in () if as_json else shown:
-            click.echo(_line(fields))
+            return [_letter(letter) for letter in await space.dead_letters(inbox, limit)]
+        return [_fields(item) for item in (await space.scan(_template(kind, where), at=inbox))[:limit]]
 
-    visit(at, do)
+    shown = visit(at, do)
+    if as_json:
+        click.echo(msgspec.json.encode(shown))
+    for fields in () if as_json else shown:
+        click.echo(_line(fields))
 
 
 @space.command(epilog=WHAT)
@@ -85,14 +80,13 @@ def peek(kind: str, inbox: str, where: tuple[str, ...], limit: int, as_json: boo
 def count(kind: str, inbox: str, where: tuple[str, ...], as_json: bool, at: CrawlAddress) -> None:
     """Count tuples."""
 
-    async def do(space: Space) -> None:
+    async def do(space: Space) -> int:
         if kind == DEAD:
-            number = sum(size.tuples for size in await space.inbox_sizes() if (size.place, size.kind) == (inbox, DEAD))
-        else:
-            number = await space.count(_template(kind, where), at=inbox)
-        click.echo(msgspec.json.encode({"count": number}) if as_json else f"{number:,}")
+            return sum(size.tuples for size in await space.inbox_sizes() if (size.place, size.kind) == (inbox, DEAD))
+        return await space.count(_template(kind, where), at=inbox)
 
-    visit(at, do)
+    number = visit(at, do)
+    click.echo(msgspec.json.encode({"count": number}) if as_json else f"{number:,}")
 
 
 @space.command(epilog=WHAT)
@@ -104,14 +98,13 @@ def rm(kind: str, inbox: str, where: tuple[str, ...], yes: bool, as_json: bool, 
     if not yes:
         click.confirm(f"Throw away {kind} of {inbox or 'the board'}?", abort=True)
 
-    async def do(space: Space) -> None:
+    async def do(space: Space) -> int:
         if kind == DEAD:
-            number = await space.remove_dead_letters(inbox)
-        else:
-            number = await space.remove(_template(kind, where), at=inbox)
-        click.echo(msgspec.json.encode({"removed": number}) if as_json else f"{number:,} removed")
+            return await space.remove_dead_letters(inbox)
+        return await space.remove(_template(kind, where), at=inbox)
 
-    visit(at, do)
+    number = visit(at, do)
+    click.echo(msgspec.json.encode({"removed": number}) if as_json else f"{number:,} removed")
 
 
 def _template(kind: str, where: tuple[str, ...]) -> Template[Any]:

@@ -12,7 +12,6 @@ from gcs.core.helpers.access import SECRET_BYTES, Role, entry, new_token
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access
 from gcs.errors import UsageError
-from gcs.ports.space.port import Space
 
 DAY_S = 86_400.0
 
@@ -38,11 +37,7 @@ def create(role: str, label: str, days: float | None, place: str, trusted: bool,
     made, now = new_token(secrets.token_bytes(SECRET_BYTES)), time.time()
     until = now + days * DAY_S if days else 0.0
     key = entry(made, Role(role), label=label, created_at=now, expires_at=until, place=place, trusted=trusted)
-
-    async def do(space: Space) -> None:
-        await space.out(key, ttl_s=days * DAY_S if days else None)
-
-    visit(at, do)
+    visit(at, lambda space: space.out(key, ttl_s=days * DAY_S if days else None))
     click.echo(made)
 
 
@@ -51,19 +46,15 @@ def create(role: str, label: str, days: float | None, place: str, trusted: bool,
 @click.option("--json", "as_json", is_flag=True, help="For a program.")
 def list_tokens(at: CrawlAddress, as_json: bool) -> None:
     """List the tokens: id, role, age and label; never the tokens themselves."""
-
-    async def do(space: Space) -> None:
-        keys = sorted(await space.scan(template(Access)), key=lambda key: key.created_at)
-        if as_json:
-            shown = [{name: getattr(key, name) for name in key.__struct_fields__ if name != "digest"} for key in keys]
-            click.echo(msgspec.json.encode(shown))
-            return
-        for key in keys:
-            until = f"until {_day(key.expires_at)}" if key.expires_at else "for ever"
-            more = f"{' at ' + key.place if key.place else ''}{', trusted' if key.trusted else ''}"
-            click.echo(f"{key.id}  {key.role:<8} made {_day(key.created_at)}, good {until}  {key.label}{more}")
-
-    visit(at, do)
+    keys = sorted(visit(at, lambda space: space.scan(template(Access))), key=lambda key: key.created_at)
+    if as_json:
+        shown = [{name: getattr(key, name) for name in key.__struct_fields__ if name != "digest"} for key in keys]
+        click.echo(msgspec.json.encode(shown))
+        return
+    for key in keys:
+        until = f"until {_day(key.expires_at)}" if key.expires_at else "for ever"
+        more = f"{' at ' + key.place if key.place else ''}{', trusted' if key.trusted else ''}"
+        click.echo(f"{key.id}  {key.role:<8} made {_day(key.created_at)}, good {until}  {key.label}{more}")
 
 
 @token.command()
@@ -71,12 +62,8 @@ def list_tokens(at: CrawlAddress, as_json: bool) -> None:
 @at_crawl
 def revoke(id: str, at: CrawlAddress) -> None:
     """Revoke a token; running stations refuse it within a second."""
-
-    async def do(space: Space) -> None:
-        if not await space.remove(template(Access, id=id)):
-            raise UsageError(f"there is no token {id}: gcs token list shows them")
-
-    visit(at, do)
+    if not visit(at, lambda space: space.remove(template(Access, id=id))):
+        raise UsageError(f"there is no token {id}: gcs token list shows them")
 
 
 def _day(at: float) -> str:

@@ -52,7 +52,8 @@ def spell(target: str, base: str, spelling: Spelling) -> str:
     if spelling is Spelling.DOTS:
         return "/./no/such/../.." + path
     if spelling is Spelling.ESCAPES:
-        return _lower_escapes(path)
+        head, *rest = path.split("%")
+        return head + "".join("%" + part[:2].lower() + part[2:] for part in rest)
     if spelling is Spelling.LETTERS:
         return unquote(path) if "%" in path else path
     if spelling is Spelling.PADDED:
@@ -77,11 +78,6 @@ def _relative(path: str, base: str) -> str:
     if not steps and not name:
         way = "./"
     return way + mark + query
-
-
-def _lower_escapes(path: str) -> str:
-    head, *rest = path.split("%")
-    return head + "".join("%" + part[:2].lower() + part[2:] for part in rest)
 
 
 def render_html(plan: PagePlan, paragraphs: list[str]) -> str:

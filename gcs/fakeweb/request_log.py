@@ -45,11 +45,7 @@ class RequestLog(msgspec.Struct):
     def start(self, address: str, url: str, at_s: float, *, is_allowed: bool, headers: bytes) -> None:
         """Notes a request whose head has arrived."""
         self.requests += 1
-        times = self.hits.get(url)
-        if times is None:
-            self.hits[url] = [at_s]
-        else:
-            times.append(at_s)
+        self.hits.setdefault(url, []).append(at_s)
         if not is_allowed:
             self.forbidden.append(url)
         host = self.hosts.get(address)

@@ -95,7 +95,9 @@ class Site:
             return True
         if self.robots_status != 200:
             return self.robots_status == 404
-        return not self.has_rules or not _is_closed(path)
+        if self.has_rules and path.startswith("/private/"):
+            return path.startswith("/private/open/")
+        return not self.has_rules or not (path.startswith("/search?") or path.endswith(".cgi"))
 
     def robots_txt(self) -> str:
         """The file itself. `allows` says the same without reading it; a test holds both against Protego."""
@@ -111,14 +113,7 @@ class Site:
         return "\n".join(lines) + "\n"
 
 
-def _is_closed(path: str) -> bool:
-    if path.startswith("/private/"):
-        return not path.startswith("/private/open/")
-    return path.startswith("/search?") or path.endswith(".cgi")
-
-
 def build_sites(spec: FakeWebSpec, port: int) -> tuple[Site, ...]:
-    """All hosts of a web."""
     return tuple(_site(spec, index, pages, port) for index, pages in enumerate(host_pages(spec)))
 
 

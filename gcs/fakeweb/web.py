@@ -34,7 +34,6 @@ class Web:
 
     @property
     def homes(self) -> tuple[str, ...]:
-        """The home page of every host."""
         return tuple(site.origin + "/" for site in self.sites)
 
     def locate(self, url: str) -> tuple[Site, str] | None:
@@ -63,7 +62,6 @@ class Web:
         return self.plan_at(*place) if place else PagePlan(url=url, status=404)
 
     def plan_at(self, site: Site, path: str) -> PagePlan:
-        """The same, by site and path."""
         if path == "/robots.txt":
             return self._robots(site)
         number = page_number(site.index, path)
@@ -97,13 +95,9 @@ class Web:
         return PagePlan(url=site.origin + "/robots.txt", content=Content.ROBOTS, title=site.robots_txt())
 
     def _stage(self, site: Site) -> Stage:
-        stage = self._stages.get(site.index)
-        if stage is None:
-            stage = self._stages[site.index] = self._set_up(site)
-        return stage
-
-    def _set_up(self, site: Site) -> Stage:
-        stage = Stage(self.spec, site, self.sites[(site.index + 1) % len(self.sites)])
+        if site.index in self._stages:
+            return self._stages[site.index]
+        stage = self._stages[site.index] = Stage(self.spec, site, self.sites[(site.index + 1) % len(self.sites)])
         if self.spec.redirects:
             stage.page(LANDING)
         for name in site.groups:

@@ -49,7 +49,6 @@ class Cluster:
         return status != 409
 
     def scale(self, deployment: str, replicas: int) -> None:
-        """Let a Deployment have so many pods."""
         path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{deployment}/scale"
         if self._call("PATCH", path, {"spec": {"replicas": replicas}}, "application/merge-patch+json") == 409:
             raise GcsError(f"deployment {deployment}: somebody else changed it at the same moment; try again")

@@ -1,8 +1,11 @@
-"""Tasks that run beside a turn, and ending tasks for sure."""
+"""Tasks that run beside a turn, work that is repeated whatever fails, and ending tasks for sure."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, NoReturn
+
+from gcs.errors import SpaceError
+from gcs.events import Events
 
 #: seconds after which a task that goes on is cancelled again: a library may swallow a cancellation while it tidies up
 AGAIN_S = 1.0
@@ -15,6 +18,22 @@ async def end(tasks: Iterable["asyncio.Task[Any]"]) -> None:
         for task in waiting:
             task.cancel()
         _, waiting = await asyncio.wait(waiting, timeout=AGAIN_S)
+
+
+async def repeat(work: Callable[[], Awaitable[None]], pause_s: float, events: Events, failed: str) -> NoReturn:
+    """Do the work again and again. A whiteboard that cannot be reached is logged once, until it is back."""
+    reason = ""
+    while True:
+        try:
+            await work()
+            reason = ""
+        except SpaceError as error:
+            if str(error) != reason:
+                reason = str(error)
+                events.warning("unreachable", reason=reason)
+        except Exception as error:  # whatever it is, the next try may succeed
+            events.error(failed, error=repr(error))
+        await asyncio.sleep(pause_s)
 
 
 class BackgroundTasks:
@@ -39,7 +58,6 @@ class BackgroundTasks:
             raise self._failed
 
     async def close(self) -> None:
-        """End all jobs."""
         await end(self._tasks)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:

@@ -190,7 +190,6 @@ class UrlRegistry:
         return changed
 
     def out_with(self, client: str) -> list[Node]:
-        """The URLs that a client has."""
         nodes: list[Node] = []
         begin = client.encode() + _SEPARATOR
         with self._txn.cursor(self._out) as cursor:

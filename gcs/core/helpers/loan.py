@@ -32,7 +32,6 @@ class Shift:
 
     @property
     def minutes(self) -> int:
-        """How long it lasts."""
         return (self.end_min - self.begin_min) % 1440 or 1440
 
     def ends_at(self, now: datetime) -> datetime | None:

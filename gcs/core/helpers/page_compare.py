@@ -41,7 +41,6 @@ class PageView:
 
 
 def same_bytes(one: PageView, other: PageView) -> bool:
-    """Whether both saw the same message body."""
     return not one.digests.isdisjoint(other.digests)
 
 

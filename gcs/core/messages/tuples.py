@@ -36,10 +36,13 @@ class Consumed(Tuple, frozen=True, array_like=True):
 class Posted(Tuple, frozen=True, array_like=True):
     """A tuple that hangs on the board until it is replaced, removed or expired."""
 
+    #: the field that tells apart the tuples of this type; without one, there is one tuple of the type
+    key_field: ClassVar[str] = ""
+
     @property
     def key(self) -> str:
         """What a later posting replaces: one tuple of a type and key is on the board at a time."""
-        return ""
+        return getattr(self, self.key_field) if self.key_field else ""
 
 
 # -- foreign URLs and hand-over ----------------------------------------------------------------------------
@@ -218,7 +221,6 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
 
     @property
     def id(self) -> str:
-        """Of its errand."""
         return f"{self.gatherer}/{self.run}/{self.number}"
 
 
@@ -234,6 +236,7 @@ class HelperBeat(Posted, frozen=True, array_like=True):
     name = "helper"
     code = 5
     version = 2
+    key_field = "helper"
 
     helper: str
     place: str = ""
@@ -245,10 +248,6 @@ class HelperBeat(Posted, frozen=True, array_like=True):
     pages_per_s: float = 0.0
     #: seconds since the epoch at which it began
     since: float = 0.0
-
-    @property
-    def key(self) -> str:
-        return self.helper
 
 
 # -- membership and election -------------------------------------------------------------------------------
@@ -278,6 +277,7 @@ class Member(Posted, frozen=True, array_like=True):
 
     name = "member"
     code = 10
+    key_field = "gatherer"
 
     gatherer: str
     #: a new one for each run of the process; senders number their blocks under gatherer + run
@@ -302,10 +302,6 @@ class Member(Posted, frozen=True, array_like=True):
     #: the seed-server that it belongs to, and whether it is one itself
     server: str = ""
     is_server: bool = False
-
-    @property
-    def key(self) -> str:
-        return self.gatherer
 
 
 class LeaderLease(Posted, frozen=True, array_like=True):
@@ -352,6 +348,7 @@ class StatisticsReply(Posted, frozen=True, array_like=True):
 
     name = "statistics"
     code = 13
+    key_field = "gatherer"
 
     gatherer: str
     round: int
@@ -364,10 +361,6 @@ class StatisticsReply(Posted, frozen=True, array_like=True):
     hot: list[tuple[str, int]] = []
     #: encoded `core.report.estimate.ExploredEvidence`
     explored: bytes = b""
-
-    @property
-    def key(self) -> str:
-        return self.gatherer
 
 
 class PlanPosted(Posted, frozen=True, array_like=True):
@@ -498,14 +491,11 @@ class ClientPace(Posted, frozen=True, array_like=True):
 
     name = "pace"
     code = 22
+    key_field = "client"
 
     client: str
     connections: int
     word: str = ""
-
-    @property
-    def key(self) -> str:
-        return self.client
 
 
 class Account(Posted, frozen=True, array_like=True):
@@ -518,14 +508,11 @@ class Account(Posted, frozen=True, array_like=True):
 
     name = "account"
     code = 20
+    key_field = "gatherer"
 
     gatherer: str
     #: its `core.report.report.Share`, encoded
     share: bytes
-
-    @property
-    def key(self) -> str:
-        return self.gatherer
 
 
 class RobotsNote(Posted, frozen=True, array_like=True):
@@ -538,16 +525,13 @@ class RobotsNote(Posted, frozen=True, array_like=True):
 
     name = "robots"
     code = 18
+    key_field = "origin"
 
     #: scheme://host[:port]
     origin: str
     status: int
     body: bytes = b""
     fetched_at: float = 0.0
-
-    @property
-    def key(self) -> str:
-        return self.origin
 
 
 class BusyNote(Posted, frozen=True, array_like=True):
@@ -560,14 +544,11 @@ class BusyNote(Posted, frozen=True, array_like=True):
 
     name = "busy"
     code = 23
+    key_field = "host"
 
     host: str
     #: seconds since the epoch
     until: float
-
-    @property
-    def key(self) -> str:
-        return self.host
 
 
 # -- the station -------------------------------------------------------------------------------------------
@@ -583,6 +564,7 @@ class Access(Posted, frozen=True, array_like=True):
 
     name = "access"
     code = 30
+    key_field = "id"
 
     #: for people: the first digits of the hash
     id: str
@@ -596,10 +578,6 @@ class Access(Posted, frozen=True, array_like=True):
     place: str = ""
     trusted: bool = False
 
-    @property
-    def key(self) -> str:
-        return self.id
-
 
 class CutOff(Posted, frozen=True, array_like=True):
     """A helper has lied, or has asked for what no honest one asks for: nothing is taken from it any more.
@@ -611,6 +589,7 @@ class CutOff(Posted, frozen=True, array_like=True):
 
     name = "cutoff"
     code = 40
+    key_field = "helper"
 
     #: as it stands in records and logs
     helper: str
@@ -618,10 +597,6 @@ class CutOff(Posted, frozen=True, array_like=True):
     by: str
     #: seconds since the epoch
     at: float = 0.0
-
-    @property
-    def key(self) -> str:
-        return self.helper
 
 
 class RecentPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -673,6 +648,7 @@ class Bulletin(Posted, frozen=True, array_like=True):
 
     name = "bulletin"
     code = 31
+    key_field = "gatherer"
 
     gatherer: str
     #: of the plan under which `patches` were counted
@@ -688,10 +664,6 @@ class Bulletin(Posted, frozen=True, array_like=True):
     #: those with the most failures
     troubles: list[HostFailures] = []
     patches: list[SuperpagePatch] = []
-
-    @property
-    def key(self) -> str:
-        return self.gatherer
 
 
 class MovedRanges(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -735,29 +707,5 @@ class PlanNote(Posted, frozen=True, array_like=True):
 
 
 #: every type that may stand on the whiteboard
-TUPLES: tuple[type[Tuple], ...] = (
-    UrlBlock,
-    HandOver,
-    UrlTS,
-    SummaryTS,
-    HelperBeat,
-    Member,
-    LeaderLease,
-    Announcement,
-    StatisticsReply,
-    PlanPosted,
-    Control,
-    RebalanceCall,
-    Seeds,
-    RobotsNote,
-    BusyNote,
-    Charter,
-    Account,
-    Finds,
-    ClientPace,
-    Access,
-    CutOff,
-    Bulletin,
-    PlanNote,
-)
+TUPLES: tuple[type[Tuple], ...] = (*Consumed.__subclasses__(), *Posted.__subclasses__())
 BY_NAME: dict[str, type[Tuple]] = {kind.name: kind for kind in TUPLES}

@@ -60,10 +60,6 @@ class Replay:
         self._busiest = int(np.bincount(owners).max(initial=0)) if len(owners) else 0
 
     @property
-    def pages(self) -> int:
-        return len(self._turn)
-
-    @property
     def most_messages(self) -> int:
         """The most that any owner is sent in all: a β from which on nothing changes."""
         return max(map(len, self._sent_to), default=0)
@@ -75,7 +71,7 @@ class Replay:
         of_sender = np.searchsorted(ends, self._sent, side="right")
         fetched = self._turn[self._found]
         missed = np.unique(fetched[np.searchsorted(ends, fetched, side="right") == of_sender])
-        bounds = np.unique(np.concatenate([[0], ends, [self.pages]]))
+        bounds = np.unique(np.concatenate([[0], ends, [len(self._turn)]]))
         sizes = np.diff(bounds)
         late = np.diff(np.searchsorted(missed, bounds))
         error = float(np.mean(late / sizes)) if len(sizes) else 0.0
@@ -93,7 +89,7 @@ class Replay:
             if not full:
                 return np.array(ends, np.int64)
             end = min(full) + 1  # the page that sent one too many is the last of its superstep
-            if end >= self.pages:
+            if end >= len(self._turn):
                 return np.array(ends, np.int64)
             ends.append(end)
             at = [int(np.searchsorted(sent, end)) for sent in self._sent_to]

@@ -188,7 +188,6 @@ class Assignment:
         self.place(superpage, part)
 
     def swap(self, left: int, right: int) -> None:
-        """Let two superpages change places."""
         here, there = int(self.owners[left]), int(self.owners[right])
         self.move(left, there)
         self.move(right, here)

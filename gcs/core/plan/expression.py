@@ -43,17 +43,13 @@ def _floor_divide(left: float, right: float) -> float:
     return float(math.floor(quotient)) if math.isfinite(quotient) else quotient
 
 
-def _remainder(left: float, right: float) -> float:
-    return left % right if right and math.isfinite(left) else math.nan
-
-
 _OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: _divide,
     ast.FloorDiv: _floor_divide,
-    ast.Mod: _remainder,
+    ast.Mod: lambda left, right: left % right if right and math.isfinite(left) else math.nan,
 }
 
 
@@ -110,18 +106,20 @@ class Expression:
                 return self._comparison([left, *rest], [_COMPARISONS[type(op)] for op in ops])
             case ast.Call(func=ast.Name(id=name), args=[_, *_] as args, keywords=[]) if name in _FUNCTIONS:
                 return self._call(node, name, args)
-        raise self._error("only numbers, names, + - * / // %, comparisons, and, or, not, min, max, abs", _at(node))
+        raise self._error(
+            "only numbers, names, + - * / // %, comparisons, and, or, not, min, max, abs", node.col_offset
+        )
 
     def _constant(self, node: ast.expr, number: float) -> Evaluator:
         try:
             value = float(number)
         except OverflowError:
-            raise self._error("too large a number", _at(node)) from None
+            raise self._error("too large a number", node.col_offset) from None
         return lambda _values: value
 
     def _name(self, node: ast.expr, name: str) -> Evaluator:
         if name not in self._names:
-            raise self._error(f"unknown name {name!r}; known: {', '.join(sorted(self._names))}", _at(node))
+            raise self._error(f"unknown name {name!r}; known: {', '.join(sorted(self._names))}", node.col_offset)
         return lambda values: float(values[name])
 
     def _comparison(self, nodes: list[ast.expr], tests: list[Callable[[float, float], bool]]) -> Evaluator:
@@ -136,15 +134,13 @@ class Expression:
     def _call(self, node: ast.expr, name: str, args: list[ast.expr]) -> Evaluator:
         function, parts = _FUNCTIONS[name], [self._read(part) for part in args]
         if (len(parts) == 1) != (name == "abs"):
-            raise self._error(f"{name} takes {'one number' if name == 'abs' else 'two numbers or more'}", _at(node))
+            raise self._error(
+                f"{name} takes {'one number' if name == 'abs' else 'two numbers or more'}", node.col_offset
+            )
         return lambda values: float(function(*(part(values) for part in parts)))
 
     def _error(self, what: str, at: int) -> SettingsError:
         return SettingsError(f"expression {self.text!r}, at character {self._indent + at + 1}: {what}")
-
-
-def _at(node: ast.expr) -> int:
-    return node.col_offset
 
 
 def _depth(tree: ast.AST) -> int:

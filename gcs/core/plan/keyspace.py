@@ -63,7 +63,6 @@ def subtract(ranges: Sequence[Range], taken: Sequence[Range]) -> Ranges:
 
 
 def intersect(ranges: Sequence[Range], others: Sequence[Range]) -> Ranges:
-    """What lies in both sets."""
     return tuple(
         (max(low, other_low), min(high, other_high))
         for low, high in ranges

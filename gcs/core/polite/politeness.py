@@ -106,7 +106,6 @@ def common_delay_of(pace: HostPace, rules: Politeness) -> float:
 
 
 def delay_of(pace: HostPace, rules: Politeness) -> float:
-    """The delay that the host is owed now."""
     return max(common_delay_of(pace, rules), pace.adaptive_s)
 
 

@@ -87,7 +87,6 @@ class Blocks:
             self._free.append(slot)
 
     def flush(self) -> None:
-        """Write what was not written yet."""
         for number in sorted(self._dirty):
             self._write(number, self._cache[number])
         self._dirty.clear()

@@ -29,10 +29,6 @@ def can_compile() -> bool:
     return _compiler() is not None
 
 
-def _module(value: object) -> str:
-    return getattr(value, "__module__", "")
-
-
 @functools.cache
 def compiled(kernel: Kernel) -> Kernel:
     """The kernel as fast as it can be had: compiled by numba, or as it stands."""
@@ -41,7 +37,8 @@ def compiled(kernel: Kernel) -> Kernel:
         return kernel
     assert isinstance(kernel, FunctionType)
     names, known = kernel.__code__.co_names, kernel.__globals__
-    parts = {each: compiled(known[each]) for each in names if _module(known.get(each)) == kernel.__module__}
+    own = [each for each in names if getattr(known.get(each), "__module__", "") == kernel.__module__]
+    parts = {each: compiled(known[each]) for each in own}
     linked = FunctionType(kernel.__code__, known | parts, kernel.__name__)
     try:
         fast: Kernel = compiler(nogil=True, cache=True)(linked)

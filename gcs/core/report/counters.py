@@ -27,7 +27,6 @@ class Traffic:
     blocks: int = 0
 
     def clear(self) -> None:
-        """Begin again at nothing."""
         Traffic.__init__(self)
 
     def __add__(self, other: Self) -> "Traffic":
@@ -66,7 +65,6 @@ class Counters:
     traffic: Traffic = field(default_factory=Traffic)
 
     def clear(self) -> None:
-        """Begin again at nothing."""
         self.traffic.clear()
         Counters.__init__(self, traffic=self.traffic)
 

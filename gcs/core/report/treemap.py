@@ -72,7 +72,6 @@ def tile(points: Sequence[Point], path: str, *, levels: int = 2, most: int = 40)
 
 
 def key_of(path: str) -> bytes:
-    """The node that a path names."""
     return SEPARATOR.join(unquote(token).encode() for token in path.split("/")) if path else b""
 
 

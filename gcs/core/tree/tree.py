@@ -147,7 +147,6 @@ def is_expansion(cuts: Sequence[bytes]) -> bool:
 
 
 def range_of(cuts: Sequence[bytes], superpage: int) -> tuple[bytes, bytes]:
-    """The range [low, high) of a superpage."""
     return cuts[superpage], cuts[superpage + 1] if superpage + 1 < len(cuts) else LAST_KEY
 
 

@@ -128,7 +128,6 @@ class Canonicaliser:
         self._strip_path = rules.strip_session_ids
 
     def absolute(self, url: str) -> str:
-        """The canonical form of an absolute URL."""
         try:
             return self._tidy(parse(url).href)
         except ValueError:

@@ -25,14 +25,10 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=0, help="port of all hosts; 0 takes a free one")
     options = parser.parse_args()
     try:
-        spec = FakeWebSpec.demo(**json.loads(options.spec))
-    except (TypeError, ValueError) as error:
-        print(f"fake web: --spec is not a JSON object of known settings: {error}", file=sys.stderr)
-        return UsageError.exit_code
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    try:
+        try:
+            spec = FakeWebSpec.demo(**json.loads(options.spec))
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"fake web: --spec is not a JSON object of known settings: {error}") from None
         uvloop.run(serve(spec, options.port))
     except UsageError as error:
         print(error, file=sys.stderr)
@@ -41,7 +37,6 @@ def main() -> int:
 
 
 async def serve(spec: FakeWebSpec, port: int) -> None:
-    """Serves until told to stop."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)

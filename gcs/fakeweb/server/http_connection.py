@@ -66,7 +66,6 @@ class Service:
         return found
 
     def reset(self) -> None:
-        """Empty the log, and forget the tries."""
         self.log = RequestLog()
         self.tries.clear()
 
@@ -120,7 +119,6 @@ class FakeWebConnection(asyncio.Protocol):
             self._send_endlessly()
 
     def abort(self) -> None:
-        """Ends the connection at once."""
         self._transport.abort()
 
     # -- requests

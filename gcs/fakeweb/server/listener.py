@@ -12,6 +12,7 @@ import asyncio
 import errno
 import resource
 import socket
+from functools import partial
 from typing import cast
 
 import msgspec
@@ -42,10 +43,10 @@ class FakeWeb:
         addresses = [site.address for site in Web(self._spec, 0).sites]
         port, sockets = _bind_all(addresses, self._wanted_port)
         self._service = Service(Web(self._spec, port))
+        connect = partial(FakeWebConnection, self._service, self._connections)
         try:
             for sock in sockets:
-                server = await loop.create_server(self._connect, sock=sock, backlog=_BACKLOG)
-                self._servers.append(server)
+                self._servers.append(await loop.create_server(connect, sock=sock, backlog=_BACKLOG))
             control = await loop.create_server(lambda: _Control(self._service), "127.0.0.1", 0)
         except OSError as error:
             await self.__aexit__()
@@ -55,9 +56,6 @@ class FakeWeb:
         self._servers.append(control)
         self.control_port: int = control.sockets[0].getsockname()[1]
         return self
-
-    def _connect(self) -> FakeWebConnection:
-        return FakeWebConnection(self._service, self._connections)
 
     async def __aexit__(self, *error: object) -> None:
         del error

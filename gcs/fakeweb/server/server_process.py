@@ -77,7 +77,6 @@ class FakeWebProcess:
 
     @property
     def log(self) -> RequestLog:
-        """What was requested up to now."""
         return msgspec.json.decode(self._ask("/__log"), type=RequestLog, strict=False)
 
     def reset(self) -> None:

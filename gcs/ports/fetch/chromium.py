@@ -254,7 +254,6 @@ class Tab:
                     await visit.changed.wait()
 
     async def _answer(self, route: "Route") -> None:
-        """Answer a request of the page."""
         asked, visit, page = route.request, self._visit, self._page
         try:
             if visit is None or page is None:

@@ -119,7 +119,6 @@ class FrontierPeek:
 
 
 def peek(directory: Path) -> FrontierPeek:
-    """Look at the frontier in this directory."""
     try:
         # without a lock where none can be written: then nobody else writes either
         locks = os.access(directory, os.W_OK)

@@ -26,7 +26,6 @@ def short(key: bytes) -> bytes:
 
 
 def key_of(url: str) -> bytes:
-    """The key of a canonical URL."""
     return short(sort_key(url))
 
 
@@ -59,13 +58,11 @@ _WORTH = Struct(">d")
 
 
 def worth_of(row: bytes) -> float:
-    """The worth of an encoded entry."""
     worth: float = _WORTH.unpack_from(row, len(row) - _WORTH.size)[0]
     return worth
 
 
 def with_worth(row: bytes, worth: float) -> bytes:
-    """The encoded entry with another worth."""
     return row[: -_WORTH.size] + _WORTH.pack(worth)
 
 

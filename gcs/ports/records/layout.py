@@ -75,18 +75,13 @@ class StoreLayout:
     def summaries(self) -> Path:
         return (self.state / "spool" if self.url else self.directory) / SUMMARIES
 
-    @property
-    def url_file(self) -> Path:
-        """Says where the finished files are, so that a reader of the directory finds them."""
-        return self.state / "url"
-
     def make(self) -> None:
         path = self.directory
         try:
             for path in (self.log, self.warc, self.summaries):
                 path.mkdir(parents=True, exist_ok=True)
             if self.url:
-                path = self.url_file
+                path = self.state / "url"  # tells a reader of the directory where the finished files are
                 path.write_text(self.url)
         except OSError as error:
             raise store_error("make", path, error) from error

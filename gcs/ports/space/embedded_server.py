@@ -83,7 +83,6 @@ class EmbeddedServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the server that was started is alive."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> str:

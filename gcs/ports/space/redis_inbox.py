@@ -11,10 +11,9 @@ Invariant: the book of an inbox (bytes, numbers) changes only in the scripts tha
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -27,8 +26,6 @@ from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.keys import GROUP, InboxKeys, Keys, checked
 from gcs.ports.space.port import Flow, Handle, Numbered, Receipt, Taken
 from gcs.ports.space.redis_connection import NoGroupError, OutOfMemoryError, RedisConnection, Script
-
-T = TypeVar("T")
 
 #: longest single wait on the server
 BLOCK_S = 4.0
@@ -119,12 +116,10 @@ class Inboxes:
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
         done = 0
         for (place, kind), group in _by_inbox(taken).items():
-            rows = {
-                each.handle.id: (each.handle.id.decode(), each.handle.size_bytes, each.sender, each.number)
-                for each in group
-            }
-            for batch in batched(rows.values(), ACKED):
-                words = [pack([word for row in batch for word in row])]
+            once = {each.handle.id: each for each in group}
+            rows = [(key.decode(), each.handle.size_bytes, each.sender, each.number) for key, each in once.items()]
+            for at in range(0, len(rows), ACKED):
+                words = [pack([word for row in rows[at : at + ACKED] for word in row])]
                 done += await self._connection.run(ACK, self._keys.inbox(place, kind), words)
         return done
 
@@ -241,12 +236,6 @@ class Inboxes:
 def milliseconds(seconds: float | None) -> int:
     """For the server: whole milliseconds, at least one; 0 for none."""
     return 0 if seconds is None else max(1, int(seconds * 1000))
-
-
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
 
 
 def _by_inbox(taken: Iterable[Taken[Any]]) -> dict[tuple[str, type[Tuple]], list[Taken[Any]]]:

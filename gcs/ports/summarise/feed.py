@@ -25,7 +25,6 @@ _URL = re.compile(r"https?://\S+", re.I)
 
 
 def summarise_feed(source: Source) -> Document:
-    """The Document of a feed."""
     options = source.options
     hrefs: list[str] = []
     found: dict[str, str] = {}

@@ -191,7 +191,6 @@ class HtmlElements:
         return primary_language(declared or self._found.get("language") or "")
 
     def document(self, options: Options, *, language: str, text: str = "", simhash: int = 0) -> Document:
-        """The Document of all that was found."""
         found, directives = self._found, self._directives
         return Document(
             self.hrefs[: options.max_links],

@@ -60,7 +60,6 @@ class _Worker:
         return await reader.readexactly(int.from_bytes(await reader.readexactly(HEADER_BYTES), "big"))
 
     def kill(self) -> None:
-        """End it, if it has not ended."""
         self._process.kill()
         if self._streams is None:
             self._socket.close()

@@ -124,7 +124,6 @@ class Helper:
             pass
 
     def _arrived(self, result: Result) -> None:
-        """Take a result from the fetch engine."""
         errand = result.request.tag
         assert isinstance(errand, UrlTS)
         self._misses = 0 if type(result) is Response else self._misses + 1
@@ -135,7 +134,6 @@ class Helper:
         report.add_done_callback(self._ended)
 
     async def _report(self, errand: UrlTS, result: Result) -> None:
-        """Read the result, and put its summary."""
         try:
             summary = _summary(errand, self._port.helper, result, self._reader)
         except Exception as error:  # one unreadable page must not end the helper: its gatherer fetches it

@@ -24,17 +24,7 @@ from typing import Any
 
 from gcs.core.messages.template import template
 from gcs.core.messages.termination import TeamSnapshot, look
-from gcs.core.messages.tuples import (
-    ClientPace,
-    Control,
-    CrawlState,
-    Finds,
-    Link,
-    Member,
-    MemberState,
-    Seeds,
-    UrlBlock,
-)
+from gcs.core.messages.tuples import ClientPace, Control, CrawlState, Finds, Link, Member, MemberState, Seeds, UrlBlock
 from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of, room, say
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.url.queued_url import QueuedUrl

@@ -31,11 +31,11 @@ from gcs.core.helpers.trust import TrustSettings
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, UrlTS
 from gcs.core.url.join import Joiner
-from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.errands import HelperTerms
 from gcs.ports.errands import gateway_messages as messages
 from gcs.ports.space.port import Space
+from gcs.ports.tasks import repeat
 from gcs.roles.station.http.auth import KEY, needs
 from gcs.roles.station.http.problems import problem
 from gcs.roles.station.leases import MOST, Credit, GatewayHelper, Lease
@@ -82,7 +82,6 @@ class Gateway:
         self._terms, self._trust, self._joiner = HelperTerms(), TrustSettings(), Joiner()
 
     def routes(self) -> list[web.RouteDef]:
-        """One route for each verb."""
         verbs: dict[str, Verb] = {
             "hello": (messages.Greeting, self._hello),
             "take": (messages.Wanted, self._take),
@@ -95,19 +94,8 @@ class Gateway:
         return [web.post(f"/gateway/{name}", self._guarded(name, verb)) for name, verb in verbs.items()]
 
     async def run(self) -> None:
-        """Tend until cancelled. A whiteboard that cannot be reached is logged once, until it is back."""
-        reason = ""
-        while True:
-            try:
-                await self.tend()
-                reason = ""
-            except SpaceError as error:
-                if str(error) != reason:
-                    reason = str(error)
-                    events.warning("unreachable", reason=reason)
-            except Exception as error:  # whatever it is: leases must end, and the next try may succeed
-                events.error("tending-failed", error=repr(error))
-            await asyncio.sleep(TEND_S)
+        """Tend until cancelled: whatever fails, leases must end."""
+        await repeat(self.tend, TEND_S, events, "tending-failed")
 
     async def tend(self) -> None:
         """Give back errands whose leases ended; read from the board who is cut off, and the crawl's settings."""
@@ -273,10 +261,9 @@ class Gateway:
         finally:  # if the whiteboard failed, the helper keeps the lease and puts again
             if not is_done and self._helpers.get(helper.name) is helper:
                 helper.lease({claim.id: lease})
+        helper.credit.past.append(claim.id)
         if summary.status:
-            helper.add_page(claim.id, summary.size_bytes)
-        else:
-            helper.add_failure(claim.id)
+            helper.add_page(summary.size_bytes)
         return messages.Ids([claim.id])
 
     async def _extend(self, helper: GatewayHelper, asked: messages.Ids) -> Answer:

@@ -67,7 +67,6 @@ class GatewayHelper:
     heard_at: float = 0.0
 
     def lease(self, leases: dict[str, Lease]) -> None:
-        """Add leases to those that the helper holds."""
         self.held |= leases
         self.credit.used += len(leases)
 
@@ -78,16 +77,11 @@ class GatewayHelper:
             self.credit.used -= 1
         return lease
 
-    def add_page(self, errand: str, size_bytes: int) -> None:
+    def add_page(self, size_bytes: int) -> None:
         """Count a page that was put: its token may hold one more errand."""
-        self.credit.past.append(errand)
         self.credit.quota = min(self.credit.quota + 1, MOST)
         self.pages += 1
         self.bytes += size_bytes
-
-    def add_failure(self, errand: str) -> None:
-        """Remember an errand that was put without a page. The number of errands stays."""
-        self.credit.past.append(errand)
 
     def lapse(self, now: float) -> list[Lease]:
         """End the leases whose time is over; returns them. Each one halves what the token may hold."""

@@ -34,7 +34,6 @@ _ARRAYS = ("offsets", "targets", "sites", "sizes_bytes")
 
 
 def is_graph(place: Path) -> bool:
-    """Whether a graph can be loaded from there."""
     return place.is_file() or _file(place, "edges.txt").exists()
 
 

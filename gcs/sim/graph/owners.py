@@ -25,7 +25,6 @@ MOST = 32_767
 
 
 def page_owners(graph: WebGraph, partitioner: str, k: int, seed: int = 0) -> Owners:
-    """The owner of each page among k gatherers."""
     if k > MOST:
         raise UsageError(f"{k:,} gatherers: a study has room for {MOST:,}")
     if k == 1:

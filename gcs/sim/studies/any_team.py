@@ -61,16 +61,11 @@ class SimTeam:
     #: pages that one crawler reaches from the same seeds
     reachable: int
 
-    @property
-    def is_silent(self) -> bool:
-        """Whether the gatherers go abroad and tell nobody."""
-        return self.setup.mode in ("cross-over", "independent")
-
     def turns(self) -> Iterator[TeamTurn]:
         """The crawl, a superstep at a time."""
         most = int(self.setup.part * self.reachable) or self.k * self.graph.pages
         rules = self._rules()
-        if not self.is_silent:
+        if self.setup.mode not in ("cross-over", "independent"):  # in these, gatherers go abroad and tell nobody
             for step in Crawl(self.graph, rules, self.seeds).steps(most):
                 yield TeamTurn(step.pages, self.owners[step.pages], step.told_pages, step.late)
             return

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gcs.core.partition import PartitionProblem, partition
 from gcs.core.partition.partition_graph import Model, page_model, site_model, superpage_model
@@ -88,18 +87,14 @@ def steps(graph: WebGraph, request: StudyRequest, tick: Tick) -> Iterator[list[M
         for number, figures in enumerate(spread(one, range(runs))):
             tick((place + (number + 1) / runs) / len(parts), f"K = {k}, run {number + 1} of {runs}")
             found.append(figures)
-        page_gp, page_hash, site_gp, site_hash, ranges_hash = map(_figures, np.mean(found, axis=0))
+        means: list[Figures] = np.mean(found, axis=0).tolist()
+        page_gp, page_hash, site_gp, site_hash, ranges_hash = means
         yield [
             ModelRow(k, "page-gp", *page_gp, runs, pages.units, page_hash[2]),
             ModelRow(k, "page-hash", *page_hash, runs, pages.units),
             ModelRow(k, "site-gp", *site_gp, runs, ranges.units, ranges_hash[2]),
             ModelRow(k, "site-hash", *site_hash, runs, sites.units),
         ]
-
-
-def _figures(means: NDArray[np.float64]) -> Figures:
-    storage, requests, volume = means.tolist()
-    return storage, requests, volume
 
 
 class _Task:
@@ -142,14 +137,10 @@ PAPER = tuple(
 
 
 def charts(rows: Sequence[ModelRow]) -> list[Chart]:
-    fields = (
-        ("storage_imbalance", "storage imbalance"),
-        ("request_imbalance", "request imbalance"),
-        ("bytes", "bytes"),
-    )
+    fields = ("storage_imbalance", "request_imbalance", "bytes")
     return [
-        Chart(f"Table {number}", "parts K", label, lines(rows, "model", "K", field), log_y=True)
-        for number, (field, label) in enumerate(fields, 1)
+        Chart(f"Table {number}", "parts K", field.replace("_", " "), lines(rows, "model", "K", field), log_y=True)
+        for number, field in enumerate(fields, 1)
     ]
 
 

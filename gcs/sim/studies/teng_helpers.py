@@ -120,7 +120,6 @@ class _Outcome:
 
 
 def _crawl(graph: WebGraph, owners: Owners, helpers: Ids, stay: int, seed: int) -> _Outcome:
-    """A crawl to its end."""
     k = len(helpers)
     chance = np.random.default_rng(seed)
     own = max(graph.pages / (SUPERSTEPS * k), LEAST)

@@ -79,7 +79,6 @@ def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[SuperpagesRo
 def _rounds(
     data: SessionGraph, keys: Sequence[bytes], ends: Sequence[int], k: int, delta: float, seed: int
 ) -> list[SuperpagesRow]:
-    """The rounds of one team."""
     plan: Plan | None = None
     rows = []
     for number, done in enumerate(rounds(keys, RoundTeam([1.0] * k, delta=delta, seed=seed), ends), 1):
@@ -88,7 +87,7 @@ def _rounds(
         hashed = _hashed(keys[: done.found], k, seed)
         moved = done.moved / done.found
         last = number == len(ends) and delta == USUAL
-        links = _crossing(data, k) if last else (None, None)
+        links = [row.crossing_share for row in crossing(data, k, ("partition-i", "partition-ii"))] if last else ()
         sizes = done.found, done.superpages
         rows.append(SuperpagesRow(k, delta, number, *sizes, before, done.imbalance, moved, hashed, *links))
     return rows
@@ -115,11 +114,6 @@ def _drifted(keys: Sequence[bytes], plan: Plan | None, k: int) -> float:
 def _hashed(keys: Sequence[bytes], k: int, seed: int) -> float:
     owners = partition("site-hash", PartitionProblem(np.ones(len(keys)), k, keys=keys, seed=seed))
     return unevenness(loads(np.ones(len(keys)), owners, k))
-
-
-def _crossing(data: SessionGraph, k: int) -> tuple[float, float]:
-    first, second = crossing(data, k, ("partition-i", "partition-ii"))
-    return first.crossing_share, second.crossing_share
 
 
 def charts(rows: Sequence[SuperpagesRow]) -> list[Chart]:

@@ -133,7 +133,6 @@ class _Fleet:
                     self._connections[client] = say(connections, int(held[client]), self._rules)[1]
 
     def rows(self, step: int) -> list[SailorRow]:
-        """The rows of the window that ends now."""
         importance = self._web.in_degrees()
         reached = [quality(importance, np.flatnonzero(crawl.fetched)) for crawl in (self._crawl, self._alone)]
         held = self._crawl.waiting().tolist()

@@ -65,14 +65,12 @@ class Recorder:
             self.give_up(entry, f"http-{status}", now, result)
 
     def record_page(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
-        """A page that was read."""
         if not facts.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
         self._record(entry, response, facts, "", response.started_at)
 
     def give_up(self, entry: QueuedUrl, kind: str, now: float, response: Response | None = None) -> None:
-        """The URL ends without a page."""
         self._counters.fail(kind)
         self._record(entry, response, PageFacts(entry.url), kind, now)
 

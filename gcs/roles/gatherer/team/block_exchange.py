@@ -86,7 +86,6 @@ class BlockExchange:
     # -- life ------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to listen and ship."""
         self._tasks.start(self._listen(), self._listen_for_seeds(), self._ship())
 
     async def close(self) -> None:

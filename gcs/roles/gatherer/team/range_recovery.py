@@ -58,7 +58,7 @@ class RangeRecovery:
             return links, marks
         self._keyspace = plan.keyspace
         if self._records_left is None:
-            self._records_left = self._records_twice()
+            self._records_left = ((record, second) for second in (False, True) for record in self._records())
         for _ in range(SLICE_RECORDS):
             record, second = next(self._records_left, (None, True))
             if record is None:
@@ -75,11 +75,6 @@ class RangeRecovery:
             elif not earlier and self._is_lost(key := short(sort_key(record.url))):
                 marks.append((key, Mark.FAILED if record.failure else Mark.DONE))
         return links, marks
-
-    def _records_twice(self) -> Iterator[tuple[PageRecord, bool]]:
-        for second in (False, True):
-            for record in self._records():
-                yield record, second
 
     def _links(self, record: PageRecord) -> Iterator[QueuedUrl]:
         into = [url for url in record.outlinks if self._is_lost(sort_key(url))]

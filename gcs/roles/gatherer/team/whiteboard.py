@@ -59,7 +59,6 @@ class Whiteboard:
         self.notes: deque[RobotsNote | BusyNote] = deque()
 
     def start(self) -> None:
-        """Begin to watch, post and beat."""
         self._tasks.start(*(self._watch(kind) for kind in WATCHED), self._post(), self._beat_on())
 
     async def leave(self, account: Account | None, gone: Member | None) -> None:
@@ -85,7 +84,6 @@ class Whiteboard:
         self._posts.put_nowait((item, ttl_s))
 
     async def beat(self) -> None:
-        """Send a heartbeat now."""
         async with self._beating:
             sent_at = lease_time()
             await self._space.out(self._next_heartbeat(), ttl_s=self._context.settings.lease_s)

@@ -79,7 +79,6 @@ class Api:
         self._poller, self._space = poller, space
 
     def endpoints(self) -> list[Endpoint]:
-        """The table."""
         poller, accepted = self._poller, schemas.Accepted
         pause, resume, stop = map(self._order, (CrawlState.PAUSED, CrawlState.RUNNING, CrawlState.STOPPING))
         plans = "The plans of the crawl, and what they moved"

@@ -8,6 +8,8 @@ from gcs.roles.station.view.schemas import Status
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: states of a crawl, as `views.state_of` names them
 STATES = (*CrawlState, "stopped", "waiting")
+#: of the text of a label
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 #: (name, type, help) of the figures of the report
 _COUNTERS = {
@@ -46,7 +48,6 @@ _ROWS = {
 
 
 def exposition(status: Status, age_s: float) -> str:
-    """The figures as text."""
     return "".join(f"{line}\n" for line in _lines(status, age_s))
 
 
@@ -79,9 +80,5 @@ def _family(name: str, kind: str, text: str, samples: Iterable[tuple[Mapping[str
         yield f"# HELP {name} {text}"
         yield f"# TYPE {name} {kind}"
     for labels, value in found:
-        pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        pairs = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
         yield f"{name}{{{pairs}}} {float(value):.17g}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

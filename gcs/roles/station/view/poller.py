@@ -15,9 +15,9 @@ from gcs.core.plan.plan import Plan
 from gcs.core.report.report import Report
 from gcs.core.report.series import Series, SeriesPoint
 from gcs.core.report.treemap import Point, Tile, tile
-from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.port import Space
+from gcs.ports.tasks import repeat
 from gcs.roles.station.view.board_snapshot import BoardSnapshot, LastBulletins, read_board
 from gcs.roles.station.view.schemas import Errors, ExchangedLinks, History, Rebalances, RecentPages, Status
 
@@ -51,22 +51,11 @@ class Poller:
         return self._clock() - self.board.at
 
     async def run(self) -> None:
-        """Poll until cancelled. A whiteboard that cannot be reached is logged once, until it is back."""
-        reason = ""
-        while True:
-            await asyncio.sleep(POLL_S)
-            try:
-                await self.poll()
-                reason = ""
-            except SpaceError as error:
-                if str(error) != reason:
-                    reason = str(error)
-                    events.warning("unreachable", reason=reason)
-            except Exception as error:  # whatever it is, the next poll may succeed, and open pages wait for it
-                events.error("look-failed", error=repr(error))
+        """Poll until cancelled: whatever fails, open pages wait for the next poll."""
+        await asyncio.sleep(POLL_S)
+        await repeat(self.poll, POLL_S, events, "look-failed")
 
     async def poll(self) -> None:
-        """Read the board once."""
         self.board = board = self._last_bulletins.complete(await read_board(self._space, self._crawl, self._clock()))
         self._points = None
         if board.plan is not None and (self._plan is None or self._plan[0] != board.plan.plan):

@@ -26,7 +26,6 @@ MOST_PAGES, MOST_HOSTS = 30, 50
 def status(
     board: BoardSnapshot, plan: Plan | None, report: Report, now: SeriesPoint, urls_per_s: float
 ) -> schemas.Status:
-    """How the crawl stands."""
     explored = [(_known(board, bulletin), bulletin.explored) for bulletin in board.bulletins] or [
         (int(member.figures.get("known", 0)), (member.figures.get("explored", 0.0), 0.0, 1.0))
         for member in board.members
@@ -93,7 +92,6 @@ def differs(point: SeriesPoint, last: SeriesPoint) -> bool:
 
 
 def links(board: BoardSnapshot) -> schemas.ExchangedLinks:
-    """Who sends links to whom."""
     known = {member.gatherer for member in board.members} | {each.gatherer for each in board.bulletins}
     names = sorted(known, key=natural)
     sent = {bulletin.gatherer: bulletin.sent for bulletin in board.bulletins}
