@@ -62,10 +62,7 @@ class TeamMember:
         self.whiteboard = Whiteboard(context, self._next_heartbeat, self._tasks)
         self._exchange = BlockExchange(context, port.traffic, self.whiteboard, self._tasks)
         self._follower = PlanFollower(self.me, self._frontier)
-        self._ownership = ownership = Ownership(context, port, self._exchange, records)
-        # methods of `Membership` that belong to one part alone
-        self.route, self.queued = ownership.router.route, ownership.stats.queued
-        self.before_commit = ownership.before_commit
+        self._ownership = Ownership(context, port, self._exchange, records)
         self._bulletins = BulletinWriter(self.me)
         self._answered: Announcement | None = None
         self._beats = 0
@@ -205,6 +202,12 @@ class TeamMember:
         self._bulletins.recorded(record, elapsed_s)
         self._ownership.router.count_links(record.outlinks)
 
+    def route(self, entries: list[QueuedUrl]) -> list[QueuedUrl]:
+        return self._ownership.router.route(entries)
+
+    def queued(self, entries: list[QueuedUrl]) -> None:
+        self._ownership.stats.queued(entries)
+
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
         """Post the robots.txt of a host if other gatherers ask it too."""
         if host in self._shared:
@@ -214,6 +217,9 @@ class TeamMember:
         """Post that a host is overloaded if other gatherers ask it too."""
         if host in self._shared and until > now:
             self.whiteboard.post(BusyNote(host, until), until - now)
+
+    def before_commit(self) -> None:
+        self._ownership.before_commit()
 
     def after_commit(self) -> None:
         self._exchange.committed()
