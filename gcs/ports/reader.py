@@ -11,7 +11,8 @@ import msgspec
 from gcs.core.page.facts import facts_of
 from gcs.core.page.recognise import is_shell
 from gcs.core.page.values import PageFacts, Response
-from gcs.core.url.join import Joiner, UrlRules
+from gcs.core.url.canonical import UrlRules
+from gcs.core.url.join import Joiner
 from gcs.ports.summarise import Depth, Options
 from gcs.ports.summarise.summarisers import Summarisers
 from gcs.ports.summarise.text_pool import TextPool
@@ -93,11 +94,11 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
     return noindex, nofollow
 
 
-def gist(page: PageFacts) -> str:
+def gist(facts: PageFacts) -> str:
     """A page in a sentence or three, for people: what it says of itself, or the first sentences of its text."""
-    if page.description:
-        return clipped(page.description)
-    text = page.text
+    if facts.description:
+        return clipped(facts.description)
+    text = facts.text
     sentences: list[str] = []
     letters = 0
     for line in text[: 20 * _LETTERS].splitlines():

@@ -1,6 +1,4 @@
-"""URLs and links: canonical URLs, their parts, and the joining of a page's links.
-
-The canonical form itself is made by `core.url.canonical`; its names are exported here, too.
+"""Joining: makes the links of a page absolute and canonical.
 
 Invariant: joining is exactly WHATWG resolution followed by `canonical`. It is the hottest pure code of a
 gatherer (some 40 links a page), so a string is joined wherever that provably equals resolution, the parser is
@@ -10,10 +8,8 @@ spared wherever it provably changes nothing, and answers are remembered. It must
 import re
 from collections.abc import Iterable
 
-from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonical, canonicaliser, host, origin
+from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonicaliser
 from gcs.core.url.sources import source_url
-
-__all__ = ["DEFAULT", "Joiner", "UrlRules", "canonical", "host", "origin"]
 
 #: characters that no step changes, wherever in a path they stand
 _CLEAN = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*").fullmatch

@@ -21,7 +21,7 @@ import lmdb
 from gcs.core.ordering import BEHIND, BFS, GIFT, Found, Ledger, Ordering
 from gcs.core.ordering import rank as rank_by_worth
 from gcs.core.queues.contract import Queue
-from gcs.core.url.join import host as host_of
+from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_key, host_name, url_of
 from gcs.ports.frontier.lmdb_file import MmapTrim, lock, open_environment, store_error
@@ -89,7 +89,7 @@ class Frontier:
             self._urls, queue, taken, later, self._hosts, self._notes, rows = (
                 self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes", b"pool")
             )
-            self.exchange = TeamTables(self._env, lambda: self._txn)
+            self.team_tables = TeamTables(self._env, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
             raise store_error(directory, error) from error
         self._trim = MmapTrim(self._env, directory / "data.mdb")
@@ -100,7 +100,7 @@ class Frontier:
         self._host_queues = HostQueues(queue, taken, later, lambda: self._txn)
         pool = OrderedPool(rows, lambda: self._txn, make_queue, self._trim.release)
         self._waiting = WaitingUrls(self._urls, self._host_queues, pool, order, lambda: self._txn)
-        self.moving = RangeMoves(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
+        self.range_moves = RangeMoves(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
         self._host_queues.restore()
         self._arrange()
 
@@ -156,7 +156,7 @@ class Frontier:
         txn.drop(self._hosts, delete=False)
         for host, count in hosts.items():
             txn.put(host, count.to_bytes(8, "big"), db=self._hosts)
-        self.exchange.forget()
+        self.team_tables.forget()
         return [url_of(key) for key in refused if is_whole(key)]
 
     # -- emptying --------------------------------------------------------------------------------------
@@ -169,9 +169,9 @@ class Frontier:
         """Move the first `count` URLs of a host's queue into the window. Finish or retry each of them."""
         return self._host_queues.take(host, count)
 
-    def wake(self, now: float) -> tuple[set[str], float | None]:
+    def requeue_due(self, now: float) -> tuple[set[str], float | None]:
         """Put the retries that are due into their host queues; returns the hosts, and when the next retry is due."""
-        return self._host_queues.wake(now)
+        return self._host_queues.requeue_due(now)
 
     @property
     def is_pooled(self) -> bool:
@@ -414,7 +414,7 @@ class WaitingUrls:
         txn, entries, queued = self._txn(), list[QueuedUrl](), set[str]()
         for rank, sequence, row in self.pool.extract(count):
             entry = decode(row)
-            key, name = key_of(entry.url), host_of(entry.url)
+            key, name = key_of(entry.url), host_of_url(entry.url)
             txn.put(key, QUEUED + ORDER.pack(rank, sequence), db=self._urls)
             if fits(name):
                 txn.put(host_part(key) + ORDER.pack(rank, sequence), row, db=self._host_queues.taken)
@@ -477,7 +477,7 @@ class HostQueues:
 
     A *place* is where an entry lies: host NUL "/" rank sequence. It is the same key in `queue` and `taken`, and opens
     the value in `later`. The best of a host is one short scan away, so politeness can ask for one host at a time.
-    `hosts`, `take` and `wake` are described in `Frontier`.
+    `hosts`, `take` and `requeue_due` are described in `Frontier`.
 
     Invariant: an entry lies in one of the three tables. What is taken when the frontier is opened goes back to `queue`.
     """
@@ -522,7 +522,7 @@ class HostQueues:
         due = DUE.pack(int(due_at * 1000), ORDER.unpack(place[-ORDER.size :])[1])
         self._txn().put(due, place + row, db=self.later)
 
-    def wake(self, now: float) -> tuple[set[str], float | None]:
+    def requeue_due(self, now: float) -> tuple[set[str], float | None]:
         hosts: set[str] = set()
         with self._txn().cursor(self.later) as cursor:
             ok = cursor.first()

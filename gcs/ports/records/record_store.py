@@ -1,6 +1,6 @@
 """The record store of one gatherer: the only way to its WARC files, record log and summaries. `layout` shows the files.
 
-A page counts when its frame is in the log. `page` only takes it in; `flush` writes the WARC bytes and then
+A page counts when its frame is in the log. `add_page` only takes it in; `flush` writes the WARC bytes and then
 the log bytes; `sync` makes both durable and names the position that a checkpoint may refer to. After
 kill -9, `open` cuts both back to where they agree and `tail` reads what came after the checkpoint.
 
@@ -116,7 +116,9 @@ class Store:
             raise
         return store
 
-    def page(self, record: PageRecord, response: Response | None = None, copy_of: Original | None = None) -> PageRecord:
+    def add_page(
+        self, record: PageRecord, response: Response | None = None, copy_of: Original | None = None
+    ) -> PageRecord:
         """Take in a page, or a URL that ended without one; the record with digest and WARC place filled in.
 
         `copy_of` names the stored copy that a 304 or the same payload confirms, where that is known; its digest is
@@ -131,7 +133,7 @@ class Store:
                 exchange = self._warcs.prepare(response, digest, copy_of)
                 file, offset, size_bytes = exchange.place
                 record = structs.replace(record, warc_file=file, warc_offset=offset, warc_bytes=size_bytes)
-        self._log.page(record)  # first: it may refuse the record, the WARC cannot
+        self._log.append_record(record)  # first: it may refuse the record, the WARC cannot
         if exchange is not None:
             self._warcs.append(exchange)
         self._took()
@@ -162,7 +164,7 @@ class Store:
         return self.position
 
     def tail(self, position: Position) -> Iterator[PageRecord]:
-        """The stored page records after a position, in order. For the time between `open` and the first `page`."""
+        """The stored page records after a position, in order. For the time between `open` and the first `add_page`."""
         if position > self._log.position:
             raise StoreError(
                 f"the frontier of {self._layout.directory} is ahead of its record log ({position} > "
@@ -445,7 +447,7 @@ class LogFile:
         sync_directory(directory)
         return log
 
-    def page(self, record: PageRecord) -> None:
+    def append_record(self, record: PageRecord) -> None:
         try:
             body = _encoder.encode(_columns_of(record))
         except UnicodeEncodeError:  # a lone surrogate from a page's JSON or a browser

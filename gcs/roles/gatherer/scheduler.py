@@ -1,7 +1,7 @@
 """The scheduler calls a gatherer's turn when it is due, and knows nothing of what a turn does.
 
-Invariant: any number of calls to `wake` before a turn lead to one turn, soon; and a turn comes at the latest when the
-time given to `sleep` is over.
+Invariant: any number of calls to `request_turn` before a turn lead to one turn, soon; and a turn comes at the latest
+when the time given to `sleep` is over.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class Scheduler:
-    """Calls a turn after `wake`, or when the time given to `sleep` is over."""
+    """Calls a turn after `request_turn`, or when the time given to `sleep` is over."""
 
     def __init__(self, turn: Callable[[], None]) -> None:
         self._turn = turn
@@ -18,20 +18,20 @@ class Scheduler:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
-        """Begin to schedule turns, on the running event loop; `wake` has no effect before."""
+        """Begin to schedule turns, on the running event loop; `request_turn` has no effect before."""
         self._loop = asyncio.get_running_loop()
 
-    def wake(self) -> None:
+    def request_turn(self) -> None:
         """Ask for a turn, because something has happened."""
         if not self._scheduled and self._loop:
             self._scheduled = True
             self._loop.call_soon(self._call)
 
     def sleep(self, seconds: float) -> None:
-        """Ask for a turn in so many seconds; `wake` may bring it sooner."""
+        """Ask for a turn in so many seconds; `request_turn` may bring it sooner."""
         assert self._loop
         self._cancel()
-        self._timer = self._loop.call_later(max(seconds, 0.0), self.wake)
+        self._timer = self._loop.call_later(max(seconds, 0.0), self.request_turn)
 
     def stop(self) -> None:
         """Call no more turns: what a turn needs is being closed."""
