@@ -15,10 +15,8 @@ from gcs.core.page.values import Document
 from gcs.errors import UsageError
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
 from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
-from gcs.ports.summarise.charset import as_utf8
 from gcs.ports.summarise.feed import summarise_feed
-from gcs.ports.summarise.html import bounded, summarise_links
-from gcs.ports.summarise.main_text import summarise_fast, summarise_full
+from gcs.ports.summarise.html import summarise_html
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
 from gcs.ports.summarise.text import message, summarise_pdf, summarise_text
 
@@ -28,24 +26,15 @@ ENTRY_POINTS = "gcs.summarisers"
 _ARCHIVES = (Format.ZIP, Format.TAR)
 
 
-def _html(source: Source) -> Document:
-    markup = bounded(as_utf8(source.content, source.content_type))
-    if source.depth == "links":
-        return summarise_links(markup, source.options)
-    if source.depth == "fast":
-        return summarise_fast(markup, source.options)
-    return summarise_full(markup, source.url, source.options)
-
-
 def _mail(source: Source) -> Document:
     part, content_type, title = message(source.content)
-    read = _html if content_type.startswith("text/html") else summarise_text
+    read = summarise_html if content_type.startswith("text/html") else summarise_text
     document = read(msgspec.structs.replace(source, content=part, content_type=content_type))
     return msgspec.structs.replace(document, title=title or document.title)
 
 
 BUILT_IN = (
-    Summariser(Format.HTML, _html),
+    Summariser(Format.HTML, summarise_html),
     Summariser(Format.SITEMAP, summarise_sitemap),
     Summariser(Format.URL_LIST, summarise_url_list),
     Summariser(Format.FEED, summarise_feed),

@@ -11,8 +11,7 @@ from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Source
-from gcs.ports.summarise.charset import as_text, as_utf8
-from gcs.ports.summarise.main_text import language_of
+from gcs.ports.summarise.html import as_text, as_utf8, language_of
 
 #: letters of the first line that make a title
 _TITLE_LETTERS = 120
