@@ -1,7 +1,7 @@
 """Sitemaps (sitemaps.org 0.9): URL sets, indexes, and plain lists of URLs.
 
 Read leniently: any namespace, a URL where <loc> is missing, white space anywhere. Images, videos and news
-inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `summarisers`).
+inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `Summarisers`).
 """
 
 import re

@@ -16,8 +16,8 @@ import msgspec
 
 from gcs.core.malloc import keep_arena
 from gcs.ports.process import end_with
+from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options, Source
-from gcs.ports.summarise.summarisers import Summarisers
 
 HEADER_BYTES = 4
 #: address space of a worker: a page that needs more gets no text

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from gcs.core.page.simhash import simhash
+from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options
-from gcs.ports.summarise.summarisers import Summarisers
 from gcs.ports.summarise.text_pool import TextPool
 from gcs.ports.summarise.text_worker import TextExtract
 
