@@ -132,31 +132,6 @@ class CurlFetcher:
         self._busy[curl] = transfer
         return self._driver.add(curl)
 
-    async def close(self) -> None:
-        if self._driver is None:
-            return
-        driver, self._driver = self._driver, None
-        for handle in (self._next_sweep, *self._rejected):
-            handle.cancel()
-        self._rejected.clear()
-        for curl in self._busy:
-            driver.remove(curl)
-        for transfer in (*self._busy.values(), *self._idle):
-            transfer.curl.close()
-        self._busy.clear()
-        self._idle.clear()
-        await driver.close()
-
-    def _sweep(self) -> None:
-        """Gives up on servers that take too long."""
-        self._next_sweep = self._loop.call_later(self._sweep_every_s, self._sweep)
-        now_s = self._loop.time()
-        for transfer in list(self._busy.values()):  # in order of their start
-            if now_s - transfer.begun_s < self._patience_s:
-                break
-            if message := transfer.too_slow(now_s, self._settings):
-                self._deliver(transfer, self._failure(transfer, FailureKind.TIMEOUT, message))
-
     def _finished(self, curl: pycurl.Curl, code: int, message: str) -> None:
         """Called by the driver when a transfer is over."""
         transfer = self._busy[curl]
@@ -207,6 +182,13 @@ class CurlFetcher:
         self._idle.append(transfer)
         self._call_sink(result)
 
+    def _call_sink(self, result: Result) -> None:
+        try:
+            self._sink(result)
+        except Exception as error:  # an error in the sink must not keep the other answers of the batch from it
+            context = {"message": f"the sink failed on the answer of {result.request.url}", "exception": error}
+            self._loop.call_exception_handler(context)
+
     def _answer_later(self, request: Request, kind: FailureKind, message: str) -> None:
         def answer() -> None:
             self._rejected.discard(handle)
@@ -216,12 +198,30 @@ class CurlFetcher:
         handle = self._loop.call_soon(answer)
         self._rejected.add(handle)
 
-    def _call_sink(self, result: Result) -> None:
-        try:
-            self._sink(result)
-        except Exception as error:  # an error in the sink must not keep the other answers of the batch from it
-            context = {"message": f"the sink failed on the answer of {result.request.url}", "exception": error}
-            self._loop.call_exception_handler(context)
+    def _sweep(self) -> None:
+        """Gives up on servers that take too long."""
+        self._next_sweep = self._loop.call_later(self._sweep_every_s, self._sweep)
+        now_s = self._loop.time()
+        for transfer in list(self._busy.values()):  # in order of their start
+            if now_s - transfer.begun_s < self._patience_s:
+                break
+            if message := transfer.too_slow(now_s, self._settings):
+                self._deliver(transfer, self._failure(transfer, FailureKind.TIMEOUT, message))
+
+    async def close(self) -> None:
+        if self._driver is None:
+            return
+        driver, self._driver = self._driver, None
+        for handle in (self._next_sweep, *self._rejected):
+            handle.cancel()
+        self._rejected.clear()
+        for curl in self._busy:
+            driver.remove(curl)
+        for transfer in (*self._busy.values(), *self._idle):
+            transfer.curl.close()
+        self._busy.clear()
+        self._idle.clear()
+        await driver.close()
 
 
 def _lines(fields: tuple[tuple[str, str], ...] | list[tuple[str, str]]) -> list[bytes]:

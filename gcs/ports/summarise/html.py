@@ -34,6 +34,7 @@ from gcs.ports.summarise import DEFAULT, Options, Source
 
 log = logging.getLogger(__name__)
 
+# encoding
 UTF_8 = "utf-8"
 #: bytes in which the standard looks for a declaration
 _PRESCAN_BYTES = 1024
@@ -58,6 +59,7 @@ _META_ATTRIBUTE = re.compile(
     re.X,
 )
 
+# nesting
 #: start tags that are harmless however they are nested (their parse takes a tenth of a second at most)
 _HARMLESS_TAGS = 8_000
 #: shortest element that nests: four bytes
@@ -89,6 +91,7 @@ _FLAT = frozenset(
     b"source tbody td tfoot th thead tr track wbr".split()
 )
 
+# links and other elements
 _NOT_NOFOLLOW = ':not([rel~="nofollow" i])'
 #: the elements that are looked at
 QUERY = (
@@ -115,6 +118,7 @@ Attribute = Callable[[str], str | None]
 #: lexbor skips DOM mutation events, which only scripts could observe
 _WITHOUT_EVENTS = 1
 
+# text
 #: letters of the text that tell its language
 _SAMPLE_LETTERS = 2_000
 #: the search for the main part is quadratic in the depth of the tree: pages with fewer tags cannot be deep,
