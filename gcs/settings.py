@@ -26,7 +26,7 @@ from gcs.core.plan.seed_domains import SeedServerSettings
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.polite.politeness import Politeness
 from gcs.core.url.admission import Guard
-from gcs.core.url.join import UrlRules
+from gcs.core.url.canonical import UrlRules
 from gcs.errors import SettingsError
 from gcs.ports.errands import HelperTerms
 from gcs.ports.fetch import FetchSettings

@@ -14,7 +14,7 @@ from gcs.core.ordering import ORDERS, Ordering, Scored
 from gcs.core.page.values import Result
 from gcs.core.queues.contract import Queue
 from gcs.core.url.admission import Admission, Recent
-from gcs.core.url.join import UrlRules
+from gcs.core.url.canonical import UrlRules
 from gcs.core.url.scope import Scope
 from gcs.errors import SettingsError
 from gcs.ports import process

@@ -52,7 +52,7 @@ class SavedCrawl:
             raise StoreError(f"{directory}/state: its seeds or settings are damaged; start a new directory") from None
 
     def write(self, directory: Path, seeds: list[str], settings: Settings) -> None:
-        """Save the seeds and the settings, where they have changed."""
+        """Save seeds and settings for the next run; a file that would not change is left alone."""
         seeds_file, settings_file = _files(directory)
         kept = msgspec.json.encode({key: value for key, value in differences(settings).items() if key not in ONE_RUN})
         if tuple(seeds) != self.seeds:
@@ -91,45 +91,45 @@ def _files(directory: Path) -> tuple[Path, Path]:
 # -- the superstep that the last session predicts for the next one
 
 
-class Foretold(msgspec.Struct, frozen=True):
-    """How far each of so many gatherers may go without telling the others anything."""
+class PredictedSuperstep(msgspec.Struct, frozen=True):
+    """How much each gatherer of a team of this size may do between two exchanges."""
 
     gatherers: int
     #: R: pages
     pages: int
     #: β: URLs for one other
     urls: int
-    #: part of the pages that would have been fetched earlier, had everybody been told at once
+    #: part of the pages that would have been fetched earlier, had every link been sent at once
     error: float
 
 
-def write(directory: Path, foretold: Foretold) -> None:
+def write_prediction(directory: Path, predicted: PredictedSuperstep) -> None:
     """Save the prediction for the next session."""
-    write_whole(_file(directory), msgspec.json.encode(foretold), _ADVICE)
+    write_whole(_prediction_file(directory), msgspec.json.encode(predicted), _ADVICE)
 
 
-def heed(directory: Path, settings: Settings, gatherers: int) -> Settings:
-    """The settings with what was foretold for so many gatherers, where the user has not set it."""
+def apply_prediction(directory: Path, settings: Settings, gatherers: int) -> Settings:
+    """The settings, with the superstep predicted for so many gatherers where the user has set none."""
     try:
-        foretold = msgspec.json.decode(_file(directory).read_bytes(), type=Foretold)
+        predicted = msgspec.json.decode(_prediction_file(directory).read_bytes(), type=PredictedSuperstep)
     except (OSError, msgspec.MsgspecError):
         return settings
-    if foretold.gatherers != gatherers:
+    if predicted.gatherers != gatherers:
         return settings
     team = settings.team
-    pages = team.superstep_pages or foretold.pages
-    urls = team.block_urls or min(max(foretold.urls, LEAST_URLS), MOST_URLS)
+    pages = team.superstep_pages or predicted.pages
+    urls = team.block_urls or min(max(predicted.urls, LEAST_URLS), MOST_URLS)
     return dataclasses.replace(settings, team=dataclasses.replace(team, superstep_pages=pages, block_urls=urls))
 
 
-def _file(directory: Path) -> Path:
+def _prediction_file(directory: Path) -> Path:
     return directory / "state" / "superstep.json"
 
 
 # -- sessions: the one under way, the plans made for them, and their reports
 
 
-def current(directory: Path) -> int:
+def current_session(directory: Path) -> int:
     """The session under way, or the last one; 0 where there was none."""
     file = directory / "state" / "session"
     try:
@@ -140,14 +140,14 @@ def current(directory: Path) -> int:
     return 1 if (directory / "state").is_dir() else 0
 
 
-def begin(directory: Path, number: int) -> None:
+def begin_session(directory: Path, number: int) -> None:
     """Record that this session is under way."""
     write_whole(directory / "state" / "session", f"{number}\n".encode(), _ADVICE)
 
 
 def was_barren(directory: Path) -> bool:
     """Whether the last session ended without a page: to run it again means to ask again."""
-    last = reports(directory).get(current(directory))
+    last = reports(directory).get(current_session(directory))
     return last is not None and last.is_barren
 
 
@@ -193,7 +193,7 @@ def read_shares(directory: Path) -> tuple[list[Share], bool]:
     return shares, any(each.is_running for each in seen)
 
 
-def running(directory: Path) -> list[str]:
+def running_gatherers(directory: Path) -> list[str]:
     """The gatherers that have their disks here and run."""
     frontiers = sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
     return [frontier.parent.name for frontier in frontiers if peek(frontier).is_running]

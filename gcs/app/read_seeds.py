@@ -6,8 +6,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from gcs.core.polite.politeness import Politeness
-from gcs.core.url.canonical import seed_url
-from gcs.core.url.join import UrlRules
+from gcs.core.url.canonical import UrlRules, seed_url
 from gcs.core.url.sources import is_below, is_local, is_source, source_url
 from gcs.errors import UsageError
 from gcs.settings import Settings

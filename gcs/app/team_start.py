@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from gcs.app.crawl_dir import running
+from gcs.app.crawl_dir import running_gatherers
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import (
     Account,
@@ -89,7 +89,7 @@ async def _refuse_running(space: Space, name: str) -> None:
 def refuse_one_alone(directory: Path) -> None:
     """A gatherer that crawls alone here knows of no team, and the team would fetch the same pages."""
     give_up_at = time.monotonic() + LET_GO_S
-    while running(directory) == ["g0"]:  # with others beside it, g0 is a ghost of its team, and ends soon
+    while running_gatherers(directory) == ["g0"]:  # with others beside it, g0 is a ghost of its team, and ends soon
         if time.monotonic() > give_up_at:
             raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
         time.sleep(LET_GO_S / 10)

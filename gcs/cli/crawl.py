@@ -89,11 +89,11 @@ def crawl(
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     settings = with_sources(ask_contact(settings, seeds), seeds, output, delay_is_told)
     begins = begins or (crawl_dir.was_barren(output) and settings.team.coordination != "seed-server")
-    session = max(crawl_dir.current(output), 1) + begins
+    session = max(crawl_dir.current_session(output), 1) + begins
 
     def begin() -> None:  # when the directory is ours, not before: another crawl may be running here
         saved.write(output, seeds, settings)
-        crawl_dir.begin(output, session)
+        crawl_dir.begin_session(output, session)
 
     def make() -> Gatherer:
         gatherer = assembly.gatherer(output, "g0", settings, seeds)
@@ -105,9 +105,9 @@ def crawl(
         from gcs.app.local_team import LocalTeam, TeamSpec, run_local_team
 
         blueprint = _blueprint(output, settings, session, gatherers, plan)
-        heeding = crawl_dir.heed(output, settings, gatherers)
+        with_prediction = crawl_dir.apply_prediction(output, settings, gatherers)
         listen_at = listen if station else None
-        spec = TeamSpec(output, heeding, seeds, gatherers, url, log_level, main, listen_at, session, blueprint)
+        spec = TeamSpec(output, with_prediction, seeds, gatherers, url, log_level, main, listen_at, session, blueprint)
         outcome = run_local_team(LocalTeam(spec), progress=not as_json, begin=begin)
     else:
         outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json, session=session)
@@ -132,7 +132,7 @@ def _check_seed_server(directory: Path, before: str, settings: Settings, begins:
         return
     if now == server:
         raise UsageError(f"{directory}: was not begun by a seed-server, which would know nothing of it; begin another")
-    last = crawl_dir.reports(directory).get(crawl_dir.current(directory))
+    last = crawl_dir.reports(directory).get(crawl_dir.current_session(directory))
     if not begins or last is None or last.state != "done":
         raise UsageError(
             f"{directory}: its seed-server holds URLs that nobody else knows; finish the session without --coordination"

@@ -9,7 +9,7 @@ import msgspec
 
 from gcs.app import crawl_dir
 from gcs.app.coordination import write_blueprint
-from gcs.app.crawl_dir import Foretold
+from gcs.app.crawl_dir import PredictedSuperstep
 from gcs.app.terminal import columns
 from gcs.core.ordering.superstep import predict, replay_of
 from gcs.core.plan.blueprint import MODELS, BlueprintRequest, Forecast, draw, forecast
@@ -34,7 +34,7 @@ class Planned(msgspec.Struct, frozen=True):
     file: str
     seconds: float
     choices: list[Forecast]
-    superstep: Foretold
+    superstep: PredictedSuperstep
 
 
 @click.command()
@@ -76,7 +76,7 @@ def plan(
     data = read_graph(directory)
     request = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder")
     blueprint = draw(data, request)
-    number = crawl_dir.current(directory) + 1
+    number = crawl_dir.current_session(directory) + 1
     file = output or crawl_dir.plan_file(directory, number)
     write_blueprint(file, blueprint)
     many = len(data.session.sources) > MANY_LINKS
@@ -86,11 +86,11 @@ def plan(
     choices = [forecast(data, blueprint), *(forecast(data, draw(data, other)) for other in others)]
     session = data.session
     step = predict(replay_of(session.sources, session.targets, blueprint.owners_of(data)))
-    foretold = Foretold(parts, step.pages, step.messages, step.error)
-    crawl_dir.write(directory, foretold)
+    predicted = PredictedSuperstep(parts, step.pages, step.messages, step.error)
+    crawl_dir.write_prediction(directory, predicted)
     seconds = round(time.monotonic() - started_at, 2)
     planned = Planned(
-        number, session.pages, data.hosts, len(session.sources), model, str(file), seconds, choices, foretold
+        number, session.pages, data.hosts, len(session.sources), model, str(file), seconds, choices, predicted
     )
     use = f"gcs crawl --next -n {parts} -o {directory}" + (f" --plan {output}" if output else "")
     click.echo(msgspec.json.encode(planned) if as_json else _table(planned, use))

@@ -26,7 +26,7 @@ def schedule(directory: Path, rq: str, expression: str | None, every_s: int | No
     """Crawl the next session of DIR again and again; runs until stopped. `rq worker gcs-sessions` does the work."""
     if (expression is None) == (every_s is None):
         raise UsageError('no time is given: use either --cron "0 3 * * *" or --every SECONDS')
-    if not crawl_dir.current(directory):
+    if not crawl_dir.current_session(directory):
         raise UsageError(f"{directory}: there is no crawl here to go on from; begin it with gcs crawl -o {directory}")
     from rq.cron import CronScheduler  # slow to load, and nobody else needs it
 
@@ -48,7 +48,7 @@ def next_session(directory: str, gatherers: int = 1) -> int:
     from rq import get_current_job  # slow to load, as above
 
     command = [sys.executable, "-m", "gcs", "crawl", "-o", directory, "-n", str(gatherers), "--json"]
-    number = crawl_dir.current(Path(directory))
+    number = crawl_dir.current_session(Path(directory))
     before = crawl_dir.reports(Path(directory)).get(number)
     if before is not None and before.state in ("done", "limit"):
         ended_at = crawl_dir.report_file(Path(directory), number).stat().st_mtime
@@ -59,4 +59,4 @@ def next_session(directory: str, gatherers: int = 1) -> int:
     code = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
     if code not in (DONE, LIMIT):
         raise RuntimeError(f"gcs crawl ended with code {code}")
-    return crawl_dir.current(Path(directory))
+    return crawl_dir.current_session(Path(directory))

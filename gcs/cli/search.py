@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from gcs.core.page.search import Query, Search
-from gcs.core.url.sortkey import host_name, host_of, sort_key
+from gcs.core.url.sortkey import host_name, host_of_key, sort_key
 from gcs.events import tame
 from gcs.ports.records.reading import latest
 
@@ -38,7 +38,7 @@ def search(place: str, words: tuple[str, ...], most: int, as_json: bool) -> int:
     """
     searching = Search(Query.parse(" ".join(words)))
     for url, title, summary, text in latest(place, FIELDS):
-        searching.add(url, host_name(host_of(sort_key(url))), title, text or summary)
+        searching.add(url, host_name(host_of_key(sort_key(url))), title, text or summary)
     hits = searching.best(most)
     if as_json:
         click.echo(msgspec.json.encode({"found": searching.found, "pages": hits}))

@@ -19,7 +19,8 @@ import msgspec
 
 from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.values import Document, PageFacts, Response
-from gcs.core.url.join import Joiner, UrlRules, facts_of
+from gcs.core.url.canonical import UrlRules
+from gcs.core.url.join import Joiner, facts_of
 from gcs.errors import UsageError
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
 from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
@@ -218,11 +219,11 @@ def _seen(page: bytes) -> bytes:
     return _TAG.sub(b"", b"".join([*parts, page[at:]]))
 
 
-def gist(page: PageFacts) -> str:
+def gist(facts: PageFacts) -> str:
     """A page in a sentence or three, for people: what it says of itself, or the first sentences of its text."""
-    if page.description:
-        return clipped(page.description)
-    text = page.text
+    if facts.description:
+        return clipped(facts.description)
+    text = facts.text
     sentences: list[str] = []
     letters = 0
     for line in text[: 20 * _LETTERS].splitlines():

@@ -39,9 +39,9 @@ async def repeat(work: Callable[[], Awaitable[None]], pause_s: float, events: Ev
 class BackgroundTasks:
     """Tasks that wait for the network so that a turn never has to. The first failure is kept for the next turn."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, request_turn: Callable[[], None]) -> None:
         #: asks for a turn
-        self.wake = wake
+        self.request_turn = request_turn
         self._tasks: list[asyncio.Task[None]] = []
         self._failed: BaseException | None = None
 
@@ -63,4 +63,4 @@ class BackgroundTasks:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failed = self._failed or error
-            self.wake()
+            self.request_turn()

@@ -50,7 +50,7 @@ def write(folder: Path, most: int, place: Path) -> None:
         urls = [line.rstrip("\n") for line in islice(file, most)]
     with Store.open(place, StoreSettings(warc=False), "g0") as store:
         for page, (size_bytes, targets) in enumerate(zip(sizes(folder), links(folder, len(urls)))):
-            store.page(record(urls[page], size_bytes, [urls[target] for target in targets]))
+            store.add_page(record(urls[page], size_bytes, [urls[target] for target in targets]))
             if page % 1_000 == 999:
                 store.flush()
         store.sync()

@@ -70,8 +70,8 @@ class Script:
     #: the events at which Redis is restarted
     redis_at: tuple[int, ...] = (4, 9)
     warc: bool = True
-    #: the ground: "" for the tree and a plan that follows the crawl, or site-hash, url-hash
-    ground: str = ""
+    #: the keyspace: "" for the tree and a plan that follows the crawl, or site-hash, url-hash
+    keyspace: str = ""
 
     def settings(self) -> Settings:
         """Short leases, so that much happens in little time."""
@@ -94,7 +94,11 @@ class Script:
                 "team.recover_s": 600.0,
                 "space.lease_s": 1.5 * self.lease_s,
             }
-            | ({"team.coordination": "hash", "team.hash_by": self.ground.removesuffix("-hash")} if self.ground else {}),
+            | (
+                {"team.coordination": "hash", "team.hash_by": self.keyspace.removesuffix("-hash")}
+                if self.keyspace
+                else {}
+            ),
         )
 
     def web(self) -> FakeWebSpec:
@@ -199,7 +203,7 @@ class Chaos:
         space = await open_space(url, crawl="crawl", name="chaos")
         try:
             script = self._script
-            blueprint = hashed(script.ground, script.gatherers).encode() if script.ground else b""
+            blueprint = hashed(script.keyspace, script.gatherers).encode() if script.keyspace else b""
             await open_crawl(
                 space, CrawlStart(script.settings(), list(web.seeds), script.gatherers, blueprint=blueprint)
             )
@@ -435,7 +439,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=300.0, help="peace at the latest then [%(default)s]")
     parser.add_argument("--latency", type=float, default=0.1, help="of the web, in seconds [%(default)s]")
     parser.add_argument("--lease", type=float, default=3.0, help="of a member, in seconds [%(default)s]")
-    parser.add_argument("--ground", default="", help="site-hash or url-hash [the tree]")
+    parser.add_argument("--keyspace", default="", help="site-hash or url-hash [the tree]")
     parser.add_argument("-o", "--output", type=Path, help="keep everything in this new directory")
     options = parser.parse_args()
     for seed in range(options.seed, options.seed + options.runs):
@@ -450,7 +454,7 @@ def main() -> int:
             latency_s=options.latency,
             lease_s=options.lease,
             redis_at=(10, 30),
-            ground=options.ground,
+            keyspace=options.keyspace,
         )
         directory = (options.output or Path(tempfile.mkdtemp(prefix="gcs-chaos-"))) / str(seed)
         directory.mkdir(parents=True)

@@ -22,10 +22,10 @@ def test_chaos_loses_no_page_and_stores_none_twice(tmp_path: Path, seed: int) ->
     assert min(verdict.happened[kind] for kind in (KILL, STOP, LEAVE, JOIN)) >= 1
 
 
-def test_chaos_on_hashed_ground(tmp_path: Path) -> None:
+def test_chaos_on_hashed_keyspace(tmp_path: Path) -> None:
     """Gatherers come, go and die where a hash says who owns what; smaller, and without troubles of Redis."""
     script = Script(
-        seed=8, pages=300, gatherers=3, most=4, every_s=0.3, seconds=5.0, redis_at=(), warc=False, ground="site-hash"
+        seed=8, pages=300, gatherers=3, most=4, every_s=0.3, seconds=5.0, redis_at=(), warc=False, keyspace="site-hash"
     )
     said: list[str] = []
     verdict = Chaos(tmp_path, script, said.append).run()

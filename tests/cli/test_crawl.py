@@ -10,8 +10,7 @@ import pytest
 from gcs import __version__
 from gcs.app.crawl_dir import SavedCrawl
 from gcs.app.read_seeds import read_seeds
-from gcs.core.url.canonical import is_own
-from gcs.core.url.join import DEFAULT
+from gcs.core.url.canonical import DEFAULT, is_own
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records

@@ -32,7 +32,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
             blank = {str: "", int: 0, float: 1.76e9, bool: False, list[str]: OUTLINKS}
             values = {field.name: blank[field.type] for field in msgspec.structs.fields(PageRecord)}
             values |= {"url": url, "depth": number, "status": 200, "title": TITLE, "simhash": 2**64 - 1}
-            store.page(PageRecord(**values), answer)
+            store.add_page(PageRecord(**values), answer)
             store.sync()
     return directory
 

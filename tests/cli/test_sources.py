@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.core.url.canonical import seed_url
-from gcs.core.url.join import UrlRules
+from gcs.core.url.canonical import UrlRules, seed_url
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records

@@ -19,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
-from gcs.core.url.join import canonical
+from gcs.core.url.canonical import canonical
 from gcs.errors import UsageError
 from gcs.fakeweb import Content, Element, FakeWebSpec, PagePlan, PlannedLink, RequestLog, Spelling, Survey, Web, survey
 from gcs.fakeweb.body import Prose

@@ -100,11 +100,11 @@ def summary_of(
         return SummaryTS(*head, failure=failure, message=claim.message, trusted=trusted)
     request_head, body = _payload(claim) if errand.payload else (b"", b"")
     archived = bool(request_head)
-    page = PageFacts()
+    facts = PageFacts()
     if 200 <= claim.status < 300:
         kept = claim.text if text else ""
-        page = facts_of(claim, errand.url, joiner, heed=heed)
-        page = msgspec.structs.replace(page, text=kept, simhash=simhash(kept) if kept else 0)
+        facts = facts_of(claim, errand.url, joiner, heed=heed)
+        facts = msgspec.structs.replace(facts, text=kept, simhash=simhash(kept) if kept else 0)
     return SummaryTS(
         *head,
         status=claim.status,
@@ -116,7 +116,7 @@ def summary_of(
         elapsed_s=claim.elapsed_s,
         size_bytes=len(body) if archived else claim.size_bytes,
         digest=_digest(body) if archived else claim.digest,
-        page=page,
+        page=facts,
         request_head=request_head,
         body=body,
         trusted=trusted,

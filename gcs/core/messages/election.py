@@ -1,9 +1,9 @@
 """Leases as their holders must see them: leadership and membership, pure.
 
-The space lets a lease end `lease_s` after it received the renewal. The holder cannot know when that was, only
-that it was not before it sent it; so it counts from then, and stops `margin_s` earlier. A holder that was paused
-or cut off therefore stops by itself before anyone else can get the lease, as long as clocks run at the same rate
-within the margin.
+The space lets a lease end `lease_s` after it received the renewal. The holder does not know that moment, only that it
+was not before the renewal was sent. So the holder counts from the sending, and stops earlier by `margin`, a share of
+the lease. A holder that was paused or cut off therefore stops by itself before any other can get the lease, as long as
+clocks run at the same rate within the margin.
 
 Invariant: whenever `holds(now)` is true, the space still has the lease.
 """

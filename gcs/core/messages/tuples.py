@@ -69,7 +69,7 @@ class UrlBlock(Consumed, frozen=True, array_like=True):
     """Foreign URLs of one destination, routed under the plan of `epoch`.
 
     written by: a gatherer's c-queue, when the block is full or old (numbered, kept until committed)
-    taken by: the observer of the gatherer whose inbox it is; re-routed there if a newer plan says so
+    taken by: the gatherer whose inbox it is (its BlockExchange); sent on from there if a newer plan says so
     lifetime: until its taker has committed the URLs to its frontier
     """
 
@@ -101,10 +101,10 @@ class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class HandOver(Consumed, frozen=True, array_like=True):
     """A part of the range [low, high) that changes its owner with the plan of `epoch`.
 
-    written by: the gatherer that loses the range, the last part when nothing of it is in flight any more (numbered);
-        and whoever receives a part of a range that is not, or no longer, its own
-    taken by: the gatherer that wins it; it starts the range when the last part has come
-    lifetime: until the winner has committed it to its frontier
+    written by: the former owner, the last part when nothing of the range is in flight any more (numbered); and a
+        gatherer that receives a part of a range that it does not, or no longer, own
+    taken by: the new owner; it starts the range when the last part has come
+    lifetime: until the new owner has committed it to its frontier
     """
 
     name = "handover"
@@ -216,7 +216,7 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
     #: for the WARC, where the errand asks for them; without a request head there is no payload
     request_head: bytes = b""
     body: bytes = b""
-    #: the helper is one of ours; if not, its gatherer believes it only after a look of its own (`core.helpers.trust`)
+    #: the helper is trusted; if not, its gatherer believes it only after fetches of its own (`core.helpers.trust`)
     trusted: bool = True
 
     @property
@@ -257,7 +257,6 @@ class MemberState(StrEnum):
     """What a member does with the part of the crawl that it owns."""
 
     RUNNING = "running"
-    PAUSED = "paused"
     #: it hands over what it owns, then goes
     LEAVING = "leaving"
     #: another process does so in its name
@@ -271,7 +270,7 @@ class MemberState(StrEnum):
 class Member(Posted, frozen=True, array_like=True):
     """A gatherer is alive, and how it is doing: its heartbeat.
 
-    written by: each gatherer, every third of its lifetime
+    written by: each gatherer, every `beat_s` seconds (`core.plan.team_settings`)
     taken by: the gatherer itself when it leaves; read by the leader and the station
     lifetime: the membership lease. One that cannot renew it stops fetching before it ends (`core.messages.election`)
     """
@@ -289,7 +288,7 @@ class Member(Posted, frozen=True, array_like=True):
     #: (of a seed-server's client: the session for which its server has all that it knew)
     epoch: int = 0
     settled_epoch: int = 0
-    #: a MemberState. A string here, so that a member of a later version, in a state not known to us, can be read
+    #: a MemberState. A string here, so that a member of a later version, in a state not known here, can be read
     state: str = MemberState.RUNNING
     #: nothing queued, in flight, in the c-queues, taken or kept: it will not act unless a tuple arrives
     passive: bool = False
@@ -326,7 +325,7 @@ class LeaderLease(Posted, frozen=True, array_like=True):
 class Announcement(Posted, frozen=True, array_like=True):
     """A rebalance begins: post your statistics for this round.
 
-    written by: the leader, fenced by its Leader tuple
+    written by: the leader, fenced by its LeaderLease
     taken by: nobody; read by every gatherer
     lifetime: until the next one
     """
@@ -360,14 +359,14 @@ class StatisticsReply(Posted, frozen=True, array_like=True):
     queued: int = 0
     #: candidate hot pages, with how often each was met
     hot: list[tuple[str, int]] = []
-    #: encoded `core.report.estimate.Evidence`
+    #: encoded `core.report.estimate.ExploredEvidence`
     explored: bytes = b""
 
 
 class PlanPosted(Posted, frozen=True, array_like=True):
     """The plan by which everyone routes from now on.
 
-    written by: the leader, fenced by its Leader tuple; its epoch is above every one that a Member reports
+    written by: the leader, fenced by its LeaderLease; its epoch is above every one that a Member reports
     taken by: nobody; read by all
     lifetime: until the next plan
     """
@@ -521,7 +520,7 @@ class RobotsNote(Posted, frozen=True, array_like=True):
 
     written by: the owner that fetched it
     taken by: nobody; read by the other owners
-    lifetime: as long as robots.txt is believed
+    lifetime: one hour (`ROBOTS_NOTE_S`); its readers believe it for `robots_cache_s` since it was fetched
     """
 
     name = "robots"
@@ -575,7 +574,7 @@ class Access(Posted, frozen=True, array_like=True):
     #: seconds since the epoch; it never expires if 0
     created_at: float = 0.0
     expires_at: float = 0.0
-    #: of a helper: where its machine stands, and whether it is one of ours
+    #: of a helper: where its machine stands, and whether it is trusted
     place: str = ""
     trusted: bool = False
 
@@ -694,7 +693,7 @@ class PlanNote(Posted, frozen=True, array_like=True):
     reason: str
     superpages: int
     gatherers: list[str]
-    #: share of the remaining work that changes hands
+    #: share of the remaining work that changes its owner
     moved: float = 0.0
     moves: list[MovedRanges] = []
     #: ranges that nobody can hand over

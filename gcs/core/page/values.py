@@ -1,6 +1,6 @@
 """The values that move through a gatherer: what is asked of the web, and what came back.
 
-All are immutable. URLs are canonical (`core.url.join.canonical`) unless a field says otherwise.
+All are immutable. URLs are canonical (`core.url.canonical.canonical`) unless a field says otherwise.
 """
 
 from enum import StrEnum

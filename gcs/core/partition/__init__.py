@@ -1,6 +1,6 @@
 """Who crawls what: every way to give superpages to gatherers, behind one signature.
 
-    owners = partition("partition-ii", Problem(weights, k, links=links))
+    owners = partition("partition-ii", PartitionProblem(weights, k, links=links))
 
 | name            | from       | looks at                        | good for                                    |
 |-----------------|------------|---------------------------------|---------------------------------------------|
@@ -23,7 +23,7 @@ from gcs.core.partition import greedy, hashing, metis, sticky
 from gcs.core.partition.problem import GONE, Owners, Partitioner, PartitionProblem
 from gcs.errors import UsageError
 
-__all__ = ["GONE", "PARTITIONERS", "Owners", "PartitionProblem", "Partitioner", "partition"]
+__all__ = ["GONE", "LOOK_AT_LINKS", "PARTITIONERS", "Owners", "PartitionProblem", "Partitioner", "partition"]
 
 PARTITIONERS: Mapping[str, Partitioner] = MappingProxyType(
     {
@@ -37,6 +37,8 @@ PARTITIONERS: Mapping[str, Partitioner] = MappingProxyType(
         "dset": greedy.domain_sets,
     }
 )
+#: those that look at links: only they need the links of a problem
+LOOK_AT_LINKS = frozenset({"partition-ii", "sticky", "metis"})
 
 
 def partition(name: str, problem: PartitionProblem) -> Owners:

@@ -2,9 +2,9 @@
 
 What is minimised, move by move, is
 
-    Σ_i  how far T_i lies outside  mean · (1 ± tolerance)   +   charge · (time of what is not with its current owner)
+    Σ_i  how far T_i lies outside  mean · (1 ± tolerance)   +   CHARGE · (time of what is not with its current owner)
 
-so that a move is made only where it takes out more imbalance than `charge` times the work it hands over. Superpages
+so that a move is made only where it takes out more imbalance than `CHARGE` times the work it hands over. Superpages
 whose owner has left (or that are new) are placed first, greedily, and are free to move.
 
 Invariant: with nobody joining or leaving and all times inside the band, nothing moves.

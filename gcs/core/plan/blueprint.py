@@ -36,7 +36,7 @@ from gcs.core.plan.metrics import communication, imbalance, loads, posted
 from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
 from gcs.core.plan.session_graph import SessionGraph, superpages
 from gcs.core.tree.tree import Cuts
-from gcs.core.url.sortkey import FIRST_KEY, host_of, sort_key, url_of
+from gcs.core.url.sortkey import FIRST_KEY, host_of_key, sort_key, url_of
 from gcs.errors import UsageError
 
 _VERSION = 1
@@ -45,7 +45,7 @@ PIECES = 64
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """Superpage i is [cuts[i], cuts[i + 1]) in the key space `ground`, and goes to part owners[i]."""
+    """Superpage i is [cuts[i], cuts[i + 1]) in `keyspace`, and goes to part owners[i]."""
 
     model: str
     parts: int
@@ -53,7 +53,7 @@ class Blueprint(msgspec.Struct, frozen=True):
     owners: tuple[int, ...]
     #: pages of the last session in each superpage
     weights: tuple[int, ...]
-    ground: Keyspace = Keyspace.TREE
+    keyspace: Keyspace = msgspec.field(default=Keyspace.TREE, name="ground")  # its name in crawls that exist
     #: pages of the last session that everybody is told of (G4)
     hot_pages: tuple[str, ...] = ()
     listed: Bloom = Bloom()
@@ -61,10 +61,10 @@ class Blueprint(msgspec.Struct, frozen=True):
 
     def owners_of(self, data: SessionGraph) -> Ints:
         """The part of each page of a session."""
-        if self.ground is Keyspace.TREE:
+        if self.keyspace is Keyspace.TREE:
             begins = [*(bisect_left(data.keys, cut) for cut in self.cuts), len(data.keys)]
             return np.repeat(np.array(self.owners, np.int64), np.diff(begins))
-        cuts, owners, place = self.cuts, self.owners, self.ground.place
+        cuts, owners, place = self.cuts, self.owners, self.keyspace.place
         return np.array([owners[bisect_right(cuts, place(key)) - 1] for key in data.keys], np.int64)
 
     def plan(self, gatherers: tuple[str, ...], mode: ExchangeMode, session: int, old: Plan | None = None) -> Plan:
@@ -84,7 +84,7 @@ class Blueprint(msgspec.Struct, frozen=True):
             hot_pages=self.hot_pages,
             mode=mode,
             lost=EVERYTHING,  # a session begins: nobody has anything to hand over
-            ground=self.ground,
+            keyspace=self.keyspace,
             listed=self.listed,
             lists_hosts=self.lists_hosts,
             session=session,
@@ -175,7 +175,7 @@ def _on_tree(data: SessionGraph, wish: BlueprintRequest, begins: Ints, owners: I
     if wish.model == "metis-page":
         return msgspec.structs.replace(blueprint, listed=Bloom.of(data.keys, len(data.keys)))
     firsts = np.flatnonzero(np.diff(data.session.sites, prepend=-1)).tolist()
-    hosts = Bloom.of((host_of(data.keys[page]) for page in firsts), len(firsts))
+    hosts = Bloom.of((host_of_key(data.keys[page]) for page in firsts), len(firsts))
     return msgspec.structs.replace(blueprint, listed=hosts, lists_hosts=True)
 
 
@@ -214,7 +214,7 @@ MODELS = tuple(_KINDS)
 def _heirs(blueprint: Blueprint, gatherers: tuple[str, ...], old: Plan | None) -> list[int]:
     """Which gatherer takes which part: the present owner of most of it, the largest claims first."""
     claims: Counter[tuple[int, int]] = Counter()
-    if old is not None and old.ground is blueprint.ground:
+    if old is not None and old.keyspace is blueprint.keyspace:
         number = {name: at for at, name in enumerate(gatherers)}
         for cut, part, weight in zip(blueprint.cuts, blueprint.owners, blueprint.weights):
             now = old.gatherers[old.owners[bisect_right(old.cuts, cut) - 1]]

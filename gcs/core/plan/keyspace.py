@@ -18,7 +18,7 @@ from enum import StrEnum
 
 import xxhash
 
-from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of_key
 
 Range = tuple[bytes, bytes]
 Ranges = tuple[Range, ...]
@@ -40,7 +40,7 @@ class Keyspace(StrEnum):
         """Where a key lies: what the cuts of a plan are compared with."""
         if self is Keyspace.TREE:
             return key
-        name = host_of(key) if self is Keyspace.SITE_HASH else key[:HASHED_BYTES]
+        name = host_of_key(key) if self is Keyspace.SITE_HASH else key[:HASHED_BYTES]
         return b"%08x" % xxhash.xxh32_intdigest(name)
 
 

@@ -148,7 +148,7 @@ def recovered(old: Plan, running: Sequence[str], dead: Collection[str], *, commi
         gatherers=gatherers,
         owners=tuple(map(gatherers.index, owners)),
         # the new owners of a lost range do not know its hot pages
-        hot_pages=tuple(url for url in old.hot_pages if not keyspace.contains(gone, old.ground.place(sort_key(url)))),
+        hot_pages=tuple(url for url in old.hot_pages if not keyspace.contains(gone, old.keyspace.place(sort_key(url)))),
         lost=gone,
         moves=tuple(move for move in due if not {move.loser, move.winner} & set(dead)),
         leavers=() if committed else tuple(name for name in old.leavers if name not in dead),

@@ -18,7 +18,7 @@ import xxhash
 from gcs.core.messages.codec import pack, unpack
 from gcs.core.plan.keyspace import Keyspace
 from gcs.core.tree.tree import Cuts, is_expansion
-from gcs.core.url.sortkey import LAST_KEY, host_of
+from gcs.core.url.sortkey import LAST_KEY, host_of_key
 
 _VERSION = 1
 #: bits per key and probes per look-up of a Bloom filter: 0.9 % false
@@ -78,7 +78,7 @@ class Move(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """The plan of one epoch. Superpage i is [cuts[i], cuts[i + 1]) and belongs to gatherers[owners[i]].
 
-    Cuts, and all other ranges of a plan, are places in its key space (`ground`).
+    Cuts, and all other ranges of a plan, are places in its `keyspace`.
     """
 
     epoch: int
@@ -94,7 +94,7 @@ class Plan(msgspec.Struct, frozen=True):
     moves: tuple[Move, ...] = ()
     #: gatherers that this plan relieves of everything; they go when they have handed it over
     leavers: tuple[str, ...] = ()
-    ground: Keyspace = Keyspace.TREE
+    keyspace: Keyspace = msgspec.field(default=Keyspace.TREE, name="ground")  # its name in crawls that exist
     #: what the last session knew, where everything else belongs to its finder (C5); empty: all goes by the cuts
     listed: Bloom = Bloom()
     #: whether it is hosts that are listed, not pages
@@ -113,7 +113,7 @@ class Plan(msgspec.Struct, frozen=True):
             raise ValueError("a superpage is owned by nobody")
 
     def locate(self, key: bytes) -> int:
-        return self.at(self.ground.place(key))
+        return self.at(self.keyspace.place(key))
 
     def at(self, place: bytes) -> int:
         """The superpage of a place in the key space, such as a cut."""
@@ -121,18 +121,18 @@ class Plan(msgspec.Struct, frozen=True):
 
     def locate_many(self, keys: Iterable[bytes]) -> list[int]:
         cuts = self.cuts
-        places = keys if self.ground is Keyspace.TREE else map(self.ground.place, keys)
+        places = keys if self.keyspace is Keyspace.TREE else map(self.keyspace.place, keys)
         return [bisect_right(cuts, place) - 1 for place in places]
 
     def owner_of(self, key: bytes) -> str:
         """The gatherer that crawls the page with this key."""
-        return self.gatherers[self.owners[bisect_right(self.cuts, self.ground.place(key)) - 1]]
+        return self.gatherers[self.owners[bisect_right(self.cuts, self.keyspace.place(key)) - 1]]
 
     def is_finders(self, key: bytes) -> bool:
         """Whether the page with this key belongs to the gatherer that finds it."""
         if self.mode is ExchangeMode.INDEPENDENT:
             return True
-        return bool(self.listed) and (host_of(key) if self.lists_hosts else key) not in self.listed
+        return bool(self.listed) and (host_of_key(key) if self.lists_hosts else key) not in self.listed
 
     @property
     def mixes(self) -> bool:
@@ -142,7 +142,7 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def shares_all_hosts(self) -> bool:
         """Whether any gatherer may ask any host."""
-        return self.ground is Keyspace.URL_HASH or self.mixes
+        return self.keyspace is Keyspace.URL_HASH or self.mixes
 
     def ranges(self) -> Iterator[tuple[bytes, bytes, str]]:
         """The key space as (low, high, owner), neighbours of one owner as one range."""
@@ -158,14 +158,14 @@ class Plan(msgspec.Struct, frozen=True):
         return [(low, high) for low, high, owner in self.ranges() if owner == gatherer]
 
     def shared_hosts(self) -> dict[bytes, tuple[str, ...]]:
-        """Hosts whose pages have several owners (as in `sortkey.host_of`), with these, in the order of their turns.
+        """Hosts whose pages have several owners (as in `sortkey.host_of_key`), with these, in the order of their turns.
 
         Where the plan `shares_all_hosts`, all hosts are shared by all, and not all of them stand here.
         """
         shared: dict[bytes, tuple[str, ...]] = {}
-        if self.ground is not Keyspace.TREE:
+        if self.keyspace is not Keyspace.TREE:
             return shared
-        for host in {host_of(cut) for cut in self.cuts if b"\x00/" in cut}:
+        for host in {host_of_key(cut) for cut in self.cuts if b"\x00/" in cut}:
             first = bisect_right(self.cuts, host + _PAGES) - 1
             last = bisect_left(self.cuts, host + _PAGES_END)
             owners = {self.gatherers[owner] for owner in self.owners[first:last]}
@@ -175,10 +175,10 @@ class Plan(msgspec.Struct, frozen=True):
 
     def changing_hosts(self) -> set[bytes]:
         """Shared hosts whose owners change with this plan: a part of their pages moves, not all."""
-        if self.ground is not Keyspace.TREE:
+        if self.keyspace is not Keyspace.TREE:
             return set()
         moved = (*((move.low, move.high) for move in self.moves), *self.lost)
-        return {host_of(end) for ends in moved for end in ends if b"\x00/" in end}
+        return {host_of_key(end) for ends in moved for end in ends if b"\x00/" in end}
 
     def encode(self) -> bytes:
         return pack(_VERSION, self)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from gcs.core.url.sortkey import host_name, host_of, sort_key
+from gcs.core.url.sortkey import host_name, host_of_key, sort_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Word(StrEnum):
 
 
 def domain_of(url: str, kind: Literal["top", "host"]) -> str:
-    host = host_name(host_of(sort_key(url)))
+    host = host_name(host_of_key(sort_key(url)))
     if kind == "host" or host.startswith("[") or host.replace(".", "").isdigit():
         return host
     return host.rpartition(".")[2]

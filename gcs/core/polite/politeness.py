@@ -1,13 +1,14 @@
 """When a host may be asked again: the rules of politeness, as values and pure functions of the time.
 
-A host is owed one delay between the end of a request and the start of the next. The delay is the largest of
-the configured one, the crawl-delay of its robots.txt (up to a limit) and the adaptive one, which doubles
-when the host answers 429 or 503 and falls back slowly when it answers well. A host without a delay may be
-asked over several connections at once. Where a plan shares a host among several gatherers, each of them
-waits that many times the delay, in turns (`HostTurn`), so that the host sees one delay. While the owners of such a host
-change, nobody asks it: under two plans, two gatherers could take the same turn.
+A host is owed one delay between the end of a request and the start of the next. The delay is the largest of the
+configured one, the crawl-delay of its robots.txt (up to a limit) and the adaptive one, which doubles when the host
+answers 429 or 503 and falls back slowly when it answers well. A host without a delay may be asked over several
+connections at once. Where a plan shares a host among several gatherers, each of them waits that many times the delay,
+in turns (`HostTurn`), so that the host sees one delay. While the owners of such a host change, nobody asks it: under
+two plans, two gatherers could take the same turn.
 
-Invariant: the time between the starts of two requests to a host is never below its delay.
+Invariant: the time between the end of a gatherer's request to a host and the start of its next one is never below the
+host's delay (`answered`). At a shared host, the starts of two owners are a delay apart, too (`next_turn`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -51,6 +52,8 @@ JITTER_S = 0.01
 #: seconds that a robots.txt stays on the whiteboard for the other owners of a shared host; they believe
 #: it for `robots_cache_s` since it was fetched, like one of their own
 ROBOTS_NOTE_S = 3_600.0
+#: statuses by which a host says that it is overloaded
+OVERLOADED = frozenset({429, 503})
 #: statuses that a later try may change
 RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 507, 521, 522, 523, 524})
 
@@ -137,7 +140,7 @@ def asked_for(pace: HostPace, rules: Politeness, crawl_delay_s: float) -> None:
 def answered(pace: HostPace, rules: Politeness, now: float, status: int = 0, retry_after_s: float = 0.0) -> None:
     """A request has ended, with an HTTP status or with 0 where there was none."""
     pace.in_flight -= 1
-    if status in (429, 503):
+    if status in OVERLOADED:
         pace.adaptive_s = min(max(2 * pace.adaptive_s, 2 * rules.delay_s, rules.overload_s), rules.max_pause_s)
     elif pace.adaptive_s and 0 < status < 500:
         pace.adaptive_s = 0.0 if pace.adaptive_s < 0.1 * rules.overload_s else pace.adaptive_s * 0.8

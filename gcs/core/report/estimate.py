@@ -67,7 +67,7 @@ class Explored:
         """So many URLs became known to their owner: seeds, or links that were not seen before."""
         self.evidence.known += urls
 
-    def page(self, links: Iterable[str]) -> None:
+    def count_page(self, links: Iterable[str]) -> None:
         """A page was fetched (or given up). `links` are the distinct URLs on it that the crawl may follow."""
         evidence = self.evidence
         if not evidence.history or evidence.fetched >= evidence.history[-1][0] * _STEP:

@@ -33,7 +33,7 @@ import msgspec
 from gcs.core.messages.codec import pack, unpack
 from gcs.core.tree.sketch import HotTokens, KeySample
 from gcs.core.tree.superpage_sketch import SketchLimits, SuperpageSketch
-from gcs.core.url.join import canonical
+from gcs.core.url.canonical import canonical
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, SEPARATOR, SUBTREE_END, sort_key, subtree
 from gcs.errors import CodecError, UsageError
 

@@ -81,12 +81,12 @@ def canonical(url: str, rules: UrlRules = DEFAULT) -> str | None:
     return canonicaliser(rules).absolute(url) or None
 
 
-def origin(url: str) -> str:
+def origin_of_url(url: str) -> str:
     """Scheme, host and port of a canonical URL: what stands before its path."""
     return url[: url.index("/", 8)]
 
 
-def host(url: str) -> str:
+def host_of_url(url: str) -> str:
     """The host of a canonical URL, without the port."""
     return split_port(url[url.index("/") + 2 : url.index("/", 8)])[0]
 
@@ -98,7 +98,7 @@ def seed_url(text: str, rules: UrlRules) -> str | None:
 
 def is_own(url: str) -> bool:
     """Whether the host of a canonical URL is not public: loopback, private, or a name kept off the internet."""
-    name = host(url).strip("[]")
+    name = host_of_url(url).strip("[]")
     try:
         return not ipaddress.ip_address(name).is_global
     except ValueError:

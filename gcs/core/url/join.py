@@ -1,6 +1,4 @@
-"""URLs and links: canonical URLs, their parts, the joining of a page's links, and the facts that are kept of a page.
-
-The canonical form itself is made by `core.url.canonical`; its names are exported here, too.
+"""Joining: makes the links of a page absolute and canonical; with them, `facts_of` makes the facts kept of a page.
 
 Invariant: joining is exactly WHATWG resolution followed by `canonical`. It is the hottest pure code of a
 gatherer (some 40 links a page), so a string is joined wherever that provably equals resolution, the parser is
@@ -13,10 +11,8 @@ import re
 from collections.abc import Iterable
 
 from gcs.core.page.values import Document, PageFacts
-from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonical, canonicaliser, host, origin
+from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonicaliser
 from gcs.core.url.sources import source_url
-
-__all__ = ["DEFAULT", "Joiner", "UrlRules", "canonical", "facts_of", "host", "origin"]
 
 #: characters that no step changes, wherever in a path they stand
 _CLEAN = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*").fullmatch

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Literal, Protocol
 
-from gcs.core.url.join import host
+from gcs.core.url.canonical import host_of_url
 from gcs.core.url.sources import is_below, is_source
 from gcs.errors import SettingsError
 
@@ -49,7 +49,7 @@ class Scope:
 
     def __post_init__(self) -> None:
         sources = tuple(seed for seed in self.seeds if is_source(seed))
-        names = frozenset(self._name(host(seed)) for seed in self.seeds if not is_source(seed))
+        names = frozenset(self._name(host_of_url(seed)) for seed in self.seeds if not is_source(seed))
         object.__setattr__(self, "_sources", sources)
         object.__setattr__(self, "_asked", frozenset(self.seeds))
         object.__setattr__(self, "_names", names)
@@ -80,7 +80,7 @@ class Scope:
     def _judge(self, origin: str) -> bool:
         if len(self._verdicts) >= _MEMO_ORIGINS:
             self._verdicts.clear()
-        inside = self._verdicts[origin] = self.kind == "any" or self._name(host(origin + "/")) in self._names
+        inside = self._verdicts[origin] = self.kind == "any" or self._name(host_of_url(origin + "/")) in self._names
         return inside
 
     def _name(self, name: str) -> str:

@@ -29,7 +29,7 @@ def tokens(url: str) -> tuple[str, ...]:
 
 
 def sort_key(url: str) -> bytes:
-    """The key of a canonical http(s) URL (one that `core.url.join.canonical` returned)."""
+    """The key of a canonical http(s) URL (one that `core.url.canonical.canonical` returned)."""
     slash = url.index("/", 8)
     site = _origin_key(url[:slash])
     mark = url.find("?", slash)
@@ -67,7 +67,7 @@ def split_port(authority: str) -> tuple[str, str]:
     return host, f":{port}"
 
 
-def host_of(key: bytes) -> bytes:
+def host_of_key(key: bytes) -> bytes:
     """The part of a key that names the host: what politeness is owed to."""
     return key[: key.index(b"\x00/")]
 

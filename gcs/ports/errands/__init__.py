@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
-from gcs.core.url.join import UrlRules
+from gcs.core.url.canonical import UrlRules
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.summarise import SummarySettings
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gcs.core.page.values import Request, Response, Result
-from gcs.core.url.join import canonical
+from gcs.core.url.canonical import canonical
 from gcs.errors import SettingsError, UsageError
 from gcs.events import Events
 from gcs.ports.fetch import one_line

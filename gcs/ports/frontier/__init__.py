@@ -21,7 +21,7 @@ Tables (LMDB), all changed inside one open transaction that `commit` closes. An 
     queue   host NUL "/" rank sequence          → entry     the host queues; filled by insert, extract and
                                                             retries that are due; emptied by take
     taken   (same key)                          → entry     filled by take, extract; emptied by finish, retry
-    later   due time, sequence                  → key in `queue`, entry   filled by retry; emptied by wake
+    later   due time, sequence                  → key in `queue`, entry   filled by retry; emptied by requeue_due
     hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
     notes   name                                → bytes     robots.txt, checkpoint position, counters, plan, ledger
 
@@ -30,7 +30,7 @@ and for a gatherer of a team (`exchange`):
     sent    sort key                            → nothing   the c-hit table: foreign URLs that were posted
     held    sort key                            → entry     URLs of a range whose hand-over is not complete
     outbox  number                              → destination, tuple   kept until the receiver has committed it
-    serials sender, type, number                → nothing   blocks that came lately; and our own name and last number
+    serials sender, type, number                → nothing   blocks that came lately; and the own name and last number
 """
 
 from gcs.ports.frontier.frontier import Frontier, FrontierSettings

@@ -72,7 +72,7 @@ class Frontier:
             self._urls, queue, taken, later, self._hosts, self._notes, rows = (
                 self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes", b"pool")
             )
-            self.exchange = TeamTables(self._env, lambda: self._txn)
+            self.team_tables = TeamTables(self._env, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
             raise store_error(directory, error) from error
         self._trim = MmapTrim(self._env, directory / "data.mdb")
@@ -83,7 +83,7 @@ class Frontier:
         self._host_queues = HostQueues(queue, taken, later, lambda: self._txn)
         pool = OrderedPool(rows, lambda: self._txn, make_queue, self._trim.release)
         self._waiting = WaitingUrls(self._urls, self._host_queues, pool, order, lambda: self._txn)
-        self.moving = RangeMoves(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
+        self.range_moves = RangeMoves(self._urls, self._hosts, self._waiting, self.ledger, lambda: self._txn)
         self._host_queues.restore()
         self._arrange()
 
@@ -139,7 +139,7 @@ class Frontier:
         txn.drop(self._hosts, delete=False)
         for host, count in hosts.items():
             txn.put(host, count.to_bytes(8, "big"), db=self._hosts)
-        self.exchange.forget()
+        self.team_tables.forget()
         return [url_of(key) for key in refused if is_whole(key)]
 
     # -- emptying --------------------------------------------------------------------------------------
@@ -152,9 +152,9 @@ class Frontier:
         """Move the first `count` URLs of a host's queue into the window. Finish or retry each of them."""
         return self._host_queues.take(host, count)
 
-    def wake(self, now: float) -> tuple[set[str], float | None]:
+    def requeue_due(self, now: float) -> tuple[set[str], float | None]:
         """Put the retries that are due into their host queues; returns the hosts, and when the next retry is due."""
-        return self._host_queues.wake(now)
+        return self._host_queues.requeue_due(now)
 
     @property
     def is_pooled(self) -> bool:

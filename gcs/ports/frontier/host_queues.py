@@ -19,7 +19,7 @@ DUE = Struct(">QQ")
 
 
 class HostQueues:
-    """The waiting URLs of a frontier, by host. `hosts`, `take` and `wake` are described in `Frontier`."""
+    """The waiting URLs of a frontier, by host. `hosts`, `take` and `requeue_due` are described in `Frontier`."""
 
     def __init__(self, queue: Any, taken: Any, later: Any, txn: Callable[[], Any]) -> None:
         self.queue, self.taken, self.later = queue, taken, later
@@ -61,7 +61,7 @@ class HostQueues:
         due = DUE.pack(int(due_at * 1000), ORDER.unpack(place[-ORDER.size :])[1])
         self._txn().put(due, place + row, db=self.later)
 
-    def wake(self, now: float) -> tuple[set[str], float | None]:
+    def requeue_due(self, now: float) -> tuple[set[str], float | None]:
         hosts: set[str] = set()
         with self._txn().cursor(self.later) as cursor:
             ok = cursor.first()

@@ -12,7 +12,7 @@ from typing import Any
 
 from gcs.core.ordering import BEHIND, Found, Ordering
 from gcs.core.ordering import rank as rank_by_worth
-from gcs.core.url.join import host as host_of
+from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.frontier.host_queues import HostQueues
 from gcs.ports.frontier.ordered_pool import OrderedPool
@@ -100,7 +100,7 @@ class WaitingUrls:
         txn, entries, queued = self._txn(), list[QueuedUrl](), set[str]()
         for rank, sequence, row in self.pool.extract(count):
             entry = decode(row)
-            key, name = key_of(entry.url), host_of(entry.url)
+            key, name = key_of(entry.url), host_of_url(entry.url)
             txn.put(key, QUEUED + ORDER.pack(rank, sequence), db=self._urls)
             if fits(name):
                 txn.put(host_part(key) + ORDER.pack(rank, sequence), row, db=self._host_queues.taken)

@@ -104,7 +104,7 @@ class LogFile:
         sync_directory(directory)
         return log
 
-    def page(self, record: PageRecord) -> None:
+    def append_record(self, record: PageRecord) -> None:
         try:
             body = _encoder.encode(_columns_of(record))
         except UnicodeEncodeError:  # a lone surrogate from a page's JSON or a browser

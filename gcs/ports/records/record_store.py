@@ -76,7 +76,9 @@ class Store:
             raise
         return store
 
-    def page(self, record: PageRecord, response: Response | None = None, copy_of: Original | None = None) -> PageRecord:
+    def add_page(
+        self, record: PageRecord, response: Response | None = None, copy_of: Original | None = None
+    ) -> PageRecord:
         """Take in a page, or a URL that ended without one; the record with digest and WARC place filled in.
 
         `copy_of` names the stored copy that a 304 or the same payload confirms, where that is known; its digest is
@@ -91,7 +93,7 @@ class Store:
                 exchange = self._warcs.prepare(response, digest, copy_of)
                 file, offset, size_bytes = exchange.place
                 record = structs.replace(record, warc_file=file, warc_offset=offset, warc_bytes=size_bytes)
-        self._log.page(record)  # first: it may refuse the record, the WARC cannot
+        self._log.append_record(record)  # first: it may refuse the record, the WARC cannot
         if exchange is not None:
             self._warcs.append(exchange)
         self._took()

@@ -1,10 +1,9 @@
-"""One gatherer's part in the election of the leader: the decisions of `core.messages.election`, carried out on
-the whiteboard.
+"""One gatherer's part in the election of the leader: carries out the decisions of `core.messages.election`.
 
-The Leader tuple is the lease. It is put only if absent, renewed only if it is still this very tuple, and whatever the
-leader posts is fenced by it: `space.out(plan, given=Holds(leader))` is refused once anyone else leads, or nobody.
+The LeaderLease is put on the whiteboard only if absent, and renewed only if it is still this very tuple. All postings
+of the leader are fenced by it: `space.out(plan, given=IfHolds(lease))` is refused once another gatherer leads, or none.
 
-Invariant: `step` returns a Leader only while its tenure holds by this process's own clock.
+Invariant: `step` returns a LeaderLease only while its tenure holds by this process's own clock.
 """
 
 from collections.abc import Callable
@@ -31,7 +30,7 @@ class Candidate:
         self._highest_term = 0
 
     async def step(self) -> LeaderLease | None:
-        """Renew, stand or follow. Returns my own Leader tuple if I lead, else None."""
+        """Renew, stand or follow. Returns this gatherer's own lease if it leads, else None."""
         now = self._clock()
         if self._mine is None:
             self._see(await self._space.read(template(LeaderLease)))
@@ -45,7 +44,7 @@ class Candidate:
         return self.leading()
 
     def leading(self) -> LeaderLease | None:
-        """My Leader tuple if I may act on it at this moment."""
+        """This gatherer's own lease, if it may act on it at this moment."""
         return self._mine if self._tenure is not None and self._tenure.holds(self._clock()) else None
 
     async def resign(self) -> None:

@@ -10,8 +10,7 @@ import msgspec
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState, RebalanceCall, Seeds
-from gcs.core.url.canonical import seed_url
-from gcs.core.url.join import UrlRules
+from gcs.core.url.canonical import UrlRules, seed_url
 from gcs.errors import SpaceError, UsageError
 from gcs.ports.space.port import LEADER_INBOX, SEEDS_INBOX, IfAbsent, IfHolds, Space
 

@@ -3,7 +3,7 @@
 gatherer.py    Gatherer: startup → step* → shutdown; the Scheduler calls each step
 fetch/         Dispatcher    frontier ─► window ─► RobotsCache ─► FetchRouter (own fetch engine, or helpers)
                Responses     fetch engine ─► Reader (and text pool) ─► Recorder
-record/        Recorder      readings ─► record log ─► marks and links
+record/        Recorder      page facts ─► record log ─► marks and links
                Intake        links ─► frontier, or other gatherers
                Checkpoints   make the work durable, and continue from it after a restart
                Recrawl       queues the URLs of the last session again; Meter counts

@@ -30,7 +30,6 @@ from gcs.roles.gatherer.record.checkpoints import Checkpoints
 from gcs.roles.gatherer.record.intake import Intake
 from gcs.roles.gatherer.record.meter import Meter
 from gcs.roles.gatherer.record.recorder import Recorder
-from gcs.roles.gatherer.scheduler import Scheduler
 from gcs.settings import Settings
 
 events = Events("gatherer")
@@ -51,9 +50,10 @@ class Gatherer:
         self._scheduler = Scheduler(self.step)
         self._meter = Meter(name, frontier, clock())
         self.counters = self._meter.counters
-        wake, results = self._scheduler.wake, ResultInbox(self._scheduler.wake)
+        request_turn = self._scheduler.request_turn
+        results = ResultInbox(request_turn)
         make_lending, make_team = dependencies.make_lending, dependencies.make_team
-        port = LendingPort(results.arrive, wake, on_cut_off=lambda helpers: self._spot_check.forget(helpers))
+        port = LendingPort(results.arrive, request_turn, on_cut_off=lambda helpers: self._spot_check.forget(helpers))
         self._lending = lending = make_lending(port) if make_lending else None
         self._fetcher = FetchRouter(dependencies.make_fetcher(results.arrive), lending)
         self._dispatcher = Dispatcher(
@@ -127,7 +127,7 @@ class Gatherer:
         if self._resumes:
             events.info("resumed", pages=self.counters.pages, queued=self._frontier.queued())
         self._scheduler.start()  # last: a turn needs everything that was opened above
-        self._scheduler.wake()
+        self._scheduler.request_turn()
 
     def _port(self) -> GathererPort:
         return GathererPort(
@@ -135,7 +135,7 @@ class Gatherer:
             admission=self._admission,
             traffic=self.counters.traffic,
             recrawl=self._recrawl,
-            wake=self._scheduler.wake,
+            request_turn=self._scheduler.request_turn,
             is_quiet=self.is_quiet,
             figures=self.figures,
             share=self.share,
@@ -167,12 +167,12 @@ class Gatherer:
         """Hand everything over to the other gatherers, then end."""
         assert self.team
         self.team.leaving = True
-        self._scheduler.wake()
+        self._scheduler.request_turn()
 
     def stop(self, state: GathererState = GathererState.STOPPED) -> None:
         """Start no more requests; end when the results of those in flight are stored."""
         self._ending = self._ending or state
-        self._scheduler.wake()
+        self._scheduler.request_turn()
 
     # -- what others read ------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class Gatherer:
         if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or GathererState.DONE)
         elif self._responses.waiting or self._dispatcher.is_drawing or not (self.team or self._recrawl.is_done):
-            self._scheduler.wake()
+            self._scheduler.request_turn()
         else:
             checkpoint_at = self._checkpoints.due_at(self._dispatcher.has_plenty)
             moments = (due_at, self._dispatcher.next_at, checkpoint_at, self._spot_check.next_at())
@@ -264,12 +264,12 @@ class Gatherer:
 
     def _recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A URL has its record: evidence for the explored fraction, and statistics for the team."""
-        self._meter.explored.page(self._admission.in_scope(record.outlinks))
+        self._meter.explored.count_page(self._admission.in_scope(record.outlinks))
         if self.team:
             self.team.recorded(record, elapsed_s)
 
     def _record_held(self, held: HeldPage) -> None:
-        self._recorder.page(held.entry, held.response, held.page)
+        self._recorder.record_page(held.entry, held.response, held.facts)
 
     def _fetch_with_own_engine(self, entry: QueuedUrl) -> None:
         assert self._lending
@@ -320,3 +320,43 @@ class Gatherer:
         if limit := self._settings.crawl.max_pages:
             room = min(room, limit - self.counters.pages - self._fetcher.in_flight - self._responses.under_way)
         return room
+
+
+class Scheduler:
+    """Calls the turn: soon after `request_turn`, however often that is called, or when `sleep` is over."""
+
+    def __init__(self, turn: Callable[[], None]) -> None:
+        self._turn = turn
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Begin to schedule turns, on the running event loop; `request_turn` has no effect before."""
+        self._loop = asyncio.get_running_loop()
+
+    def request_turn(self) -> None:
+        """Ask for a turn, because something has happened."""
+        if not self._scheduled and self._loop:
+            self._scheduled = True
+            self._loop.call_soon(self._call)
+
+    def sleep(self, seconds: float) -> None:
+        """Ask for a turn in so many seconds; `request_turn` may bring it sooner."""
+        assert self._loop
+        self._cancel()
+        self._timer = self._loop.call_later(max(seconds, 0.0), self.request_turn)
+
+    def stop(self) -> None:
+        """Call no more turns: what a turn needs is being closed."""
+        self._loop = None
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    def _call(self) -> None:
+        self._scheduled = False
+        if self._loop:
+            self._turn()

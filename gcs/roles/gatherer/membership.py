@@ -48,7 +48,7 @@ class GathererPort:
     traffic: Traffic
     recrawl: Recrawl
     #: ask for a turn
-    wake: Callable[[], None]
+    request_turn: Callable[[], None]
     #: whether nothing is queued, in flight or being read
     is_quiet: Callable[[], bool]
     #: what a heartbeat tells the others
@@ -107,13 +107,13 @@ class Membership(Protocol):
 
     @property
     def is_changing(self) -> bool:
-        """Whether ranges change hands, or are about to: others wait for what a commit here lets go."""
+        """Whether ranges change their owner, or will soon: others wait for the tuples that a commit here lets go."""
 
     def may_fetch(self) -> bool:
         """Whether requests may be started."""
 
     def begin(self, now: float) -> list[QueuedUrl]:
-        """Take in what the whiteboard brought; returns entries for the frontier."""
+        """Take in new tuples of the whiteboard; returns entries for the frontier."""
 
     def route(self, entries: list[QueuedUrl]) -> list[QueuedUrl]:
         """Returns the entries that this gatherer owns; the others are on their way to their owners."""

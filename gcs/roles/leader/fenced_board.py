@@ -27,8 +27,7 @@ from gcs.core.plan.plan import Plan
 from gcs.errors import GcsError
 from gcs.ports.space.port import SEEDS_INBOX, IfHolds, Space
 
-#: states of members that crawl, and of those that hand over all that they own, to leave
-ACTIVE = frozenset({MemberState.RUNNING, MemberState.PAUSED})
+#: states of members that hand over all that they own, to leave
 LEAVING = frozenset({MemberState.LEAVING, MemberState.GHOST})
 
 
@@ -64,7 +63,7 @@ class BoardView:
     @property
     def active(self) -> tuple[str, ...]:
         """The members that crawl, sorted by name."""
-        return tuple(sorted(name for name, member in self.members.items() if member.state in ACTIVE))
+        return tuple(sorted(name for name, member in self.members.items() if member.state == MemberState.RUNNING))
 
     @property
     def epoch(self) -> int:

@@ -3,9 +3,9 @@
 Ids are spread as if at random, so the top R of all are about R/T of each tree. Each tells a few more than that; if one
 turns out to hold more of the top, all tell twice as many. So what comes out is exactly the top, as from one tree.
 
-The threads run at once while they have no need of the GIL: all of an operation where numba is installed (`rowtree`),
-else only while numpy sorts and merges. Do not expect more from it than two or three cores' worth; gatherers on one
-machine are processes.
+The threads run at once while they have no need of the GIL: all of an operation where numba is installed
+(`core.queues.tournament_rows`), else only while numpy sorts and merges. Do not expect more from it than two or three
+cores' worth; gatherers on one machine are processes.
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gcs.core.partition import PartitionProblem, partition
+from gcs.core.partition import LOOK_AT_LINKS, PartitionProblem, partition
 from gcs.core.partition.hashing import host
 from gcs.core.partition.partition_graph import LinkArrays
 from gcs.core.url.canonical import canonical
@@ -22,9 +22,6 @@ from gcs.sim.graph.web_graph import Ids, WebGraph
 Owners = NDArray[np.int16]
 #: gatherers that an int16 has room for
 MOST = 32_767
-
-#: partitioners that look at links
-_LINKED = ("partition-ii", "metis", "sticky")
 
 
 def page_owners(graph: WebGraph, partitioner: str, k: int, seed: int = 0) -> Owners:
@@ -39,7 +36,7 @@ def page_owners(graph: WebGraph, partitioner: str, k: int, seed: int = 0) -> Own
     sites = sites_of(graph)
     names = site_keys(graph)
     links = None
-    if partitioner in _LINKED:
+    if partitioner in LOOK_AT_LINKS:
         links = LinkArrays.between(len(names), sites[graph.sources()], sites[graph.targets])
     weights = np.bincount(sites, minlength=len(names))
     owners = partition(partitioner, PartitionProblem(weights, k, links=links, keys=names, seed=seed))

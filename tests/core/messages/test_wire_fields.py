@@ -101,9 +101,9 @@ ARRAY_FIELDS = {
     "StoredRobots": "expires_at robots",
     "Rule": "allow pattern",
     "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional",
-    "Losing": "low high winner at",
-    "Awaited": "low high since",
-    "hand_over._State": "losing= awaited= begun= closed=",
+    "LeavingRange": "low high winner at",
+    "AwaitedRange": "low high since",
+    "hand_over._State": "leaving= awaited= begun= closed=",
     "recrawl._State": "session= epoch= log= last= last_log=",
     # a seed-server's registry
     "Node": "url domain parent= depth= worth= rank= state= client= copy=",

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from gcs.core.plan.keyspace import Keyspace, contains, even_cuts, intersect, subtract, unite
 from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
 from gcs.core.tree.tree import is_expansion
-from gcs.core.url.sortkey import host_of, sort_key
+from gcs.core.url.sortkey import host_of_key, sort_key
 from gcs.ports.frontier.url_rows import short
 
 urls = st.builds("http://{}.example/{}".format, st.sampled_from("abcd"), st.text("abc/", max_size=900))
@@ -14,29 +14,29 @@ keys = urls.map(sort_key)
 @given(keys, keys)
 def test_a_host_is_one_point_by_site_hash_and_many_by_url_hash(left, right):
     assert Keyspace.TREE.place(left) == left
-    same_host = host_of(left) == host_of(right)
+    same_host = host_of_key(left) == host_of_key(right)
     assert same_host == (Keyspace.SITE_HASH.place(left) == Keyspace.SITE_HASH.place(right))
     if left[:400] != right[:400]:
         assert Keyspace.URL_HASH.place(left) != Keyspace.URL_HASH.place(right)
 
 
 @given(keys, st.sampled_from(Keyspace))
-def test_the_place_of_a_key_is_that_of_what_the_frontier_keeps_of_it(key, ground):
-    if ground is not Keyspace.TREE:
-        assert ground.place(short(key)) == ground.place(key)
+def test_the_place_of_a_key_is_that_of_what_the_frontier_keeps_of_it(key, space):
+    if space is not Keyspace.TREE:
+        assert space.place(short(key)) == space.place(key)
 
 
 @given(st.integers(1, 500), keys)
-def test_even_cuts_divide_hashed_ground(pieces, key):
+def test_even_cuts_divide_hashed_keyspace(pieces, key):
     cuts = even_cuts(pieces)
     assert len(cuts) == pieces and is_expansion(cuts)
-    plan = Plan(1, ("ada",), cuts, (0,) * pieces, ground=Keyspace.URL_HASH)
+    plan = Plan(1, ("ada",), cuts, (0,) * pieces, keyspace=Keyspace.URL_HASH)
     low, *high = cuts[plan.locate(key) : plan.locate(key) + 2]
     assert low <= Keyspace.URL_HASH.place(key) < (high[0] if high else b"\xff")
 
 
 def test_hashed_pages_are_spread_evenly():
-    plan = Plan(1, tuple("abcdefgh"), even_cuts(64), tuple(at % 8 for at in range(64)), ground=Keyspace.URL_HASH)
+    plan = Plan(1, tuple("abcdefgh"), even_cuts(64), tuple(at % 8 for at in range(64)), keyspace=Keyspace.URL_HASH)
     found = [plan.owner_of(sort_key(f"http://host.example/{page}")) for page in range(8_000)]
     assert all(880 < found.count(name) < 1_120 for name in plan.gatherers)
 
@@ -60,7 +60,7 @@ def test_what_is_not_listed_belongs_to_whoever_finds_it():
     assert not plan.is_finders(new) and not plan.shares_all_hosts
     pages = Plan(1, ("ada", "bob"), (b"",), (0,), listed=Bloom.of([known], 1))
     assert [pages.is_finders(key) for key in (known, new, elsewhere)] == [False, True, True]
-    hosts = Plan(1, ("ada", "bob"), (b"",), (0,), listed=Bloom.of([host_of(known)], 1), lists_hosts=True)
+    hosts = Plan(1, ("ada", "bob"), (b"",), (0,), listed=Bloom.of([host_of_key(known)], 1), lists_hosts=True)
     assert [hosts.is_finders(key) for key in (known, new, elsewhere)] == [False, False, True]
     independent = Plan(1, ("ada", "bob"), (b"",), (0,), mode=ExchangeMode.INDEPENDENT)
     assert independent.is_finders(known)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.plan.plan import ExchangeMode, Move, Plan, diff
-from gcs.core.url.sortkey import LAST_KEY, host_of, sort_key
+from gcs.core.url.sortkey import LAST_KEY, host_of_key, sort_key
 from gcs.errors import CodecError
 
 hosts = st.sampled_from(["com", "a.com", "b.a.com", "a-b.com", "b.org", "10.0.0.1"])
@@ -16,7 +16,7 @@ schemes = st.sampled_from(["http", "https"])
 ports = st.sampled_from(["", ":81"])
 urls = st.builds("{}://{}{}/{}".format, schemes, hosts, ports, paths)
 keys = urls.map(sort_key)
-cut_sets = st.sets(st.one_of(keys, keys.map(host_of), keys.map(lambda key: key + b"\x01")), max_size=10)
+cut_sets = st.sets(st.one_of(keys, keys.map(host_of_key), keys.map(lambda key: key + b"\x01")), max_size=10)
 
 
 @st.composite
@@ -79,7 +79,7 @@ def test_diff_compares_names_not_numbers():
 def test_shared_hosts_are_those_whose_pages_have_several_owners(plan, some):
     owners = {}
     for url in some:
-        owners.setdefault(host_of(sort_key(url)), set()).add(plan.owner_of(sort_key(url)))
+        owners.setdefault(host_of_key(sort_key(url)), set()).add(plan.owner_of(sort_key(url)))
     shared = plan.shared_hosts()
     for host, seen in owners.items():
         assert seen <= set(shared.get(host, seen if len(seen) == 1 else ()))

@@ -332,7 +332,7 @@ def test_recovered_plan_keeps_a_leaver_that_still_owns_something():
 def test_plan_on_hashed_ground_moves_only_to_who_joins_and_from_who_leaves(model, counted):
     old = hashed(model, 3).plan(("a", "b", "c"), ExchangeMode.EXCHANGE, 1)
     keys = [sort_key(f"http://h{n}.example/{n}") for n in range(3000)]
-    places = {name: [old.ground.place(key) for key in keys if old.owner_of(key) == name] for name in "abc"}
+    places = {name: [old.keyspace.place(key) for key in keys if old.owner_of(key) == name] for name in "abc"}
     told = evidence(old, *(reply(old, name, places[name]) for name in "abc")) if counted else evidence(old)
     joined = make_plan(old, TeamMembers(("a", "b", "c", "d")), told, SETTINGS).plan
     assert {move.winner for move in joined.moves} == {"d"}

@@ -25,7 +25,7 @@ def crawl(web, stop):
         known.update(fresh)
         queue += fresh
         explored.known(len(fresh))
-        explored.page([f"http://h/{link}" for link in web[page]])
+        explored.count_page([f"http://h/{link}" for link in web[page]])
     return explored, len(known)
 
 
@@ -44,11 +44,11 @@ def test_fraction_runs_from_nothing_to_all():
     explored = Explored()
     assert explored.estimate() == Estimate(0.0, 0.0, 1.0)
     explored.known(1)
-    explored.page(["a", "b"])
+    explored.count_page(["a", "b"])
     explored.known(2)
     assert 0 <= explored.fraction() <= 1 / 3
-    explored.page([])
-    explored.page([])
+    explored.count_page([])
+    explored.count_page([])
     assert explored.estimate() == Estimate(1.0, 1.0, 1.0)
 
 
@@ -56,7 +56,7 @@ def test_fraction_runs_from_nothing_to_all():
 def test_estimate_is_always_a_fraction_within_its_bounds(pages):
     explored = Explored(sample=16)
     for links, fresh in pages:
-        explored.page([str(link) for link in links])
+        explored.count_page([str(link) for link in links])
         explored.known(fresh)
         found = explored.estimate()
         assert 0 <= found.low <= found.fraction + 1e-9 and found.fraction <= found.high + 1e-9 <= 1 + 2e-9
@@ -68,7 +68,7 @@ def test_sample_stays_bounded_and_keeps_its_answer():
     small = Explored(sample=500)
     small.known(known)
     for page in crawl_order(web, 2500):
-        small.page([f"http://h/{link}" for link in web[page]])
+        small.count_page([f"http://h/{link}" for link in web[page]])
     assert len(small.evidence.backlinks) <= 500
     once = [sum(n == 1 for n in e.evidence.backlinks.values()) / len(e.evidence.backlinks) for e in (small, whole)]
     assert once[0] == pytest.approx(once[1], abs=0.07)
@@ -91,13 +91,13 @@ def test_history_stays_short():
     explored = Explored()
     explored.known(100_000)
     for _ in range(50_000):
-        explored.page([])
+        explored.count_page([])
     assert len(explored.evidence.history) < 250
 
 
 def test_evidence_is_not_shared_between_crawls():
     one, two = Explored(), Explored()
-    one.page(["a"])
+    one.count_page(["a"])
     assert two.evidence == ExploredEvidence()
 
 

@@ -56,7 +56,7 @@ def explore(graph: WebGraph, seeds: Sequence[int], ask_at: Sequence[float]) -> I
         fresh = links[~known[links]]
         known[fresh] = True
         explored.known(len(fresh))
-        explored.page([names[link] for link in links.tolist()])
+        explored.count_page([names[link] for link in links.tolist()])
 
 
 @pytest.mark.parametrize("name", ["wikispeedia", "polblogs"])

@@ -8,7 +8,8 @@ from can_ada import parse
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gcs.core.url.join import DEFAULT, Joiner, UrlRules, canonical, host, origin
+from gcs.core.url.canonical import DEFAULT, UrlRules, canonical, host_of_url, origin_of_url
+from gcs.core.url.join import Joiner
 
 EVERY_RULES = [
     UrlRules(tracking, sessions, drop, sort)
@@ -42,7 +43,7 @@ def test_canonical_is_idempotent(url: str, rules: UrlRules) -> None:
         assert canonical(once, rules) == once
         assert re.fullmatch(r"https?://[!-~]+", once)
         assert "#" not in once
-        assert origin(once) + "/" == once[: len(origin(once)) + 1]
+        assert origin_of_url(once) + "/" == once[: len(origin_of_url(once)) + 1]
         # a canonical URL is one that ada leaves alone
         assert parse(once).href == once
 
@@ -166,7 +167,7 @@ def test_drop_params_are_names_not_patterns() -> None:
     ],
 )
 def test_origin_and_host(url: str, its_origin: str, its_host: str) -> None:
-    assert (origin(url), host(url)) == (its_origin, its_host)
+    assert (origin_of_url(url), host_of_url(url)) == (its_origin, its_host)
 
 
 def test_join_keeps_the_order_and_drops_repeats() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.url.join import canonical, host
-from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of, sort_key, split_port, subtree, tokens, url_of
+from gcs.core.url.canonical import canonical, host_of_url
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of_key, sort_key, split_port, subtree, tokens, url_of
 
 HOSTS = st.sampled_from(
     [
@@ -65,7 +65,7 @@ def test_subtree_holds_exactly_the_descendants(one: str, other: str) -> None:
 
 @given(URLS, URLS)
 def test_host_of_tells_hosts_apart(one: str, other: str) -> None:
-    assert (host_of(sort_key(one)) == host_of(sort_key(other))) == (host(one) == host(other))
+    assert (host_of_key(sort_key(one)) == host_of_key(sort_key(other))) == (host_of_url(one) == host_of_url(other))
 
 
 def test_subtree_of_the_root_is_everything() -> None:

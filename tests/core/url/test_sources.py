@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.url.join import Joiner, host, origin
+from gcs.core.url.canonical import host_of_url, origin_of_url
+from gcs.core.url.join import Joiner
 from gcs.core.url.scope import Scope
 from gcs.core.url.sortkey import sort_key, url_of
 from gcs.core.url.sources import SCHEMES, is_below, is_local, is_source, source_url
@@ -39,8 +40,8 @@ def test_source_urls_are_stable_and_are_keys_of_the_tree(scheme: str, path: str,
         assert source_url(url) == url
         assert url_of(sort_key(url)) == url
         assert is_source(url)
-        assert is_local(url) == (host(url) == "localhost" and not url.startswith("nntp"))
-        assert url.startswith(origin(url) + "/")
+        assert is_local(url) == (host_of_url(url) == "localhost" and not url.startswith("nntp"))
+        assert url.startswith(origin_of_url(url) + "/")
 
 
 def test_pages_of_sources_link_to_sources_and_to_the_web() -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from can_ada import parse
 
-from gcs.core.url.join import Joiner, UrlRules, canonical, host
+from gcs.core.url.canonical import UrlRules, canonical, host_of_url
+from gcs.core.url.join import Joiner
 
 SUITES = Path(__file__).parents[3] / ".." / "shared" / "suites"
 WPT = SUITES / "wpt-url"
@@ -89,7 +90,7 @@ def test_hosts_become_ascii_as_the_standard_wants() -> None:
     for case in [*cases("toascii.json"), *cases("IdnaTestV2.json")]:
         name, expected = case["input"], case["output"]
         url = canonical(f"https://{name}/x") if name else None
-        found = host(url) if url else None
+        found = host_of_url(url) if url else None
         if found == (expected or None):
             agreed += 1
         elif "ẞ" in name:

@@ -14,7 +14,7 @@ import pytest
 
 from gcs.core.helpers.access import helper_name
 from gcs.core.helpers.loan import Shift
-from gcs.core.url.join import host
+from gcs.core.url.canonical import host_of_url
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.fetch.chromium import NAMES
@@ -148,7 +148,7 @@ async def test_extension_crawls_pages_across_origins(tmp_path: Path, monkeypatch
             records = await crawl.run(lambda *_: asyncio.sleep(0))
         assert set(records) >= survey(fakeweb.web).pages
     brought = [record for record in records.values() if record.helper == helper_name(KEY)]
-    assert len({host(record.url) for record in brought}) >= 2
+    assert len({host_of_url(record.url) for record in brought}) >= 2
     assert sum(bool(record.text) for record in brought) > len(brought) / 2
     assert not await crawl.cut_off()
     assert not crawl.errors

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
-from gcs.core.url.join import canonical
+from gcs.core.url.canonical import canonical
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.aio_engine import AioFetcher
 

@@ -8,7 +8,7 @@ from hypothesis import settings, stateful
 from hypothesis import strategies as st
 
 from gcs.core.url import sortkey
-from gcs.core.url.join import host
+from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import StoreError, UsageError
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
@@ -24,7 +24,7 @@ def key_of(url: str) -> bytes:
 
 
 class FrontierMachine(stateful.RuleBasedStateMachine):
-    """insert, take, finish, retry, wake, move, learn, commit and crash against plain dictionaries."""
+    """insert, take, finish, retry, requeue, move, learn, commit and crash against plain dictionaries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         waiting = [
             url
             for url, mark in self.marks.items()
-            if mark is Mark.QUEUED and host(url) == bare and url not in self.taken and url not in self.later
+            if mark is Mark.QUEUED and host_of_url(url) == bare and url not in self.taken and url not in self.later
         ]
         entries = self.frontier.take(bare, count)
         assert len(entries) == min(count, len(waiting))
@@ -77,11 +77,11 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         self.later[url] = self.now + wait
 
     @stateful.rule(seconds=st.integers(0, 15))
-    def wake(self, seconds: int) -> None:
+    def requeue_due(self, seconds: int) -> None:
         self.now += seconds
-        hosts, next_at = self.frontier.wake(self.now)
+        hosts, next_at = self.frontier.requeue_due(self.now)
         due = {url for url, at in self.later.items() if at <= self.now}
-        assert hosts == {host(url) for url in due}
+        assert hosts == {host_of_url(url) for url in due}
         self.later = {url: at for url, at in self.later.items() if url not in due}
         assert next_at == (min(self.later.values()) if self.later else None)
 
@@ -93,7 +93,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         gone = {url for url in self.marks if low <= sortkey.sort_key(url) < high and url not in keep}
         entries, marks, at = [], {}, low
         while at is not None:
-            piece = self.frontier.moving.take_out(at, high, {key_of(url) for url in keep}.__contains__, most)
+            piece = self.frontier.range_moves.take_out(at, high, {key_of(url) for url in keep}.__contains__, most)
             assert len(piece.entries) + len(piece.marks) <= most
             entries += [entry.url for entry in piece.entries]
             marks |= dict(piece.marks)
@@ -104,15 +104,15 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         for table in (self.marks, self.taken, self.later):
             for url in waiting:
                 table.pop(url, None)
-        assert self.frontier.moving.put_in(marks.items()) == []
+        assert self.frontier.range_moves.put_in(marks.items()) == []
 
     @stateful.rule(url=st.sampled_from(URLS))
     def learn(self, url: str) -> None:
         """Somebody else has fetched a page."""
         waits = self.marks.get(url) is Mark.QUEUED
-        assert self.frontier.moving.put_in([(key_of(url), Mark.DONE)]) == ([key_of(url)] if waits else [])
+        assert self.frontier.range_moves.put_in([(key_of(url), Mark.DONE)]) == ([key_of(url)] if waits else [])
         if waits:
-            self.frontier.moving.give_up(key_of(url), Mark.DONE)
+            self.frontier.range_moves.give_up(key_of(url), Mark.DONE)
             for table in (self.marks, self.taken, self.later):
                 table.pop(url, None)
         self.marks.setdefault(url, Mark.DONE)
@@ -136,7 +136,7 @@ class FrontierMachine(stateful.RuleBasedStateMachine):
         waiting = [url for url, mark in self.marks.items() if mark is Mark.QUEUED]
         assert self.frontier.queued() == len(waiting)
         assert sorted(entry.url for entry in self.frontier.entries(b"", b"\xff")) == sorted(waiting)
-        idle = {host(url) for url in waiting if url not in self.taken and url not in self.later}
+        idle = {host_of_url(url) for url in waiting if url not in self.taken and url not in self.later}
         assert set(self.frontier.hosts("", 100)) == idle
 
 
@@ -188,9 +188,9 @@ def test_frontier_moves_the_budget_of_a_host_with_its_urls(frontier: Frontier, t
     entries = [QueuedUrl(f"http://trap.example/{number}") for number in range(50)]
     frontier.insert(entries[:8], host_limit=10)
     frontier.finish(entries[0].url, Mark.DONE)
-    piece = frontier.moving.take_out(b"", b"\xff", lambda _: False, 100)
+    piece = frontier.range_moves.take_out(b"", b"\xff", lambda _: False, 100)
     other = Frontier(tmp_path / "other", QUICK)
-    other.moving.put_in(piece.marks)
+    other.range_moves.put_in(piece.marks)
     assert len(other.insert(piece.entries, host_limit=10)) == 7
     assert len(other.insert(entries, host_limit=10)) == 2
     assert len(frontier.insert(entries, host_limit=10)) == 10
@@ -207,14 +207,14 @@ def test_frontier_renews_what_is_finished_and_keeps_what_waits(frontier: Frontie
         frontier.finish(url, mark)
     frontier.retry(entries[later], 10.0)
     frontier.put_back([taken])
-    assert frontier.exchange.post(b"key")
+    assert frontier.team_tables.post(b"key")
     assert frontier.renew() == [refused]
     assert frontier.known() == frontier.queued() == 3
     assert {frontier.mark(url) for url in (done, failed, refused)} == {None}
-    assert frontier.exchange.post(b"key"), "nothing counts as posted"
+    assert frontier.team_tables.post(b"key"), "nothing counts as posted"
     frontier.commit()
     assert len(frontier.insert(entries.values(), host_limit=5)) == 2, "three of the host are known"
-    frontier.wake(11.0)
+    frontier.requeue_due(11.0)
     assert {entry.url for entry in frontier.take("a.example", 10)} == {waits, later, taken, done, failed}
 
 
@@ -236,7 +236,7 @@ def test_frontier_finishes_a_url_that_waits_for_a_retry(frontier: Frontier) -> N
         frontier.retry(entry, 10.0)
     assert frontier.finish("http://a.example/", Mark.DONE) is Mark.QUEUED
     assert frontier.queued() == 1
-    frontier.wake(11.0)
+    frontier.requeue_due(11.0)
     assert [entry.url for entry in frontier.take("a.example", 5)] == ["http://a.example/b"]
 
 

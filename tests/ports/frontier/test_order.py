@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, rank
 from gcs.core.queues.queue_maker import make_queue
-from gcs.core.url.join import host
+from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.disk_queue import DiskSettings, open_scratch
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
@@ -100,17 +100,17 @@ class OrderMachine(stateful.RuleBasedStateMachine):
     def extract(self, count: int, full: set[str]) -> None:
         expected = self.best(self.pooled)[:count]
         entries, shelved = self.frontier.extract(count, lambda name: name not in full)
-        assert [entry.url for entry in entries] == [url for url in expected if host(url) not in full]
-        assert shelved == {host(url) for url in expected} & full
+        assert [entry.url for entry in entries] == [url for url in expected if host_of_url(url) not in full]
+        assert shelved == {host_of_url(url) for url in expected} & full
         assert all(entry.worth == pytest.approx(self.worth[entry.url]) for entry in entries)
         self.taken |= {entry.url for entry in entries}
-        self.shelved |= {url for url in expected if host(url) in full}
+        self.shelved |= {url for url in expected if host_of_url(url) in full}
 
     @stateful.rule(name=st.sampled_from(["a.example", "b.example", "127.0.0.1"]), count=st.integers(1, 3))
     def take(self, name: str, count: int) -> None:
         shelf = self.shelved if self.queue else set(self.pooled)
         entries = [entry.url for entry in self.frontier.take(name, count)]
-        assert entries == self.best([url for url in shelf if host(url) == name])[:count]
+        assert entries == self.best([url for url in shelf if host_of_url(url) == name])[:count]
         self.taken |= set(entries)
         self.shelved -= set(entries)
 
@@ -135,8 +135,8 @@ class OrderMachine(stateful.RuleBasedStateMachine):
         self.later.add(url)
 
     @stateful.rule()
-    def wake(self) -> None:
-        self.frontier.wake(11.0)
+    def requeue_due(self) -> None:
+        self.frontier.requeue_due(11.0)
         self.shelved |= self.later
         self.later = set()
 
@@ -149,11 +149,11 @@ class OrderMachine(stateful.RuleBasedStateMachine):
     @stateful.rule()
     def move(self) -> None:
         """Everything leaves, and comes back."""
-        piece = self.frontier.moving.take_out(b"", b"\xff", lambda _: False, 1000)
+        piece = self.frontier.range_moves.take_out(b"", b"\xff", lambda _: False, 1000)
         assert {entry.url: pytest.approx(entry.worth) for entry in piece.entries} == self.worth
         assert self.frontier.ledger.waiting() == pytest.approx(0.0)
         self.frontier.ledger.received += sum(entry.worth for entry in piece.entries)
-        self.frontier.moving.put_in(piece.marks)
+        self.frontier.range_moves.put_in(piece.marks)
         self.frontier.insert(piece.entries)
         self.found = [entry.url for entry in piece.entries]
         self.taken, self.shelved, self.later = set(), set(), set()

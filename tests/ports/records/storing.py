@@ -12,6 +12,6 @@ def store(directory: Path, gatherer: str, *records: dict[str, object]) -> None:
     """Store records that differ from an ordinary one by these changes; some of them become Parquet."""
     with Store.open(directory, StoreSettings(log_records=2), gatherer) as records_store:
         for changes in records:
-            records_store.page(record(**changes))
+            records_store.add_page(record(**changes))
             records_store.flush()
         records_store.sync()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.url.join import canonical
+from gcs.core.url.canonical import canonical
 from gcs.errors import CodecError
 from gcs.ports.records import cdxj
 from gcs.ports.records.cdxj import surt
@@ -35,7 +35,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.open(directory, StoreSettings(warc_bytes=1_500), "g1") as store:
         store.fetched(response("http://example.com/robots.txt", b"User-agent: *", headers=(("content-type", ""),)))
         for answer in exchanges:
-            store.page(record(answer.request.url), answer)
+            store.add_page(record(answer.request.url), answer)
             store.sync()
     return directory
 
@@ -63,8 +63,8 @@ def test_index_names_the_bytes_of_each_record(crawl: Path) -> None:
 def test_index_leaves_out_304_answers(tmp_path: Path) -> None:
     """pywb would replay the empty answer instead of the copy that it confirms."""
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.page(record(), response(body=b"copy"))
-        store.page(record(), response(body=b"", status=304, started_at=STARTED_AT + 9))
+        store.add_page(record(), response(body=b"copy"))
+        store.add_page(record(), response(body=b"", status=304, started_at=STARTED_AT + 9))
         store.sync()
     (line,) = lines(tmp_path)
     assert line.startswith(b"com,example)/ 20251009085320 ")

@@ -49,7 +49,7 @@ def test_full_disk_leaves_a_valid_store_that_goes_on_when_there_is_room(
         assert kept == [f"http://example.com/{number}" for number in range(len(kept))]
         assert len(kept) >= promised
         assert check(small_disk) == len(kept)
-        store.page(record("http://example.com/after"), response("http://example.com/after", b"after"))
+        store.add_page(record("http://example.com/after"), response("http://example.com/after", b"after"))
         store.finish()
     assert check(small_disk) == len(kept) + 1
 
@@ -60,7 +60,7 @@ def _fill(directory: Path, settings: StoreSettings) -> int:
         try:
             for number in range(1_000):
                 url = f"http://example.com/{number}"
-                store.page(record(url), response(url, rng.randbytes(rng.randrange(20_000))))
+                store.add_page(record(url), response(url, rng.randbytes(rng.randrange(20_000))))
                 if number % 3 == 0:
                     store.sync()
                     promised = number + 1
@@ -86,9 +86,9 @@ def test_directory_that_is_a_file_is_one_clear_line(tmp_path: Path) -> None:
 def test_log_is_not_written_when_the_warc_cannot_be(tmp_path: Path) -> None:
     body = random.Random(3).randbytes(50_000)
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.page(record(), response(body=b"first"))
+        store.add_page(record(), response(body=b"first"))
         store.flush()
-        store.page(record("http://example.com/2"), response("http://example.com/2", body))
+        store.add_page(record("http://example.com/2"), response("http://example.com/2", body))
         with file_size_limit(20_000), pytest.raises(StoreError, match=r"warc\.gz: File too large"):
             store.flush()
         assert check(tmp_path) == 1
@@ -98,7 +98,7 @@ def test_log_is_not_written_when_the_warc_cannot_be(tmp_path: Path) -> None:
 
 def test_warc_is_ahead_of_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.page(record(text="x" * 50_000), response(body=b"first"))
+        store.add_page(record(text="x" * 50_000), response(body=b"first"))
         with file_size_limit(20_000), pytest.raises(StoreError, match=r"000001\.log: File too large"):
             store.flush()
         assert len(warc_places(tmp_path / "warc")) == 1

@@ -32,7 +32,7 @@ RECORDS = st.builds(
 def logged(directory: Path, records: list[PageRecord]) -> Path:
     file = LogFile.create(directory, 1, Opened(VERSION, "g1", "", 0, 0))
     for page in records:
-        file.page(page)
+        file.append_record(page)
     file.sync()
     file.file.close()
     return directory / "000001.log"

@@ -20,7 +20,7 @@ def store_pages(directory: Path, gatherer: str, count: int, settings: StoreSetti
     urls = [f"http://{gatherer}.example.com/{number}" for number in range(count)]
     with Store.open(directory, settings, gatherer) as store:
         for url in urls:
-            store.page(record(url, depth=3), response(url, url.encode()))
+            store.add_page(record(url, depth=3), response(url, url.encode()))
             store.sync()
     return urls
 
@@ -119,7 +119,7 @@ def test_distinct_counts_pages_over_all_gatherers_in_one_pass_or_in_many(
     for gatherer, records in by_gatherer.items():
         with Store.open(tmp_path, StoreSettings(log_records=3), gatherer) as store:
             for changes in records:
-                store.page(record(**{"session": 1, "gatherer": gatherer} | changes))
+                store.add_page(record(**{"session": 1, "gatherer": gatherer} | changes))
             store.sync()
     found = distinct(tmp_path, 2, 3, most)
     assert (found.unique, found.stored) == (2, {"g0": 1, "g1": 2})

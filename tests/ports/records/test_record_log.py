@@ -18,7 +18,7 @@ OPENED = Opened(VERSION, "g1", "a.warc.gz", 10, 3)
 def written(directory: Path, records: list[PageRecord]) -> Path:
     file = LogFile.create(directory, 1, OPENED)
     for page in records:
-        file.page(page)
+        file.append_record(page)
         file.fetched(Fetched("http://example.com/robots.txt", "a.warc.gz", 1, 2))
     file.sync()
     assert file.position == Position(1, len(records))

@@ -23,14 +23,14 @@ def fill(store: Store, first: int, last: int) -> list[PageRecord]:
     stored = []
     for number in range(first, last):
         url = f"http://example.com/{number}"
-        stored.append(store.page(record(url), response(url, b"page %d" % number)))
+        stored.append(store.add_page(record(url), response(url, b"page %d" % number)))
         store.flush()
     return stored
 
 
 def test_store_fills_in_digest_and_place(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(), "g1", crawl="news") as store:
-        stored = store.page(record(), response(body=b"x"))
+        stored = store.add_page(record(), response(body=b"x"))
         store.sync()
     assert stored.digest == warc.payload_digest(b"x")
     assert stored.warc_file.startswith("news-g1-")
@@ -41,7 +41,7 @@ def test_store_fills_in_digest_and_place(tmp_path: Path) -> None:
 
 def test_store_writes_nothing_before_flush(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.page(record(), response())
+        store.add_page(record(), response())
         assert [path.stat().st_size for path in (tmp_path / "warc").iterdir()] == [0]
         assert list(read_records(tmp_path)) == []
         store.flush()
@@ -51,13 +51,13 @@ def test_store_writes_nothing_before_flush(tmp_path: Path) -> None:
 def test_store_flushes_by_itself_before_memory_fills(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(warc=False), "g1") as store:
         for _ in range(6):
-            store.page(record(text="x" * 1_000_000))
+            store.add_page(record(text="x" * 1_000_000))
         assert len(list(read_records(tmp_path))) >= 4
 
 
 def test_store_without_warc_keeps_records_and_digests(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(warc=False), "g1") as store:
-        stored = store.page(record(), response())
+        stored = store.add_page(record(), response())
         store.fetched(response("http://example.com/robots.txt"))
         store.sync()
     assert stored.digest.startswith("sha1:")
@@ -69,8 +69,8 @@ def test_store_without_warc_keeps_records_and_digests(tmp_path: Path) -> None:
 
 def test_store_keeps_failures_beside_pages(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        failed = store.page(record("http://gone.example/", status=0, failure="dns"))
-        page = store.page(record(), response())
+        failed = store.add_page(record("http://gone.example/", status=0, failure="dns"))
+        page = store.add_page(record(), response())
         store.finish()
     assert list(read_records(tmp_path)) == [failed, page]
     assert len(warc_places(tmp_path / "warc")) == 1
@@ -80,7 +80,7 @@ def test_store_writes_a_revisit_for_a_payload_it_has(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
         for number, body in enumerate((b"same", b"other", b"same", b"", b"")):
             url = f"http://example.com/{number}"
-            store.page(record(url), response(url, body))
+            store.add_page(record(url), response(url, body))
         store.sync()
     assert _kinds(tmp_path) == ["response", "response", "revisit", "response", "response"]  # nothing to save in ""
     check(tmp_path)
@@ -89,7 +89,7 @@ def test_store_writes_a_revisit_for_a_payload_it_has(tmp_path: Path) -> None:
 def test_store_writes_a_revisit_for_a_304(tmp_path: Path) -> None:
     copy = Original("http://example.com/", STARTED_AT - 100)
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        stored = store.page(record(digest="sha1:OLD"), response(body=b"", status=304), copy)
+        stored = store.add_page(record(digest="sha1:OLD"), response(body=b"", status=304), copy)
         store.sync()
     assert stored.digest == "sha1:OLD"
     (path,) = (tmp_path / "warc").iterdir()
@@ -103,7 +103,7 @@ def test_store_keeps_the_digest_of_a_held_copy_apart_from_that_of_an_error(tmp_p
     """The record goes on naming the copy; in the WARC stands what the server said."""
     held = record(digest="sha1:OLD", status=503, failure="http-503", held_at_us=1)
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        assert store.page(held, response(body=b"busy", status=503)).digest == "sha1:OLD"
+        assert store.add_page(held, response(body=b"busy", status=503)).digest == "sha1:OLD"
         store.sync()
     assert _kinds(tmp_path) == ["response"]
     (path,) = (tmp_path / "warc").iterdir()
@@ -116,7 +116,7 @@ def test_store_keeps_the_digest_of_a_held_copy_apart_from_that_of_an_error(tmp_p
 def test_store_without_digests_stores_every_payload(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(warc_digests=0), "g1") as store:
         for number in range(3):
-            store.page(record(f"http://example.com/{number}"), response(f"http://example.com/{number}"))
+            store.add_page(record(f"http://example.com/{number}"), response(f"http://example.com/{number}"))
         store.sync()
     assert _kinds(tmp_path) == ["response"] * 3
 

@@ -53,7 +53,7 @@ def flushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = random.Random(1)
     with Store.open(directory, StoreSettings(warc_bytes=20_000), "g1") as store:
         for number in range(10):
-            store.page(record(url_of(number)), response(url_of(number), rng.randbytes(3_000)))
+            store.add_page(record(url_of(number)), response(url_of(number), rng.randbytes(3_000)))
             if number == 3:
                 store.sync()
             if number % 5 == 0:
@@ -61,7 +61,7 @@ def flushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             store._warcs.flush()
             store._log.file.flush()
         store._warcs.close()
-        store.page(record(url_of(10)), response(url_of(10), rng.randbytes(3_000)))
+        store.add_page(record(url_of(10)), response(url_of(10), rng.randbytes(3_000)))
         store._warcs.flush()
         store._log.file.flush()
     assert check(directory) == 13
@@ -92,7 +92,7 @@ def test_open_after_a_power_cut_keeps_the_longest_whole_beginning(flushed: Path,
         assert len(urls) >= 4  # what was synced
         assert urls == [url_of(number) for number in range(len(urls))]
         check(directory)
-        store.page(record("http://example.com/after"), response("http://example.com/after", b"after"))
+        store.add_page(record("http://example.com/after"), response("http://example.com/after", b"after"))
         store.sync()
     assert [page.url for page in read_records(directory)] == [*urls, "http://example.com/after"]
     check(directory)
@@ -118,7 +118,7 @@ def _truncate(path: Path, size_bytes: int) -> None:
 
 def test_open_removes_a_warc_file_that_no_frame_names(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.page(record(), response())
+        store.add_page(record(), response())
         store._warcs.flush()  # killed between the WARC and the log
     assert len(list((tmp_path / "warc").iterdir())) == 1
     with Store.open(tmp_path, StoreSettings(), "g1"):
@@ -129,12 +129,12 @@ def test_open_removes_a_warc_file_that_no_frame_names(tmp_path: Path) -> None:
 def test_open_leaves_warc_files_of_an_older_log_alone(tmp_path: Path) -> None:
     """Someone removed the state directory: the archive of that crawl is still an archive."""
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.page(record(), response())
+        store.add_page(record(), response())
         store.finish()
     shutil.rmtree(tmp_path / "state")
     for _ in range(2):
         with Store.open(tmp_path, StoreSettings(), "g1") as store:
-            store.page(record(), response())
+            store.add_page(record(), response())
             store.sync()
     assert len(warc_places(tmp_path / "warc")) == 3
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
@@ -148,11 +148,11 @@ def test_open_leaves_warc_files_of_an_older_log_alone(tmp_path: Path) -> None:
 def test_open_takes_a_log_file_without_header_for_absent(tmp_path: Path) -> None:
     """Killed while the next log file was made: the one before it goes on."""
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.page(record(), response())
+        store.add_page(record(), response())
         store.sync()
     (tmp_path / "state/g1/log" / file_name(2)).write_bytes(b"\x30\0\0")
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.page(record("http://example.com/2"), response("http://example.com/2", b"2"))
+        store.add_page(record("http://example.com/2"), response("http://example.com/2", b"2"))
         store.sync()
     assert log_numbers(tmp_path / "state/g1/log") == [1]
     assert len(list(pages(tmp_path / "state/g1/log" / file_name(1)))) == 2

@@ -52,7 +52,7 @@ def fill(directory: Path, url: str, first: int = 0, last: int = 10, *, finish: b
     with Store.open(directory, StoreSettings(url=url, warc_bytes=2_000, log_records=4), "g1") as store:
         for number in range(first, last):
             page = f"http://example.com/{number}"
-            store.page(record(page), response(page, b"page %d" % number))
+            store.add_page(record(page), response(page, b"page %d" % number))
             store.sync()
         if finish:
             store.finish()

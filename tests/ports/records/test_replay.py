@@ -45,7 +45,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.open(crawl, StoreSettings(warc_bytes=2_000), "g1") as store:
         store.fetched(response("http://example.com/robots.txt", b"User-agent: *", headers=()))
         for answer in exchanges:
-            store.page(record(answer.request.url), answer)
+            store.add_page(record(answer.request.url), answer)
             store.sync()
         store.finish()
     root = tmp_path_factory.mktemp("pywb")

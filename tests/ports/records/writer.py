@@ -50,7 +50,7 @@ def main(directory: Path, seed: int) -> None:
         print("ready", flush=True)
         while True:
             body = rng.randbytes(rng.choice((0, 10, 1_000, 6_000))) if rng.random() < 0.9 else b"the same again"
-            store.page(record(url_of(page), text="t" * rng.randrange(2_000)), response(url_of(page), body))
+            store.add_page(record(url_of(page), text="t" * rng.randrange(2_000)), response(url_of(page), body))
             page += 1
             if rng.random() < 0.2:
                 store.flush()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gcs.core.partition.sticky import partition as sticky
-from gcs.core.url.sortkey import host_of, sort_key
+from gcs.core.url.sortkey import host_of_key, sort_key
 from gcs.sim.engine.superpage_rounds import RoundTeam, count, imbalance, rounds
 
 URLS = Path(__file__).parents[3] / ".." / "shared" / "data" / "debian-docs" / "urls.txt.gz"
@@ -41,7 +41,7 @@ def test_two_rounds_balance_the_time(web, speeds):
     assert last.imbalance <= 0.05
     assert last.actual.sum() == len(keys)
     # the same URLs by site hash, which knows neither sizes nor speeds
-    sites = sorted({host_of(key) for key in keys})
+    sites = sorted({host_of_key(key) for key in keys})
     by_site = count(sorted(keys), (b"", *sites[1:]))
     hashed = [Random(site).randrange(len(speeds)) for site in sites]
     assert imbalance(by_site, speeds, hashed) > 4 * last.imbalance

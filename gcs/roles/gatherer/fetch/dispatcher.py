@@ -16,8 +16,7 @@ from gcs.core.polite import politeness
 from gcs.core.polite.politeness import HostTurn
 from gcs.core.polite.window import Host, Window
 from gcs.core.report.counters import Counters
-from gcs.core.url.join import host as host_of
-from gcs.core.url.join import origin as origin_of
+from gcs.core.url.canonical import host_of_url, origin_of_url
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_key, host_name
 from gcs.ports.fetch import Fetcher
@@ -41,8 +40,8 @@ class PageVisit(msgspec.Struct, frozen=True):
 
     host: Host[QueuedUrl]
     entry: QueuedUrl
-    #: the facts of the page, where a helper has read them
-    page: PageFacts | None = None
+    #: what a helper has read in the page
+    facts: PageFacts | None = None
     #: the helper is a stranger
     doubted: bool = False
     #: the helper has a browser
@@ -111,7 +110,7 @@ class Dispatcher:
         """The frontier has just taken in these entries: offer their hosts to the window."""
         if self._frontier.is_pooled:
             return  # the order over all hosts says when they are drawn
-        for host in {host_of(entry.url) for entry in entries}:
+        for host in {host_of_url(entry.url) for entry in entries}:
             self._offer(host)
 
     def put_back(self) -> None:
@@ -161,7 +160,7 @@ class Dispatcher:
 
     def rest(self, urls: Iterable[str], until: float) -> None:
         """Leave the hosts of these URLs alone until then: a helper may be fetching them."""
-        for host in {host_of(url) for url in urls}:
+        for host in {host_of_url(url) for url in urls}:
             pace = self._window.host(host).pace
             pace.next_at = max(pace.next_at, until)
 
@@ -175,8 +174,8 @@ class Dispatcher:
 
     def fill(self, now: float, room: int) -> float | None:
         """Feed hosts from the frontier, so that `room` requests can start; returns when the next retry is due."""
-        woken, due_at = self._frontier.wake(now)
-        for name in woken:
+        hosts, due_at = self._frontier.requeue_due(now)
+        for name in hosts:
             self._offer(name)
         if self._hosts_on_disk and self._window.waiting < self._limits.window_urls // 2:
             self._next_hosts(now)
@@ -196,7 +195,7 @@ class Dispatcher:
             if self._is_left_out(entry.url):
                 self._frontier.finish(entry.url, Mark.REFUSED)
                 continue
-            origin = origin_of(entry.url)
+            origin = origin_of_url(entry.url)
             robots = self._robots.rules(origin, now)
             if robots is None:
                 self._window.give_back(host, entry)
@@ -226,10 +225,10 @@ class Dispatcher:
             self._window.ended(visit.host, now)
             return 0.0
         retry_after_s = 0.0
-        if result.status in (429, 503):
+        if result.status in politeness.OVERLOADED:
             retry_after_s = politeness.retry_after_s(result.header("retry-after") or "", now)
         self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
-        if result.status in (429, 503):
+        if result.status in politeness.OVERLOADED:
             self._on_busy(visit.host.name, visit.host.pace.next_at, now)
         return retry_after_s
 
@@ -237,7 +236,7 @@ class Dispatcher:
         """Request the page once more, when its host's delay is over."""
         self.open.discard(entry.url)
         self._frontier.put_back((entry.url,))
-        self._offer(host_of(entry.url))
+        self._offer(host_of_url(entry.url))
 
     def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:
         """Take in the result of a robots.txt request; `target` is set for a redirect. Returns the rules once known.
@@ -291,7 +290,7 @@ class Dispatcher:
 
             entries, put_off = self._frontier.extract(self._draw_urls, fits)
             for entry in entries:
-                name = host_of(entry.url)
+                name = host_of_url(entry.url)
                 has_more = name in window.hosts and window.hosts[name].more
                 window.feed(window.host(name), (entry,), has_more)
             for name in put_off:

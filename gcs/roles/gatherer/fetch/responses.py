@@ -32,14 +32,14 @@ RESULTS_PER_STEP = 64
 class ResultInbox:
     """The results of fetch engines and helpers."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self.wake = wake
+    def __init__(self, request_turn: Callable[[], None]) -> None:
+        self.request_turn = request_turn
         self.results: deque[Result] = deque()  # filled by arrive; emptied by Responses.take_in
 
     def arrive(self, result: Result) -> None:
         """The sink of a fetch engine."""
         self.results.append(result)
-        self.wake()
+        self.request_turn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,31 +112,31 @@ class Responses:
             self._on_robots(visit, result, robots, now)
 
     def _page(self, visit: PageVisit, response: Response, now: float) -> None:
-        entry, page = visit.entry, visit.page or self._reader.read(response)
+        entry, facts = visit.entry, visit.facts or self._reader.read(response)
         if visit.doubted:
-            self._spot_check.hold(HeldPage(entry, response, page), now)
+            self._spot_check.hold(HeldPage(entry, response, facts), now)
             return
-        if self._lending and page.shell and self._lending.reserve_for_browser(entry.url):
+        if self._lending and facts.shell and self._lending.reserve_for_browser(entry.url):
             self._store.fetched(response)
             self._dispatcher.queue_again(entry)
             return
-        if self._lending and not visit.is_rendered and (until := self._lending.wait_until(entry.url, page.shell)):
+        if self._lending and not visit.is_rendered and (until := self._lending.wait_until(entry.url, facts.shell)):
             self._store.fetched(response)
             self._recorder.put_aside(entry, until)
             return
-        if visit.page or self._texts is None or page.source:
-            self._record(entry, response, page)
+        if visit.facts or self._texts is None or facts.source:
+            self._record(entry, response, facts)
             return
         self.in_texts += 1
-        task = asyncio.ensure_future(self._reader.read_text(response, page))
+        task = asyncio.ensure_future(self._reader.read_text(response, facts))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
-    def _record(self, entry: QueuedUrl, response: Response, page: PageFacts) -> None:
+    def _record(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
         """Record the page, unless strangers are judged by it and it has to be looked at twice."""
-        if not self._spot_check.is_awaited(entry.url) or self._spot_check.looked(entry, response, page):
-            self._recorder.page(entry, response, page)
+        if not self._spot_check.is_awaited(entry.url) or self._spot_check.looked(entry, response, facts):
+            self._recorder.record_page(entry, response, facts)
 
     def _text_arrives(self, entry: QueuedUrl, response: Response, done: "asyncio.Future[PageFacts]") -> None:
         if not done.cancelled():
             self._read.append((entry, response, done))
-            self._inbox.wake()
+            self._inbox.request_turn()

@@ -16,7 +16,7 @@ import msgspec
 
 from gcs.core.page.robots import ALLOW_ALL, DENY_ALL, Robots
 from gcs.core.polite.politeness import Politeness
-from gcs.core.url.join import host as host_of
+from gcs.core.url.canonical import host_of_url
 from gcs.core.url.sources import is_source
 
 #: origins whose rules stay in memory
@@ -89,7 +89,7 @@ class RobotsCache:
         """The stored robots.txt of these hosts' origins, by host, for the next owner of the hosts."""
         origins = {host: {f"http://{host}", f"https://{host}"} for host in hosts}
         for origin in self._memory:
-            if (host := host_of(f"{origin}/")) in origins:
+            if (host := host_of_url(f"{origin}/")) in origins:
                 origins[host].add(origin)
         stored = {
             host: {origin: packed for origin in sorted(its) if (packed := self._read(f"robots {origin}")) is not None}

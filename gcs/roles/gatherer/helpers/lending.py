@@ -81,7 +81,7 @@ class LendingPort:
     #: takes the results
     sink: Callable[[Result], None]
     #: ask for a turn
-    wake: Callable[[], None]
+    request_turn: Callable[[], None]
     #: called with the helpers that were cut off, by this gatherer or by others
     on_cut_off: Callable[[list[str]], None]
 
@@ -93,7 +93,7 @@ class Lending:
         self._space, self._me, self._place, self._clock = context.space, context.name, context.place, context.clock
         self._settings, self._rules = context.settings, context.rules
         self._payload = context.payload and context.settings.payload
-        self._sink, self._wake, self._on_cut_off = port.sink, port.wake, port.on_cut_off
+        self._sink, self._request_turn, self._on_cut_off = port.sink, port.request_turn, port.on_cut_off
         place, settings = context.place, context.settings
         self._pools = {means: pool(place, means) for means in Means}
         self._run = new_run()
@@ -104,7 +104,7 @@ class Lending:
         self._to_ship: deque[UrlTS] = deque()
         self._ship_now = asyncio.Event()
         self._is_wanted_back = False  # lent pages are to be taken back, and no more are lent
-        self._tasks = BackgroundTasks(port.wake)
+        self._tasks = BackgroundTasks(port.request_turn)
         self._shares = dict.fromkeys(Means, 0)  # how many pages may be lent
         self._epoch = 0
         self._helpers = 0  # of this place, as last counted
@@ -240,7 +240,7 @@ class Lending:
                 self._shares[means] = pools.share(beats, self._place, means, lenders, ahead)
             self._helpers = sum(beat.place == self._place for beat in beats)
             if self.room > before:
-                self._wake()
+                self._request_turn()
             for means in {lent.means for lent in self._lent.values()}:
                 if self._is_wanted_back or not self._shares[means]:
                     await self._take_back(self._pools[means])
@@ -320,8 +320,8 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float
         is_rendered = means is Means.BROWSER
         final_url = summary.page.final_url or summary.url
         # a browser has seen all there is to see
-        page = msgspec.structs.replace(summary.page, final_url=final_url, shell=summary.page.shell and not is_rendered)
-        visit = msgspec.structs.replace(request.tag, page=page, doubted=not summary.trusted, is_rendered=is_rendered)
+        facts = msgspec.structs.replace(summary.page, final_url=final_url, shell=summary.page.shell and not is_rendered)
+        visit = msgspec.structs.replace(request.tag, facts=facts, doubted=not summary.trusted, is_rendered=is_rendered)
         request = msgspec.structs.replace(request, tag=visit)
     return Response(
         request,

@@ -1,6 +1,6 @@
-"""Spot check: pages of strange helpers wait here until our own fetches of some of them show whether to believe them.
+"""Spot check: pages of untrusted helpers wait here until the gatherer's own fetches of some of them agree, or do not.
 
-    helper behind the gateway ─► hold ─► lot ─► drawn ────► queued again ─► our own fetch ─► looked ─► recorder
+    helper behind the gateway ─► hold ─► lot ─► drawn ────► queued again ─► own fetch ─► looked ─► recorder
                                           └───► the rest ─► believed ─► recorder
                                                        └──► refused ──► queued again
 
@@ -31,15 +31,15 @@ events = Events("spot-check")
 
 
 class HeldPage(NamedTuple):
-    """A page as a stranger tells it."""
+    """A page as an untrusted helper reports it."""
 
     entry: QueuedUrl
     response: Response
-    page: PageFacts
+    facts: PageFacts
 
 
 class SpotCheck:
-    """Strangers' pages of one gatherer."""
+    """The pages that untrusted helpers have delivered to one gatherer."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class SpotCheck:
         fetch: Callable[[QueuedUrl], None],
         cut_off: Callable[[str, str], None],
     ) -> None:
-        """`record` a page that is believed, `fetch` one ourselves, `cut_off` a helper that lied, and why."""
+        """`record` a page that is believed, `fetch` a page again, `cut_off` a helper that lied, and why."""
         self._quarantine: Quarantine[HeldPage] = Quarantine(settings, Random())
         self._record, self._fetch, self._cut_off = record, fetch, cut_off
         self._liars: set[str] = set()
@@ -63,12 +63,13 @@ class SpotCheck:
         return self._quarantine.next_at()
 
     def hold(self, held: HeldPage, now: float) -> None:
-        helper, page = held.response.helper, held.page
-        size_bytes = len(held.response.body) + len(page.text) + sum(map(len, page.outlinks))
+        """Keep a page of an untrusted helper; fetch it again instead, if the helper has lied or room is short."""
+        helper, facts = held.response.helper, held.facts
+        size_bytes = len(held.response.body) + len(facts.text) + sum(map(len, facts.outlinks))
         if helper in self._liars or not self._quarantine.has_room(size_bytes):
             self._fetch(held.entry)
         else:
-            look = look_of(held.response, page)
+            look = look_of(held.response, facts)
             self._quarantine.hold(helper, held.entry.url, look, held, now, size_bytes)
 
     def turn(self, now: float, epoch: int, is_wanted_back: bool) -> None:
@@ -83,25 +84,25 @@ class SpotCheck:
             self._act(verdict, "")
 
     def is_awaited(self, url: str) -> bool:
-        """Whether our own look at this page decides about others."""
+        """Whether the gatherer's own fetch of this page decides about others."""
         return self._quarantine.is_drawn(url)
 
-    def looked(self, entry: QueuedUrl, response: Response, page: PageFacts) -> bool:
-        """We have fetched a page that is awaited. False: it may have changed, and is queued for a second look."""
-        verdict = self._quarantine.looked(entry.url, own_look(response, page))
+    def looked(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> bool:
+        """An awaited page was fetched here. False: it may have changed, and is queued for a second fetch."""
+        verdict = self._quarantine.looked(entry.url, own_look(response, facts))
         self._act(verdict, entry.url)
         if verdict.again:
             self._fetch(entry)
         return not verdict.again
 
     def no_page(self, entry: QueuedUrl, result: Result) -> None:
-        """Where a page was claimed we have found none; or could not look, which says nothing."""
+        """No page was found where a helper reported one; or the fetch failed, which proves nothing."""
         url, answered = entry.url, type(result) is Response
         gone = type(result) is Response and result.status in NO_PAGE
         self._act(self._quarantine.looked(url, None) if gone else self._quarantine.unseen(url, answered), url)
 
     def forget(self, helpers: Iterable[str]) -> None:
-        """These were cut off, by us or by others."""
+        """These helpers were cut off, by this gatherer or by others."""
         for helper in set(helpers) - self._liars:
             self._liars.add(helper)
             self._refuse(self._quarantine.clear(helper))
@@ -121,37 +122,38 @@ class SpotCheck:
             self._fetch(each.entry)
 
 
-def look_of(response: Response, page: PageFacts) -> PageView:
+def look_of(response: Response, facts: PageFacts) -> PageView:
+    """What an answer and the facts of its page show, for comparison."""
     digest = response.absent[1] if response.absent else payload_digest(response.body)
-    facts = {
-        ("its address", page.final_url),
-        ("noindex", str(page.noindex)),
-        ("a list of links", str(page.source)),
+    details = {
+        ("its address", facts.final_url),
+        ("noindex", str(facts.noindex)),
+        ("a list of links", str(facts.source)),
         ("its status", str(response.status)),
         ("its type", (response.header("content-type") or "").partition(";")[0].strip().lower()),
         (f"size of {digest}", str(response.size_bytes)),
     }
-    if page.language:  # not every reader looks for it
-        facts.add(("its language", page.language))
+    if facts.language:  # not every reader looks for it
+        details.add(("its language", facts.language))
     if not response.absent:
-        facts.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
+        details.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
     return PageView(
         frozenset({digest}),
-        frozenset([*page.outlinks, page.final_url]),
-        page.title,
-        page.text,
-        description=page.description,
-        facts=frozenset(facts),
+        frozenset([*facts.outlinks, facts.final_url]),
+        facts.title,
+        facts.text,
+        description=facts.description,
+        facts=frozenset(details),
     )
 
 
-def own_look(response: Response, page: PageFacts) -> PageView:
-    """What we have seen: with all words of the page, and its digest without the content coding, as browsers have it."""
-    look, digest = look_of(response, page), payload_digest(response.content)
+def own_look(response: Response, facts: PageFacts) -> PageView:
+    """The same of an own fetch, with all words of the page, and its digest without content coding, as in browsers."""
+    look, digest = look_of(response, facts), payload_digest(response.content)
     bare = {(f"size of {digest}", str(len(response.content))), (f"coding of {digest}", "")}
     return dataclasses.replace(
         look,
         digests=look.digests | {digest},
-        facts=look.facts | bare | {("its language", page.language)},
+        facts=look.facts | bare | {("its language", facts.language)},
         words=all_words(response.content, response.header("content-type") or ""),
     )

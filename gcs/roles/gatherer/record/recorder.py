@@ -64,11 +64,11 @@ class Recorder:
         else:
             self.give_up(entry, f"http-{status}", now, result)
 
-    def page(self, entry: QueuedUrl, response: Response, page: PageFacts) -> None:
-        if not page.source:
+    def record_page(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
+        if not facts.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
-        self._record(entry, response, page, "", response.started_at)
+        self._record(entry, response, facts, "", response.started_at)
 
     def give_up(self, entry: QueuedUrl, kind: str, now: float, response: Response | None = None) -> None:
         self._counters.fail(kind)
@@ -153,35 +153,35 @@ class Recorder:
             self._counters.retries += 1
             self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
-    def _record(self, entry: QueuedUrl, response: Response | None, page: PageFacts, failure: str, now: float) -> None:
-        record = self._record_of(entry, response, page, failure, now)
+    def _record(self, entry: QueuedUrl, response: Response | None, facts: PageFacts, failure: str, now: float) -> None:
+        record = self._record_of(entry, response, facts, failure, now)
         self._counters.note(Change(record.change))
         copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
-        record = self._store.page(record, response, copy_of)
+        record = self._store.add_page(record, response, copy_of)
         self._open_urls.discard(record.url)
         self._on_record(record, response.elapsed_s if response else 0.0)
         self.apply(record, entry.hops)
 
     def _record_of(
-        self, entry: QueuedUrl, response: Response | None, page: PageFacts, failure: str, now: float
+        self, entry: QueuedUrl, response: Response | None, facts: PageFacts, failure: str, now: float
     ) -> PageRecord:
         """The record of a URL that is dealt with. The store fills in the place in the WARC."""
-        if page.noindex:
-            page = msgspec.structs.replace(page, title="", description="", text="")
+        if facts.noindex:
+            facts = msgspec.structs.replace(facts, title="", description="", text="")
         status, size_bytes, digest, headers = 0, 0, "", {}
         if response:
             status, size_bytes, now = response.status, response.size_bytes, response.started_at
             headers = {name.lower(): value for name, value in response.headers}
             digest = digest_of(response)
-        # a 304 confirms what we hold; silence, or a server that cannot answer just now, does not disprove it
+        # a 304 confirms the copy that is held; silence, or a server that cannot answer just now, does not disprove it
         cannot = bool(failure) and status in politeness.RETRY_STATUSES
         held = entry if status in (0, 304) or cannot else QueuedUrl(entry.url)
         told = {} if cannot else headers
         past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
-        change = Change.NOTHING if page.source else change_of(past, status, digest, bool(failure))
+        change = Change.NOTHING if facts.source else change_of(past, status, digest, bool(failure))
         seen = after(past, change, bool(failure))
         return PageRecord(
-            **msgspec.structs.asdict(page),
+            **msgspec.structs.asdict(facts),
             url=entry.url,
             parent=entry.parent,
             depth=entry.depth,
@@ -190,7 +190,7 @@ class Recorder:
             content_type=headers.get("content-type", ""),
             bytes=size_bytes,
             digest=held.copy_digest or digest,
-            summary=gist(page),
+            summary=gist(facts),
             gatherer=self._name,
             helper=response.helper if response else "",
             etag=told.get("etag", held.etag),

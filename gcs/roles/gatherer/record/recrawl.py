@@ -96,7 +96,7 @@ class Recrawl:
     def step(self, is_own: Callable[[bytes], bool] = lambda _: True) -> list[QueuedUrl]:
         """The next URLs to queue again. In a team, `is_own` tells by its key whether this gatherer owns a page."""
         if self._search_at is not None:
-            piece = self._frontier.moving.take_out(self._search_at, LAST_KEY, is_own, SLICE_URLS, LOOK_URLS)
+            piece = self._frontier.range_moves.take_out(self._search_at, LAST_KEY, is_own, SLICE_URLS, LOOK_URLS)
             self._search_at = piece.next
             return piece.entries
         if self._visits_left is None:

@@ -6,7 +6,7 @@
 Invariants
 - A tuple is acked only after the commit that holds its effect. The outbox row of a tuple that leaves is in the same
   commit as its cause, and goes when the receiver has committed the tuple. So a crash at any point repeats messages,
-  and loses none; what a repeated message is worth counts once.
+  and loses none; the worth that a repeated message carries counts once.
 - Blocks are kept only for gatherers of the plan. A tuple that was routed under a newer plan waits for that plan.
 - Seeds have no sender that waits for them: a heartbeat tells of them before they are acked, so that at no time nobody
   knows of them (`core.messages.termination`).
@@ -38,7 +38,7 @@ events = Events("team")
 Incoming: TypeAlias = Seeds | UrlBlock | HandOver
 Outgoing: TypeAlias = UrlBlock | HandOver | Finds
 
-#: parts of lost ranges that may be on their way at once: they are in memory
+#: parts of ranges that may be on their way to other owners at once: they are in memory
 MOST_PARTS = 50
 #: tuples taken at a time, and held untouched at most; tuples shipped, and acked, at a time
 TAKE, SHIP, ACK = 16, 16, 64
@@ -60,7 +60,7 @@ class BlockExchange:
     def __init__(
         self, context: MemberContext, traffic: Traffic, whiteboard: Whiteboard, tasks: BackgroundTasks
     ) -> None:
-        self._context, self._space, self._tables = context, context.space, context.frontier.exchange
+        self._context, self._space, self._tables = context, context.space, context.frontier.team_tables
         self._traffic, self._beat, self._tasks = traffic, whiteboard.beat, tasks
         # on their way in
         self._arrived: deque[Taken[Any]] = deque()  # filled by listen; emptied by arrivals
@@ -219,7 +219,7 @@ class BlockExchange:
     async def _take_in(self, taken: list[Taken[Any]]) -> None:
         if taken:
             self._arrived.extend(taken)
-            self._tasks.wake()
+            self._tasks.request_turn()
         while len(self._arrived) >= TAKE:
             self._room.clear()
             await self._room.wait()
@@ -253,7 +253,7 @@ class BlockExchange:
         settled = lane.outbox.settle(receipt.sent, receipt.committed)
         if settled:
             self._settled.extend(number for number, _ in settled)
-            self._tasks.wake()
+            self._tasks.request_turn()
         if lane.outbox.due and not receipt.full:
             self._ship_now.set()
         return bool(settled)
@@ -265,7 +265,7 @@ class BlockExchange:
             if beat and any(type(each.item) is Seeds for each in batch):
                 await beat()
             await self._space.ack(batch)
-            self._tasks.wake()
+            self._tasks.request_turn()
 
     # -- the outbox ------------------------------------------------------------------------------------
 
@@ -284,7 +284,7 @@ class BlockExchange:
         self._returned.append(item)
 
     def _once(self, item: Incoming) -> Incoming:
-        """The item; its worth only the first time."""
+        """The item; if it has arrived before, without its worth."""
         if isinstance(item, Seeds) or not item.sender:
             return item
         if self._tables.remember_serial(item.name, item.sender, item.serial):

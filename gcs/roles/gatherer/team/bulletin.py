@@ -15,7 +15,7 @@ from gcs.core.messages.tuples import Bulletin, HostFailures, RecentPage, Superpa
 from gcs.core.page.values import PageRecord
 from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
-from gcs.core.url.join import host
+from gcs.core.url.canonical import host_of_url
 from gcs.ports.reader import clipped
 
 #: seconds between two bulletins; between two samples of the tree; and that a bulletin stays on the board
@@ -80,7 +80,7 @@ class BulletinWriter:
         )
 
     def _note_failure(self, record: PageRecord) -> None:
-        name, url = host(record.url), record.url[:URL_CHARACTERS]
+        name, url = host_of_url(record.url), record.url[:URL_CHARACTERS]
         before = self._failures.pop(name, None)
         failed = before.failed + 1 if before else 1
         self._failures[name] = HostFailures(name, failed, record.failure, url, record.fetched_at)

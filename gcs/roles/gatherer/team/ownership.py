@@ -43,8 +43,8 @@ class Ownership:
         self._me, self._frontier, self._exchange, self._port = context.name, context.frontier, exchange, port
         self.superstep = Tolerance.of(context.settings)
         self._c_queue = CQueue(self.superstep)
-        self._hand_overs = HandOvers(self._me, self._frontier)
-        self.router = Router(self._me, self._frontier, self._c_queue, self._hand_overs, port.traffic)
+        self.hand_overs = HandOvers(self._me, self._frontier)
+        self.router = Router(self._me, self._frontier, self._c_queue, self.hand_overs, port.traffic)
         with_links = context.settings.partition == "links"
         self.stats = SuperpageStats(self._me, self._frontier, Random(self._me), links=with_links)
         self._recovery = RangeRecovery(self._me, self._frontier, records, port.admission)
@@ -61,12 +61,7 @@ class Ownership:
             self.router.adopt(plan)
             self.stats.resume(plan)
             self.is_beginning = plan.epoch == self._port.recrawl.epoch and self._me in plan.gatherers
-        self._hand_overs.restore(self._frontier.note(NOTE), plan)
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether the frontier still holds URLs that this gatherer no longer owns, and that are not in flight."""
-        return self._hand_overs.is_leaving
+        self.hand_overs.restore(self._frontier.note(NOTE), plan)
 
     @property
     def is_settled(self) -> bool:
@@ -74,7 +69,7 @@ class Ownership:
 
         That is: the URLs of the last session, if a session begins; and what is stored here of ranges that are lost.
         """
-        if not (self._hand_overs.is_settled and self._recovery.is_done):
+        if not (self.hand_overs.is_settled and self._recovery.is_done):
             return False
         plan, recrawl = self.router.plan, self._port.recrawl
         tells = plan is not None and (plan.epoch == recrawl.epoch or plan.lost)
@@ -88,10 +83,10 @@ class Ownership:
         own = self.router.adopt(plan)
         if plan.session > self._port.recrawl.session:
             return self._begin_session(plan, own)
-        self._hand_overs.adopt(old, plan)
+        self.hand_overs.adopt(old, plan)
         self._exchange.recall(plan.gatherers)
         if old is not None:
-            self._note_losses(old, plan)
+            self._recover_lost(old, plan)
         self.stats.adopt(plan)
         return self.router.route(own)
 
@@ -100,8 +95,8 @@ class Ownership:
 
         Returns own hot pages that are not known here after a session began: no other gatherer will post them.
         """
-        if self._hand_overs.is_closed:
-            self._hand_overs.open()
+        if self.hand_overs.is_closed:
+            self.hand_overs.open()
         plan = self.router.plan
         if not self.is_beginning or plan is None:
             return []
@@ -127,7 +122,7 @@ class Ownership:
     def _accept_part(self, part: HandOver, plan: Plan, now: float) -> list[QueuedUrl]:
         if part.epoch < self._port.recrawl.epoch:  # of the last session, whose finished URLs are not finished now
             part = HandOver(part.epoch, part.low, part.high, False, part.queued)
-        got, ledger = self._hand_overs.receive(part, plan), self._frontier.ledger
+        got, ledger = self.hand_overs.receive(part, plan), self._frontier.ledger
         ledger.received += sum(each.worth for each in part.queued)
         ledger.sent += sum(each.worth for _, onward in got.onward for each in onward.queued)
         self._port.traffic.moved_urls += got.moved
@@ -141,7 +136,7 @@ class Ownership:
             flying = {short(sort_key(url)) for url in dispatcher.open}
             for key, mark in got.dealt_with.items():
                 if key not in flying:
-                    self._frontier.moving.give_up(key, mark)
+                    self._frontier.range_moves.give_up(key, mark)
         return got.entries
 
     def accept_back(self, item: Outgoing, plan: Plan, now: float) -> list[QueuedUrl]:
@@ -158,7 +153,7 @@ class Ownership:
         """Go on with work that takes many turns: recrawl, hand-over, release of held entries, statistics, recovery."""
         revisited = self._recrawl_step(plan)
         self._hand_over(plan, now)
-        released = self._hand_overs.released()
+        released = self.hand_overs.released()
         new = self.router.forward(released)
         links, marks = self._recovery.step(plan)
         if marks:
@@ -166,7 +161,7 @@ class Ownership:
             new += self._accept_part(HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, [], seen), plan, now)
         new += self.router.route(links)
         if self.stats.step() or released or not self._recovery.is_done:
-            self._port.wake()
+            self._port.request_turn()
         return new + revisited
 
     def before_commit(self) -> None:
@@ -176,25 +171,25 @@ class Ownership:
         if self._revisits and self.router.plan:
             self._send_revisits(self.router.plan, *self._revisits)
         self._frontier.set_note(C_QUEUE_NOTE, self._c_queue.encode())
-        self._frontier.set_note(NOTE, self._hand_overs.encode())
+        self._frontier.set_note(NOTE, self.hand_overs.encode())
 
     def _hand_over(self, plan: Plan, now: float) -> None:
-        if not self._hand_overs.is_losing:
+        if not self.hand_overs.is_handing_over:
             return
         dispatcher, room = self._port.dispatcher, self._exchange.room_for_parts
-        was_leaving = self._hand_overs.is_leaving
-        parts = list(self._hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
+        had_foreign_urls = self.hand_overs.has_foreign_urls
+        parts = list(self.hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
         self._exchange.send(parts)
-        if self._hand_overs.is_leaving and room > 0:
-            self._port.wake()
-        elif was_leaving or any(part.queued for _, part in parts):
+        if self.hand_overs.has_foreign_urls and room > 0:
+            self._port.request_turn()
+        elif had_foreign_urls or any(part.queued for _, part in parts):
             # the window may hold URLs that have just left: it was filled before they did, or they were in flight and
             # had to be requested again
             dispatcher.put_back()
 
     def _begin_session(self, plan: Plan, own: list[QueuedUrl]) -> list[QueuedUrl]:
         """No ranges are handed over when a session begins: each gatherer sends the URLs that it has to their owners."""
-        self._hand_overs.begin(plan)
+        self.hand_overs.begin(plan)
         self._exchange.recall(plan.gatherers)
         allowed = self._port.begin_session(plan.session, plan.epoch)
         self._recovery.end()
@@ -207,7 +202,7 @@ class Ownership:
         recrawl = self._port.recrawl
         if recrawl.is_done or self._exchange.room_for_parts <= 0:
             return []
-        self._port.wake()
+        self._port.request_turn()
         return self._share_out(recrawl.step(lambda key: plan.owner_of(key) == self._me), plan)
 
     def _share_out(self, entries: list[QueuedUrl], plan: Plan) -> list[QueuedUrl]:
@@ -230,12 +225,12 @@ class Ownership:
             (owner, HandOver(plan.epoch, FIRST_KEY, LAST_KEY, False, entries)) for owner, entries in parts
         )
 
-    def _note_losses(self, old: Plan, plan: Plan) -> None:
+    def _recover_lost(self, old: Plan, plan: Plan) -> None:
         """Owners are lost with their disks: post again what was posted to them, and begin to recover their ranges."""
         lost = plan.lost
         if self._me in old.gatherers and self._me not in (*plan.gatherers, *plan.leavers):
             lost = EVERYTHING  # this gatherer was counted as lost; other ranges may have been lost meanwhile
         for low, high in lost if self._me in old.gatherers else EVERYTHING:
-            self._frontier.exchange.forget_posts(low, high, plan.ground)
+            self._frontier.team_tables.forget_posts(low, high, plan.keyspace)
         if lost:
             self._recovery.begin(lost)

@@ -56,7 +56,7 @@ class RangeRecovery:
         marks: list[tuple[bytes, Mark]] = []
         if not self._lost:
             return links, marks
-        self._keyspace = plan.ground
+        self._keyspace = plan.keyspace
         if self._records_left is None:
             self._records_left = ((record, second) for second in (False, True) for record in self._records())
         for _ in range(SLICE_RECORDS):

@@ -132,7 +132,7 @@ class Router:
 
     def __init__(self, me: str, frontier: Frontier, c_queue: CQueue, hand_overs: HandOvers, traffic: Traffic) -> None:
         self._me, self._c_queue, self._hand_overs, self._traffic = me, c_queue, hand_overs, traffic
-        self._tables, self._order, self._ledger = frontier.exchange, frontier.order, frontier.ledger
+        self._tables, self._order, self._ledger = frontier.team_tables, frontier.order, frontier.ledger
         self._posted = Recent(RECENT_URLS)  # foreign URLs seen lately: the part of the c-hit table in memory
         self._counts: dict[str, int] = {}  # how often foreign URLs were seen; filled and bounded by count_links
         self._hot: frozenset[str] = frozenset()  # hot pages of other owners
@@ -171,7 +171,7 @@ class Router:
         mine: list[QueuedUrl] = []
         cuts, owners, names, me = plan.cuts, plan.owners, plan.gatherers, self._me
         awaited = self._hand_overs.awaited
-        place_of = None if plan.ground is Keyspace.TREE else plan.ground.place
+        place_of = None if plan.keyspace is Keyspace.TREE else plan.keyspace.place
         for entry in entries:
             key = sort_key(entry.url)
             place = place_of(key) if place_of else key

@@ -23,7 +23,7 @@ from gcs.core.ordering import GIFT
 from gcs.core.page.values import PageRecord
 from gcs.core.report.report import Share
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.core.url.sortkey import host_name, host_of, sort_key
+from gcs.core.url.sortkey import host_name, host_of_key, sort_key
 from gcs.events import Events
 from gcs.ports.frontier import Mark
 from gcs.ports.tasks import BackgroundTasks
@@ -40,8 +40,8 @@ class SeedClient:
     def __init__(self, context: MemberContext, port: GathererPort, server: str) -> None:
         self.me, self._context, self._port, self._server = context.name, context, port, server
         self._frontier, self._session = context.frontier, context.session
-        self._tasks = BackgroundTasks(port.wake)
-        self.whiteboard = Whiteboard(context, self._member, self._tasks)
+        self._tasks = BackgroundTasks(port.request_turn)
+        self.whiteboard = Whiteboard(context, self._next_heartbeat, self._tasks)
         self._exchange = BlockExchange(context, port.traffic, self.whiteboard, self._tasks)
         self._links: dict[str, Link] = {}  # filled by route; emptied by before_commit
         self._copies: list[QueuedUrl] = []  # filled by _recrawl_step; emptied by before_commit
@@ -80,7 +80,7 @@ class SeedClient:
     async def _follow_pace(self) -> None:
         async for pace in self._context.space.watch(template(ClientPace, client=self.me)):
             self.connections = pace.connections
-            self._port.wake()
+            self._port.request_turn()
 
     # -- state -----------------------------------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class SeedClient:
             self._port.begin_session(self._session, 0)  # the server hands out again the URLs that robots.txt refused
         if not recrawl.is_done:
             self._copies += recrawl.step()
-            self._port.wake()
+            self._port.request_turn()
 
     def route(self, entries: list[QueuedUrl]) -> list[QueuedUrl]:
         """Keep all links for the server, unless they are out of scope; returns none."""
@@ -180,7 +180,7 @@ class SeedClient:
         size, links = self._context.settings.urls_per_block, list(self._links.values())
         for at in range(0, max(len(links), len(self._done)), size):
             done = self._done[at : at + size]
-            hosts = {host_name(host_of(sort_key(url))) for url in done}
+            hosts = {host_name(host_of_key(sort_key(url))) for url in done}
             free_at = {host: free for host in hosts if (free := self._port.dispatcher.free_at(host))}
             yield Finds(self.me, done, links[at : at + size], free_at, self._session)
         for at in range(0, len(self._copies), size):
@@ -188,7 +188,7 @@ class SeedClient:
             again = [Link(copy.url, 0, copy.depth, copy.parent) for copy in copies]
             yield Finds(self.me, [], again, session=self._session, copies=copies)
 
-    def _member(self) -> Member:
+    def _next_heartbeat(self) -> Member:
         self._beats += 1
         recrawl = self._port.recrawl  # may still be in the last session: heartbeats begin before the first turn
         return Member(
@@ -199,7 +199,7 @@ class SeedClient:
             passive=self.is_passive,
             blocks_sent=self._exchange.sent,
             blocks_received=self._exchange.received,
-            figures=self._port.figures() | {"outbox": self._frontier.exchange.kept()},
+            figures=self._port.figures() | {"outbox": self._frontier.team_tables.kept()},
             beat=self._beats,
             server=self._server,
         )

@@ -68,10 +68,10 @@ class SuperpageStats:
 
     def _begin(self, plan: Plan) -> None:
         """Begin to count the ranges of this gatherer; in a hashed key space, everything in the frontier."""
-        self._statistics, self._place = SuperpageStatistics(), plan.ground.place
+        self._statistics, self._place = SuperpageStatistics(), plan.keyspace.place
         self._waiting = KeySample(SAMPLE_KEYS, self._random)
-        self._cuttable = plan.ground is Keyspace.TREE
-        self._uncounted = tuple(plan.ranges_of(self._me)) if plan.ground is Keyspace.TREE else EVERYTHING
+        self._cuttable = plan.keyspace is Keyspace.TREE
+        self._uncounted = tuple(plan.ranges_of(self._me)) if plan.keyspace is Keyspace.TREE else EVERYTHING
 
     def step(self) -> bool:
         """Count a slice; returns whether there is more to count."""

@@ -58,8 +58,8 @@ class TeamMember:
         """`ghost`: hands over what a dead gatherer of this name left on its disk, and fetches nothing."""
         self.me, self._context, self._port, self._ghost = context.name, context, port, ghost
         self._frontier = context.frontier
-        self._tasks = BackgroundTasks(port.wake)
-        self.whiteboard = Whiteboard(context, self._member, self._tasks)
+        self._tasks = BackgroundTasks(port.request_turn)
+        self.whiteboard = Whiteboard(context, self._next_heartbeat, self._tasks)
         self._exchange = BlockExchange(context, port.traffic, self.whiteboard, self._tasks)
         self._follower = PlanFollower(self.me, self._frontier)
         self._ownership = Ownership(context, port, self._exchange, records)
@@ -134,7 +134,7 @@ class TeamMember:
             not self.leaving
             and self._follower.plan is not None
             and self._has_begun
-            and not self._ownership.is_leaving
+            and not self._ownership.hand_overs.has_foreign_urls
             and self.whiteboard.may_fetch()
         )
 
@@ -169,7 +169,7 @@ class TeamMember:
             and self._ownership.is_settled
             and not self._ownership.is_beginning
             and self._exchange.is_empty
-            and not self._frontier.exchange.held()
+            and not self._frontier.team_tables.held()
             and self._port.is_quiet()
         )
 
@@ -197,16 +197,16 @@ class TeamMember:
             new += self._ownership.accept(item, plan, now)
         return new + self._ownership.step(plan, now)
 
+    def recorded(self, record: PageRecord, elapsed_s: float) -> None:
+        self._ownership.stats.recorded(record, elapsed_s)
+        self._bulletins.recorded(record, elapsed_s)
+        self._ownership.router.count_links(record.outlinks)
+
     def route(self, entries: list[QueuedUrl]) -> list[QueuedUrl]:
         return self._ownership.router.route(entries)
 
     def queued(self, entries: list[QueuedUrl]) -> None:
         self._ownership.stats.queued(entries)
-
-    def recorded(self, record: PageRecord, elapsed_s: float) -> None:
-        self._ownership.stats.recorded(record, elapsed_s)
-        self._bulletins.recorded(record, elapsed_s)
-        self._ownership.router.count_links(record.outlinks)
 
     def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
         """Post the robots.txt of a host if other gatherers ask it too."""
@@ -244,7 +244,7 @@ class TeamMember:
 
     @property
     def _is_committed(self) -> bool:
-        """Whether all gatherers follow the same plan as this one, and have handed over what they lost by it."""
+        """Whether all gatherers follow the same plan as this one, and all hand-overs are finished."""
         posted = self.whiteboard.plan
         return posted is not None and posted.epoch == self.epoch and posted.committed
 
@@ -300,7 +300,8 @@ class TeamMember:
         if bulletin := self._bulletins.bulletin(time.monotonic(), work):
             self.whiteboard.post(bulletin, BULLETIN_TTL_S)
 
-    def _member(self) -> Member:
+    def _next_heartbeat(self) -> Member:
+        """Count the beat and make its heartbeat; a bulletin is posted along with it, when one is due."""
         self._beats += 1
         self._post_bulletin()
         return Member(
@@ -313,6 +314,6 @@ class TeamMember:
             passive=self.is_passive,
             blocks_sent=self._exchange.sent,
             blocks_received=self._exchange.received,
-            figures=self._port.figures() | {"superpages": self.superpages, "outbox": self._frontier.exchange.kept()},
+            figures=self._port.figures() | {"superpages": self.superpages, "outbox": self._frontier.team_tables.kept()},
             beat=self._beats,
         )

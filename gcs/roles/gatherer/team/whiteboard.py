@@ -46,9 +46,8 @@ LEAVE_S = 5.0
 class Whiteboard:
     """What one gatherer reads and writes on the board."""
 
-    def __init__(self, context: MemberContext, member: Callable[[], Member], tasks: BackgroundTasks) -> None:
-        """`member` makes the next heartbeat."""
-        self._context, self._space, self._member, self._tasks = context, context.space, member, tasks
+    def __init__(self, context: MemberContext, next_heartbeat: Callable[[], Member], tasks: BackgroundTasks) -> None:
+        self._context, self._space, self._next_heartbeat, self._tasks = context, context.space, next_heartbeat, tasks
         #: one heartbeat at a time: an older one must not replace a newer one
         self._beating = asyncio.Lock()
         self._tenure: Tenure | None = None
@@ -87,9 +86,9 @@ class Whiteboard:
     async def beat(self) -> None:
         async with self._beating:
             sent_at = lease_time()
-            await self._space.out(self._member(), ttl_s=self._context.settings.lease_s)
+            await self._space.out(self._next_heartbeat(), ttl_s=self._context.settings.lease_s)
             self._tenure = Tenure(sent_at, self._context.settings.lease_s)
-        self._tasks.wake()
+        self._tasks.request_turn()
 
     async def _watch(self, kind: type[Posted]) -> None:
         async for item in self._space.watch(template(kind)):
@@ -104,7 +103,7 @@ class Whiteboard:
                     self.charter = item
                 case RobotsNote() | BusyNote():
                     self.notes.append(item)
-            self._tasks.wake()
+            self._tasks.request_turn()
 
     async def _post(self) -> None:
         while True:

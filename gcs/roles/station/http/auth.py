@@ -139,7 +139,7 @@ class Authenticator:
         return key.label or key.id, allowed(key)
 
     def _is_known_host(self, request: web.Request) -> bool:
-        name = host_of(request.headers.get("Host", ""))
+        name = host_of_authority(request.headers.get("Host", ""))
         return not self.on_loopback or is_loopback(name) or name in self._names
 
 
@@ -153,7 +153,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def host_of(authority: str) -> str:
+def host_of_authority(authority: str) -> str:
     """The host of a Host header, without port and brackets, in lower case."""
     name, colon, port = authority.rpartition(":")
     return (name if colon and port.isdigit() else authority).strip("[]").lower()
@@ -175,7 +175,9 @@ def _is_of_helpers(request: web.Request) -> bool:
 async def secure(request: web.Request, response: web.StreamResponse) -> None:
     """Add the headers of every answer, before it is sent."""
     response.headers.update(HEADERS)
-    if request.secure or is_loopback(host_of(request.headers.get("Host", ""))):  # elsewhere, browsers complain of it
+    if request.secure or is_loopback(
+        host_of_authority(request.headers.get("Host", ""))
+    ):  # elsewhere, browsers complain of it
         response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
     response.headers.setdefault("Cache-Control", "no-store")
     response.headers["Server"] = "gcs"

@@ -111,8 +111,8 @@ async def test_lending_gives_results_like_a_fetch_engine():
         assert isinstance(missing, Response) and missing.status == 404 and missing.header("server") == "x"
         assert isinstance(page, Response) and page.helper == "h1" and page.body == b"<p>" and page.absent is None
         visit = page.request.tag
-        assert isinstance(visit, PageVisit) and visit.page is not None
-        assert (visit.page.title, visit.page.outlinks) == ("T", ["http://b.example/"])
+        assert isinstance(visit, PageVisit) and visit.facts is not None
+        assert (visit.facts.title, visit.facts.outlinks) == ("T", ["http://b.example/"])
         assert there.lending.in_flight == 0
 
 
@@ -240,7 +240,7 @@ async def test_lending_sends_to_a_browser_pages_of_the_rules_and_empty_shells():
         await there.put(errand, page=PageFacts(shell=True))
         await there.until(lambda: there.results)
         visit = there.results[0].request.tag
-        assert isinstance(visit, PageVisit) and visit.page is not None and not visit.page.shell
+        assert isinstance(visit, PageVisit) and visit.facts is not None and not visit.facts.shell
 
 
 async def test_lending_does_not_wait_for_a_browser_for_ever():

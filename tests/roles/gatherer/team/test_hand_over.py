@@ -62,7 +62,7 @@ class Member:
         got = self.hand_overs.receive(part, self.plan)
         self.frontier.insert(got.entries)
         for at, mark in got.dealt_with.items():
-            self.frontier.moving.give_up(at, mark)
+            self.frontier.range_moves.give_up(at, mark)
         self.frontier.insert(self.hand_overs.released())
         return got.onward
 
@@ -123,7 +123,7 @@ def test_hand_over_holds_what_arrives_until_the_end_mark(member: Callable[[str],
     b.receive(first)
     b.receive(first)  # a part may come twice
     assert b.frontier.queued() == 0
-    assert b.frontier.exchange.held() == 2
+    assert b.frontier.team_tables.held() == 2
     assert a.progress(url(2)) == []  # in flight
     a.frontier.finish(url(2), Mark.DONE)
     [(_, last)] = a.progress()
@@ -142,7 +142,7 @@ def test_hand_over_goes_on_in_slices_and_over_a_crash(member: Callable[[str], Me
     a.adopt(plan(2, TO_B))
     b.adopt(plan(2, TO_B))
     assert len(a.progress()) == TURN_PARTS
-    assert a.hand_overs.is_leaving
+    assert a.hand_overs.has_foreign_urls
     assert a.progress(most=0) == []
     a.commit()
     committed = len(a.sent)
@@ -153,7 +153,7 @@ def test_hand_over_goes_on_in_slices_and_over_a_crash(member: Callable[[str], Me
         a.progress()
     for _, part in a.sent:
         b.receive(part)
-    while b.frontier.exchange.held():
+    while b.frontier.team_tables.held():
         b.frontier.insert(b.hand_overs.released())
     assert b.frontier.queued() == count
     assert a.frontier.known() == 0
@@ -260,7 +260,7 @@ def test_hand_over_stops_waiting_for_a_loser_that_is_lost(member: Callable[[str]
     b = member("b")
     b.plan = plan(1, TO_A)
     b.adopt(plan(2, TO_B))
-    b.frontier.exchange.hold([QueuedUrl(url(0))])
+    b.frontier.team_tables.hold([QueuedUrl(url(0))])
     b.adopt(plan(3, TO_B, lost=ALL))
     assert b.hand_overs.is_settled and b.hand_overs.released() == []
     b.commit()
@@ -276,7 +276,7 @@ def test_lost_range_is_closed_until_all_have_said_what_they_stored_of_it(member:
     b.plan = plan(2, TO_C)
     b.adopt(plan(3, TO_B, lost=ALL))
     b.receive(HandOver(3, *ALL[0], False, [QueuedUrl(url(0)), QueuedUrl(url(1))]))
-    assert b.frontier.queued() == 0 and b.frontier.exchange.held() == 2
+    assert b.frontier.queued() == 0 and b.frontier.team_tables.held() == 2
     b.receive(HandOver(3, *ALL[0], False, [], [(key(0), "D")]))
     b.hand_overs.open()
     b.frontier.insert(b.hand_overs.released())

@@ -66,7 +66,7 @@ class Gatherer:
             lambda: None,
             *[nothing] * 5,
         )
-        tasks = BackgroundTasks(port.wake)
+        tasks = BackgroundTasks(port.request_turn)
         self.exchange = BlockExchange(context, port.traffic, Whiteboard(context, nothing, tasks), tasks)
         self.ownership = Ownership(context, port, self.exchange, lambda: iter(()))
         self.ownership.restore(None)
@@ -131,11 +131,11 @@ def test_ownership_hands_over_a_page_that_was_in_flight_and_clears_the_window(ga
     assert gatherer.ownership.is_settled
 
 
-@pytest.mark.parametrize("ground", Keyspace)
-def test_ownership_posts_again_what_was_posted_to_an_owner_that_is_lost(gatherer: Gatherer, ground: Keyspace) -> None:
+@pytest.mark.parametrize("keyspace", Keyspace)
+def test_ownership_posts_again_what_was_posted_to_an_owner_that_is_lost(gatherer: Gatherer, keyspace: Keyspace) -> None:
     """In every key space."""
     # in a hashed key space it gets the hashes below the keys themselves
-    before = Plan(1, ("a", "b"), (b"", b"z" if ground is Keyspace.TREE else b"com"), (1, 0), ground=ground)
+    before = Plan(1, ("a", "b"), (b"", b"z" if keyspace is Keyspace.TREE else b"com"), (1, 0), keyspace=keyspace)
     links = [QueuedUrl(url, PAGES[0], 1, 1) for url in PAGES if before.owner_of(sort_key(url)) == "b"]
     assert links
     for plan, owner in ((before, "b"), (recovered(before, ("c",), {"b"}, committed=True), "c")):

@@ -18,7 +18,7 @@ SEED, LINK, OUTSIDE = "http://a.example/", "http://a.example/b", "http://elsewhe
 
 def client_of(frontier: Frontier, session: int = 1, **port: Any) -> SeedClient:
     context = MemberContext("a", MemorySpace(MemoryBoard(), "a"), TeamSettings(), frontier, session=session)
-    gatherer: Any = SimpleNamespace(wake=lambda: None, **port)
+    gatherer: Any = SimpleNamespace(request_turn=lambda: None, **port)
     return SeedClient(context, gatherer, "server")
 
 
@@ -46,10 +46,10 @@ async def test_client_beats_in_the_last_session_until_it_has_told_what_it_knows_
     try:
         recrawl = SimpleNamespace(session=1, is_done=True)
         client = client_of(frontier, session=2, recrawl=recrawl, traffic=Traffic(), is_quiet=lambda: True, figures=dict)
-        assert client._member().settled_epoch == 1
+        assert client._next_heartbeat().settled_epoch == 1
         recrawl.session, recrawl.is_done = 2, False
-        assert client._member().settled_epoch == 0
+        assert client._next_heartbeat().settled_epoch == 0
         recrawl.is_done = True
-        assert client._member().settled_epoch == 2
+        assert client._next_heartbeat().settled_epoch == 2
     finally:
         frontier.close()

@@ -45,7 +45,7 @@ def test_stats_count_each_url_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         frontier.finish(url(done), Mark.DONE)
         stats.recorded(msgspec.structs.replace(record(done), outlinks=[]), 0.1)
         key = sort_key(f"http://a.example/got/{done}")
-        frontier.moving.put_in([(key, Mark.DONE)])
+        frontier.range_moves.put_in([(key, Mark.DONE)])
         stats.received([key])
     assert stats.is_complete
     tree, packed = stats.encode()

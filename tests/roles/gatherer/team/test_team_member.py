@@ -21,9 +21,8 @@ from gcs.core.plan.keyspace import Keyspace
 from gcs.core.plan.plan import Plan, diff
 from gcs.core.plan.triggers import SUMS
 from gcs.core.tree.statistics import SuperpageStatistics, merge
-from gcs.core.url.join import host as url_host
-from gcs.core.url.join import origin as url_origin
-from gcs.core.url.sortkey import LAST_KEY, host_name, host_of, sort_key
+from gcs.core.url.canonical import host_of_url, origin_of_url
+from gcs.core.url.sortkey import LAST_KEY, host_name, host_of_key, sort_key
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWeb
 from gcs.ports.frontier import Frontier
@@ -255,7 +254,7 @@ async def test_owners_of_a_host_tell_one_another_that_it_wants_to_be_left_alone(
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=30)) as team:
         team.join("a", "b")
         pages = sorted(map(sort_key, survey(team.web.web).pages))
-        shared, alone = (host_name(host_of(page)) for page in (pages[len(pages) // 4], pages[-1]))
+        shared, alone = (host_name(host_of_key(page)) for page in (pages[len(pages) // 4], pages[-1]))
         await team.plan({b"": "a", pages[len(pages) // 4]: "b"}, lost=ALL)
         await team.settled()
         await team.commit()
@@ -278,13 +277,13 @@ async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> N
         a, b = (team.gatherers[name] for name in "ab")
         for url in (pages[-1], pages[cut]):
             rules = f"User-agent: *\nDisallow: {urlsplit(url).path}".encode()
-            a.team.tell_robots(url_host(url), url_origin(url), 200, rules, time.time())
-        await team.until(lambda _: b._dispatcher._robots.rules(url_origin(pages[cut]), time.time()) is not None)
-        assert b._dispatcher._robots.rules(url_origin(pages[-1]), time.time()) is None
+            a.team.tell_robots(host_of_url(url), origin_of_url(url), 200, rules, time.time())
+        await team.until(lambda _: b._dispatcher._robots.rules(origin_of_url(pages[cut]), time.time()) is not None)
+        assert b._dispatcher._robots.rules(origin_of_url(pages[-1]), time.time()) is None
         await team.space.out(Seeds([pages[cut], pages[cut + 1]]), to="seeds")
         await team.until(lambda _: pages[cut + 1] in team.web.log.hits)
         assert pages[cut] not in team.web.log.hits, "robots.txt disallows it, as a note told b"
-        assert f"{url_origin(pages[cut])}/robots.txt" not in team.web.log.hits
+        assert f"{origin_of_url(pages[cut])}/robots.txt" not in team.web.log.hits
 
 
 async def test_team_hands_over_to_others_when_a_gatherer_leaves(tmp_path: Path) -> None:
@@ -429,7 +428,7 @@ async def test_team_goes_on_when_a_loser_dies_in_the_middle_of_a_hand_over(tmp_p
             await team.until(lambda _, before=before: len(team.web.log.hits) > before + 25)
             await team.plan({b"": "b", hosts(team)[3]: "a"} if team.epoch % 2 else {b"": "a", hosts(team)[3]: "b"})
             await team.until(
-                lambda _: any(g.team and not g.team._ownership._hand_overs.is_settled for g in team.gatherers.values())
+                lambda _: any(g.team and not g.team._ownership.hand_overs.is_settled for g in team.gatherers.values())
             )
             for name in ("a", "b"):
                 await die(team, name)
@@ -451,7 +450,7 @@ async def test_team_says_settled_only_when_that_is_durable(tmp_path: Path) -> No
         make, checkpoints.make = checkpoints.make, lambda _: None  # type: ignore[method-assign]
         await team.plan({b"": "b"})
         await team.until(
-            lambda _: winner.team and winner.team.epoch == 2 and winner.team._ownership._hand_overs.is_settled
+            lambda _: winner.team and winner.team.epoch == 2 and winner.team._ownership.hand_overs.is_settled
         )
         beat = (await team.members())["b"].beat
         await team.until(lambda members: members["b"].beat > beat + 2)
@@ -532,8 +531,8 @@ def assert_conserved(team: Team) -> None:
     total = Ledger()
     for gatherer in team.gatherers.values():
         frontier = gatherer._frontier
-        held = frontier.exchange.release(b"", LAST_KEY, 10_000, Keyspace.TREE)
-        frontier.exchange.hold(held)
+        held = frontier.team_tables.release(b"", LAST_KEY, 10_000, Keyspace.TREE)
+        frontier.team_tables.hold(held)
         waiting = sum(entry.worth for entry in [*frontier.entries(b"", LAST_KEY), *held])
         assert frontier.ledger.waiting() == pytest.approx(waiting), gatherer.name
         total += frontier.ledger

@@ -5,7 +5,7 @@ import pytest
 from gcs.core.helpers.access import Role, entry
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, Charter, Control, RebalanceCall
-from gcs.roles.station.http.auth import HEADERS, host_of, is_loopback
+from gcs.roles.station.http.auth import HEADERS, host_of_authority, is_loopback
 from gcs.roles.station.station import ListenAddress
 from tests.roles.station.stage import TOKENS, stage
 
@@ -163,7 +163,7 @@ async def test_authenticator_asks_for_control_where_a_handler_says_nothing():
     [("a.org", "a.org"), ("A.org:80", "a.org"), ("[::1]:80", "::1"), ("[::1]", "::1"), ("127.0.0.1:1", "127.0.0.1")],
 )
 def test_host_of_an_authority(authority, host):
-    assert host_of(authority) == host
+    assert host_of_authority(authority) == host
 
 
 def test_loopback_is_what_nobody_else_can_reach():
