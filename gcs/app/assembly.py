@@ -20,13 +20,12 @@ from gcs.errors import SettingsError
 from gcs.ports import process
 from gcs.ports.fetch import Fetcher, FetchSettings
 from gcs.ports.frontier import Frontier, FrontierSettings
-from gcs.ports.reader import Reader
+from gcs.ports.reader import Reader, Summarisers
 from gcs.ports.records.layout import check_names
 from gcs.ports.records.reading import read_records, rows
 from gcs.ports.records.record_store import Store
 from gcs.ports.space.port import Space
 from gcs.ports.summarise import Options, SummarySettings
-from gcs.ports.summarise.summarisers import Summarisers
 from gcs.ports.summarise.text_pool import TextPool
 from gcs.roles.gatherer import Dependencies, Gatherer
 from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort

@@ -1,23 +1,61 @@
-"""The reader: what a response means. Recogniser, summariser and link joiner in one place, for gatherers and helpers.
+"""The reader: what a response means, for gatherers and helpers. A response in, its PageFacts out.
 
-A response in, its PageFacts out. The reader decides nothing about the crawl and keeps nothing but the joiner's memo.
+`Reader` has its document read by the summariser of its format (`Summarisers`), joins the links, and heeds the
+directives of the headers. It decides nothing about the crawl and keeps nothing but the joiner's memo.
+
+`Summarisers` knows which summariser reads which format, and where. The built-in ones are always there. A package adds
+its own through the entry-point group `gcs.summarisers`: each entry point names a `Summariser`. The one with the longest
+matching URL prefix wins, then the one added last. A summariser that raises costs its page the summary, never the crawl.
+
+An empty shell (`is_shell`) says next to nothing until its scripts have run: it needs a browser.
 """
 
+import logging
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from gcs.core.page.facts import facts_of
-from gcs.core.page.recognise import is_shell
-from gcs.core.page.values import PageFacts, Response
+from gcs.core.page.recognise import Format, recognise
+from gcs.core.page.values import Document, PageFacts, Response
 from gcs.core.url.canonical import UrlRules
-from gcs.core.url.join import Joiner
-from gcs.ports.summarise import Depth, Options
-from gcs.ports.summarise.summarisers import Summarisers
-from gcs.ports.summarise.text_pool import TextPool
+from gcs.core.url.join import Joiner, facts_of
+from gcs.errors import UsageError
+from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
+from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
+from gcs.ports.summarise.feed import summarise_feed
+from gcs.ports.summarise.html import summarise_html
+from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
+from gcs.ports.summarise.text import summarise_mail, summarise_pdf, summarise_text
 
-#: sentences taken from the text where the page does not describe itself
+if TYPE_CHECKING:  # its processes import this module
+    from gcs.ports.summarise.text_pool import TextPool
+
+log = logging.getLogger(__name__)
+
+ENTRY_POINTS = "gcs.summarisers"
+_ARCHIVES = (Format.ZIP, Format.TAR)
+BUILT_IN = (
+    Summariser(Format.HTML, summarise_html),
+    Summariser(Format.SITEMAP, summarise_sitemap),
+    Summariser(Format.URL_LIST, summarise_url_list),
+    Summariser(Format.FEED, summarise_feed),
+    Summariser(Format.TEXT, summarise_text),
+    Summariser(Format.PDF, summarise_pdf),
+    Summariser("message/rfc822", summarise_mail),
+    Summariser("text/uri-list", summarise_uri_list),
+)
+
+#: no empty shell: a page with more links, or more characters to read, speaks for itself
+_SHELL_LINKS, _SHELL_CHARS = 2, 200
+#: bytes of a page in which `is_shell` looks
+_SHELL_BYTES = 1 << 18
+#: elements whose content a reader does not see
+_UNSEEN = re.compile(rb"<(script|style|noscript|template|head|svg)\b|<!--", re.I)
+_TAG = re.compile(rb"<[^<>]*>|&#?\w+;|\s+")
+
+#: a gist: sentences taken from the text where the page does not describe itself
 _SENTENCES = 3
 #: letters of a gist at most
 _LETTERS = 400
@@ -32,11 +70,11 @@ class Reader:
     def __init__(
         self,
         urls: UrlRules,
-        registry: Summarisers,
+        registry: "Summarisers",
         options: Options,
         depth: Depth,
         heed: bool,
-        texts: TextPool | None = None,
+        texts: "TextPool | None" = None,
     ) -> None:
         self._joiner = Joiner(urls)
         self._registry = registry
@@ -58,15 +96,11 @@ class Reader:
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
         location = response.header("location")
-        return self._first(response.request.url, location) if location else None
+        return next(iter(self.join(response.request.url, (location,))), None) if location else None
 
     def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
         """Links of a page or a robots.txt, canonical under the settings of this crawl."""
         return self._joiner.join(base, hrefs)
-
-    def _first(self, base: str, href: str) -> str | None:
-        """One link as a canonical URL; None if it is none."""
-        return next(iter(self._joiner.join(base, (href,))), None)
 
     async def read_text(self, response: Response, facts: PageFacts) -> PageFacts:
         """The same facts with the text that the pool finds."""
@@ -92,6 +126,97 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
             noindex |= bool(directives & {"noindex", "none"})
             nofollow |= bool(directives & {"nofollow", "none"})
     return noindex, nofollow
+
+
+class Summarisers:
+    """The summarisers of one process."""
+
+    def __init__(self, added: Iterable[Summariser] = ()) -> None:
+        self._by_format: dict[str, list[Summariser]] = {}
+        for summariser in (*BUILT_IN, *added):
+            self.add(summariser)
+
+    @classmethod
+    def with_plugins(cls) -> "Summarisers":
+        """The built-in summarisers and those of installed packages."""
+        from importlib.metadata import entry_points  # 30 ms
+
+        registry = cls()
+        for entry_point in entry_points(group=ENTRY_POINTS):
+            summariser = entry_point.load()
+            if not isinstance(summariser, Summariser):
+                raise UsageError(
+                    f"entry point {entry_point.name} of {ENTRY_POINTS} is not a gcs.ports.summarise.Summariser: "
+                    f"correct or uninstall the package that brings it ({entry_point.value})"
+                )
+            registry.add(summariser)
+        return registry
+
+    def add(self, summariser: Summariser) -> None:
+        """Let a summariser take part, before those of the same or a shorter prefix."""
+        known = self._by_format.setdefault(summariser.format, [])
+        known.insert(0, summariser)
+        known.sort(key=lambda each: -len(each.prefix))
+
+    def summariser(self, format: str, url: str) -> Summariser | None:
+        """The one that reads this format at this place."""
+        for summariser in self._by_format.get(format, ()):
+            if url.startswith(summariser.prefix):
+                return summariser
+        return None
+
+    def summarise(
+        self, content: bytes, content_type: str, url: str, depth: Depth, options: Options = DEFAULT
+    ) -> Document:
+        """What a document says. Never raises: an unreadable one says nothing."""
+        try:
+            return self.read(Source(content, content_type, url, depth, options))
+        except Exception:  # a plug-in, or a native parser on hostile bytes: anything may come
+            log.warning("summarise.failed", exc_info=True, extra={"url": url})
+            return Document(hrefs=[])
+
+    def read(self, source: Source) -> Document:
+        """The same, where the caller wants to know what a summariser raised."""
+        limit = source.options.max_bytes
+        if len(source.content) > limit:
+            source = msgspec.structs.replace(source, content=source.content[:limit])
+        found = recognise(source.content_type, source.content)
+        archive = source.content
+        if found is Format.GZIP:  # sitemaps come like this
+            source = msgspec.structs.replace(source, content=gunzip(source.content, limit), content_type="")
+            found = recognise("", source.content)
+        media_type = source.content_type.partition(";")[0].strip().lower()
+        summariser = self.summariser(media_type, source.url) or self.summariser(found, source.url)
+        if summariser:
+            return summariser.summarise(source)
+        if found in _ARCHIVES:
+            return summarise_archive(archive, source.options, lambda member: self._inside(member, source))
+        return Document(hrefs=[])
+
+    def _inside(self, member: ArchiveMember, archive: Source) -> Document:
+        """What a file in an archive says; one that is an archive itself says nothing."""
+        if recognise(member.content_type, member.content) in (*_ARCHIVES, Format.GZIP):
+            return Document(hrefs=[])
+        return self.summarise(member.content, member.content_type, archive.url, archive.depth, archive.options)
+
+
+def is_shell(content: bytes, content_type: str, links: int) -> bool:
+    """Whether an HTML page is an empty shell; `links` are those found in it."""
+    if links > _SHELL_LINKS or "html" not in content_type.lower():
+        return False
+    page = content[:_SHELL_BYTES]
+    return b"<script" in page.lower() and len(_seen(page)) <= _SHELL_CHARS
+
+
+def _seen(page: bytes) -> bytes:
+    """The characters that a reader sees, without spaces."""
+    parts, at, lower = [], 0, page.lower()
+    while match := _UNSEEN.search(page, at):
+        parts.append(page[at : match.start()])
+        end = b"-->" if match[1] is None else b"</" + match[1].lower()
+        found = lower.find(end, match.end())
+        at = len(page) if found < 0 else found + len(end)
+    return _TAG.sub(b"", b"".join([*parts, page[at:]]))
 
 
 def gist(facts: PageFacts) -> str:

@@ -16,10 +16,9 @@ import msgspec
 from msgspec import Meta
 
 from gcs.core.messages.tuples import Means, SummaryTS, UrlTS
-from gcs.core.page.facts import facts_of
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document, FailureKind, Line, PageFacts, WrittenUrl
-from gcs.core.url.join import Joiner
+from gcs.core.url.join import Joiner, facts_of
 
 #: header fields of one answer, and characters of their names, of their values, and of the reason in its first line
 FIELDS, NAME, VALUE, REASON = 500, 256, 65_536, 200

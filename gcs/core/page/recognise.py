@@ -1,9 +1,7 @@
-"""The format of a document, from its Content-Type and its first bytes; and whether a page is an empty shell.
+"""The format of a document, from its Content-Type and its first bytes.
 
 The bytes win where they are sure (a PDF that is served as text/html is a PDF, a sitemap served as text/html a sitemap);
 the header decides the rest. `recognise` is pure, never raises, and looks at the first 4 KB only.
-
-An empty shell says next to nothing until its scripts have run: it needs a browser.
 """
 
 import re
@@ -31,13 +29,6 @@ class Format(StrEnum):
     OTHER = "other"
 
 
-#: a page with more links, or more characters to read, speaks for itself
-MOST_LINKS, MOST_CHARS = 2, 200
-#: bytes of a page that are looked at
-LOOKED_AT = 1 << 18
-#: elements whose content a reader does not see
-_UNSEEN = re.compile(rb"<(script|style|noscript|template|head|svg)\b|<!--", re.I)
-_TAG = re.compile(rb"<[^<>]*>|&#?\w+;|\s+")
 _HEAD_BYTES = 4096
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
 _FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
@@ -178,22 +169,3 @@ def _sniffed(head: bytes) -> Format:
     if root is not Format.OTHER:
         return root
     return Format.OTHER if _BINARY.search(head) or not head else _text_or_more(head)
-
-
-def is_shell(content: bytes, content_type: str, links: int) -> bool:
-    """Whether an HTML page is an empty shell; `links` are those found in it."""
-    if links > MOST_LINKS or "html" not in content_type.lower():
-        return False
-    page = content[:LOOKED_AT]
-    return b"<script" in page.lower() and len(_seen(page)) <= MOST_CHARS
-
-
-def _seen(page: bytes) -> bytes:
-    """The characters that a reader sees, without spaces."""
-    parts, at, lower = [], 0, page.lower()
-    while match := _UNSEEN.search(page, at):
-        parts.append(page[at : match.start()])
-        end = b"-->" if match[1] is None else b"</" + match[1].lower()
-        found = lower.find(end, match.end())
-        at = len(page) if found < 0 else found + len(end)
-    return _TAG.sub(b"", b"".join([*parts, page[at:]]))

@@ -104,8 +104,8 @@ Line = Annotated[str, Meta(max_length=LINE_LENGTH)]
 class Document(msgspec.Struct, frozen=True):
     """What a page says, as written: made by the summariser of its format, or told by a helper (`core.helpers.claims`).
 
-    Links are relative or absolute, with entities resolved; `core.page.facts` makes them canonical. The bounds are
-    checked where a document is decoded.
+    Links are relative or absolute, with entities resolved; `core.url.join.facts_of` makes them canonical. The bounds
+    are checked where a document is decoded.
     """
 
     #: hrefs to follow, in document order, duplicates kept; rel=nofollow ones are left out

@@ -1,13 +1,16 @@
-"""Joining: makes the links of a page absolute and canonical.
+"""Joining: makes the links of a page absolute and canonical; with them, `facts_of` makes the facts kept of a page.
 
 Invariant: joining is exactly WHATWG resolution followed by `canonical`. It is the hottest pure code of a
 gatherer (some 40 links a page), so a string is joined wherever that provably equals resolution, the parser is
 spared wherever it provably changes nothing, and answers are remembered. It must not judge URLs (`core.url.scope`).
+
+Gatherers, helpers and the gateway (for claims) all go through `facts_of`, so that a page means the same to each.
 """
 
 import re
 from collections.abc import Iterable
 
+from gcs.core.page.values import Document, PageFacts
 from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonicaliser
 from gcs.core.url.sources import source_url
 
@@ -20,6 +23,40 @@ _SLASH_LIKE = frozenset("\\\t\n\r")
 _WEB = ("http://", "https://")
 #: characters of an href that is not worth remembering
 _LONG = 1024
+
+
+def facts_of(
+    document: Document, url: str, joiner: "Joiner", *, heed: bool, noindex: bool = False, nofollow: bool = False
+) -> PageFacts:
+    """From a document as written to the facts of the page at this URL: links become canonical, directives are heeded.
+
+    `heed`: the crawl heeds robots directives; `noindex` and `nofollow`: those of the response's headers.
+    """
+    final_url, outlinks = url, list[str]()
+    if not (heed and (nofollow or document.nofollow)):
+        base = (document.base and _first(joiner, url, document.base)) or url
+        hrefs = document.hrefs
+        if document.canonical or document.refresh:
+            final_url = (document.canonical and _first(joiner, base, document.canonical)) or url
+            hrefs = [*filter(None, (document.refresh, document.canonical)), *hrefs]
+        outlinks = joiner.join(base, hrefs)
+    return PageFacts(
+        final_url,
+        document.title,
+        document.description,
+        document.language,
+        document.text,
+        document.simhash,
+        outlinks,
+        heed and (noindex or document.noindex),
+        document.source,
+        document.shell,
+    )
+
+
+def _first(joiner: "Joiner", base: str, href: str) -> str | None:
+    """One link as a canonical URL; None if it is none."""
+    return next(iter(joiner.join(base, (href,))), None)
 
 
 class Joiner:

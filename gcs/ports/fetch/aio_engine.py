@@ -23,9 +23,8 @@ from yarl import URL
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
-from gcs.ports.fetch.decode import ContentError, decode
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.head import RequestHead, conditions
+from gcs.ports.fetch.http_message import ContentError, RequestHead, conditions, decode
 
 #: a line of a head longer than this ends the request; libcurl's limit is 100 KB
 _MAX_LINE_BYTES = 64 << 10

@@ -1,24 +1,55 @@
-"""The libcurl engine: requests in, answers out; and libcurl's error codes in our words.
+"""The libcurl engine: requests in, answers out. One file, in the order of a request's way.
 
-Invariant: a transfer is in `_busy` exactly while its handle is with the driver; else it is in `_idle`, or dropped.
+- `CurlFetcher` takes a request and delivers its result.
+- `CurlTransfer` is one libcurl handle, used for request after request, and what has come of the present one so far.
+- `CurlDriver` runs libcurl's multi handle from the event loop. libcurl is called when a socket that it waits for is
+  ready (a `SocketWatch` says so), when its timer ends, and right after a handle was added (once for all that were added
+  in the same turn of the loop). Whatever it finishes goes back to `CurlFetcher`.
+- `fault` puts libcurl's error codes into our words.
+
+The options that are the same for all requests are set once; a request sets its URL and, if it is conditional,
+its headers. Heads and bodies are gathered by `list.append` itself, so that no Python code runs per chunk: their
+sizes are bounded by libcurl (MAXFILESIZE for bodies, its own limits for heads).
+
+Invariants: a transfer is in `_busy` exactly while its handle is with the driver; else it is in `_idle`, or dropped.
+libcurl is never called from inside one of its own callbacks; they only take note.
 """
 
 import asyncio
 import os
+import select
+import socket
+import ssl
+import sys
+import threading
 import time
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
 
 import pycurl
 
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
-from gcs.ports.fetch.curl_loop import CurlDriver
-from gcs.ports.fetch.curl_transfer import CurlTransfer, options
-from gcs.ports.fetch.decode import ContentError, decode
-from gcs.ports.fetch.head import RequestHead, ResponseHead, conditions
+from gcs.ports.fetch.guard import forbidden
+from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, conditions, decode
 
 #: the first libcurl that ends a body of unknown length at MAXFILESIZE
 _OLDEST_LIBCURL = 0x080400
+_BUFFER_BYTES = 128 << 10
+# options of libcurl that pycurl has no name for
+_SUPPRESS_CONNECT_HEADERS = 265
+_DISALLOW_USERNAME_IN_URL = 278
+_QUICK_EXIT = 322  # closing must not wait for a name server that does not answer
+#: what libcurl waits for: bits of CURL_POLL_*
+WAIT_READ, WAIT_WRITE, WAIT_OVER = 1, 2, 4
+#: what we tell it has happened: bits of CURL_CSELECT_*
+READABLE, WRITABLE, BROKEN = 1, 2, 4
+#: how long closing waits for names that are being resolved
+_CLOSE_S = 1.0
 _FILESIZE_EXCEEDED = 63
 _ENDLESS_HEAD = "the headers of the answer never end"
 NOT_HTTP = "the server sent something that is not HTTP"
@@ -44,6 +75,13 @@ _FAULTS: dict[int, tuple[FailureKind, str]] = {
     97: (FailureKind.PROXY, ""),  # PROXY
     100: (FailureKind.TOO_LARGE, _ENDLESS_HEAD),  # TOO_LARGE
 }
+
+#: libcurl's options with their values
+Options = list[tuple[int, object]]
+#: sockets and what happened to them
+Events = list[tuple[int, int]]
+#: a handle that is done, and libcurl's error (0 for none) with its message
+Finished = Callable[[pycurl.Curl, int, str], None]
 
 
 class CurlFetcher:
@@ -94,31 +132,6 @@ class CurlFetcher:
         self._busy[curl] = transfer
         return self._driver.add(curl)
 
-    async def close(self) -> None:
-        if self._driver is None:
-            return
-        driver, self._driver = self._driver, None
-        for handle in (self._next_sweep, *self._rejected):
-            handle.cancel()
-        self._rejected.clear()
-        for curl in self._busy:
-            driver.remove(curl)
-        for transfer in (*self._busy.values(), *self._idle):
-            transfer.curl.close()
-        self._busy.clear()
-        self._idle.clear()
-        await driver.close()
-
-    def _sweep(self) -> None:
-        """Gives up on servers that take too long."""
-        self._next_sweep = self._loop.call_later(self._sweep_every_s, self._sweep)
-        now_s = self._loop.time()
-        for transfer in list(self._busy.values()):  # in order of their start
-            if now_s - transfer.begun_s < self._patience_s:
-                break
-            if message := transfer.too_slow(now_s, self._settings):
-                self._deliver(transfer, self._failure(transfer, FailureKind.TIMEOUT, message))
-
     def _finished(self, curl: pycurl.Curl, code: int, message: str) -> None:
         """Called by the driver when a transfer is over."""
         transfer = self._busy[curl]
@@ -130,7 +143,7 @@ class CurlFetcher:
             result = self._failure(transfer, *fault(curl, code, message, self._settings))
         self._deliver(transfer, result)
 
-    def _result(self, transfer: CurlTransfer) -> Result:
+    def _result(self, transfer: "CurlTransfer") -> Result:
         curl = transfer.curl
         body = b"".join(transfer.chunks)
         try:
@@ -154,10 +167,10 @@ class CurlFetcher:
             curl.getinfo(pycurl.TOTAL_TIME),
         )
 
-    def _failure(self, transfer: CurlTransfer, kind: FailureKind, message: str) -> Failure:
+    def _failure(self, transfer: "CurlTransfer", kind: FailureKind, message: str) -> Failure:
         return Failure(transfer.request, kind, message, transfer.started_at, self._loop.time() - transfer.begun_s)
 
-    def _deliver(self, transfer: CurlTransfer, result: Result) -> None:
+    def _deliver(self, transfer: "CurlTransfer", result: Result) -> None:
         """Makes the handle idle, then calls the sink, which may start the next request on it."""
         assert self._driver is not None
         curl, request = transfer.curl, transfer.request
@@ -169,6 +182,13 @@ class CurlFetcher:
         self._idle.append(transfer)
         self._call_sink(result)
 
+    def _call_sink(self, result: Result) -> None:
+        try:
+            self._sink(result)
+        except Exception as error:  # an error in the sink must not keep the other answers of the batch from it
+            context = {"message": f"the sink failed on the answer of {result.request.url}", "exception": error}
+            self._loop.call_exception_handler(context)
+
     def _answer_later(self, request: Request, kind: FailureKind, message: str) -> None:
         def answer() -> None:
             self._rejected.discard(handle)
@@ -178,16 +198,344 @@ class CurlFetcher:
         handle = self._loop.call_soon(answer)
         self._rejected.add(handle)
 
-    def _call_sink(self, result: Result) -> None:
-        try:
-            self._sink(result)
-        except Exception as error:  # an error in the sink must not keep the other answers of the batch from it
-            context = {"message": f"the sink failed on the answer of {result.request.url}", "exception": error}
-            self._loop.call_exception_handler(context)
+    def _sweep(self) -> None:
+        """Gives up on servers that take too long."""
+        self._next_sweep = self._loop.call_later(self._sweep_every_s, self._sweep)
+        now_s = self._loop.time()
+        for transfer in list(self._busy.values()):  # in order of their start
+            if now_s - transfer.begun_s < self._patience_s:
+                break
+            if message := transfer.too_slow(now_s, self._settings):
+                self._deliver(transfer, self._failure(transfer, FailureKind.TIMEOUT, message))
+
+    async def close(self) -> None:
+        if self._driver is None:
+            return
+        driver, self._driver = self._driver, None
+        for handle in (self._next_sweep, *self._rejected):
+            handle.cancel()
+        self._rejected.clear()
+        for curl in self._busy:
+            driver.remove(curl)
+        for transfer in (*self._busy.values(), *self._idle):
+            transfer.curl.close()
+        self._busy.clear()
+        self._idle.clear()
+        await driver.close()
 
 
 def _lines(fields: tuple[tuple[str, str], ...] | list[tuple[str, str]]) -> list[bytes]:
     return [f"{name}: {value}".encode("latin-1") for name, value in fields]
+
+
+# -- transfers
+
+
+class CurlTransfer:
+    """One libcurl handle. Idle, then busy with a request, then cleared and idle again."""
+
+    __slots__ = ("begun_s", "chunks", "curl", "lines", "refused", "request", "sent", "slow_mark", "started_at")
+
+    def __init__(self, options: Options, guarded: bool) -> None:
+        #: of the head; filled by libcurl; emptied by `clear`
+        self.lines: list[bytes] = []
+        #: of the body; the same
+        self.chunks: list[bytes] = []
+        #: why the guard refused an address
+        self.refused: str | None = None
+        #: the request went out; libcurl would send it again at once where the server closes a kept connection
+        self.sent = False
+        self.request: Request
+        #: seconds since the epoch
+        self.started_at = 0.0
+        #: by the clock of the event loop
+        self.begun_s = 0.0
+        #: when `too_slow` last looked, and the bytes there were
+        self.slow_mark: tuple[float, int] | None = None
+        self.curl = curl = pycurl.Curl()
+        for option, value in options:
+            curl.setopt(option, value)
+        curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
+        curl.setopt(pycurl.WRITEFUNCTION, self.chunks.append)
+        curl.setopt(pycurl.PREREQFUNCTION, self._before_send)
+        if guarded:
+            curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
+
+    def clear(self) -> None:
+        """Forgets the request: what its tag refers to must not be kept alive from here."""
+        self.lines.clear()
+        self.chunks.clear()
+        self.refused = self.slow_mark = None
+        self.sent = False
+        del self.request
+
+    def too_slow(self, now_s: float, settings: FetchSettings) -> str | None:
+        """What the server takes too long for, in the two ways that libcurl has no timeout for."""
+        if not self.lines:
+            sent_s = self.curl.getinfo(pycurl.PRETRANSFER_TIME)  # 0 until there is a connection
+            if sent_s and now_s - self.begun_s - sent_s > settings.first_byte_timeout_s:
+                return f"no answer within {settings.first_byte_timeout_s:g} s"
+            return None
+        size_bytes = self.curl.getinfo(pycurl.SIZE_DOWNLOAD_T)
+        if self.slow_mark is None:
+            self.slow_mark = (now_s, size_bytes)
+        since_s = now_s - self.slow_mark[0]
+        if since_s >= settings.slow_s:
+            if size_bytes - self.slow_mark[1] < settings.slow_bytes_per_s * since_s:
+                return f"slower than {settings.slow_bytes_per_s} bytes a second for {settings.slow_s:g} s"
+            self.slow_mark = (now_s, size_bytes)
+        return None
+
+    def _before_send(self, *_: object) -> int:
+        """Libcurl's callback before the request is sent; to send it a second time at once may not be polite."""
+        verdict: int = pycurl.PREREQFUNC_ABORT if self.sent and self.request.once else pycurl.PREREQFUNC_OK
+        self.sent = True
+        return verdict
+
+    def _open_socket(self, purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> socket.socket | int:
+        """Libcurl's callback before a connection: the guard's say about the very address that is connected."""
+        del purpose
+        family, kind, protocol, name = address
+        if refused := forbidden(name[0]):
+            self.refused = refused
+            bad: int = pycurl.SOCKET_BAD
+            return bad
+        return _LentSocket(family, kind, protocol)
+
+
+class _LentSocket(socket.socket):
+    """libcurl works on a copy of the descriptor; this one goes as soon as the copy is made."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def options(settings: FetchSettings, fields: list[bytes]) -> Options:
+    """What is set once on every handle."""
+    web = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
+    certificates = settings.ca_file or _system_certificates()
+    if not Path(certificates).is_file():
+        raise UsageError(f"fetch.ca_file: {certificates} is not a file; name a PEM file with the certificates to trust")
+    return [
+        (pycurl.NOSIGNAL, 1),
+        (pycurl.PROTOCOLS, web),
+        (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.PATH_AS_IS, 1),
+        (_DISALLOW_USERNAME_IN_URL, 1),
+        (pycurl.HTTP09_ALLOWED, 0),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if settings.http2 else pycurl.CURL_HTTP_VERSION_1_1),
+        (pycurl.HTTPHEADER, fields),
+        (pycurl.HTTP_CONTENT_DECODING, 0),
+        (pycurl.CONNECTTIMEOUT_MS, int(settings.connect_timeout_s * 1000)),
+        (pycurl.TIMEOUT_MS, int(settings.total_timeout_s * 1000)),
+        (pycurl.MAXFILESIZE_LARGE, settings.max_body_bytes),
+        (pycurl.BUFFERSIZE, _BUFFER_BYTES),
+        (pycurl.TCP_NODELAY, 1),
+        (pycurl.MAXAGE_CONN, max(1, int(settings.idle_s))),
+        (pycurl.DNS_CACHE_TIMEOUT, settings.dns_cache_s),
+        (pycurl.RESOLVE, list(settings.resolve)),
+        (_QUICK_EXIT, 1),
+        (pycurl.CAINFO, certificates),
+        (pycurl.PROXY_CAINFO, certificates),
+        (pycurl.PROXY, settings.proxy or ""),  # "": not even one from the environment
+        (pycurl.NOPROXY, ""),
+        (_SUPPRESS_CONNECT_HEADERS, 1),
+    ]
+
+
+def _system_certificates() -> str:
+    if found := ssl.get_default_verify_paths().cafile:
+        return found
+    try:
+        import certifi
+    except ImportError:
+        raise UsageError(
+            "no trusted certificates on this system; install ca-certificates or set fetch.ca_file"
+        ) from None
+    return certifi.where()
+
+
+# -- driver
+
+
+class CurlDriver:
+    """Owns the multi handle. Must be made inside a running event loop."""
+
+    def __init__(self, finished: Finished, kept_connections: int) -> None:
+        self._finished = finished
+        self._loop = asyncio.get_running_loop()
+        self._closed = False
+        self._handles = 0  # in the multi handle
+        self._deadline_s: float | None = None  # when libcurl wants to be called
+        self._alarm: asyncio.TimerHandle | None = None  # rings at the deadline or before …
+        self._alarm_s = 0.0  # … at this time: uvloop's handle does not always know
+        self._kick: asyncio.Handle | None = None  # set while libcurl wants to be called at once
+        self._multi = pycurl.CurlMulti()
+        self._watch: SocketWatch = watch(self._loop, self._act)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch.changed)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._schedule)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, kept_connections)
+
+    def add(self, curl: pycurl.Curl) -> None:
+        self._handles += 1
+        self._multi.add_handle(curl)
+
+    def remove(self, curl: pycurl.Curl) -> None:
+        """Ends a transfer, whether it is finished or not."""
+        self._handles -= 1
+        self._multi.remove_handle(curl)
+
+    async def close(self) -> None:
+        """Closes every connection. All handles must have been removed."""
+        self._closed = True
+        for handle in (self._alarm, self._kick):
+            if handle is not None:
+                handle.cancel()
+        self._watch.close()
+        # libcurl waits here for its threads that resolve names, and a name server may take long to give up:
+        # then they are left to themselves (CURLMOPT_QUICK_EXIT would say so, but pycurl cannot set it)
+        closing = threading.Thread(target=self._multi.close, name="close libcurl", daemon=True)
+        closing.start()
+        await asyncio.to_thread(closing.join, _CLOSE_S)
+
+    def _schedule(self, delay_ms: int) -> None:
+        """Libcurl's timer callback: it wants to be called after so long; -1: not at all."""
+        if self._closed:
+            return
+        if delay_ms == 0:
+            if self._kick is None:
+                self._kick = self._loop.call_soon(self._time_out)
+        elif delay_ms < 0:
+            self._deadline_s = None
+        else:
+            self._deadline_s = self._loop.time() + delay_ms / 1000
+            # the deadline moves with every request: an alarm that rings too early is cheaper than a new one
+            if self._alarm is None or self._alarm_s > self._deadline_s:
+                self._set_alarm(self._deadline_s)
+
+    def _set_alarm(self, deadline_s: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm, self._alarm_s = self._loop.call_at(deadline_s, self._ring), deadline_s
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._deadline_s is None:
+            return
+        if self._loop.time() < self._deadline_s:
+            self._set_alarm(self._deadline_s)
+        else:
+            self._time_out()
+
+    def _time_out(self) -> None:
+        self._kick = None
+        self._deadline_s = None  # libcurl sets the next one from inside this call
+        self._act([(pycurl.SOCKET_TIMEOUT, 0)])
+
+    def _act(self, events: Events) -> None:
+        """Lets libcurl work on what happened, and hands on what it finished."""
+        running = self._handles
+        for fd, what in events:
+            running = self._multi.socket_action(fd, what)[1]
+        more = running < self._handles
+        while more:
+            more, done, failed = self._multi.info_read()
+            for curl in done:
+                self._finished(curl, 0, "")
+            for curl, code, message in failed:
+                self._finished(curl, code, message)
+
+
+class SocketWatch(Protocol):
+    """Watches the sockets of one libcurl multi handle."""
+
+    def changed(self, what: int, fd: int, multi: object, data: object) -> None:
+        """Libcurl's socket callback."""
+
+    def close(self) -> None:
+        """Takes the sockets out of the event loop; what libcurl says from now on, from whatever thread, is ignored."""
+
+
+if sys.platform == "linux":
+    _EPOLL_MASK = {
+        WAIT_READ: select.EPOLLIN,
+        WAIT_WRITE: select.EPOLLOUT,
+        WAIT_READ | WAIT_WRITE: select.EPOLLIN | select.EPOLLOUT,
+    }
+
+    def _happened(mask: int) -> int:
+        read = READABLE if mask & select.EPOLLIN else 0
+        write = WRITABLE if mask & select.EPOLLOUT else 0
+        return read | write | (BROKEN if mask & (select.EPOLLERR | select.EPOLLHUP) else 0)
+
+    #: by the low five bits of epoll's mask (in, pri, out, err, hup)
+    _HAPPENED = tuple(map(_happened, range(32)))
+
+    class EpollWatch:
+        """One epoll set for all sockets; ready ones are handed over in one list."""
+
+        def __init__(self, loop: AbstractEventLoop, ready: Callable[[Events], None]) -> None:
+            self._loop, self._ready = loop, ready
+            self._epoll = select.epoll()
+            self._known: set[int] = set()
+            loop.add_reader(self._epoll.fileno(), self._collect)
+
+        def changed(self, what: int, fd: int, multi: object, data: object) -> None:  # noqa: ARG002 (libcurl's signature)
+            if self._epoll.closed:
+                return
+            with suppress(OSError):  # a socket that is closed already has left the set by itself
+                if what == WAIT_OVER:
+                    self._known.discard(fd)
+                    self._epoll.unregister(fd)
+                elif fd not in self._known:
+                    self._known.add(fd)
+                    self._epoll.register(fd, _EPOLL_MASK[what])
+                else:
+                    try:
+                        self._epoll.modify(fd, _EPOLL_MASK[what])
+                    except FileNotFoundError:  # another socket by now, with the number of a closed one
+                        self._epoll.register(fd, _EPOLL_MASK[what])
+
+        def _collect(self) -> None:
+            self._ready([(fd, _HAPPENED[mask & 31]) for fd, mask in self._epoll.poll(0, 256)])
+
+        def close(self) -> None:
+            self._loop.remove_reader(self._epoll.fileno())
+            self._epoll.close()
+
+
+class LoopSocketWatch:
+    """Every socket is a reader or a writer of the event loop."""
+
+    def __init__(self, loop: AbstractEventLoop, ready: Callable[[Events], None]) -> None:
+        self._loop, self._ready = loop, ready
+        self._known: dict[int, int] = {}
+        self._closed = False
+
+    def changed(self, what: int, fd: int, multi: object, data: object) -> None:  # noqa: ARG002 (libcurl's signature)
+        if self._closed:
+            return
+        had, has = self._known.pop(fd, 0), what & (WAIT_READ | WAIT_WRITE)
+        if has:
+            self._known[fd] = has
+        if has & WAIT_READ and not had & WAIT_READ:
+            self._loop.add_reader(fd, self._ready, [(fd, READABLE)])
+        elif had & WAIT_READ and not has & WAIT_READ:
+            self._loop.remove_reader(fd)
+        if has & WAIT_WRITE and not had & WAIT_WRITE:
+            self._loop.add_writer(fd, self._ready, [(fd, WRITABLE)])
+        elif had & WAIT_WRITE and not has & WAIT_WRITE:
+            self._loop.remove_writer(fd)
+
+    def close(self) -> None:
+        for fd in list(self._known):
+            self.changed(WAIT_OVER, fd, None, None)
+        self._closed = True
+
+
+def watch(loop: AbstractEventLoop, ready: Callable[[Events], None]) -> SocketWatch:
+    """The cheapest watch that this system has."""
+    return EpollWatch(loop, ready) if sys.platform == "linux" else LoopSocketWatch(loop, ready)
 
 
 # -- errors

@@ -1,7 +1,8 @@
 """Summarise: what a document says (links, title, text…), one module per format, and the process pool for text.
 
 Here is what a summariser is, and what it is told: how deep to look, and the few settings that change what it sees.
-`summarisers` chooses the one for a document; a package adds its own through the entry-point group `gcs.summarisers`.
+`Summarisers` (`gcs.ports.reader`) chooses the one for a document; a package adds its own through the entry-point group
+`gcs.summarisers`.
 """
 
 from collections.abc import Callable

@@ -1,14 +1,14 @@
 """Sitemaps (sitemaps.org 0.9): URL sets, indexes, and plain lists of URLs.
 
 Read leniently: any namespace, a URL where <loc> is missing, white space anywhere. Images, videos and news
-inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `summarisers`).
+inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `Summarisers`).
 """
 
 import re
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
-from gcs.ports.summarise.charset import as_text
+from gcs.ports.summarise.html import as_text
 from gcs.ports.summarise.xml_stream import elements, local_name, text_of
 
 #: entries that the protocol allows in one file

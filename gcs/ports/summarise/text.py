@@ -5,14 +5,14 @@
 
 import io
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Source
-from gcs.ports.summarise.charset import as_text, as_utf8
-from gcs.ports.summarise.main_text import language_of
+from gcs.ports.summarise.html import as_text, as_utf8, language_of, summarise_html
 
 #: letters of the first line that make a title
 _TITLE_LETTERS = 120
@@ -51,6 +51,14 @@ def summarise_pdf(source: Source) -> Document:
     text = "\n\n".join(filter(None, map(str.strip, texts))).replace("\0", "")
     title = (reader.metadata and reader.metadata.title) or ""
     return Document(hrefs=[], title=title, language=language_of(text), text=text, simhash=simhash(text) if text else 0)
+
+
+def summarise_mail(source: Source) -> Document:
+    """The Document of a message: that of the part which a person reads, under the subject."""
+    part, content_type, title = message(source.content)
+    read = summarise_html if content_type.startswith("text/html") else summarise_text
+    document = read(msgspec.structs.replace(source, content=part, content_type=content_type))
+    return msgspec.structs.replace(document, title=title or document.title)
 
 
 def message(content: bytes) -> tuple[bytes, str, str]:

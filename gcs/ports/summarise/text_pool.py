@@ -1,71 +1,66 @@
-"""The text pool: processes that extract text beside the fetch loop.
+"""The text pool: processes that extract text beside the fetch loop. `TextPool` asks them; `main` is what each one runs.
 
 Invariant: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
 or takes longer than the limit, gets an empty text with a note, and a new worker takes over; if there can be none, that
 is an error: all other pages would get no text either. `free` says how many pages may come before they only wait
 (back-pressure). Workers start as pages need them.
+
+A worker reads jobs from a socket and answers each with a TextExtract. A frame is the length of a msgpack value in
+4 bytes, then the value. A worker runs until the socket ends, and never outlives its parent: the kernel kills it with
+its parent where it can (Linux), the end of the socket stops it elsewhere. It must not write to the terminal, and leaves
+Ctrl-C to its parent.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
+import resource
+import signal
 import socket
 import subprocess
 import sys
 
 import msgspec
 
+from gcs.core.malloc import keep_arena
 from gcs.errors import GcsError
-from gcs.ports.summarise import DEFAULT, Options
-from gcs.ports.summarise.text_worker import HEADER_BYTES, TextExtract, TextJob
+from gcs.ports.process import end_with
+from gcs.ports.reader import Summarisers
+from gcs.ports.summarise import DEFAULT, Options, Source
 
 #: pages inside the pool for each worker: one in work, the others so that it need not wait
 _SLOTS_PER_WORKER = 4
-_COMMAND = "from gcs.ports.summarise.text_worker import main; main()"
-_CLOSED = TextExtract(note="the text pool is closed")
+_COMMAND = "from gcs.ports.summarise.text_pool import main; main()"
+_HEADER_BYTES = 4
+#: address space of a worker: a page that needs more gets no text
+_MEMORY_BYTES = 4 * 1024**3
+#: pages after which the caches of trafilatura are emptied: they grow with every new host
+_CACHED_PAGES = 2_000
 log = logging.getLogger(__name__)
 
 
-class _Worker:
-    """One process, and our end of the socket to it."""
+class TextJob(msgspec.Struct, frozen=True, array_like=True):
+    """A document to take the text from. Written by the pool, taken by a worker."""
 
-    def __init__(self) -> None:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", _COMMAND, str(theirs.fileno()), str(os.getpid())],
-                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-                    pass_fds=(theirs.fileno(),),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,  # Ctrl-C on the terminal is the parent's
-                )
-            except OSError:
-                ours.close()
-                raise
-        ours.setblocking(False)
-        self._socket = ours
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+    content: bytes
+    content_type: str
+    url: str
+    options: Options
 
-    async def ask(self, frame: bytes) -> bytes:
-        """Send a job and wait for the answer."""
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(sock=self._socket)
-        reader, writer = self._streams
-        writer.write(len(frame).to_bytes(HEADER_BYTES, "big"))
-        writer.write(frame)
-        await writer.drain()
-        return await reader.readexactly(int.from_bytes(await reader.readexactly(HEADER_BYTES), "big"))
 
-    def kill(self) -> None:
-        self._process.kill()
-        if self._streams is None:
-            self._socket.close()
-        else:
-            self._streams[1].transport.abort()
-        self._process.wait()
+class TextExtract(msgspec.Struct, frozen=True, array_like=True):
+    """The text of a page. Written by a worker, or by the pool in the place of one that failed."""
+
+    text: str = ""
+    #: of the text, where it can be told; what the page says of itself goes first
+    language: str = ""
+    simhash: int = 0
+    #: why there is no text: "" where nothing went wrong
+    note: str = ""
+
+
+_CLOSED = TextExtract(note="the text pool is closed")
 
 
 class TextPool:
@@ -139,3 +134,84 @@ class TextPool:
 def _lost(url: str, note: str) -> TextExtract:
     log.warning("text.lost", extra={"url": url, "note": note})
     return TextExtract(note=note)
+
+
+class _Worker:
+    """One process, and our end of the socket to it."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _COMMAND, str(theirs.fileno()), str(os.getpid())],
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C on the terminal is the parent's
+                )
+            except OSError:
+                ours.close()
+                raise
+        ours.setblocking(False)
+        self._socket = ours
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, frame: bytes) -> bytes:
+        """Send a job and wait for the answer."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(sock=self._socket)
+        reader, writer = self._streams
+        writer.write(len(frame).to_bytes(_HEADER_BYTES, "big"))
+        writer.write(frame)
+        await writer.drain()
+        return await reader.readexactly(int.from_bytes(await reader.readexactly(_HEADER_BYTES), "big"))
+
+    def kill(self) -> None:
+        self._process.kill()
+        if self._streams is None:
+            self._socket.close()
+        else:
+            self._streams[1].transport.abort()
+        self._process.wait()
+
+
+# -- the process of a worker
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer jobs until the other end closes."""
+    read = Summarisers.with_plugins().read
+    decode, encode = msgspec.msgpack.Decoder(TextJob).decode, msgspec.msgpack.Encoder().encode
+    pages = 0
+    with connection.makefile("rb") as stream:
+        while header := stream.read(_HEADER_BYTES):
+            job = decode(stream.read(int.from_bytes(header, "big")))
+            try:
+                document = read(Source(job.content, job.content_type, job.url, "full", job.options))
+                answer = TextExtract(document.text, document.language, document.simhash)
+            except Exception as error:  # of a plug-in or a third-party parser: the page is lost, the worker is not
+                answer = TextExtract(note=f"{type(error).__name__}: {error}"[:200])
+            frame = encode(answer)
+            connection.sendall(len(frame).to_bytes(_HEADER_BYTES, "big") + frame)
+            pages += 1
+            if pages % _CACHED_PAGES == 0:
+                from trafilatura.meta import reset_caches
+
+                reset_caches()
+
+
+def main() -> None:
+    """What the pool starts, with two arguments: the descriptor of the socket, the process id of the parent."""
+    descriptor, parent = map(int, sys.argv[1:3])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if end_with_parent := end_with(parent, signal.SIGKILL):
+        end_with_parent()
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    logging.disable()
+    keep_arena()
+    with contextlib.suppress(ConnectionError), socket.socket(fileno=descriptor) as connection:
+        serve(connection)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from html.entities import html5
 from typing import Any
 
-from gcs.ports.summarise.charset import as_text
+from gcs.ports.summarise.html import as_text
 
 #: characters that XML does not allow, which end a parse even in the forgiving mode
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from gcs.core.page.values import Request, Response, Result
-from gcs.ports.fetch import Fetcher, FetchSettings, Sink, curl_loop
+from gcs.ports.fetch import Fetcher, FetchSettings, Sink, curl_engine
 from gcs.ports.fetch.aio_engine import AioFetcher
-from gcs.ports.fetch.curl_engine import CurlFetcher
-from gcs.ports.fetch.curl_loop import LoopSocketWatch
+from gcs.ports.fetch.curl_engine import CurlFetcher, LoopSocketWatch
 
 #: what a server does with a request: the bytes it answers, or a coroutine that does as it likes
 Behaviour = bytes | Callable[["Conversation"], Awaitable[None]]
@@ -25,7 +24,7 @@ Engine = Callable[[FetchSettings, Sink], Fetcher]
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """Every engine; libcurl's with both of its socket watches."""
     if request.param == "curl-loop":
-        monkeypatch.setattr(curl_loop, "watch", LoopSocketWatch)
+        monkeypatch.setattr(curl_engine, "watch", LoopSocketWatch)
     return AioFetcher if request.param == "aiohttp" else CurlFetcher
 
 

@@ -11,7 +11,7 @@ from gcs.ports.fetch import FetchSettings, Sink
 from gcs.ports.fetch.aio_engine import AioFetcher
 from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings
 from gcs.ports.fetch.chromium import NAMES
-from gcs.ports.summarise.summarisers import Summarisers
+from gcs.ports.reader import Summarisers
 from tests.ports.fetch.conftest import Client, Conversation, Engine
 
 pytest.importorskip("playwright", reason="Playwright is not installed")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.page.values import Failure, FailureKind, Response
-from gcs.ports.fetch import aio_engine, curl_transfer
+from gcs.ports.fetch import aio_engine, curl_engine
 from gcs.ports.fetch.guard import forbidden, forbidden_host
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -118,7 +118,7 @@ async def test_engine_connects_only_to_the_public_one_of_several_addresses(serve
     def judge(address: str) -> str | None:
         return None if address == "127.0.0.2" else forbidden(address)
 
-    monkeypatch.setattr(curl_transfer, "forbidden", judge)
+    monkeypatch.setattr(curl_engine, "forbidden", judge)
     monkeypatch.setattr(aio_engine, "forbidden", judge)
     fetching = await client(allow_private=False, resolve=(f"both.example:{private.port}:127.0.0.1,127.0.0.2",))
     result = await fetching.ask(f"http://both.example:{private.port}/")
@@ -136,7 +136,7 @@ async def test_engine_judges_every_connection_anew(serve, client, monkeypatch) -
 
     site = await serve(once)
     verdicts = [None, "127.0.0.1 is not a public address (loopback)"]
-    for module in (curl_transfer, aio_engine):
+    for module in (curl_engine, aio_engine):
         monkeypatch.setattr(module, "forbidden", lambda _address: verdicts.pop(0))
     fetching = await client(allow_private=False)
     assert isinstance(await fetching.ask(site.url), Response)

@@ -7,7 +7,7 @@ import pytest
 
 from gcs.core.page.values import Failure, Request, Response, Result
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.curl_loop import CurlDriver
+from gcs.ports.fetch.curl_engine import CurlDriver
 
 uvloop = pytest.importorskip("uvloop")
 

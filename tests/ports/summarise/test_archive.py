@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options
 from gcs.ports.summarise.archive import ArchiveLimits, gunzip, members
-from gcs.ports.summarise.summarisers import Summarisers
 
 summarise = Summarisers().summarise
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
+from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options, Source
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.sitemap import summarise_sitemap
-from gcs.ports.summarise.summarisers import Summarisers
 
 summarise = Summarisers().summarise
 

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Options
-from gcs.ports.summarise.html import bounded, primary_language, refresh_target, srcset_urls, summarise_links
-from gcs.ports.summarise.main_text import summarise_fast
+from gcs.ports.summarise.html import (
+    bounded,
+    primary_language,
+    refresh_target,
+    srcset_urls,
+    summarise_fast,
+    summarise_links,
+)
 
 PAGE = b"""<!DOCTYPE html>
 <html lang="en-GB">

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options
-from gcs.ports.summarise.summarisers import Summarisers
 
 summarise = Summarisers().summarise
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
+from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options, Source
-from gcs.ports.summarise.summarisers import Summarisers
 from gcs.ports.summarise.text import summarise_pdf
 from gcs.ports.summarise.text_pool import TextPool
 

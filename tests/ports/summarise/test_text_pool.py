@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from gcs.core.page.simhash import simhash
+from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options
-from gcs.ports.summarise.summarisers import Summarisers
-from gcs.ports.summarise.text_pool import TextPool
-from gcs.ports.summarise.text_worker import TextExtract
+from gcs.ports.summarise.text_pool import TextExtract, TextPool
 
 HTML = "text/html; charset=utf-8"
 PAGE = b"""<html><title>t</title><body><article><p>The words of this page are many, and they are English words.</p>

@@ -9,8 +9,8 @@ import pytest
 from gcs.core.page.values import FailureKind
 from gcs.core.url.sources import source_url
 from gcs.ports.fetch.sources import LISTED
+from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options
-from gcs.ports.summarise.summarisers import Summarisers
 
 SCHEMA = '''
 CREATE TABLE customers(id INTEGER PRIMARY KEY, name TEXT, home TEXT, photo BLOB);

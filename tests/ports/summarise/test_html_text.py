@@ -2,7 +2,7 @@ import pytest
 
 from gcs.core.page.simhash import simhash
 from gcs.ports.summarise import DEFAULT, Options
-from gcs.ports.summarise.main_text import fast_text, full_text, language_of, summarise_fast, summarise_full
+from gcs.ports.summarise.html import fast_text, full_text, language_of, summarise_fast, summarise_full
 
 PARAGRAPHS = [
     "The station was built in two years by men who had never built one before, and it has stood ever since.",
