@@ -1,3 +1,44 @@
-"""GCS, Grand Central Station: a web crawler that a team of machines shares."""
+"""GCS, Grand Central Station: a web crawler that a team of machines shares.
+
+As a library:
+
+    for page in gcs.crawl("https://example.org/", contact="you@example.org", max_pages=100):
+        print(page.url, page.title)
+
+`async for` works, too. `gcs.open(directory)` reads what a crawl has stored.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gcs.api.crawling import Crawl, CrawlOptions, crawl
+    from gcs.api.page import Page
+    from gcs.api.stored_crawl import StoredCrawl, open
+    from gcs.errors import GcsError
+    from gcs.ports.plugins import ReadPage
 
 __version__ = "0.1.0"
+__all__ = ["Crawl", "CrawlOptions", "GcsError", "Page", "ReadPage", "StoredCrawl", "__version__", "crawl", "open"]
+
+#: name → module; loaded at the first use, so that `import gcs` costs nothing
+_PARTS = {
+    "Crawl": "gcs.api.crawling",
+    "CrawlOptions": "gcs.api.crawling",
+    "GcsError": "gcs.errors",
+    "Page": "gcs.api.page",
+    "ReadPage": "gcs.ports.plugins",
+    "StoredCrawl": "gcs.api.stored_crawl",
+    "crawl": "gcs.api.crawling",
+    "open": "gcs.api.stored_crawl",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PARTS:
+        raise AttributeError(f"module 'gcs' has no attribute {name!r}")
+    return getattr(import_module(_PARTS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS})

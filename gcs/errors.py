@@ -24,12 +24,20 @@ class SettingsError(UsageError):
     """A settings file, environment variable or flag holds an unknown key or a value of the wrong kind."""
 
 
+class ConsentError(UsageError):
+    """A crawl asks a machine for what its owner has not allowed."""
+
+
 class OrderError(UsageError):
     """The user's own score for the order of the crawl failed: it would fail again, in whichever gatherer."""
 
 
 class StoreError(GcsError):
     """The crawl directory or the record store cannot be read or written."""
+
+
+class DamagedError(StoreError):
+    """A file of the crawl directory does not hold what was written into it."""
 
 
 class DiskFullError(StoreError):
@@ -42,3 +50,17 @@ class SpaceError(GcsError):
 
 class CodecError(GcsError):
     """Bytes do not hold what they should: an unknown version, a damaged record."""
+
+
+class SealError(CodecError):
+    """A tuple was not written with the key of this team."""
+
+
+class StuckError(GcsError):
+    """The crawl cannot go on until somebody acts. Nothing is lost."""
+
+    exit_code = 4
+
+
+class UnknownVersionError(CodecError, StuckError):
+    """Another version of GCS wrote this: it is left for a program that can read it."""

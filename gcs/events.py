@@ -10,13 +10,19 @@ import sys
 from typing import Any
 
 LEVELS = ("debug", "info", "warning", "error")
-#: characters that command a terminal: C0 and C1, but for tab and newline
-_COMMANDS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\N{REPLACEMENT CHARACTER}")
+#: characters that command a terminal or deceive its reader: C0 and C1 (but for tab and newline), those that change the
+#: direction of text, line separators, invisible tags; and lone surrogates, which cannot be printed at all
+COMMANDS = (
+    *(*range(9), *range(11, 32), *range(0x7F, 0xA0)),
+    *(0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)),
+    *(*range(0xD800, 0xE000), *range(0xE0000, 0xE0080)),
+)
+_TAMED = dict.fromkeys(COMMANDS, "\N{REPLACEMENT CHARACTER}")
 
 
 def tame(text: str) -> str:
-    """Text of a page or server without the characters that command a terminal."""
-    return text.translate(_COMMANDS)
+    """Text of a stranger without the characters that command a terminal: what every string becomes that is shown."""
+    return text.translate(_TAMED)
 
 
 class Events:
@@ -52,8 +58,9 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         pairs = getattr(record, "fields", {}).items()
-        fields = " ".join(f"{key}={tame(' '.join(str(value).split()))}" for key, value in pairs)
-        return f"{self.formatTime(record, '%H:%M:%S')} {record.levelname:<7} {super().format(record)} {fields}".rstrip()
+        fields = " ".join(f"{key}={' '.join(str(value).split())}" for key, value in pairs)
+        line = f"{self.formatTime(record, '%H:%M:%S')} {record.levelname:<7} {super().format(record)} {fields}"
+        return tame(line.rstrip())
 
 
 class JsonFormatter(logging.Formatter):

@@ -38,7 +38,8 @@ from gcs.ports.summarise import SummarySettings
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
 NOT_SETTINGS = frozenset({
-    "GCS_SPACE", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN", "GCS_STATION_LISTEN",
+    "GCS_SPACE", "GCS_SPACE_KEY", "GCS_SPACE_KEY_FILE", "GCS_ALLOW", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN",
+    "GCS_STATION_LISTEN",
     "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
 })  # fmt: skip
 #: characters that the comment of a User-Agent may have
@@ -71,6 +72,8 @@ class CrawlSettings:
     sitemaps: bool = True
     #: redirects in a row that are followed
     max_redirects: int = 10
+    #: your own code for pages, links and requests: module:object, or an entry point of the group gcs.plugins
+    plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -129,6 +132,17 @@ def load(
             section, _, key = dotted.partition(".")
             tree.setdefault(section, {})[key] = _convert(dotted, value, known[dotted], source)
     return Settings(**{name: part(**tree.get(name, {})) for name, part in _parts().items()})
+
+
+def of_charter(data: bytes) -> Settings:
+    """The settings in the charter of a crawl, which came from the whiteboard."""
+    try:
+        return msgspec.json.decode(data, type=Settings)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SettingsError(
+            f"the settings of the crawl cannot be read ({error}): they are damaged, or of another version of GCS; "
+            "start the crawl again with gcs crawl"
+        ) from None
 
 
 def differences(settings: Settings) -> dict[str, object]:

@@ -29,3 +29,15 @@ def test_architecture_is_short() -> None:
     lines = ARCHITECTURE.read_text().splitlines()
     assert len(lines) <= 200
     assert not [line for line in lines if len(line) > 120]
+
+
+def test_every_promise_names_tests_that_exist() -> None:
+    """A row of a table in docs/guarantees.md is a promise: its last cell names the files of tests that hold it."""
+    rows = [line for line in (ROOT / "docs" / "guarantees.md").read_text("utf-8").splitlines() if line[:2] == "| "]
+    promises = [row for row in rows if not row.endswith("| test |")]
+    assert len(promises) > 40
+    for row in promises:
+        named = re.findall(r"`(tests/[^`]+)`", row.rstrip("| ").rpartition("|")[2])
+        assert named, f"no test holds this: {row}"
+        for file in named:
+            assert re.search(r"^ *(async )?def test_", (ROOT / file).read_text("utf-8"), re.MULTILINE), file

@@ -1,6 +1,8 @@
 """Events: a stable name and fields, as text for a person or as JSON for a program, on stderr."""
 
 import json
+import logging
+import sys
 
 import pytest
 
@@ -55,3 +57,14 @@ def test_events_as_text_command_no_terminal(capsys: pytest.CaptureFixture[str]) 
     events.set_up("info", as_json=False)
     Events("part").info("hello", agent="\x1b]0;mine\x07 caf\xe9\x9b2J \u200d")
     assert capsys.readouterr().err.rstrip().endswith("part.hello agent=\ufffd]0;mine\ufffd caf\xe9\ufffd2J \u200d")
+
+
+def test_text_log_turns_no_line_round_and_commands_no_terminal() -> None:
+    try:
+        raise ValueError("a\u202eb\x1b[2J")
+    except ValueError:
+        record = logging.LogRecord("gcs.x", logging.INFO, "", 1, "x.y\u2066", (), sys.exc_info())
+    record.fields = {"url": "http://a/\u202etxt.exe\u2028new", "title": "\x9b1m"}
+    line = events.TextFormatter().format(record)
+    assert not {ord(each) for each in line} & set(events.COMMANDS)
+    assert "ValueError" in line

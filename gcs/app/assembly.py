@@ -1,18 +1,28 @@
-"""Assembly: makes the concrete parts of gatherers and helpers from settings. The only place that names them.
+"""Assembly: makes gatherers and the parts of helpers from settings, and runs a crawl by one gatherer.
 
-To add a fetch engine: write it in `ports/fetch`, name it in `FetchSettings.engine`, and list it in ENGINES below.
+This is the only place that names the concrete parts. To add a fetch engine: write it in `ports/fetch`, name
+it in `FetchSettings.engine`, and list it in ENGINES below.
 """
 
-import importlib
+import asyncio
+import functools
+import gc
+import os
+import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
+from gcs.app.crawl_input import CrawlRun
+from gcs.app.terminal import Outcome, Progress
 from gcs.core.malloc import keep_arena
 from gcs.core.ordering import ORDERS, Ordering, Scored
 from gcs.core.page.values import Result
 from gcs.core.queues.contract import Queue
+from gcs.core.report import report
 from gcs.core.url.admission import Admission, Recent
 from gcs.core.url.canonical import UrlRules
 from gcs.core.url.scope import Scope
@@ -20,28 +30,194 @@ from gcs.errors import SettingsError
 from gcs.ports import process
 from gcs.ports.fetch import Fetcher, FetchSettings
 from gcs.ports.frontier import Frontier, FrontierSettings
+from gcs.ports.own_code import load_named
+from gcs.ports.plugins import Plugin, Plugins
 from gcs.ports.reader import Reader, Summarisers
 from gcs.ports.records.layout import check_names
-from gcs.ports.records.reading import read_records, rows
+from gcs.ports.records.reading import read_records, rows, warn
+from gcs.ports.records.record_log import BEGINNING
 from gcs.ports.records.record_store import Store
 from gcs.ports.space.port import Space
 from gcs.ports.summarise import Options, SummarySettings
 from gcs.ports.summarise.text_pool import TextPool
-from gcs.roles.gatherer import Dependencies, Gatherer
+from gcs.ports.watchdog import LIMIT_S, Watchdog
+from gcs.roles.gatherer import Dependencies, Gatherer, GathererState, Outlet
 from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
 from gcs.roles.gatherer.membership import GathererPort, MemberContext, Membership
+from gcs.roles.gatherer.record.checkpoints import last_position
 from gcs.roles.gatherer.record.recrawl import LastVisit, Recrawl
 from gcs.settings import Settings, with_user_agent
 
 #: group of entry points by which an installed package offers orders
 ENTRY_POINTS = "gcs.orders"
+#: the same for plug-ins
+PLUGIN_GROUP = "gcs.plugins"
 #: the queue setting under which each host has its own queue
 HOSTS = "hosts"
 #: keys in a block of the queue: small, because a crawl extracts some hundreds at a time
 BLOCK_KEYS = 4096
+#: seconds between two redraws of the progress
+REFRESH_S = 0.25
 
+T = TypeVar("T")
 Sink = Callable[[Result], None]
 FetchEngine = Callable[[FetchSettings, Sink], Fetcher]
+
+
+def run_alone(run: CrawlRun, progress: bool) -> Outcome:
+    """Crawl with one gatherer in this process. The first Ctrl-C keeps the state and ends soon, the second at once."""
+    return run_loop(_run_alone(run, progress))
+
+
+def run_loop(main: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on uvloop, with a garbage collector tuned for a crawl."""
+    import uvloop
+
+    # a page makes thousands of objects and no cycles: looking for cycles every 700 objects costs a tenth of the crawl
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    return uvloop.run(main)
+
+
+async def _run_alone(run: CrawlRun, progress: bool) -> Outcome:
+    alone = gatherer(run.directory, "g0", run.settings, run.seeds)
+    run.begin()  # not before: now the directory is locked
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        if interrupted:
+            if bar:
+                bar.stop()  # the terminal gets its cursor back
+            os._exit(130)  # everything stored is in the log already; the next run replays it
+        interrupted = True
+        print("ending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
+        alone.stop()
+
+    loop = asyncio.get_running_loop()
+    with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupt)
+        display = asyncio.create_task(_show(alone, bar)) if bar else None
+        try:
+            state = await alone.run(run.seeds, run.session)
+        finally:
+            if display:
+                display.cancel()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+    figures = report.build(run.settings.crawl.name, state, [alone.final_share])
+    return Outcome(figures, interrupted and state is not GathererState.DONE)
+
+
+async def _show(alone: Gatherer, bar: Progress) -> None:
+    while True:
+        await asyncio.sleep(REFRESH_S)
+        if alone.state is not GathererState.RUNNING:
+            return
+        bar.update([alone.share().work], "running")
+
+
+@dataclass(frozen=True, slots=True)
+class TeamAccess:
+    """How a gatherer works with its team."""
+
+    #: the whiteboard, opened in the gatherer's name
+    space: Space
+    #: the gatherer hands over what a dead gatherer of its name left behind, and fetches nothing
+    ghost: bool = False
+    #: the place whose helpers work for the gatherer
+    place: str = ""
+    #: name of the seed-server that hands out URLs, where the team has one
+    server: str = ""
+    #: the session to be crawled
+    session: int = 1
+
+
+def gatherer(
+    directory: Path,
+    name: str,
+    settings: Settings,
+    seeds: list[str],
+    access: TeamAccess | None = None,
+    outlet: Outlet | None = None,
+    plugins: Sequence[Plugin] = (),
+) -> Gatherer:
+    """A gatherer that works in this directory, alone or with others. Needs a running event loop.
+
+    With an outlet it is a guest in a user's program, which no timer may end. Its plug-ins are those of the
+    settings, and `plugins`.
+    """
+    keep_arena()
+    process.take_long()
+    settings = with_user_agent(settings)
+    crawl = settings.crawl
+    check_names(name)  # first: a bad one would be a path elsewhere
+    plugins = [*load_plugins(crawl.plugins), *plugins]
+    scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
+    info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
+    by_server = access is not None and settings.team.coordination == "seed-server"
+    folder = directory / "state" / name / "frontier"
+    order = load_order(settings.seed_server.order if by_server else crawl.order)
+    make_frontier = functools.partial(
+        Frontier, folder, settings.frontier, order, queue_maker(folder, settings.frontier)
+    )
+    frontier = make_frontier()
+    known = last_position(frontier)
+    try:
+        store = Store.open(directory, settings.store, name, crawl=crawl.name, info=info, known=known or BEGINNING)
+    except BaseException:
+        frontier.close()
+        raise
+    if store.is_damaged or (known is None and frontier.known()):  # the latter: interrupted while it was made anew
+        frontier.clear()
+        frontier = make_frontier()
+    return Gatherer(
+        name,
+        settings,
+        Dependencies(
+            frontier=frontier,
+            store=store,
+            admission=Admission(scope, settings.traps, Recent(settings.frontier.recent_urls)),
+            reader=make_reader(
+                settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
+            ),
+            make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
+            recrawl=Recrawl(frontier, lambda since: _last_visits(directory, name, since)),
+            watchdog=Watchdog(folder.parent, None if outlet else LIMIT_S),
+            make_team=_team_maker(directory, name, settings, frontier, access) if access else None,
+            make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,
+            outlet=outlet,
+            plugins=Plugins(plugins) if plugins else None,
+        ),
+    )
+
+
+def _last_visits(directory: Path, name: str, since: int) -> Iterator[LastVisit]:
+    """Of this gatherer's own records, from the log file of that number on."""
+    return map(
+        LastVisit._make,
+        rows(directory, LastVisit._fields, lambda gatherer, number: gatherer == name and number >= since),
+    )
+
+
+def _team_maker(
+    directory: Path, name: str, settings: Settings, frontier: Frontier, access: TeamAccess
+) -> Callable[[GathererPort], Membership]:
+    context = MemberContext(name, access.space, settings.team, frontier, access.place, access.session)
+    if settings.team.coordination == "seed-server":
+        from gcs.roles.gatherer.team.seed_client import SeedClient
+
+        return lambda port: SeedClient(context, port, access.server)
+    from gcs.roles.gatherer.team.team_member import TeamMember  # slow to load, and a gatherer alone does without
+
+    return lambda port: TeamMember(context, port, lambda: read_records(directory, on_damage=warn), access.ghost)
+
+
+def _lending_maker(name: str, settings: Settings, access: TeamAccess) -> Callable[[LendingPort], Lending]:
+    wants_body = settings.store.warc or bool(settings.crawl.plugins)  # these read it here
+    context = LendingContext(access.space, name, access.place, settings.helpers, settings.politeness, wants_body)
+    return lambda port: Lending(context, port)
 
 
 def load_order(name: str) -> Ordering:
@@ -51,10 +227,15 @@ def load_order(name: str) -> Ordering:
     """
     if name in ORDERS:
         return ORDERS[name]
-    score = _from_module(*name.split(":", 1)) if ":" in name else _from_package(name)
+    score = load_named("order", ENTRY_POINTS, name, ORDERS)
     if not callable(score):
         raise SettingsError(f"order {name} is no function; write one that takes a Found and returns a number")
     return Scored(name, score)
+
+
+def load_plugins(names: Sequence[str]) -> list[Plugin]:
+    """The plug-ins of these names: `module:object`, or those that installed packages offer."""
+    return [Plugin.of(load_named("plug-in", PLUGIN_GROUP, name), name) for name in names]
 
 
 def queue_maker(folder: Path, settings: FrontierSettings) -> Callable[[], Queue] | None:
@@ -67,41 +248,12 @@ def queue_maker(folder: Path, settings: FrontierSettings) -> Callable[[], Queue]
     return lambda: open_scratch(settings.queue, folder, on_disk)
 
 
-def _from_module(module: str, function: str) -> object:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # a file beside the crawl, as with `python -m`
-    try:
-        found = importlib.import_module(module)
-    except Exception as error:  # a stranger's module may raise anything
-        raise SettingsError(
-            f"order {module}:{function} cannot be loaded ({type(error).__name__}: {error}); "
-            f"put {module}.py into this directory or install it"
-        ) from error
-    if not hasattr(found, function):
-        raise SettingsError(f"order {module}:{function}: {found} has no {function}; write it there")
-    return getattr(found, function)
-
-
-def _from_package(name: str) -> object:
-    from importlib.metadata import entry_points  # 30 ms
-
-    for entry_point in entry_points(group=ENTRY_POINTS, name=name):
-        try:
-            return entry_point.load()
-        except Exception as error:  # a stranger's package may raise anything
-            raise SettingsError(
-                f"order {name} cannot be loaded from {entry_point.value} ({type(error).__name__}: {error}); "
-                "install its package again, or choose another order"
-            ) from error
-    known = ", ".join([*ORDERS, *(each.name for each in entry_points(group=ENTRY_POINTS))])
-    raise SettingsError(f"there is no order {name!r}; give one of {known}, or module:function")
-
-
 def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
-    """Reads pages; the full text in processes of its own, where the caller cannot wait for it."""
-    options = Options(agent=robots_token, images=summary.images, max_links=summary.max_links)
-    texts = TextPool(summary.workers, options=options) if in_processes and summary.depth == "full" else None
+    """Reads pages; documents and the full text in processes of its own, where the caller cannot wait for them."""
+    options = Options(
+        agent=robots_token, images=summary.images, max_links=summary.max_links, thumbnails=summary.thumbnails
+    )
+    texts = TextPool(summary.workers, options=options) if in_processes else None
     return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)
 
 
@@ -136,88 +288,6 @@ def make_browser(settings: FetchSettings, sink: Sink) -> Fetcher:
     from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings  # it brings Playwright, which is an extra
 
     return BrowserFetcher(settings, sink, BrowserSettings(), lambda plain_sink: make_fetcher(settings, plain_sink))
-
-
-@dataclass(frozen=True, slots=True)
-class TeamAccess:
-    """How a gatherer works with its team."""
-
-    #: the whiteboard, opened in the gatherer's name
-    space: Space
-    #: the gatherer hands over what a dead gatherer of its name left behind, and fetches nothing
-    ghost: bool = False
-    #: the place whose helpers work for the gatherer
-    place: str = ""
-    #: name of the seed-server that hands out URLs, where the team has one
-    server: str = ""
-    #: the session to be crawled
-    session: int = 1
-
-
-def gatherer(
-    directory: Path, name: str, settings: Settings, seeds: list[str], access: TeamAccess | None = None
-) -> Gatherer:
-    """A gatherer that works in this directory, alone or with others. Needs a running event loop."""
-    keep_arena()
-    process.take_long()
-    settings = with_user_agent(settings)
-    crawl = settings.crawl
-    check_names(name)  # first: a bad one would be a path elsewhere
-    scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
-    info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
-    by_server = access is not None and settings.team.coordination == "seed-server"
-    folder = directory / "state" / name / "frontier"
-    order = load_order(settings.seed_server.order if by_server else crawl.order)
-    frontier = Frontier(folder, settings.frontier, order, queue_maker(folder, settings.frontier))
-    try:
-        store = Store.open(directory, settings.store, name, crawl=crawl.name, info=info)
-    except BaseException:
-        frontier.close()
-        raise
-    return Gatherer(
-        name,
-        settings,
-        Dependencies(
-            frontier=frontier,
-            store=store,
-            admission=Admission(scope, settings.traps, Recent(settings.frontier.recent_urls)),
-            reader=make_reader(
-                settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
-            ),
-            make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
-            recrawl=Recrawl(frontier, lambda since: _last_visits(directory, name, since)),
-            make_team=_team_maker(directory, name, settings, frontier, access) if access else None,
-            make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,
-        ),
-    )
-
-
-def _last_visits(directory: Path, name: str, since: int) -> Iterator[LastVisit]:
-    """Of this gatherer's own records, from the log file of that number on."""
-    return map(
-        LastVisit._make,
-        rows(directory, LastVisit._fields, lambda gatherer, number: gatherer == name and number >= since),
-    )
-
-
-def _team_maker(
-    directory: Path, name: str, settings: Settings, frontier: Frontier, access: TeamAccess
-) -> Callable[[GathererPort], Membership]:
-    context = MemberContext(name, access.space, settings.team, frontier, access.place, access.session)
-    if settings.team.coordination == "seed-server":
-        from gcs.roles.gatherer.team.seed_client import SeedClient
-
-        return lambda port: SeedClient(context, port, access.server)
-    from gcs.roles.gatherer.team.team_member import TeamMember  # slow to load, and a gatherer alone does without
-
-    return lambda port: TeamMember(context, port, lambda: read_records(directory), access.ghost)
-
-
-def _lending_maker(name: str, settings: Settings, access: TeamAccess) -> Callable[[LendingPort], Lending]:
-    context = LendingContext(
-        access.space, name, access.place, settings.helpers, settings.politeness, settings.store.warc
-    )
-    return lambda port: Lending(context, port)
 
 
 def load(settings: Settings) -> None:

@@ -24,8 +24,9 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import CodecError, GcsError, UsageError
 
 
-def write_blueprint(file: Path, blueprint: Blueprint) -> None:
-    write_whole(file, blueprint.encode(), "give another place with -o FILE")
+def write_blueprint(file: Path, blueprint: Blueprint, *, is_named: bool = False) -> None:
+    """Write a plan; `is_named`: the user has named the file."""
+    write_whole(file, blueprint.encode(), "give another place with -o FILE", is_named=is_named)
 
 
 def read_blueprint(file: Path) -> Blueprint:

@@ -1,70 +1,48 @@
 """The files of a crawl directory that outlive a run.
 
-    state/seeds.txt, settings.json   the seeds, and the settings that are not the defaults: `gcs crawl -o DIR` goes on
-                                     with the same scope, contact and politeness. Limits are left out, because to go on
-                                     past a limit is what a second run is for
+    state/seeds.txt, settings.json   seeds and settings: see SavedCrawl in crawl_input.py
     state/superstep.json             the superstep that the last session predicts for the next one (papers.md M7)
     state/session                    number of the session under way, or of the last one
     sessions/NNNN.plan, .json        plan and report of each session
+    state/.NAME.copy                 copies of seeds.txt, settings.json and session, with a checksum
     state/NAME/frontier              the disk of a gatherer, with its share of the report
 
 Invariant: the files are replaced in one step, so a full disk or a crash leaves the old ones.
 """
 
 import dataclasses
-from dataclasses import dataclass, field
+import os
+import time
 from pathlib import Path
 
 import msgspec
+import xxhash
 
 from gcs.core.report import report
 from gcs.core.report.report import Report, Share
-from gcs.errors import StoreError
-from gcs.ports.frontier.lmdb_file import peek
-from gcs.settings import Settings, differences
+from gcs.errors import DamagedError, StoreError, UsageError
+from gcs.events import Events
+from gcs.ports.frontier.lmdb_file import FrontierPeek, is_locked, peek
+from gcs.ports.own_file import open_own
+from gcs.settings import Settings
 
-#: settings that hold for one run only
-ONE_RUN = frozenset({"crawl.max_pages", "crawl.max_seconds"})
 #: URLs in a block: fewer cost more than they save, more would hold up the gatherer that takes them in
 LEAST_URLS, MOST_URLS = 100, 5_000
+#: seconds until a gatherer that was killed a moment ago has released its directory
+LET_GO_S = 1.0
 _ADVICE = "choose another place"
+_CHECKSUM_BYTES = 8
+
+events = Events("crawl")
 
 
-@dataclass(frozen=True, slots=True)
-class SavedCrawl:
-    """The seeds that a crawl was ever given, and its settings by dotted key."""
+def write_whole(file: Path, data: bytes, advice: str, mode: int = 0o666, *, is_named: bool = False) -> None:
+    """Write a file in one step: it is there with all of this, or as it was.
 
-    seeds: tuple[str, ...] = ()
-    settings: dict[str, object] = field(default_factory=dict)
-
-    @staticmethod
-    def read(directory: Path) -> "SavedCrawl":
-        """The seeds and settings of the directory; none where there was no crawl."""
-        seeds, settings = _files(directory)
-        try:
-            return SavedCrawl(
-                tuple(seeds.read_text().splitlines()) if seeds.exists() else (),
-                msgspec.json.decode(settings.read_bytes(), type=dict[str, object]) if settings.exists() else {},
-            )
-        except OSError as error:
-            raise StoreError(f"{error.filename}: cannot be read ({error.strerror})") from None
-        except ValueError:
-            raise StoreError(f"{directory}/state: its seeds or settings are damaged; start a new directory") from None
-
-    def write(self, directory: Path, seeds: list[str], settings: Settings) -> None:
-        """Save seeds and settings for the next run; a file that would not change is left alone."""
-        seeds_file, settings_file = _files(directory)
-        kept = msgspec.json.encode({key: value for key, value in differences(settings).items() if key not in ONE_RUN})
-        if tuple(seeds) != self.seeds:
-            write_whole(seeds_file, "".join(f"{seed}\n" for seed in seeds).encode(), "choose another -o DIR")
-        if kept != msgspec.json.encode(self.settings):
-            write_whole(settings_file, kept, "choose another -o DIR", 0o600)  # a proxy may have a password
-
-
-def write_whole(file: Path, data: bytes, advice: str, mode: int = 0o666) -> None:
-    """Write a file in one step: it is there with all of this, or as it was."""
+    `is_named`: the user has named this very file, so a link, pipe or device stays one. Any other link is replaced.
+    """
     try:
-        if file.is_symlink() or (file.exists() and not file.is_file()):  # a link, pipe or device must stay one
+        if is_named and (file.is_symlink() or (file.exists() and not file.is_file())):
             file.write_bytes(data)
         else:
             _replace(file, data, mode)
@@ -76,16 +54,39 @@ def _replace(file: Path, data: bytes, mode: int) -> None:
     partial = file.with_name(f".{file.name}.part")
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        partial.touch(mode)
-        partial.write_bytes(data)
+        partial.unlink(missing_ok=True)
+        with os.fdopen(open_own(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as new:
+            new.write(data)
         partial.replace(file)
     except OSError:
         partial.unlink(missing_ok=True)
         raise
 
 
-def _files(directory: Path) -> tuple[Path, Path]:
-    return directory / "state" / "seeds.txt", directory / "state" / "settings.json"
+# -- files of which a copy is kept: the crawl cannot go on as it began without them
+
+
+def write_kept(file: Path, data: bytes, advice: str, mode: int = 0o666) -> None:
+    """Write a file and a copy with a checksum, where they are not so already. `read_kept` needs one of the two."""
+    packed = xxhash.xxh3_64_digest(data) + data
+    for path, content in ((_copy_of(file), packed), (file, data)):  # the copy first: it is the one that is believed
+        if not path.is_file() or path.read_bytes() != content:
+            write_whole(path, content, advice, mode)
+
+
+def read_kept(file: Path) -> bytes | None:
+    """What was written last, even if the file was changed, damaged or deleted since; None if there was nothing."""
+    data = file.read_bytes() if file.exists() else None
+    packed = _copy_of(file).read_bytes() if _copy_of(file).exists() else b""
+    copy = packed[_CHECKSUM_BYTES:]
+    if not packed or xxhash.xxh3_64_digest(copy) != packed[:_CHECKSUM_BYTES] or copy == data:
+        return data
+    events.warning("file-restored", file=file, advice="to change seeds or settings, give them to gcs crawl")
+    return copy
+
+
+def _copy_of(file: Path) -> Path:
+    return file.with_name(f".{file.name}.copy")
 
 
 # -- the superstep that the last session predicts for the next one
@@ -133,8 +134,8 @@ def current_session(directory: Path) -> int:
     """The session under way, or the last one; 0 where there was none."""
     file = directory / "state" / "session"
     try:
-        if file.exists():
-            return int(file.read_text())
+        if (number := read_kept(file)) is not None:
+            return int(number)
     except (OSError, ValueError):
         raise StoreError(f"{file}: does not say which session it is; write its number there") from None
     return 1 if (directory / "state").is_dir() else 0
@@ -142,7 +143,7 @@ def current_session(directory: Path) -> int:
 
 def begin_session(directory: Path, number: int) -> None:
     """Record that this session is under way."""
-    write_whole(directory / "state" / "session", f"{number}\n".encode(), _ADVICE)
+    write_kept(directory / "state" / "session", f"{number}\n".encode(), _ADVICE)
 
 
 def was_barren(directory: Path) -> bool:
@@ -180,20 +181,37 @@ def count_unique(directory: Path, shares: list[Share]) -> int | None:
     shares = report.current(shares)
     if len(shares) < 2:
         return None
-    from gcs.ports.records.reading import distinct  # a crawl alone does without it
+    from gcs.ports.records.reading import distinct, warn  # a crawl alone does without it
 
-    found = distinct(directory, shares[0].session, sum(share.counters.pages for share in shares))
+    found = distinct(directory, shares[0].session, sum(share.counters.pages for share in shares), on_damage=warn)
     return found.unique + sum(share.unique for share in shares if not found.stored[share.id])
 
 
 def read_shares(directory: Path) -> tuple[list[Share], bool]:
-    """What each gatherer whose disk is here has done, and whether one of them runs."""
-    seen = [peek(file.parent) for file in sorted(directory.glob("state/*/frontier/data.mdb"))]
+    """What each gatherer whose disk is here has done, and whether one of them runs. Damaged frontiers are left out."""
+    seen: list[FrontierPeek] = []
+    for frontier in _frontiers(directory):
+        try:
+            seen.append(peek(frontier))
+        except DamagedError as error:
+            events.warning("frontier-damaged", reason=error, advice=f"gcs crawl -o {directory} makes it anew")
     shares = [msgspec.msgpack.decode(each.share, type=Share) for each in seen if each.share is not None]
     return shares, any(each.is_running for each in seen)
 
 
 def running_gatherers(directory: Path) -> list[str]:
     """The gatherers that have their disks here and run."""
-    frontiers = sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
-    return [frontier.parent.name for frontier in frontiers if peek(frontier).is_running]
+    return [frontier.parent.name for frontier in _frontiers(directory) if is_locked(frontier)]
+
+
+def _frontiers(directory: Path) -> list[Path]:
+    return sorted(file.parent for file in directory.glob("state/*/frontier/data.mdb"))
+
+
+def refuse_one_alone(directory: Path) -> None:
+    """A gatherer that crawls alone here knows of no team, and the team would fetch the same pages."""
+    give_up_at = time.monotonic() + LET_GO_S
+    while running_gatherers(directory) == ["g0"]:  # with others beside it, g0 is a ghost of its team, and ends soon
+        if time.monotonic() > give_up_at:
+            raise UsageError(f"{directory}: another crawl is running here; stop it or choose another -o DIR")
+        time.sleep(LET_GO_S / 10)

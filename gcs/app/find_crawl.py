@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from gcs import events as logging
+from gcs.app.say import say
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter
 from gcs.errors import SpaceError, UsageError
@@ -76,19 +77,25 @@ async def _visit(at: CrawlAddress, do: Callable[[Space], Awaitable[T]]) -> T:
     try:
         return await do(space)
     finally:
+        for kind, reason in space.refusals.reasons.items():
+            say(f"gcs: not shown: a {kind.name} tuple {reason}", err=True)
         await space.close()
 
 
 async def read_charter(space: Space, crawl: str, url: str) -> Charter:
     """The charter of a crawl; waits until somebody has started the crawl."""
-    charter = await space.read(template(Charter), timeout_s=CHARTER_S)
+    charter = await space.read(template(Charter))
+    if charter is None and Charter not in space.refusals.reasons:  # to wait for another team's charter is no use
+        charter = await space.read(template(Charter), timeout_s=CHARTER_S)
     if charter is None:
-        raise no_crawl(crawl, url)
+        raise no_crawl(space, crawl, url)
     return charter
 
 
-def no_crawl(crawl: str, url: str) -> SpaceError:
-    """The error of a process whose crawl is not on the whiteboard. It shows no password."""
+def no_crawl(space: Space, crawl: str, url: str) -> SpaceError:
+    """The error of a process whose crawl is not on the whiteboard, or has another team key. It shows no password."""
+    if reason := space.refusals.reasons.get(Charter):
+        return SpaceError(f"the charter of the crawl '{crawl}' at {shown(url)} {reason}")
     return SpaceError(
         f"there is no crawl '{crawl}' at {shown(url)}: start it with gcs crawl --space, or check the name"
     )

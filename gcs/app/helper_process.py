@@ -8,17 +8,18 @@ import contextlib
 import dataclasses
 import os
 import random
+import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import click
-import msgspec
 
 from gcs.app import find_crawl
 from gcs.app.assembly import make_browser, make_fetcher, make_reader
-from gcs.app.setting_options import Number
+from gcs.app.crawl_input import Number
 from gcs.core.helpers.loan import WHOLE_DAY, Loan, LoanLimits, Shift, parse
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Means
@@ -32,12 +33,12 @@ from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import checked
 from gcs.ports.space.redis_space import open_space
 from gcs.roles.helper.helper import FETCH, Helper
-from gcs.settings import Settings, terms
+from gcs.settings import of_charter, terms
 
 events = Events("helper")
 
-#: seconds between two looks whether to stop
-LOOK_S = 0.25
+#: seconds between two looks whether to stop, and off duty between two looks at the clock on the wall
+LOOK_S, OFF_DUTY_LOOK_S = 0.25, 1.0
 #: seconds before a crawl that is out of reach is tried again, in a shift
 AWAY_S = 20.0
 #: seconds after which a helper that was stopped and does not end (the whiteboard is gone) is given up
@@ -109,6 +110,26 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
     return loan, parse(hours or WHOLE_DAY, days) if hours or days else None
 
 
+async def lend(loan: Loan, shift: Shift | None) -> int:
+    """Work every shift until a signal comes or the crawl is over; without a shift, work now."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _second_ends(stop.set))
+    while not stop.is_set():
+        if shift is None or shift.ends_at(datetime.now()):
+            help_ = work_shift if shift else work
+            done = await help_(loan, lambda: stop.is_set() or bool(shift and not shift.ends_at(datetime.now())))
+            if done.is_final or shift is None:
+                break
+        else:
+            events.info("off-duty", shift=shift, until=shift.next_begin(datetime.now()))
+        while shift and not stop.is_set() and not shift.ends_at(datetime.now()):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), OFF_DUTY_LOOK_S)
+    return 0
+
+
 async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
     """Help until `is_to_stop` says so, or nothing is left to do."""
     opening = asyncio.ensure_future(open_errands(loan))
@@ -161,7 +182,7 @@ async def open_errands(loan: Loan) -> ErrandPort:
         if charter is None:
             events.info("no-crawl-yet", crawl=loan.crawl, wait_s=find_crawl.CHARTER_S)
             charter = await find_crawl.read_charter(space, loan.crawl, loan.space)
-        settings = msgspec.json.decode(charter.settings, type=Settings)
+        settings = of_charter(charter.settings)
     except BaseException:
         await space.close()
         raise
@@ -184,3 +205,16 @@ def make_helper(errands: ErrandPort, loan: Loan, clock: Callable[[], float] = le
     reader = make_reader(told.summary, told.urls, told.fetch.robots_token, told.nofollow, in_processes=False)
     make = make_browser if loan.browser else make_fetcher
     return Helper(errands, reader, limits, lambda sink: make(fetch, sink), clock)
+
+
+def _second_ends(first: Callable[[], None]) -> Callable[[], None]:
+    """A signal handler: the first signal asks, the second one ends the process."""
+
+    def handle() -> None:
+        if told:
+            os._exit(130)
+        told.append(True)
+        first()
+
+    told: list[bool] = []
+    return handle

@@ -1,14 +1,24 @@
 """A team on one machine: `gcs crawl -n N` starts a whiteboard and N gatherers, restarts those that die, and reports.
 
-The processes: this one (which crawls nothing), the embedded server unless --space names one, and the gatherers. A
-gatherer that dies is started again under its name and goes on from its disk; so is the server.
+The processes: this one (which crawls nothing), the embedded server unless --space names one, and the children: the
+gatherers and the seed-server, if the team has one. A child that dies is started again under its name and goes on from
+its disk; so is the server.
+
+Invariants
+- A start that is refused has changed nothing, on the whiteboard or in the directory.
+- A child is reaped by `Child.code`, once, and its exit code is kept.
+- No child outlives this process, even if this process is killed (Linux): it would lock the directory of the next run.
 """
 
 import asyncio
+import os
+import runpy
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,28 +26,39 @@ from typing import NoReturn
 
 import msgspec
 
-from gcs.app import assembly
-from gcs.app.assembly import load_order
-from gcs.app.child_process import Child, arguments
-from gcs.app.crawl_dir import count_unique, read_shares
-from gcs.app.local_crawl import run_loop
-from gcs.app.team_start import CrawlStart, open_crawl, refuse_one_alone
-from gcs.app.terminal import Outcome, Progress
+from gcs.app import assembly, consent
+from gcs.app.assembly import load_order, load_plugins, run_loop
+from gcs.app.crawl_dir import apply_prediction, count_unique, read_shares, refuse_one_alone
+from gcs.app.crawl_input import CrawlRun
+from gcs.app.terminal import EXIT_CODES, Outcome, Progress
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Account, Charter, Control, CrawlState, Member, MemberState
+from gcs.core.messages.tuples import (
+    Account,
+    Charter,
+    Control,
+    CrawlState,
+    Member,
+    MemberState,
+    PlanNote,
+    PlanPosted,
+    Seeds,
+)
 from gcs.core.plan.expression import Expression
 from gcs.core.plan.triggers import NAMES
 from gcs.core.report import report
-from gcs.core.report.counters import Counters
+from gcs.core.report.estimate import AWAY
 from gcs.core.report.report import Report, Share
+from gcs.core.report.roster import workloads
+from gcs.core.report.workload import Workload
 from gcs.core.tree import tree
-from gcs.errors import GcsError, UsageError
+from gcs.errors import GcsError, StuckError, UsageError
 from gcs.events import Events
+from gcs.ports.process import end_with
 from gcs.ports.records.finished_files import Remote
 from gcs.ports.space.address import parse
-from gcs.ports.space.crawl_control import put_back
+from gcs.ports.space.crawl_control import put_back, send
 from gcs.ports.space.embedded_server import EmbeddedServer
-from gcs.ports.space.port import Space
+from gcs.ports.space.port import SEEDS_INBOX, Space
 from gcs.ports.space.redis_space import open_space
 from gcs.settings import Settings
 
@@ -47,32 +68,45 @@ events = Events("team")
 SEED_SERVER = "seed-server"
 #: seconds between two looks at the team
 LOOK_S = 0.25
+#: seconds without an answer of the whiteboard after which the progress line says so
+AWAY_S = 3.0
+#: seconds between two looks at a child that is waited for
+POLL_S = 0.02
 #: seconds for the gatherers to end when the crawl is given up
 END_S = 15.0
+#: dead letters of an inbox that are counted
+MOST_LETTERS = 10_000
 #: starts of one gatherer within a minute before the crawl is given up
 STARTS_PER_MINUTE = 20
 
 
+#: shows the workloads of the gatherers, and the state of the crawl
+Show = Callable[[Sequence[Workload], str], None]
+
+
 @dataclass(frozen=True, slots=True)
 class TeamSpec:
-    """The team to start on this machine: what it crawls, in which directory, and with how many gatherers."""
+    """The team to start on this machine: what it crawls, and with how many gatherers."""
 
-    directory: Path
-    settings: Settings
-    seeds: list[str]
+    run: CrawlRun
     #: gatherers to start here; 0 where the team is elsewhere
     gatherers: int
     #: URL of the whiteboard; None for an embedded server of its own
     space_url: str | None
     #: log level of the gatherers
     log: str
-    #: the command line's entry point, which a forked gatherer runs
-    main: Callable[[], None]
     #: HOST:PORT of the station; None for no station
     listen: str | None = None
-    session: int = 1
     #: the plan made ahead for the session, encoded; b"" for none
     blueprint: bytes = b""
+
+
+def run_local_team(spec: TeamSpec, progress: bool) -> Outcome:
+    """Run a team from a terminal."""
+    team = LocalTeam(spec)
+    team.launch()
+    with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
+        return run_loop(team.run(bar.update if bar else None))
 
 
 class LocalTeam:
@@ -80,7 +114,8 @@ class LocalTeam:
 
     def __init__(self, spec: TeamSpec) -> None:
         """Raises an error for a bad address, store, order, trigger or expansion before anything starts."""
-        settings, url = spec.settings, spec.space_url
+        directory, url = spec.run.directory, spec.space_url
+        settings = apply_prediction(directory, spec.run.settings, spec.gatherers)
         if url:
             parse(url)
         if settings.store.url:
@@ -88,26 +123,26 @@ class LocalTeam:
         if spec.gatherers:  # a team elsewhere may have a module that this machine does not have
             by_server = settings.team.coordination == "seed-server"
             load_order(settings.seed_server.order if by_server else settings.crawl.order)
+            load_plugins(settings.crawl.plugins)
         if settings.team.trigger:
             Expression(settings.team.trigger, NAMES)
         tree.parse(settings.team.expansion)
-        self._spec, self._directory, self._settings, self._count = spec, spec.directory, settings, spec.gatherers
-        self._server = None if url else EmbeddedServer(spec.directory / "state" / "space", settings.space.fsync)
+        self._spec, self._directory, self._settings, self._count = spec, directory, settings, spec.gatherers
+        self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)
         self._url = url or ""
         self._children: list[Child] = []
         self._space: Space
         #: as the whiteboard had them last: put back if the whiteboard loses them
         self._charter: Charter
         self._control: Control | None = None
-        self._started_at = time.monotonic()
+        self._detail = ""
+        self._started_at = self._heard_at = time.monotonic()
+        self._members: list[Member] = []
         self._stopping = False
         self.interrupted = False
 
-    def launch(self, begin: Callable[[], None] | None = None) -> None:
-        """Start the server, put the crawl on the whiteboard, start the gatherers. Only before there is an event loop.
-
-        `begin` is called when it is clear that no other crawl runs here.
-        """
+    def launch(self) -> None:
+        """Start the server, put the crawl on the whiteboard, start the children. Only before there is an event loop."""
         assembly.load(self._settings)
         try:
             if self._server:
@@ -115,12 +150,12 @@ class LocalTeam:
             if self._count:
                 refuse_one_alone(self._directory)
             asyncio.run(self._start_crawl())
-            if begin:
-                begin()
-            words = arguments(self._url, self._settings.crawl.name, self._directory, self._spec.log)
-            children = [Child("gatherer", f"g{index}", words, self._spec.main) for index in range(self._count)]
+            self._spec.run.begin()  # not before: now no other crawl runs here
+            words = ["--crawl", self._settings.crawl.name, "-o", str(self._directory), "--log", self._spec.log]
+            told = {"GCS_SPACE": self._url, consent.VARIABLE: consent.all_of(self._settings)}
+            children = [Child("gatherer", f"g{index}", words, told) for index in range(self._count)]
             if children and self._settings.team.coordination == "seed-server":
-                children.append(Child("seed-server", SEED_SERVER, words, self._spec.main))
+                children.append(Child("seed-server", SEED_SERVER, words, told))
             for child in children:
                 self._children.append(child)
                 child.fork()
@@ -130,7 +165,7 @@ class LocalTeam:
                 self._server.stop()
             raise
 
-    async def run(self, show: Callable[[Share], None] | None) -> Outcome:
+    async def run(self, show: Show | None) -> Outcome:
         """Crawl until the team is done, a limit is reached or the crawl is stopped."""
         try:
             self._space = await self._open_space()
@@ -144,7 +179,7 @@ class LocalTeam:
                 await self._space.close()
         finally:
             await self._end()
-        return Outcome(figures, self.interrupted)
+        return Outcome(figures, self.interrupted, self._detail)
 
     async def _open_space(self) -> Space:
         return await open_space(self._url, crawl=self._settings.crawl.name, name="crew", settings=self._settings.space)
@@ -153,8 +188,8 @@ class LocalTeam:
         space = await self._open_space()
         try:
             fresh = self._count > 0 and not read_shares(self._directory)[0]
-            spec = self._spec
-            start = CrawlStart(spec.settings, spec.seeds, spec.gatherers, spec.session, spec.blueprint, fresh)
+            run, blueprint = self._spec.run, self._spec.blueprint
+            start = CrawlStart(self._settings, run.seeds, self._count, run.session, blueprint, fresh)
             self._charter = await open_crawl(space, start)
         finally:
             await space.close()
@@ -166,9 +201,10 @@ class LocalTeam:
 
         return serving(self._url, self._settings.crawl.name, self._spec.listen)
 
-    async def _supervise(self, show: Callable[[Share], None] | None) -> str:
+    async def _supervise(self, show: Show | None) -> str:
         """Watch the team, and the server in another task: while the server is away, watching the team has to wait."""
-        jobs = [self._watch(show), self._follow_charter(), *([self._keep_server(self._server)] if self._server else ())]
+        jobs = [self._watch(), self._follow_charter(), *([self._keep_server(self._server)] if self._server else ())]
+        jobs += [self._show(show)] if show else []
         tasks = [asyncio.create_task(job) for job in jobs]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -183,9 +219,10 @@ class LocalTeam:
             async for charter in self._space.watch(template(Charter)):
                 self._charter = charter
 
-    async def _watch(self, show: Callable[[Share], None] | None) -> str:
+    async def _watch(self) -> str:
         while True:
             await asyncio.sleep(LOOK_S)
+            stuck = [child.name for child in self._children if child.code == EXIT_CODES["stuck"]]
             control = await self._space.read(template(Control))
             members = await self._space.scan(template(Member))
             if control is None and await put_back(self._space, self._charter, self._control):
@@ -193,14 +230,24 @@ class LocalTeam:
             self._control = control or self._control
             if control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING):
                 if self._have_ended(members):
+                    self._detail = control.detail
                     return "done" if control.state is CrawlState.DONE else control.reason or "stopped"
             elif self.interrupted and not self._count:
                 return "running"
+            elif stuck:  # started again, it would wait in vain again
+                raise StuckError(f"{stuck[0]} cannot go on: see its message above; nothing is lost")
             else:
                 self._restart_children()
             await self._stop_at_limits(members)
-            if show:
-                show(_share(members))
+            accounts = await self._space.scan(template(Account))
+            self._works, self._heard_at = workloads(members, accounts, self._spec.run.session), time.monotonic()
+
+    async def _show(self, show: Show) -> NoReturn:
+        """Show the progress, also while the whiteboard is away."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            is_away = time.monotonic() > self._heard_at + AWAY_S
+            show(self._works, AWAY if is_away else str(self._control.state) if self._control else "waiting")
 
     def _have_ended(self, members: list[Member]) -> bool:
         """Whether the gatherers here and on other machines have ended; a dead one elsewhere is gone with its lease."""
@@ -242,7 +289,7 @@ class LocalTeam:
         pages = {member.gatherer: int(member.figures.get("pages", 0)) for member in members}
         for account in await self._space.scan(template(Account)):
             share = msgspec.msgpack.decode(account.share, type=Share)
-            if share.session == self._spec.session:
+            if share.session == self._spec.run.session:
                 pages[account.gatherer] = max(pages.get(account.gatherer, 0), share.counters.pages)
         return sum(pages.values())
 
@@ -279,19 +326,192 @@ class LocalTeam:
             shares.setdefault(account.gatherer, msgspec.msgpack.decode(account.share, type=Share))
         team = [shares[name] for name in sorted(shares)]
         unique = await asyncio.to_thread(count_unique, self._directory, team)
-        return report.build(self._settings.crawl.name, state, team, unique)
+        figures = report.build(self._settings.crawl.name, state, team, unique)
+        places = [size.place for size in await self._space.inbox_sizes() if size.kind == "dead"]
+        letters = [letter for place in places for letter in await self._space.dead_letters(place, MOST_LETTERS)]
+        dead = sum(letter.deliveries > 0 for letter in letters)  # the others were forged: nothing of ours is in them
+        return msgspec.structs.replace(figures, dead_letters=dead)
 
 
-def _share(members: list[Member]) -> Share:
-    """The team's figures as one share, for the progress line."""
-    known, queued = (sum(int(member.figures.get(name, 0)) for member in members) for name in ("known", "queued"))
-    pages = sum(int(member.figures.get("pages", 0)) for member in members)
-    fraction = (known - queued) / known if known else 0.0
-    return Share("team", Counters(pages=pages), known, queued, pages, fraction)
+# -- the crawl on the whiteboard
 
 
-def run_local_team(team: LocalTeam, progress: bool, begin: Callable[[], None] | None = None) -> Outcome:
-    """Run a team from a terminal; `begin` is called when no other crawl runs in the directory."""
-    team.launch(begin)
-    with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
-        return run_loop(team.run(bar.update if bar else None))
+@dataclass(frozen=True, slots=True)
+class CrawlStart:
+    """The crawl to put on the whiteboard."""
+
+    settings: Settings
+    seeds: list[str]
+    #: gatherers that are expected
+    gatherers: int
+    session: int = 1
+    #: the plan made ahead for the session, encoded; b"" for none
+    blueprint: bytes = b""
+    #: the gatherers have no disks yet: a crawl of this name that is done is not continued. Otherwise its plan and its
+    #: accounts would count for this crawl, and its gatherers would be waited for.
+    fresh: bool = False
+
+
+async def open_crawl(space: Space, start: CrawlStart) -> Charter:
+    """Put a crawl on the whiteboard, or go on with the one that is there; one that runs is joined as it is.
+
+    Seeds that were added during an earlier run (`gcs seed`) are seeds of this run, too; not those of another crawl
+    that had the same name at the same whiteboard.
+    """
+    settings, seeds = start.settings, start.seeds
+    before = await space.read(template(Charter))
+    if before is None and (reason := space.refusals.reasons.get(Charter)):
+        raise UsageError(
+            f"there is a crawl '{settings.crawl.name}' at this whiteboard, whose charter {reason}; or give this crawl "
+            "another --name"
+        )
+    if before and start.fresh and await _has_ended(space):
+        before = None
+        for kind in (PlanPosted, PlanNote, Account):
+            await space.remove(template(kind))
+    if before and await _running(space):
+        if not (why := _difference(start, before)):
+            return before
+        await _refuse_running(space, settings, why)
+    if before and set(seeds) <= set(before.seeds):
+        seeds = before.seeds
+    charter = Charter(msgspec.json.encode(settings), seeds, max(1, start.gatherers), start.session, start.blueprint)
+    await space.out(charter)
+    await space.out(Control(CrawlState.RUNNING, "crew"))
+    await send(space, Seeds(seeds), SEEDS_INBOX)
+    return charter
+
+
+async def _has_ended(space: Space) -> bool:
+    control = await space.read(template(Control))
+    is_done = control is not None and control.state is CrawlState.DONE
+    return is_done and all(member.state == MemberState.GONE for member in await space.scan(template(Member)))
+
+
+async def _running(space: Space) -> dict[str, int]:
+    """The gatherers that work for the crawl on the whiteboard, with the number of their last beat."""
+    control = await space.read(template(Control))
+    if control is None or control.state not in (CrawlState.RUNNING, CrawlState.PAUSED):
+        return {}
+    members = await space.scan(template(Member))
+    return {member.gatherer: member.beat for member in members if member.state != MemberState.GONE}
+
+
+def _difference(start: CrawlStart, there: Charter) -> str:
+    """How a crawl differs from the one on the whiteboard, in words; "" if it is the same."""
+    if not set(start.seeds) <= set(there.seeds):
+        return "other seeds"
+    if start.session != there.session:
+        return f"session {there.session} instead of {start.session}"
+    mine, theirs = (msgspec.json.decode(packed) for packed in (msgspec.json.encode(start.settings), there.settings))
+    keys = sorted({(section, key) for tree in (mine, theirs) for section in tree for key in tree[section]})
+    changed = [
+        f"{section}.{key}"
+        for section, key in keys
+        if mine.get(section, {}).get(key) != theirs.get(section, {}).get(key)
+    ]
+    return f"other settings ({', '.join(changed)})" if changed else ""
+
+
+async def _refuse_running(space: Space, settings: Settings, why: str) -> None:
+    """The crawl that runs must have ended: otherwise its gatherers would crawl for this one, with its settings.
+
+    Gatherers that were killed a moment ago are still there until their leases end, but their hearts do not beat.
+    """
+    give_up_at = time.monotonic() + settings.team.lease_s + 1.0
+    before = await _running(space)
+    while there := await _running(space):
+        if time.monotonic() > give_up_at or any(beat > before.get(name, beat) for name, beat in there.items()):
+            names = ", ".join(sorted(there))
+            raise UsageError(
+                f"a crawl called '{settings.crawl.name}' is running at this whiteboard ({names}) with {why}:"
+                " stop it first (gcs stop), give this one another --name, or add to that one with gcs seed and"
+                " gcs gatherer"
+            )
+        await asyncio.sleep(LOOK_S)
+
+
+# -- the processes of the team
+
+
+class Child:
+    """A process that runs `gcs gatherer` or `gcs seed-server`, and when it was started.
+
+    At first it is forked, before there is a loop or a thread, so that a team loads its code once, not N times. To start
+    it again needs a new program, because a process with a running event loop must not be forked.
+    """
+
+    def __init__(self, command: str, name: str, arguments: list[str], environment: dict[str, str]) -> None:
+        """`environment`: what must not stand on a command line, where every user of the machine can read it."""
+        self.name = name
+        self._arguments, self._environment = [command, *arguments, "--name", name], environment
+        self.starts: list[float] = []
+        self._pid = 0
+        self._code: int | None = None
+        self._program: subprocess.Popen[bytes] | None = None
+
+    def fork(self) -> None:
+        """Start it as a copy of this process, with all that is loaded."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        prepare = end_with(os.getpid(), signal.SIGKILL)
+        self._note(os.fork())
+        if not self._pid:
+            if prepare:
+                prepare()
+            os.environ |= self._environment
+            _run_forked(self._arguments)
+
+    def start(self) -> None:
+        """Start it again, as a new program."""
+        command = [sys.executable, "-m", "gcs", *self._arguments]
+        self._program = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | self._environment,
+            start_new_session=True,
+            preexec_fn=end_with(os.getpid(), signal.SIGKILL),
+        )
+        self._note(self._program.pid)
+
+    @property
+    def code(self) -> int | None:
+        """The exit code (minus the signal's number, if a signal ended it), or None while it runs."""
+        if self._program:
+            return self._program.poll()
+        if self._code is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it runs."""
+        if self.code is None:
+            os.kill(self._pid, number)
+
+    async def ended(self) -> None:
+        while self.code is None:  # noqa: ASYNC110  there is no event to wait for
+            await asyncio.sleep(POLL_S)
+
+    def _note(self, pid: int) -> None:
+        self._pid, self._code = pid, None
+        self.starts.append(time.monotonic())
+
+
+def _run_forked(arguments: list[str]) -> NoReturn:
+    """In a forked child: run `python -m gcs` with these arguments, and exit."""
+    code = 1
+    try:
+        os.setsid()
+        with Path(os.devnull).open() as null:
+            os.dup2(null.fileno(), 0)
+        sys.argv[1:] = arguments
+        runpy.run_module("gcs", run_name="__main__")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

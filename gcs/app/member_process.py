@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-import msgspec
-
-from gcs.app import assembly, find_crawl
+from gcs.app import assembly, consent, find_crawl
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState
-from gcs.errors import GcsError, InUseError, UsageError
+from gcs.errors import GcsError, InUseError, StuckError, UsageError
 from gcs.events import Events
+from gcs.ports.own_file import open_own
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import Space
@@ -28,7 +27,7 @@ from gcs.ports.tasks import end
 from gcs.roles.gatherer import Gatherer, GathererState
 from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.leader import Leader
-from gcs.settings import Settings
+from gcs.settings import of_charter
 
 events = Events("gatherer")
 
@@ -42,7 +41,7 @@ NEVER = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """What the command line says of a member: its whiteboard, crawl, name, directory, place and seed-server."""
+    """The command line of a member: its whiteboard, crawl, name, directory, place, seed-server, and consent."""
 
     url: str
     crawl: str
@@ -51,6 +50,8 @@ class MemberSpec:
     place: str
     server: str
     coordination: str | None
+    #: what the owner of the machine lets a charter ask for (`consent`)
+    allow: tuple[str, ...] = ()
 
     async def space(self, settings: SpaceSettings, name: str = "") -> Space:
         """Open the whiteboard, in the member's name or in that of another gatherer."""
@@ -62,13 +63,18 @@ class MemberProcess:
 
     def __init__(self, spec: MemberSpec, charter: Charter) -> None:
         self._spec, self._charter, self.name = spec, charter, spec.name
-        self._settings = msgspec.json.decode(charter.settings, type=Settings)
+        self._settings = of_charter(charter.settings)
+        consent.check(self._settings, spec.allow)
         way = self._settings.team.coordination
         if spec.coordination not in (None, way):
             raise UsageError(
                 f"the crawl '{spec.crawl}' is coordinated by {way}: leave --coordination out, or start another"
             )
         self._ghosts: dict[str, asyncio.Task[GathererState]] = {}
+
+    @property
+    def session(self) -> int:
+        return self._charter.session
 
     async def take(self, name: str, ghost: bool = False) -> Gatherer:
         """A gatherer of this name; waits for its directory, which a ghost of it may still be clearing."""
@@ -138,6 +144,7 @@ class MemberProcess:
 
     async def end_ghosts(self) -> None:
         """Stop the ghosts; what they have not handed over stays on their disks for the next one."""
+        await asyncio.sleep(0)  # one that has not begun would not close its files
         await end(self._ghosts.values())
 
 
@@ -145,10 +152,18 @@ async def run_member(spec: MemberSpec, stay: bool) -> int:
     """Work for one crawl; with `stay`, for one crawl after the other until a signal comes. Returns the exit code."""
     signals = Signals()
     alive = asyncio.create_task(_show_life(spec.output / "state" / "alive"))
-    code = 0
+    code, refused = 0, None
     try:
-        while charter := await _charter_of(spec, signals, stay):
-            code = await _join(MemberProcess(spec, charter), signals)
+        while charter := await _charter_of(spec, signals, stay, refused):
+            try:
+                process = MemberProcess(spec, charter)
+            except UsageError as error:
+                if not stay:
+                    raise
+                events.error("charter-refused", crawl=spec.crawl, reason=str(error))
+                refused = charter  # whoever has put it there can put a better one
+                continue
+            code = await _join(process, signals)
             if not stay:
                 return code
     finally:
@@ -156,17 +171,19 @@ async def run_member(spec: MemberSpec, stay: bool) -> int:
     return code
 
 
-async def _charter_of(spec: MemberSpec, signals: "Signals", stay: bool) -> Charter | None:
-    """Wait until the crawl is there (with `stay`: and runs); None if a signal came first."""
+async def _charter_of(spec: MemberSpec, signals: "Signals", stay: bool, refused: Charter | None) -> Charter | None:
+    """Wait until the crawl is there (with `stay`: runs, and not as `refused`); None if a signal came first."""
     space = await spec.space(patient(SpaceSettings()) if stay else SpaceSettings())
     give_up_at = time.monotonic() + (math.inf if stay else find_crawl.CHARTER_S)
     try:
         while not signals.came.is_set():
             charter, control = await space.read(template(Charter)), await space.read(template(Control))
-            if charter and (not stay or (control and control.state in (CrawlState.RUNNING, CrawlState.PAUSED))):
+            is_on = control is not None and control.state in (CrawlState.RUNNING, CrawlState.PAUSED)
+            if charter and (not stay or (is_on and charter != refused)):
                 return charter
-            if time.monotonic() > give_up_at:
-                raise find_crawl.no_crawl(spec.crawl, spec.url)
+            is_foreign = charter is None and Charter in space.refusals.reasons
+            if time.monotonic() > give_up_at or (is_foreign and not stay):
+                raise find_crawl.no_crawl(space, spec.crawl, spec.url)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(signals.came.wait(), ATTEND_S)
     finally:
@@ -178,7 +195,11 @@ async def _show_life(file: Path) -> NoReturn:
     """Touch a file while the event loop runs: a liveness probe looks at its age."""
     file.parent.mkdir(parents=True, exist_ok=True)
     while True:
-        file.touch()
+        try:
+            os.close(open_own(file, os.O_WRONLY | os.O_CREAT))
+            os.utime(file, follow_symlinks=False)
+        except OSError as error:
+            events.warning("no-sign-of-life", file=file, reason=error.strerror)
         await asyncio.sleep(ALIVE_S)
 
 
@@ -188,12 +209,16 @@ async def _join(process: MemberProcess, signals: "Signals") -> int:
     signals.go_to(mine)
     leader = asyncio.create_task(process.lead(mine))
     try:
-        state = await mine.run([])
+        state = await mine.run([], process.session)
     finally:
         signals.go_to(None)
         await end([leader])
         await process.end_ghosts()
     events.info("ended", gatherer=process.name, state=str(state))
+    if state is GathererState.STUCK:
+        control = mine.team.whiteboard.control if mine.team else None
+        events.warning("stuck", gatherer=process.name, reason=control.detail if control else "")
+        return StuckError.exit_code
     return 0 if state in (GathererState.DONE, GathererState.LIMIT, GathererState.STOPPED) else 1
 
 

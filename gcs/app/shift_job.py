@@ -1,10 +1,11 @@
-"""The job of a shift: a stock `rq worker` runs it, on a machine that has gcs installed.
+"""The job of a shift: a `gcs shift worker` runs it.
 
 The job ends with the shift, when the shift is cancelled, when the crawl is over, and when the worker is told to stop.
 """
 
+import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,8 +14,8 @@ from rq import get_current_job
 from rq.job import Job
 
 from gcs import events as logging
-from gcs.app import helper_process
-from gcs.app.local_crawl import run_loop
+from gcs.app import consent, helper_process
+from gcs.app.assembly import run_loop
 from gcs.events import Events
 from gcs.ports.shift_book import ShiftBook, is_dismissed
 
@@ -36,7 +37,11 @@ def work(name: str) -> dict[str, Any]:
     if order is None or watch.is_over():
         events.info("not-worked", shift=name, why=watch.why)
         return {"shift": name, "ended": watch.why}
-    done = run_loop(helper_process.work_shift(order.loan, watch.is_over))
+    loan = order.loan
+    if loan.allow_private and "private" not in os.environ.get(consent.VARIABLE, "").split():
+        events.warning("not-allowed", shift=name, reason="private addresses need gcs shift worker --allow private")
+        loan = replace(loan, allow_private=False)
+    done = run_loop(helper_process.work_shift(loan, watch.is_over))
     return {"shift": name, "ended": watch.why or "nothing is left to do", **asdict(done)}
 
 

@@ -6,8 +6,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-import click
-
+from gcs.app.say import say
 from gcs.core.helpers.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry, new_token
 from gcs.core.messages.tuples import Access
 from gcs.errors import UsageError
@@ -33,11 +32,9 @@ async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = 
     try:
         await serving.startup()
         # the token stands behind #, so that no server and no log of one ever sees it
-        click.echo(f"station: {serving.address.url}{f'#token={token}' if token else ''}", err=True)
+        say(f"station: {serving.address.url}{f'#token={token}' if token else ''}", err=True)
         if not keys:
-            click.echo(
-                "station: on that address even to look needs a token: gcs token create view (or control)", err=True
-            )
+            say("station: on that address even to look needs a token: gcs token create view (or control)", err=True)
         yield
     finally:
         await serving.shutdown()

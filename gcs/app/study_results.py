@@ -56,6 +56,7 @@ class Result:
             "rows": msgspec.to_builtins(self.rows),
             "paper": [_given(row) for row in self.study.paper],
             "findings": msgspec.to_builtins(self.study.findings(self.rows)),
+            "advice": self.study.advice(self.rows),
             "seconds": round(self.seconds, 3),
         }
 
@@ -150,6 +151,8 @@ def text(done: Result, picture: str | None = None, level: int = 2) -> str:
     parts = [f"{'#' * level} {study.title}", study.about, f"Graph: {described(graph)}. Took {done.seconds:,.1f} s."]
     if picture:
         parts.append(f"![{study.title}]({picture})")
+    if advice := study.advice(done.rows):
+        parts.append(f"{advice[0].upper()}{advice[1:]}.")
     lines = ["| claim | paper | here | agrees |", "|---|---|---|---|"]
     for found in study.findings(done.rows):
         why = f" ({found.why})" if found.why else ""

@@ -2,18 +2,23 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import click
 import msgspec
 
 from gcs.app.crawl_dir import write_whole
-from gcs.core.report.report import Report, Share
+from gcs.app.say import say
+from gcs.core.report.estimate import estimate
+from gcs.core.report.report import Report
+from gcs.core.report.workload import Workload
 
-EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1}
+if TYPE_CHECKING:  # slow to load
+    from rich.console import RenderableType
+
+EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1, "stuck": 4}
 #: kind of failure → what to do when a crawl has fetched nothing
 ADVICE = {
     "dns": "no such host: look at the spelling of the seeds, and whether this machine can resolve names",
@@ -29,53 +34,56 @@ ADVICE = {
 
 
 class Progress:
-    """A live line on stderr: pages, pages/s, queue, explored fraction, time left."""
+    """A live line on stderr: pages, pages/s, share done, queue, time left; and a second one: what limits the crawl."""
 
     def __enter__(self) -> "Progress":
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as Bars
+        from rich.text import Text
 
-        self._bars = Bars(
+        class TwoLines(Bars):
+            """The bar, and a line of text below."""
+
+            why = ""
+
+            def get_renderables(self) -> Iterable["RenderableType"]:
+                yield self.make_tasks_table(self.tasks)
+                yield Text(self.why, style="dim", no_wrap=True, overflow="ellipsis")
+
+        self._bars = TwoLines(
             TextColumn("[bold]{task.fields[pages]:,}[/] pages  {task.fields[rate]:,.0f}/s"),
             BarColumn(bar_width=24),
-            TextColumn("{task.percentage:.0f} % explored  {task.fields[queued]:,} queued  {task.fields[left]}"),
+            TextColumn("{task.fields[done]}  {task.fields[queued]:,} queued  {task.fields[left]}"),
             console=Console(stderr=True),
             transient=True,
             auto_refresh=False,  # no thread that redraws ten times a second
         )
         self._bars.start()
-        self._task = self._bars.add_task("crawl", total=1.0, pages=0, rate=0.0, queued=0, left="")
-        self._samples = [(time.monotonic(), 0)]
-        self._first = True
+        self._task = self._bars.add_task("crawl", total=1.0, pages=0, rate=0.0, queued=0, done="", left="")
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:
-        """Remove the line, and leave the terminal as it was."""
+        """Remove the lines, and leave the terminal as it was."""
         self._bars.stop()
 
-    def update(self, share: Share) -> None:
-        """Show the figures of a share; the rate is that of the last seconds."""
-        pages = share.counters.pages
-        if self._first:
-            self._samples, self._first = [(time.monotonic(), pages)], False
-        self._samples = [*self._samples[-40:], (time.monotonic(), pages)]
-        (then, before), (now, _) = self._samples[0], self._samples[-1]
-        rate = (pages - before) / (now - then) if now > then else 0.0
-        fraction = share.explored_fraction
-        left = f"~{_span(pages * (1 - fraction) / fraction / rate)} left" if rate and fraction > 0.01 else ""
+    def update(self, works: Sequence[Workload], state: str) -> None:
+        """Show the estimate from the workloads of the gatherers; `state` is that of the crawl."""
+        outlook = estimate(works, state)
+        self._bars.why = outlook.why
         self._bars.update(
-            self._task, completed=fraction, pages=pages, rate=rate, queued=share.queued, left=left, refresh=True
+            self._task,
+            completed=outlook.progress,
+            pages=sum(work.pages for work in works),
+            rate=sum(work.pages_per_s for work in works),
+            queued=sum(work.queued for work in works),
+            done=outlook.done,
+            left=outlook.left,
+            refresh=True,
         )
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def columns(lines: Iterable[Sequence[str]], left: int = 0) -> list[str]:
@@ -94,12 +102,14 @@ class Outcome:
 
     report: Report
     interrupted: bool
+    #: why the crawl is stuck, and what to do
+    detail: str = ""
 
 
-def save_report(report: Report, file: Path) -> None:
-    """Write report.json in one step."""
+def save_report(report: Report, file: Path, *, is_named: bool = False) -> None:
+    """Write report.json in one step; `is_named`: the user has named the file."""
     text = msgspec.json.format(msgspec.json.encode(report), indent=1)
-    write_whole(file, text + b"\n", "give another place with --report FILE")
+    write_whole(file, text + b"\n", "give another place with --report FILE", is_named=is_named)
 
 
 def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
@@ -111,23 +121,33 @@ def finish(outcome: Outcome, directory: Path, as_json: bool) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if outcome.interrupted:
         return 130
+    if report.dead_letters and report.state == "done":
+        return EXIT_CODES["stuck"]
     return 1 if report.is_barren else EXIT_CODES[report.state]
 
 
 def _tell(outcome: Outcome, directory: Path, as_json: bool) -> None:
     report = outcome.report
     if as_json:
-        click.echo(msgspec.json.encode(report))
+        say(msgspec.json.encode(report))
     else:
-        click.echo(summary(report))
-        click.echo(f"stored in {directory}/")
+        say(summary(report))
+        say(f"stored in {directory}/")
         if report.queued and not outcome.interrupted:
-            click.echo(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
+            say(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
     if outcome.interrupted:
-        click.echo(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
+        say(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
+    elif report.state == "stuck":
+        say(f"gcs: the crawl is stuck: {outcome.detail}; nothing is lost: then gcs crawl -o {directory}", err=True)
+    elif report.dead_letters:
+        say(
+            f"gcs: {report.dead_letters:,} messages were damaged and set aside, pages may be missing:"
+            " gcs space ls shows where, gcs space peek dead INBOX why, gcs space rm dead INBOX forgets them",
+            err=True,
+        )
     elif report.is_barren:
         flag = " --allow-private" if _main_failure(report) == "forbidden-address" else ""
-        click.echo(f"gcs: {why_nothing(report, directory)}; to try again: gcs crawl{flag} -o {directory}", err=True)
+        say(f"gcs: {why_nothing(report, directory)}; to try again: gcs crawl{flag} -o {directory}", err=True)
 
 
 def why_nothing(report: Report, directory: Path) -> str:
@@ -153,8 +173,8 @@ def summary(report: Report) -> str:
     lines = [
         f"{report.state}: {report.pages:,} pages, {report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s "
         f"({report.pages_per_s:,.0f} pages/s, {report.cpu_s:,.1f} s CPU, {report.peak_rss_mb:,.0f} MB memory)",
-        f"known {report.known_urls:,} URLs, {report.queued:,} queued, {report.explored_fraction:.0%} explored; "
-        f"{report.failed:,} failed, {report.denied_by_robots:,} denied by robots.txt, {report.redirects:,} redirects",
+        f"known {report.known_urls:,} URLs, {report.queued:,} queued; {report.failed:,} failed, "
+        f"{report.denied_by_robots:,} denied by robots.txt, {report.redirects:,} redirects",
     ]
     if report.session > 1:
         lines.append(
@@ -163,6 +183,8 @@ def summary(report: Report) -> str:
         )
     if report.failures:
         lines.append(f"failed: {_failures(report)}")
+    if report.outlook.text:
+        lines.append(report.outlook.text)
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """The command line. Each command is a module, loaded only when it is used.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit, 130 interrupted (state kept, resumable).
+Exit codes: 0 done, 1 failed, 2 usage, 3 stopped by a limit, 4 stuck (somebody has to act; state kept), 130 interrupted
+(state kept, resumable).
 """
 
 import gc
@@ -10,6 +11,7 @@ import sys
 import click
 
 from gcs import __version__
+from gcs.app.say import say
 from gcs.errors import DiskFullError, GcsError
 
 #: what to do about a full disk
@@ -23,7 +25,7 @@ COMMANDS = {
     "gatherer": ("gcs.cli.gatherer", "Join a crawl with this machine; SIGTERM hands over and leaves."),
     "seed-server": ("gcs.cli.seedserver", "Keep the URLs of a crawl and hand them out to gatherers (WEB-SAILOR)."),
     "helper": ("gcs.cli.helper", "Lend this machine to a crawl; it keeps nothing on disk."),
-    "shift": ("gcs.cli.shift", "Night shifts of machines that run an rq worker: schedule, list, cancel, cron."),
+    "shift": ("gcs.cli.shift", "Night shifts of machines that lend themselves: schedule, list, cancel, cron, worker."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
     "pause": ("gcs.cli.control", "Pause a running crawl: it starts no more fetches until it is resumed."),
     "resume": ("gcs.cli.control", "Let a paused crawl go on."),
@@ -33,6 +35,7 @@ COMMANDS = {
     "station": ("gcs.cli.station", "Serve the page from which a crawl is watched and run, its API and its metrics."),
     "token": ("gcs.cli.token", "Make, list and revoke tokens of the station."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
+    "verify": ("gcs.cli.verify", "Check the files of a crawl against one another, and repair what can be derived."),
     "search": ("gcs.cli.search", "Find pages of a crawl by their words."),
     "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),
     "settings": ("gcs.cli.settings", "List every setting with its default."),
@@ -77,13 +80,13 @@ def main() -> None:
         sys.exit(gcs.main(standalone_mode=False) or 0)
     except GcsError as error:
         advice = FREE_SOME if isinstance(error, DiskFullError) else ""
-        click.echo(f"gcs: {error}{advice}", err=True)
+        say(f"gcs: {error}{advice}", err=True)
         sys.exit(error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
     except click.ClickException as error:
-        click.echo(f"gcs: {_one_line(error)}", err=True)
+        say(f"gcs: {_one_line(error)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

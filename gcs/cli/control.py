@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from gcs.app.find_crawl import CrawlAddress, at_crawl, visit
+from gcs.app.say import say
 from gcs.core.messages.tuples import CrawlState
 from gcs.ports.space import crawl_control
 
@@ -21,7 +22,7 @@ def _order(at: CrawlAddress, state: CrawlState, text: str, as_json: bool) -> Non
 
 
 def _say(done: dict[str, object], text: str, as_json: bool) -> None:
-    click.echo(msgspec.json.encode(done) if as_json else text)
+    say(msgspec.json.encode(done) if as_json else text)
 
 
 @click.command()

@@ -1,23 +1,16 @@
 """`gcs crawl`: a whole crawl on this machine."""
 
-import dataclasses
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gcs import events
-from gcs.app import assembly, crawl_dir, setting_options
-from gcs.app.crawl_dir import SavedCrawl
-from gcs.app.local_crawl import run_crawl
-from gcs.app.read_seeds import read_seeds, with_sources
+from gcs.app import crawl_dir
+from gcs.app.assembly import run_alone
+from gcs.app.crawl_input import CrawlRun, read_crawl, setting_options
 from gcs.app.terminal import finish, save_report
-from gcs.cli import main
-from gcs.core.url.canonical import is_own
 from gcs.errors import UsageError
-from gcs.roles.gatherer import Gatherer
-from gcs.settings import Settings
 
 
 @click.command()
@@ -37,7 +30,7 @@ from gcs.settings import Settings
     "--listen", envvar="GCS_STATION_LISTEN", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
     help="Where the station listens.",
 )  # fmt: skip
-@setting_options.setting_options
+@setting_options
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]"
 )
@@ -75,45 +68,23 @@ def crawl(
     A seed is a URL, a folder (./docs), a database (db:./shop.sqlite) or a news group (nntp://HOST/GROUP/).
     """
     events.set_up(log_level, log_json)
-    saved = SavedCrawl.read(output)
-    delay_is_told = flags.get("politeness__delay_s") is not None
-    settings = setting_options.read(flags, before=saved.settings)
-    seeds = list(dict.fromkeys([*saved.seeds, *read_seeds(urls, seeds_file, settings.urls)]))
-    if not seeds:
-        raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
-    if begins and not saved.seeds:
-        raise UsageError(f"{output}: there is no crawl here to go on from; leave --next out")
-    if saved.seeds:
-        _check_seed_server(output, str(saved.settings.get("team.coordination", "")), settings, begins)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
-    settings = with_sources(ask_contact(settings, seeds), seeds, output, delay_is_told)
-    begins = begins or (crawl_dir.was_barren(output) and settings.team.coordination != "seed-server")
-    session = max(crawl_dir.current_session(output), 1) + begins
-
-    def begin() -> None:  # when the directory is ours, not before: another crawl may be running here
-        saved.write(output, seeds, settings)
-        crawl_dir.begin_session(output, session)
-
-    def make() -> Gatherer:
-        gatherer = assembly.gatherer(output, "g0", settings, seeds)
-        begin()
-        return gatherer
-
-    if gatherers > 1 or url or station or settings.team.coordination == "seed-server" or _was_team(output):
+    run = read_crawl(output, urls, seeds_file, flags, begins)
+    coordination = run.settings.team.coordination
+    if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
         # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
-        from gcs.app.local_team import LocalTeam, TeamSpec, run_local_team
+        from gcs.app.local_team import TeamSpec, run_local_team
 
-        blueprint = _blueprint(output, settings, session, gatherers, plan)
-        with_prediction = crawl_dir.apply_prediction(output, settings, gatherers)
-        listen_at = listen if station else None
-        spec = TeamSpec(output, with_prediction, seeds, gatherers, url, log_level, main, listen_at, session, blueprint)
-        outcome = run_local_team(LocalTeam(spec), progress=not as_json, begin=begin)
+        blueprint = _blueprint(run, gatherers, plan)
+        spec = TeamSpec(run, gatherers, url, log_level, listen if station else None, blueprint)
+        outcome = run_local_team(spec, progress=not as_json)
     else:
-        outcome = run_crawl(make, seeds, crawl=settings.crawl.name, progress=not as_json, session=session)
+        outcome = run_alone(run, progress=not as_json)
     code = finish(outcome, output, as_json)
-    save_report(outcome.report, crawl_dir.report_file(output, session))
-    save_report(outcome.report, report or output / "report.json")  # last: a place that is bad hides no result
+    save_report(outcome.report, crawl_dir.report_file(output, run.session))
+    # last: a place that is bad hides no result
+    save_report(outcome.report, report or output / "report.json", is_named=report is not None)
     return code
 
 
@@ -122,39 +93,11 @@ def _was_team(directory: Path) -> bool:
     return any(path.parent.name != "g0" for path in directory.glob("state/*/frontier"))
 
 
-def _check_seed_server(directory: Path, before: str, settings: Settings, begins: bool) -> None:
-    """Refuse to go from a seed-server to another coordination, or back, while URLs would be lost.
-
-    A seed-server knows only the URLs that it has handed out itself, and nobody else knows those that it still holds.
-    """
-    server, now = "seed-server", settings.team.coordination
-    if server not in (before, now) or before == now:
-        return
-    if now == server:
-        raise UsageError(f"{directory}: was not begun by a seed-server, which would know nothing of it; begin another")
-    last = crawl_dir.reports(directory).get(crawl_dir.current_session(directory))
-    if not begins or last is None or last.state != "done":
-        raise UsageError(
-            f"{directory}: its seed-server holds URLs that nobody else knows; finish the session without --coordination"
-        )
-
-
-def _blueprint(directory: Path, settings: Settings, session: int, gatherers: int, file: Path | None) -> bytes:
+def _blueprint(run: CrawlRun, gatherers: int, file: Path | None) -> bytes:
     """The plan made ahead for this session, if there is one."""
-    if settings.team.coordination == "superpages" and not file and not crawl_dir.plan_file(directory, session).exists():
+    team, made = run.settings.team, crawl_dir.plan_file(run.directory, run.session)
+    if team.coordination == "superpages" and not file and not made.exists():
         return b""
     from gcs.app import coordination  # it brings numpy
 
-    return coordination.blueprint_of(directory, settings.team, session, max(gatherers, 1), file)
-
-
-def ask_contact(settings: Settings, seeds: list[str]) -> Settings:
-    """A crawl of public sites says who answers for it; a crawl of our own machines need not."""
-    if settings.crawl.contact or settings.fetch.user_agent or all(map(is_own, seeds)):
-        return settings
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "public sites must be able to complain: give --contact you@example.org (or the page of your crawler)"
-        )
-    contact = click.prompt("Who may sites complain to? Your e-mail address or web page", err=True)
-    return dataclasses.replace(settings, crawl=dataclasses.replace(settings.crawl, contact=contact))
+    return coordination.blueprint_of(run.directory, team, run.session, max(gatherers, 1), file)

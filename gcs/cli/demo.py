@@ -8,8 +8,9 @@ import click
 import msgspec
 
 from gcs import events
-from gcs.app import assembly, setting_options
-from gcs.app.local_crawl import run_crawl
+from gcs.app.assembly import run_alone
+from gcs.app.crawl_input import CrawlRun, read_settings, setting_options
+from gcs.app.say import say
 from gcs.app.terminal import EXIT_CODES, save_report, summary
 from gcs.core.report.report import Report
 from gcs.fakeweb import FakeWebSpec, RequestLog, Survey, Web, survey
@@ -49,31 +50,28 @@ class DemoVerdict(msgspec.Struct, frozen=True):
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the crawl here. [thrown away]"
 )
-@setting_options.setting_options
+@setting_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def demo(hosts: int, pages: int, output: Path | None, as_json: bool, **flags: Any) -> int:
     """Crawl a small web that ships with GCS (served on loopback), and print the report."""
     events.set_up("error", as_json=False)
     spec = FakeWebSpec.demo(hosts=hosts, pages=pages)
-    settings = setting_options.read(flags, DEFAULTS | {"politeness.delay_s": spec.delay_s})
+    settings = read_settings(flags, DEFAULTS | {"politeness.delay_s": spec.delay_s})
     with tempfile.TemporaryDirectory(prefix="gcs-demo-") as scratch, FakeWebProcess(spec) as server:
         directory = output or Path(scratch)
         if not as_json:
-            click.echo(f"crawling {hosts} hosts on loopback, from {server.seeds[0]}", err=True)
-        seeds = list(server.seeds)
-        outcome = run_crawl(
-            lambda: assembly.gatherer(directory, "g0", settings, seeds), seeds, crawl="demo", progress=not as_json
-        )
-        save_report(outcome.report, directory / "report.json")
+            say(f"crawling {hosts} hosts on loopback, from {server.seeds[0]}", err=True)
+        outcome = run_alone(CrawlRun(directory, settings, list(server.seeds)), progress=not as_json)
+        report = msgspec.structs.replace(outcome.report, crawl="demo")  # --name is for the files
+        save_report(report, directory / "report.json")
         verdict = judge(directory, server.web, survey(server.web), server.log)
-        report = outcome.report
     if as_json:
-        click.echo(msgspec.json.encode(msgspec.to_builtins(report) | msgspec.to_builtins(verdict)))
+        say(msgspec.json.encode(msgspec.to_builtins(report) | msgspec.to_builtins(verdict)))
     else:
-        click.echo(summary(report))
-        click.echo(explain(report, verdict))
+        say(summary(report))
+        say(explain(report, verdict))
         if output:
-            click.echo(f"stored in {output}/")
+            say(f"stored in {output}/")
     if outcome.interrupted:
         return 130
     return EXIT_CODES[report.state] if is_perfect(verdict) or report.state != "done" else 1

@@ -17,10 +17,20 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
+from gcs import events
+from gcs.app.say import say
 from gcs.errors import StoreError, UsageError
+from gcs.events import tame
 from gcs.ports.records import cdxj, reading
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
+
+#: what a formula begins with, or an apostrophe: the first character that a spreadsheet looks at
+_FORMULA = ("=", "+", "-", "@", "\t", "\n", "'", "＝", "＋", "－", "＠")
+#: how the name of a value begins that a plug-in has added
+_ADDED = "fields."
+#: control characters, but for tab and newline
+_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}")
 
 
 @click.command()
@@ -30,10 +40,21 @@ from gcs.ports.records.reading import latest
     help="jsonl, csv: a line per record. cdxj: the sorted index of the WARC files, for pywb.",
 )  # fmt: skip
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Where it goes. [stdout]")
-@click.option("--fields", metavar="A,B", help=f"Which fields of a page, in which order. [all: {', '.join(FIELDS)}]")
+@click.option(
+    "--fields",
+    metavar="A,B",
+    help=f"Which fields of a page, in which order; fields.NAME is what a plug-in has added. [all: {', '.join(FIELDS)}]",
+)
 @click.option("--latest", "is_latest", is_flag=True, help="Each page once, as it was found last; none that are gone.")
+@click.option(
+    "--raw", is_flag=True,
+    help="csv: write every cell as it is, for programs. Without it, a cell that a spreadsheet would take for a formula"
+    " begins with an apostrophe.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON; needs --output.")
-def export(place: str, form: str, output: Path | None, fields: str | None, is_latest: bool, as_json: bool) -> int:
+def export(
+    place: str, form: str, output: Path | None, fields: str | None, is_latest: bool, raw: bool, as_json: bool
+) -> int:
     """Write what the crawl in DIR (a directory or s3://…) gathered: a record for each URL and session."""
     if fields and form == "cdxj":
         raise UsageError("--fields is for jsonl and csv: the fields of cdxj are fixed")
@@ -41,10 +62,17 @@ def export(place: str, form: str, output: Path | None, fields: str | None, is_la
         raise UsageError("--latest is for jsonl and csv: an index of the WARC files names all that is in them")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
+    events.set_up("warning", as_json=False)
+    if raw and form != "csv":
+        raise UsageError("--raw is for csv: no other format is changed")
     chosen = _fields(fields)
-    rows = latest if is_latest else reading.rows
-    text = _csv if form == "csv" else _jsonl
-    lines = _cdxj(place) if form == "cdxj" else text(rows(place, chosen), chosen)
+    if form == "cdxj":
+        lines = _cdxj(place)
+    else:
+        columns = list(dict.fromkeys(name.partition(".")[0] for name in chosen))
+        rows = (latest if is_latest else reading.rows)(place, columns)
+        picked = (_picked(dict(zip(columns, row)), chosen) for row in rows)
+        lines = _csv(picked, chosen, raw) if form == "csv" else _jsonl(picked, chosen)
     count = 0
     with _sink(output) as sink:
         for line in lines:
@@ -52,10 +80,21 @@ def export(place: str, form: str, output: Path | None, fields: str | None, is_la
             count += 1
     count -= form == "csv"  # its header is no record
     if as_json:
-        click.echo(msgspec.json.encode({"format": form, "records": count, "output": str(output)}))
+        say(msgspec.json.encode({"format": form, "records": count, "output": str(output)}))
     elif output is not None:
-        click.echo(f"{count:,} records written to {output}")
+        say(f"{count:,} records written to {output}")
     return 0
+
+
+def _picked(record: dict[str, Any], chosen: list[str]) -> reading.Row:
+    """The chosen fields: columns, values that a plug-in has added (fields.price), or all of these as an object."""
+    if "fields" not in record:
+        return tuple(record[name] for name in chosen)
+    added = msgspec.json.decode(record["fields"], type=dict[str, Any]) if record["fields"] else {}
+    return tuple(
+        added if name == "fields" else added.get(name[len(_ADDED) :]) if name.startswith(_ADDED) else record[name]
+        for name in chosen
+    )
 
 
 def _jsonl(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[bytes]:
@@ -64,15 +103,34 @@ def _jsonl(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[bytes]:
         yield encode(dict(zip(fields, _shown(fields, row)))) + b"\n"
 
 
-def _csv(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[bytes]:
+def _csv(rows: Iterable[reading.Row], fields: list[str], raw: bool) -> Iterator[bytes]:
     """A header and a line per record; out-links stand in one cell, apart by spaces (a URL holds none)."""
+    shown = (lambda cell: cell) if raw else _harmless
     text = io.StringIO()
     writer = csv.writer(text)
     for row in chain([fields], (_shown(fields, row) for row in rows)):
-        writer.writerow([" ".join(cell) if isinstance(cell, list) else cell for cell in row])
+        writer.writerow([shown(_cell(name, cell)) for name, cell in zip(fields, row)])
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
+
+
+def _cell(name: str, value: object) -> object:
+    if name == "outlinks" and isinstance(value, list):
+        return " ".join(value)
+    return msgspec.json.encode(value).decode() if isinstance(value, list | dict) else value
+
+
+def _harmless(cell: object) -> object:
+    """A cell that no spreadsheet takes for a formula, as OWASP advises.
+
+    A text that begins like one gets an apostrophe before it, and so does one that begins with an apostrophe: to take
+    one apostrophe away from each text that begins with one brings back what was stored, but for control characters.
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = cell.translate(_CONTROLS)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _cdxj(place: str) -> Iterator[bytes]:
@@ -92,19 +150,26 @@ def _fields(text: str | None) -> list[str]:
         return list(FIELDS)
     fields = [name.strip() for name in text.split(",")]
     for name in fields:
-        if name not in FIELDS:
+        if name not in FIELDS and not (name.startswith(_ADDED) and name != _ADDED):
             near = difflib.get_close_matches(name, FIELDS, 1, 0)
             raise UsageError(f"there is no field {name!r}: did you mean {near[0]!r}?")
     return fields
 
 
+class _TameTerminal:
+    """Standard output where a person looks at it."""
+
+    def write(self, data: bytes) -> None:
+        sys.stdout.write(tame(data.decode("utf-8", "replace")))
+
+
 @contextmanager
-def _sink(output: Path | None) -> Iterator[BinaryIO]:
+def _sink(output: Path | None) -> Iterator[BinaryIO | _TameTerminal]:
     """Stdout, or a file that appears when it is complete."""
     if output is None:
         try:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            yield _TameTerminal() if sys.stdout.isatty() else sys.stdout.buffer
+            sys.stdout.flush()
         except BrokenPipeError:  # the reader has seen enough; what is left in the buffer goes nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from gcs.app.local_crawl import run_loop
+from gcs.app.assembly import run_loop
+from gcs.app.consent import allow_option
+from gcs.app.crawl_input import log_options
 from gcs.app.member_process import MemberSpec, run_member
-from gcs.app.setting_options import log_options
 
 
 @click.command()
@@ -24,6 +25,7 @@ from gcs.app.setting_options import log_options
     "--server", default="seed-server", show_default=True, help="Seed-server of this gatherer, if the crawl has any."
 )
 @click.option("--coordination", metavar="NAME", help="Join only a crawl with this coordination. [any]")
+@allow_option
 @click.option("--stay", is_flag=True, help="Wait for a crawl to begin, and after its end for the next one.")
 @log_options
 def gatherer(stay: bool, **member: Any) -> int:

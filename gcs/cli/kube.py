@@ -7,6 +7,7 @@ from collections import defaultdict
 
 import click
 
+from gcs.app.say import say
 from gcs.errors import UsageError
 from gcs.ports.kubernetes import Cluster
 
@@ -38,7 +39,7 @@ def secrets(cluster: Cluster, entries: tuple[str, ...]) -> None:
         values.setdefault(secret, {})[key] = _RANDOM.sub(lambda found, of=secret: words[of + found[0]], value)
     for secret, data in values.items():
         made = cluster.make_secret(secret, data)
-        click.echo(f"{secret}: {'made' if made else 'is there, left alone'}")
+        say(f"{secret}: {'made' if made else 'is there, left alone'}")
 
 
 @kube.command()
@@ -48,4 +49,4 @@ def secrets(cluster: Cluster, entries: tuple[str, ...]) -> None:
 def scale(cluster: Cluster, deployment: str, replicas: int) -> None:
     """Set the number of pods of DEPLOYMENT."""
     cluster.scale(deployment, replicas)
-    click.echo(f"{deployment}: {replicas} replicas")
+    say(f"{deployment}: {replicas} replicas")

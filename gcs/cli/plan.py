@@ -10,6 +10,7 @@ import msgspec
 from gcs.app import crawl_dir
 from gcs.app.coordination import write_blueprint
 from gcs.app.crawl_dir import PredictedSuperstep
+from gcs.app.say import say
 from gcs.app.terminal import columns
 from gcs.core.ordering.superstep import predict, replay_of
 from gcs.core.plan.blueprint import MODELS, BlueprintRequest, Forecast, draw, forecast
@@ -78,7 +79,7 @@ def plan(
     blueprint = draw(data, request)
     number = crawl_dir.current_session(directory) + 1
     file = output or crawl_dir.plan_file(directory, number)
-    write_blueprint(file, blueprint)
+    write_blueprint(file, blueprint, is_named=output is not None)
     many = len(data.session.sources) > MANY_LINKS
     quick = [name for name in COMPARED if not (many and name == "metis-page")]
     compared = quick if named is None else named
@@ -93,7 +94,7 @@ def plan(
         number, session.pages, data.hosts, len(session.sources), model, str(file), seconds, choices, predicted
     )
     use = f"gcs crawl --next -n {parts} -o {directory}" + (f" --plan {output}" if output else "")
-    click.echo(msgspec.json.encode(planned) if as_json else _table(planned, use))
+    say(msgspec.json.encode(planned) if as_json else _table(planned, use))
 
 
 def _named(names: str | None) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""`gcs schedule`: periodic crawling. RQ's cron queues jobs, and an `rq worker` beside the directory crawls."""
+"""`gcs schedule`: periodic crawling. RQ's cron queues jobs, and a `gcs shift worker` beside the directory crawls."""
 
 import subprocess
 import sys
@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from gcs.app import crawl_dir
+from gcs.app.say import say
 from gcs.cli.shift import rq_option
 from gcs.errors import UsageError
+from gcs.ports.plain_jobs import PlainCron
 from gcs.ports.shift_book import connect
 
 #: exit codes of a session that was crawled, or stopped by a limit of the user
@@ -23,20 +25,18 @@ DONE, LIMIT = 0, 3
 @click.option("--queue", default="gcs-sessions", show_default=True, help="RQ queue of the worker.")
 @click.option("-n", "--gatherers", type=click.IntRange(min=1), default=1, show_default=True, help="As in gcs crawl.")
 def schedule(directory: Path, rq: str, expression: str | None, every_s: int | None, queue: str, gatherers: int) -> None:
-    """Crawl the next session of DIR again and again; runs until stopped. `rq worker gcs-sessions` does the work."""
+    """Crawl the next session of DIR again and again; runs until stopped. `gcs shift worker gcs-sessions` works."""
     if (expression is None) == (every_s is None):
         raise UsageError('no time is given: use either --cron "0 3 * * *" or --every SECONDS')
     if not crawl_dir.current_session(directory):
         raise UsageError(f"{directory}: there is no crawl here to go on from; begin it with gcs crawl -o {directory}")
-    from rq.cron import CronScheduler  # slow to load, and nobody else needs it
-
-    cron = CronScheduler(connect(rq))
+    cron = PlainCron(connect(rq))
     when = {"cron": expression} if expression else {"interval": every_s}
     try:
         cron.register(next_session, queue, args=(str(directory), gatherers), job_timeout=-1, **when)
     except ValueError as error:
         raise UsageError(f"--cron {expression!r} is no time: {error}") from None
-    click.echo(f"{directory}: the next session {expression or f'every {every_s} s'}, by `rq worker {queue}`")
+    say(f"{directory}: the next session {expression or f'every {every_s} s'}, by `gcs shift worker {queue}`")
     cron.start()  # type: ignore[no-untyped-call]
 
 

@@ -1,18 +1,28 @@
 """`gcs search`: finds pages of a crawl by their words. Reads the summaries once; there is no index to keep."""
 
 import re
+from collections.abc import Iterator
 
 import click
 import msgspec
 
+from gcs.app.say import say
 from gcs.core.page.search import Query, Search
 from gcs.core.url.sortkey import host_name, host_of_key, sort_key
-from gcs.events import tame
 from gcs.ports.records.reading import latest
 
-FIELDS = ("url", "title", "summary", "text")
+FIELDS = ("url", "title", "summary", "text", "fields")
 #: a word that must not be there: click would take its letters for options
 _WITHOUT = re.compile(r"-(?!-|h$|n\d*$).+", re.DOTALL)
+
+
+def _values(value: object) -> Iterator[str]:
+    """What a plug-in has added, without names and structure."""
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _values(each)
+    elif value is not None:
+        yield str(value)
 
 
 class Words(click.Command):
@@ -37,16 +47,17 @@ def search(place: str, words: tuple[str, ...], most: int, as_json: bool) -> int:
     With --summary links there are no texts to find anything in.
     """
     searching = Search(Query.parse(" ".join(words)))
-    for url, title, summary, text in latest(place, FIELDS):
-        searching.add(url, host_name(host_of_key(sort_key(url))), title, text or summary)
+    for url, title, summary, text, fields in latest(place, FIELDS):
+        words_of_fields = " ".join(_values(msgspec.json.decode(fields))) if fields else ""
+        searching.add(
+            url, host_name(host_of_key(sort_key(url))), title, f"{text or summary}\n{words_of_fields}".rstrip()
+        )
     hits = searching.best(most)
     if as_json:
-        click.echo(msgspec.json.encode({"found": searching.found, "pages": hits}))
+        say(msgspec.json.encode({"found": searching.found, "pages": hits}))
         return 0
     for hit in hits:
-        title, excerpt = tame(hit.title) or "(no title)", tame(hit.excerpt)
-        click.echo(f"{click.style(title, bold=True)}\n  {hit.url}\n  {excerpt}")
-    click.echo(
-        f"{searching.found:,} pages found" + (f", the best {len(hits)} shown" if len(hits) < searching.found else "")
-    )
+        say(hit.title or "(no title)", bold=True)
+        say(f"  {hit.url}\n  {hit.excerpt}")
+    say(f"{searching.found:,} pages found" + (f", the best {len(hits)} shown" if len(hits) < searching.found else ""))
     return 0

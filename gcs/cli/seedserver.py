@@ -7,21 +7,22 @@ import time
 from pathlib import Path
 
 import click
-import msgspec
 
-from gcs.app.assembly import load_order
+from gcs.app import consent
+from gcs.app.assembly import load_order, run_loop
+from gcs.app.crawl_input import log_options
 from gcs.app.find_crawl import read_charter
-from gcs.app.local_crawl import run_loop
 from gcs.app.member_process import tenacious
-from gcs.app.setting_options import log_options
 from gcs.core.plan.seed_domains import Word
-from gcs.errors import SpaceError
+from gcs.errors import GcsError
+from gcs.ports.own_file import own_stream
 from gcs.ports.records.layout import check_names
 from gcs.ports.space.address import SpaceSettings
+from gcs.ports.space.clock import lease_time
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.url_registry import UrlRegistry
 from gcs.roles.seedserver.seed_server import SeedServer, SeedServerConfig
-from gcs.settings import Settings
+from gcs.settings import of_charter
 
 #: the name of the only server, or of the top one
 NAME = "seed-server"
@@ -38,21 +39,23 @@ NAME = "seed-server"
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
     help="Directory of this server: the registry of URLs, and pace.csv with its orders to hurry up or slow down.",
 )  # fmt: skip
+@consent.allow_option
 @log_options
-def seed_server(url: str, crawl: str, name: str, parent: str, output: Path) -> int:
+def seed_server(url: str, crawl: str, name: str, parent: str, output: Path, allow: tuple[str, ...]) -> int:
     """Keep the URLs of a crawl and hand them out (settings: [seed_server]; gatherers: --set team.coordination=…)."""
     check_names(name)
-    return run_loop(_serve(url, crawl, name, parent, output / "state" / name))
+    return run_loop(_serve(url, crawl, name, parent, output / "state" / name, allow))
 
 
-async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path) -> int:
+async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path, allow: tuple[str, ...]) -> int:
     space = await open_space(url, crawl=crawl, name=name, settings=tenacious(SpaceSettings()))
     try:
         charter = await read_charter(space, crawl, url)
-    except SpaceError:
+        settings = of_charter(charter.settings)
+        consent.check(settings, allow, ["order"])  # it fetches nothing and stores no page
+    except GcsError:
         await space.close()
         raise
-    settings = msgspec.json.decode(charter.settings, type=Settings)
     registry = UrlRegistry(directory / "registry", load_order(settings.seed_server.order), settings.frontier.fsync)
     config = SeedServerConfig(
         name=name,
@@ -62,8 +65,8 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path) 
         session=charter.session,
         pause_s=settings.politeness.max_crawl_delay_s if registry.counts() else 0.0,
     )
-    server = SeedServer(config, space, registry, clock=time.monotonic, wall=time.time)
-    with (directory / "pace.csv").open("a", newline="") as file:
+    server = SeedServer(config, space, registry, clock=lease_time)
+    with own_stream(directory / "pace.csv", "a", newline="") as file:
         write = csv.writer(file).writerow
 
         def note(client: str, word: Word, connections: int, held: int) -> None:

@@ -4,6 +4,7 @@ import click
 import msgspec
 
 from gcs import settings as tree
+from gcs.app.say import say
 
 
 @click.command()
@@ -12,15 +13,15 @@ def settings(as_json: bool) -> None:
     """List every setting with its default, as a TOML file to start from."""
     if as_json:
         rows = {key: {"default": default, "about": text} for key, default, text in tree.documentation()}
-        click.echo(msgspec.json.encode(rows))
+        say(msgspec.json.encode(rows))
         return
     section = ""
     for key, default, text in tree.documentation():
         head, _, name = key.partition(".")
         if head != section:
             section = head
-            click.echo(f"\n[{section}]")
-        click.echo(f"# {text}\n{'# ' if default is None else ''}{name} = {_toml(default)}")
+            say(f"\n[{section}]")
+        say(f"# {text}\n{'# ' if default is None else ''}{name} = {_toml(default)}")
 
 
 def _toml(value: object) -> str:

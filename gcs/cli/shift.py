@@ -1,6 +1,7 @@
-"""`gcs shift`: night shifts of machines that run a stock `rq worker`."""
+"""`gcs shift`: night shifts of machines that run `gcs shift worker`."""
 
 import dataclasses
+import os
 import re
 from datetime import datetime
 from typing import Any
@@ -8,9 +9,12 @@ from typing import Any
 import click
 import msgspec
 
+from gcs.app import consent
 from gcs.app.helper_process import loan_options, read_loan
+from gcs.app.say import say
 from gcs.app.shift_job import work
 from gcs.errors import UsageError
+from gcs.ports.plain_jobs import PlainWorker
 from gcs.ports.shift_book import ShiftBell, ShiftBook, ShiftOrder, connect
 
 rq_option = click.option(
@@ -20,7 +24,7 @@ rq_option = click.option(
 
 @click.group()
 def shift() -> None:
-    """Let machines with an `rq worker` help at certain hours."""
+    """Let machines that run `gcs shift worker` help at certain hours."""
 
 
 @shift.command()
@@ -37,9 +41,9 @@ def schedule(name: str, rq: str, queue: str, workers: int, **options: Any) -> No
     now = datetime.now()
     order = ShiftOrder(name, loan, hours, queue, workers)
     if ShiftBook(connect(rq), work).add(order, now):
-        click.echo(f"{name}: {hours}; it is on: begins with the next free worker of '{queue}'")
+        say(f"{name}: {hours}; it is on: begins with the next free worker of '{queue}'")
     else:
-        click.echo(f"{name}: {hours}; begins {hours.next_begin(now):%a %H:%M}, if `gcs shift cron` runs somewhere")
+        say(f"{name}: {hours}; begins {hours.next_begin(now):%a %H:%M}, if `gcs shift cron` runs somewhere")
 
 
 @shift.command("list")
@@ -49,14 +53,12 @@ def list_(rq: str, as_json: bool) -> None:
     """List the shifts."""
     orders, now = ShiftBook(connect(rq), work).orders(), datetime.now()
     if as_json:
-        click.echo(msgspec.json.encode([_shown(order) for order in orders]))
+        say(msgspec.json.encode([_shown(order) for order in orders]))
         return
     for order in orders:
         ends_at = order.shift.ends_at(now)
         state = f"on until {ends_at:%a %H:%M}" if ends_at else f"begins {order.shift.next_begin(now):%a %H:%M}"
-        click.echo(
-            f"{order.name}: {order.shift}, {state}, crawl {order.loan.crawl}, {order.workers} of '{order.queue}'"
-        )
+        say(f"{order.name}: {order.shift}, {state}, crawl {order.loan.crawl}, {order.workers} of '{order.queue}'")
 
 
 @shift.command()
@@ -66,7 +68,7 @@ def cancel(name: str, rq: str) -> None:
     """Cancel a shift; the workers on it stop within seconds."""
     if not ShiftBook(connect(rq), work).cancel(name):
         raise UsageError(f"there is no shift {name!r}: see gcs shift list")
-    click.echo(f"{name} is cancelled")
+    say(f"{name} is cancelled")
 
 
 @shift.command()
@@ -74,6 +76,20 @@ def cancel(name: str, rq: str) -> None:
 def cron(rq: str) -> None:
     """Start the jobs of shifts at their hours (RQ's cron): run it on one machine that is always on."""
     ShiftBell(ShiftBook(connect(rq), work), lambda: datetime.now().astimezone()).ring()
+
+
+@shift.command()
+@click.argument("queues", nargs=-1, metavar="[QUEUE]…")
+@rq_option
+@click.option("--burst", is_flag=True, help="End when there is no job left.")
+@click.option(
+    "--allow", type=click.Choice(["private"]), multiple=True,
+    help="private: a shift may ask for pages of this machine's own network.",
+)  # fmt: skip
+def worker(queues: tuple[str, ...], rq: str, burst: bool, allow: tuple[str, ...]) -> None:
+    """Work the jobs of shifts (queue gcs) and of gcs schedule (queue gcs-sessions), and no others."""
+    os.environ[consent.VARIABLE] = " ".join(allow)  # for the process of each job
+    PlainWorker(list(queues) or ["gcs"], connect(rq)).work(burst=burst)
 
 
 def _shown(order: ShiftOrder) -> ShiftOrder:

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from gcs.app.find_crawl import CrawlAddress, at_crawl, visit
+from gcs.app.say import say
 from gcs.core.messages.template import OneOf, Template, template
 from gcs.core.messages.tuples import BY_NAME, Tuple
 from gcs.errors import UsageError
@@ -47,12 +48,12 @@ def ls(at: CrawlAddress, as_json: bool) -> None:
     """List what there is: tuples, bytes and how many are held, by place and type."""
     sizes = visit(at, lambda space: space.inbox_sizes())
     if as_json:
-        click.echo(msgspec.json.encode(sizes))
+        say(msgspec.json.encode(sizes))
         return
-    click.echo(f"{'INBOX':<24} {'TYPE':<12} {'TUPLES':>9} {'BYTES':>13} {'HELD':>7}")
+    say(f"{'INBOX':<24} {'TYPE':<12} {'TUPLES':>9} {'BYTES':>13} {'HELD':>7}")
     for size in sizes:
         place = size.place or "(board)"
-        click.echo(f"{place:<24} {size.kind:<12} {size.tuples:>9,} {size.size_bytes:>13,} {size.held:>7,}")
+        say(f"{place:<24} {size.kind:<12} {size.tuples:>9,} {size.size_bytes:>13,} {size.held:>7,}")
 
 
 @space.command(epilog=WHAT)
@@ -69,9 +70,9 @@ def peek(kind: str, inbox: str, where: tuple[str, ...], limit: int, as_json: boo
 
     shown = visit(at, do)
     if as_json:
-        click.echo(msgspec.json.encode(shown))
+        say(msgspec.json.encode(shown))
     for fields in () if as_json else shown:
-        click.echo(_line(fields))
+        say(_line(fields))
 
 
 @space.command(epilog=WHAT)
@@ -86,7 +87,7 @@ def count(kind: str, inbox: str, where: tuple[str, ...], as_json: bool, at: Craw
         return await space.count(_template(kind, where), at=inbox)
 
     number = visit(at, do)
-    click.echo(msgspec.json.encode({"count": number}) if as_json else f"{number:,}")
+    say(msgspec.json.encode({"count": number}) if as_json else f"{number:,}")
 
 
 @space.command(epilog=WHAT)
@@ -104,7 +105,7 @@ def rm(kind: str, inbox: str, where: tuple[str, ...], yes: bool, as_json: bool, 
         return await space.remove(_template(kind, where), at=inbox)
 
     number = visit(at, do)
-    click.echo(msgspec.json.encode({"removed": number}) if as_json else f"{number:,} removed")
+    say(msgspec.json.encode({"removed": number}) if as_json else f"{number:,} removed")
 
 
 def _template(kind: str, where: tuple[str, ...]) -> Template[Any]:

@@ -5,9 +5,9 @@ import signal
 
 import click
 
+from gcs.app.assembly import run_loop
+from gcs.app.crawl_input import log_options
 from gcs.app.find_crawl import CrawlAddress, at_crawl
-from gcs.app.local_crawl import run_loop
-from gcs.app.setting_options import log_options
 from gcs.app.station_process import serving
 
 

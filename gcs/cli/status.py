@@ -5,10 +5,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs.app.crawl_dir import SavedCrawl, count_unique, read_shares
+from gcs.app.crawl_dir import count_unique, read_shares
+from gcs.app.crawl_input import SavedCrawl
+from gcs.app.say import say
 from gcs.app.terminal import summary
 from gcs.core.report import report
-from gcs.core.report.report import Report
+from gcs.core.report.report import Report, with_outlook
 from gcs.errors import UsageError
 from gcs.settings import Settings
 
@@ -26,14 +28,16 @@ def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -
         from gcs.app import team_roster  # the whiteboard's client is slow to load
 
         team = team_roster.read_roster(directory, url, crawl)
+        if figures and figures.state == "running" and team.members:  # heartbeats are newer than checkpoints
+            figures = with_outlook(figures, team.outlook)
     if as_json:
         report_json = msgspec.to_builtins(figures) if figures else {}
-        click.echo(msgspec.json.encode(report_json | ({"team": msgspec.to_builtins(team)} if team else {})))
+        say(msgspec.json.encode(report_json | ({"team": msgspec.to_builtins(team)} if team else {})))
         return
     if figures:
-        click.echo(summary(figures))
+        say(summary(figures))
     if team:
-        click.echo(team_roster.table(team))
+        say(team_roster.table(team, with_outlook=not figures))
 
 
 def read_status(directory: Path) -> Report:

@@ -1,5 +1,6 @@
 """`gcs study`: the papers' experiments on a web graph of your own."""
 
+import math
 import os
 import sys
 import typing
@@ -14,6 +15,8 @@ import msgspec
 
 from gcs import settings
 from gcs.app.crawl_dir import write_whole
+from gcs.app.crawl_times import crawl_times
+from gcs.app.say import say
 from gcs.app.study_results import Result, ResultCache, described, page, result, shown_picture, table, write
 from gcs.app.terminal import columns
 from gcs.core.ordering import ORDERS
@@ -26,7 +29,7 @@ from gcs.sim.engine.capacity import NEVER_0, Costs
 from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies import OWN, STUDIES, Setup, Study, StudyRequest, Tick
+from gcs.sim.studies import OWN, STUDIES, SeenCrawl, Setup, Study, StudyRequest, Tick, WebTimes
 
 #: names that an option of `gcs study run` takes, where its type in `Setup` is only str
 _CHOICES: Mapping[str, Sequence[str]] = {
@@ -34,42 +37,55 @@ _CHOICES: Mapping[str, Sequence[str]] = {
     "order": tuple(ORDERS),
     "queue": ("scan", *QUEUES),
 }
+#: what times are without an option, where a crawl does not say it
+_USUAL_TIMES: Mapping[str, str] = {"cores": "those of this machine"}
 
 
-def setup_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command an option for each field; `read_setup` makes a Setup of them."""
-    types = typing.get_type_hints(Setup)
-    for name, default, text in reversed(list(settings.notes(Setup))):
-        choices = _CHOICES.get(name) or typing.get_args(types[name])
-        kinds = {int: click.IntRange(1 if default else 0), float: click.FloatRange(0)}
-        kind = click.Choice(choices) if choices else kinds[types[name]]
-        help_text = f"For run: {text}.  [{default}]"
-        command = click.option(_flag(name), name, type=kind, default=None, metavar=None, help=help_text)(command)
+#: study → the dataclass of the options that it alone has
+_OWN_OPTIONS: Mapping[str, type] = {"run": Setup, "teams": WebTimes}
+
+
+def own_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command an option for each field of `_OWN_OPTIONS`; `read_own` reads them."""
+    for study, part in reversed(list(_OWN_OPTIONS.items())):
+        types = typing.get_type_hints(part)
+        for name, default, text in reversed(list(settings.notes(part))):
+            choices = _CHOICES.get(name) or typing.get_args(types[name])
+            kinds = {int: click.IntRange(1 if default else 0), float: click.FloatRange(0)}
+            kind = click.Choice(choices) if choices else kinds[types[name]]
+            usual = _USUAL_TIMES.get(name, f"that of the crawl, or {default}") if part is WebTimes else default
+            help_text = f"For {study}: {text}.  [{usual}]"
+            command = click.option(_flag(name), name, type=kind, default=None, metavar=None, help=help_text)(command)
     return command
 
 
-def read_setup(options: Mapping[str, object], study: str) -> Setup:
-    """The Setup of the options that the user gave."""
+def read_own(options: Mapping[str, object], study: str) -> dict[str, Any]:
+    """The options that the user gave, of those that this study alone has."""
     said: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    if said and study != "run":
-        raise UsageError(f"{_flag(next(iter(said)))} is for gcs study run: {study} puts its teams together itself")
-    return Setup(**said)
+    for name, value in said.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{_flag(name)} is {value}: give a number")
+    for owner, part in _OWN_OPTIONS.items():
+        foreign = [name for name, _, _ in settings.notes(part) if name in said and owner != study]
+        if foreign:
+            raise UsageError(f"{_flag(foreign[0])} is for gcs study {owner}: {study} does not look at it")
+    return said
 
 
 def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return f"--{name.removesuffix('_s').replace('_', '-')}"
 
 
 ALL = "all"
 SYNTHETIC = "synthetic:"
-_NAMES = "\n".join(f"{one.name:18} {one.title}" for one in (*STUDIES.values(), OWN))
+_NAMES = "\n".join(f"{one.name:18} {one.title}" for one in (*STUDIES.values(), *OWN.values()))
 HELP = f"""Repeat an experiment of the papers on a web graph.
 
 A table (CSV), pictures (PNG and SVG; they need the extra gcs-crawler[studies]) and a text are written to DIR
 [studies/GRAPH, and nothing with --json].
 
 \b
-NAME is one of these, or all (but run):
+NAME is one of these, or all (but {" and ".join(OWN)}):
 {_NAMES}
 """
 
@@ -90,13 +106,15 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
 
 
 @click.command(help=HELP)
-@click.argument("name", type=click.Choice([*STUDIES, OWN.name, ALL]), metavar="NAME")
+@click.argument("name", type=click.Choice([*STUDIES, *OWN, ALL]), metavar="NAME")
 @click.option(
     "--graph", "place", default=f"{SYNTHETIC}200K", show_default=True, metavar="PLACE",
     help="A list of links (two page numbers or URLs a line, text or .gz), a folder with edges.txt.gz and maybe "
     "urls.txt.gz (line k: URL of page k) and pages.tsv.gz (site_id, bytes), a crawl's directory, or synthetic:PAGES.",
 )  # fmt: skip
-@click.option("-k", "ks", type=Numbers(), multiple=True, help="Numbers of gatherers, in place of the paper's.")
+@click.option(
+    "-k", "--gatherers", "ks", type=Numbers(), multiple=True, help="Numbers of gatherers, in place of the study's."
+)
 @click.option("--runs", type=click.IntRange(1), default=None, help="Repetitions that are averaged. [the study's own]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all random choices.")
 @click.option("--upstream", is_flag=True, help="Read the links of edges_upstream.txt.gz too.")
@@ -109,7 +127,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
     help="Formats of the pictures.",
 )  # fmt: skip
 @click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="For scale: measured costs, as JSON.")
-@setup_options
+@own_options
 @click.option("--fresh", is_flag=True, help="Run again, even if the result is cached.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON object.")
 def study(
@@ -125,30 +143,36 @@ def study(
     costs: Path | None,
     fresh: bool,
     as_json: bool,
-    **setup: object,
+    **own: object,
 ) -> int:
     cache = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gcs"
     graph = _graph(place, upstream, cache / "graphs")
-    request = StudyRequest(
-        tuple(sorted({k for some in ks for k in some})), runs or 0, seed, _costs(costs), read_setup(setup, name)
-    )
-    chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, OWN.name: OWN}[name]]
+    said = read_own(own, name)
+    request = StudyRequest(tuple(sorted({k for some in ks for k in some})), runs or 0, seed, _costs(costs))
+    if name == "run":
+        request = replace(request, setup=Setup(**said))
+    elif name == "teams":
+        times, seen = WebTimes(cores=os.cpu_count() or 1), SeenCrawl()
+        if _is_crawl(place):
+            times, seen = crawl_times(Path(place), times)
+        request = replace(request, times=replace(times, **said), seen=seen)
+    chosen = list(STUDIES.values()) if name == ALL else [{**STUDIES, **OWN}[name]]
     folder = output or (None if as_json else Path("studies") / graph.name)
     if not as_json:
-        click.echo(f"{described(graph)}\n")
+        say(f"{described(graph)}\n")
     done: list[tuple[Result, str | None]] = []
     for one in _run(chosen, graph, request, ResultCache(cache / "results", fresh)):
         files = write(one, folder, pictures) if folder else []
         done.append((one, shown_picture(file.name for file in files)))
         if not as_json:
             _print(one)
-            click.echo(f"written: {', '.join(map(str, files))}\n")
+            say(f"written: {', '.join(map(str, files))}\n")
     if folder and name == ALL:
         write_whole(folder / "README.md", page(done).encode(), "choose another -o DIR")
     if as_json:
-        click.echo(msgspec.json.encode(done[0][0].json() if name != ALL else _together([one for one, _ in done])))
+        say(msgspec.json.encode(done[0][0].json() if name != ALL else _together([one for one, _ in done])))
     elif not plots.available():
-        click.echo("no pictures: matplotlib is not installed (pip install 'gcs-crawler[studies]')", err=True)
+        say("no pictures: matplotlib is not installed (pip install 'gcs-crawler[studies]')", err=True)
     return 0
 
 
@@ -167,12 +191,17 @@ def _read(place: str, upstream: bool, cache: Path) -> WebGraph:
         return synthetic(Shape(_count(place.removeprefix(SYNTHETIC))))
     if is_graph(folder):
         return load(folder, upstream, cache)
-    if (folder / "state").is_dir() or (folder / "summaries").is_dir() or reading.is_url(place):
+    if _is_crawl(place) or (folder / "summaries").is_dir() or reading.is_url(place):
         rows = reading.rows(place, ["url", "bytes", "outlinks"])
         return from_crawl(folder.resolve().name, ((url, size or 0, links or ()) for url, size, links in rows))
     raise UsageError(
         f"{place}: neither a graph (a list of links, or a folder with edges.txt.gz) nor the directory of a crawl"
     )
+
+
+def _is_crawl(place: str) -> bool:
+    """Whether this is the directory of a crawl, with the state of its gatherers."""
+    return (Path(place) / "state").is_dir()
 
 
 def _costs(file: Path | None) -> Costs:
@@ -210,7 +239,7 @@ def _run(studies: Sequence[Study], graph: WebGraph, request: StudyRequest, cache
         except UsageError as error:
             if len(studies) == 1:
                 raise
-            click.echo(f"{one.name}: left out, {error}", err=True)
+            say(f"{one.name}: left out, {error}", err=True)
         else:  # its bar is gone: what is printed now has the line for itself
             yield done
 
@@ -247,13 +276,15 @@ def _together(done: Sequence[Result]) -> dict[str, object]:
 
 
 def _print(done: Result) -> None:
-    click.secho(done.study.title, bold=True)
+    say(done.study.title, bold=True)
     for line in columns(line.split(",") for line in table(done.rows).splitlines()[:40]):
-        click.echo(line)
+        say(line)
     if len(done.rows) >= 40:
-        click.echo(f"… {len(done.rows):,} rows in all")
+        say(f"… {len(done.rows):,} rows in all")
     for found in done.study.findings(done.rows):
         mark = click.style("agrees", fg="green") if found.agrees else click.style("differs", fg="yellow")
-        click.echo(f"- {found.claim}: paper {found.paper}; here {found.ours} [{mark}]")
+        say(f"- {found.claim}: paper {found.paper}; here {found.ours} [{mark}]")
         if found.why:
-            click.echo(f"  {found.why}")
+            say(f"  {found.why}")
+    if advice := done.study.advice(done.rows):
+        say(f"{advice[0].upper()}{advice[1:]}.", bold=True)

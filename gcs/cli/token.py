@@ -6,8 +6,9 @@ import time
 import click
 import msgspec
 
+from gcs.app.crawl_input import Number
 from gcs.app.find_crawl import CrawlAddress, at_crawl, visit
-from gcs.app.setting_options import Number
+from gcs.app.say import say
 from gcs.core.helpers.access import SECRET_BYTES, Role, entry, new_token
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access
@@ -38,7 +39,7 @@ def create(role: str, label: str, days: float | None, place: str, trusted: bool,
     until = now + days * DAY_S if days else 0.0
     key = entry(made, Role(role), label=label, created_at=now, expires_at=until, place=place, trusted=trusted)
     visit(at, lambda space: space.out(key, ttl_s=days * DAY_S if days else None))
-    click.echo(made)
+    say(made)
 
 
 @token.command("list")
@@ -49,12 +50,12 @@ def list_tokens(at: CrawlAddress, as_json: bool) -> None:
     keys = sorted(visit(at, lambda space: space.scan(template(Access))), key=lambda key: key.created_at)
     if as_json:
         shown = [{name: getattr(key, name) for name in key.__struct_fields__ if name != "digest"} for key in keys]
-        click.echo(msgspec.json.encode(shown))
+        say(msgspec.json.encode(shown))
         return
     for key in keys:
         until = f"until {_day(key.expires_at)}" if key.expires_at else "for ever"
         more = f"{' at ' + key.place if key.place else ''}{', trusted' if key.trusted else ''}"
-        click.echo(f"{key.id}  {key.role:<8} made {_day(key.created_at)}, good {until}  {key.label}{more}")
+        say(f"{key.id}  {key.role:<8} made {_day(key.created_at)}, good {until}  {key.label}{more}")
 
 
 @token.command()

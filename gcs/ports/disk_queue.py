@@ -19,6 +19,7 @@ from gcs.core.queues.entries import ENTRY_BYTES, Entries
 from gcs.core.queues.primitives import Primitives
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue
 from gcs.errors import GcsError, StoreError, UsageError
+from gcs.ports.own_file import open_own, own_stream
 from gcs.ports.records.layout import store_error, sync_data, sync_directory
 
 VERSION = 1
@@ -31,7 +32,7 @@ class BlockFile:
     def __init__(self, path: Path, block_keys: int) -> None:
         self._path, self._bytes, self._fd = path, block_keys * ENTRY_BYTES, -1
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._fd = open_own(path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise store_error("open", path, error) from error
 
@@ -87,7 +88,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     data = msgspec.msgpack.encode(manifest)
     new = path.with_suffix(".new")
     try:
-        with new.open("wb") as file:
+        with own_stream(new, "wb") as file:
             file.write(xxhash.xxh3_64_digest(data))
             file.write(data)
             file.flush()
@@ -193,7 +194,7 @@ def _layout(settings: DiskSettings) -> QueueLayout:
 def _lock(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = open_own(folder / "lock", os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise store_error("open", folder, error) from error
     try:

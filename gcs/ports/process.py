@@ -12,11 +12,13 @@ import random
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 _PROC = Path("/proc")
 _STATUS = _PROC / "self/status"
+_SCHEDULE = _PROC / "thread-self/schedstat"
 _PR_SET_PDEATHSIG = 1
 #: numbers of the system calls that read and write how a thread is scheduled
 _CALLS = {"x86_64": (315, 314), "aarch64": (275, 274)}
@@ -30,6 +32,15 @@ def cpu_s() -> float:
     """CPU seconds of this process and of the children it waited for."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
+
+
+def core_s() -> float:
+    """Seconds in which this thread ran, or was ready to run and waited for a core; elsewhere than on Linux, it ran."""
+    try:
+        ran_ns, waited_ns, _ = _SCHEDULE.read_text().split()
+    except (OSError, ValueError):
+        return time.thread_time()
+    return (int(ran_ns) + int(waited_ns)) / 1e9
 
 
 def family_cpu_s() -> float:

@@ -12,8 +12,8 @@ An empty shell (`is_shell`) says next to nothing until its scripts have run: it 
 
 import logging
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 import msgspec
 
@@ -25,24 +25,53 @@ from gcs.errors import UsageError
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
 from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
 from gcs.ports.summarise.feed import summarise_feed
+from gcs.ports.summarise.formats.csv_table import summarise_csv
+from gcs.ports.summarise.formats.docx import summarise_docx
+from gcs.ports.summarise.formats.epub import summarise_epub
+from gcs.ports.summarise.formats.image import summarise_image
+from gcs.ports.summarise.formats.json_data import summarise_json
+from gcs.ports.summarise.formats.media import summarise_media
+from gcs.ports.summarise.formats.mhtml import summarise_mhtml
+from gcs.ports.summarise.formats.opendocument import summarise_opendocument
+from gcs.ports.summarise.formats.pdf import summarise_pdf
+from gcs.ports.summarise.formats.pptx import summarise_pptx
+from gcs.ports.summarise.formats.rtf import summarise_rtf
+from gcs.ports.summarise.formats.xlsx import summarise_xlsx
+from gcs.ports.summarise.formats.xml_data import summarise_xml
 from gcs.ports.summarise.html import summarise_html
+from gcs.ports.summarise.mail import summarise_mail
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
-from gcs.ports.summarise.text import summarise_mail, summarise_pdf, summarise_text
-
-if TYPE_CHECKING:  # its processes import this module
-    from gcs.ports.summarise.text_pool import TextPool
+from gcs.ports.summarise.text import summarise_text
+from gcs.ports.summarise.text_pool import TextPool
 
 log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "gcs.summarisers"
 _ARCHIVES = (Format.ZIP, Format.TAR)
+#: what an archive inside of an archive may be; documents that are zip files are read
+_PACKED = (*_ARCHIVES, Format.GZIP)
+#: stands for a document that is to be read in a worker
+_ELSEWHERE = Document()
 BUILT_IN = (
     Summariser(Format.HTML, summarise_html),
     Summariser(Format.SITEMAP, summarise_sitemap),
     Summariser(Format.URL_LIST, summarise_url_list),
     Summariser(Format.FEED, summarise_feed),
     Summariser(Format.TEXT, summarise_text),
-    Summariser(Format.PDF, summarise_pdf),
+    Summariser(Format.PDF, summarise_pdf, in_worker=True),
+    Summariser(Format.DOCX, summarise_docx, in_worker=True),
+    Summariser(Format.XLSX, summarise_xlsx, in_worker=True),
+    Summariser(Format.PPTX, summarise_pptx, in_worker=True),
+    Summariser(Format.OPEN_DOCUMENT, summarise_opendocument, in_worker=True),
+    Summariser(Format.EPUB, summarise_epub, in_worker=True),
+    Summariser(Format.RTF, summarise_rtf, in_worker=True),
+    Summariser(Format.CSV, summarise_csv, in_worker=True),
+    Summariser(Format.JSON, summarise_json, in_worker=True),
+    Summariser(Format.XML, summarise_xml, in_worker=True),
+    Summariser(Format.SVG, summarise_xml, in_worker=True),
+    Summariser(Format.MHTML, summarise_mhtml, in_worker=True),
+    Summariser(Format.IMAGE, summarise_image, in_worker=True),
+    Summariser(Format.MEDIA, summarise_media, in_worker=True),
     Summariser("message/rfc822", summarise_mail),
     Summariser("text/uri-list", summarise_uri_list),
 )
@@ -61,7 +90,7 @@ _SENTENCES = 3
 _LETTERS = 400
 #: shorter lines are headings, dates, bylines and crumbs
 _LINE_LETTERS = 40
-_SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+|$)", re.S)
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s|$)|[。！？]++")
 
 
 class Reader:
@@ -74,20 +103,37 @@ class Reader:
         options: Options,
         depth: Depth,
         heed: bool,
-        texts: "TextPool | None" = None,
+        texts: TextPool | None = None,
     ) -> None:
         self._joiner = Joiner(urls)
         self._registry = registry
-        self._options, self._heed = options, heed
-        self._depth: Depth = "links" if texts else depth
-        #: processes that extract the text, where that takes longer than the loop can wait
+        self._options, self._heed, self._depth = options, heed, depth
+        #: processes that read what the loop cannot wait for, or not trust: documents, and text where the depth is full
         self.texts = texts
+        #: whether every page is read there
+        self.all_in_pool = texts is not None and depth == "full"
 
     def read(self, response: Response) -> PageFacts:
-        """The content of a 2xx response."""
+        """The content of a 2xx response, read here and now."""
         content_type, url = response.header("content-type") or "", response.request.url
         document = self._registry.summarise(response.content, content_type, url, self._depth, self._options)
+        return self._facts(response, document)
+
+    def look(self, response: Response) -> "Glance":
+        """What can be read of a 2xx response without waiting for a worker, and what is left for one."""
+        if self.texts is None:
+            return Glance(self.read(response))
+        content_type, url = response.header("content-type") or "", response.request.url
+        depth: Depth = "links" if self.all_in_pool else self._depth
+        document = self._registry.summarise(response.content, content_type, url, depth, self._options, here=True)
+        facts = self._facts(response, document)
+        if document is _ELSEWHERE:
+            return Glance(facts, "all")
+        return Glance(facts, "text" if self.all_in_pool and not facts.source else "")
+
+    def _facts(self, response: Response, document: Document) -> PageFacts:
         noindex, nofollow = _header_directives(response, self._options.agent)
+        url, content_type = response.request.url, response.header("content-type") or ""
         facts = facts_of(document, url, self._joiner, heed=self._heed, noindex=noindex, nofollow=nofollow)
         if not document.source and is_shell(response.content, content_type, len(document.hrefs)):
             return msgspec.structs.replace(facts, shell=True)  # noqa: S604 (a page that is an empty shell)
@@ -102,13 +148,24 @@ class Reader:
         """Links of a page or a robots.txt, canonical under the settings of this crawl."""
         return self._joiner.join(base, hrefs)
 
-    async def read_text(self, response: Response, facts: PageFacts) -> PageFacts:
-        """The same facts with the text that the pool finds."""
+    async def finish(self, response: Response, glance: "Glance") -> PageFacts:
+        """The facts of the page, with what the pool finds."""
         assert self.texts
-        content_type = response.header("content-type") or ""
-        extract = await self.texts.submit(response.content, content_type, response.request.url)
-        language = facts.language or extract.language
-        return msgspec.structs.replace(facts, text=extract.text, language=language, simhash=extract.simhash)
+        content_type, url, is_all = response.header("content-type") or "", response.request.url, glance.left == "all"
+        extract = await self.texts.submit(response.content, content_type, url, self._depth, links=is_all)
+        document, facts = extract.document, glance.facts
+        if is_all:
+            return self._facts(response, document)
+        language = facts.language or document.language
+        return msgspec.structs.replace(facts, text=document.text, language=language, simhash=document.simhash)
+
+
+class Glance(msgspec.Struct, frozen=True):
+    """What the fetch loop has read of a page."""
+
+    facts: PageFacts
+    #: what a worker has to read: nothing, the main text, or all of it
+    left: Literal["", "text", "all"] = ""
 
 
 def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
@@ -166,16 +223,23 @@ class Summarisers:
         return None
 
     def summarise(
-        self, content: bytes, content_type: str, url: str, depth: Depth, options: Options = DEFAULT
+        self,
+        content: bytes,
+        content_type: str,
+        url: str,
+        depth: Depth,
+        options: Options = DEFAULT,
+        *,
+        here: bool = False,
     ) -> Document:
-        """What a document says. Never raises: an unreadable one says nothing."""
+        """What a document says, `here` unless a worker has to read it. Never raises: an unreadable one says nothing."""
         try:
-            return self.read(Source(content, content_type, url, depth, options))
+            return self.read(Source(content, content_type, url, depth, options), here=here)
         except Exception:  # a plug-in, or a native parser on hostile bytes: anything may come
             log.warning("summarise.failed", exc_info=True, extra={"url": url})
             return Document(hrefs=[])
 
-    def read(self, source: Source) -> Document:
+    def read(self, source: Source, *, here: bool = False) -> Document:
         """The same, where the caller wants to know what a summariser raised."""
         limit = source.options.max_bytes
         if len(source.content) > limit:
@@ -187,6 +251,8 @@ class Summarisers:
             found = recognise("", source.content)
         media_type = source.content_type.partition(";")[0].strip().lower()
         summariser = self.summariser(media_type, source.url) or self.summariser(found, source.url)
+        if here and (summariser.in_worker if summariser else found in _ARCHIVES):
+            return _ELSEWHERE
         if summariser:
             return summariser.summarise(source)
         if found in _ARCHIVES:
@@ -195,7 +261,7 @@ class Summarisers:
 
     def _inside(self, member: ArchiveMember, archive: Source) -> Document:
         """What a file in an archive says; one that is an archive itself says nothing."""
-        if recognise(member.content_type, member.content) in (*_ARCHIVES, Format.GZIP):
+        if recognise(member.content_type, member.content) in _PACKED:
             return Document(hrefs=[])
         return self.summarise(member.content, member.content_type, archive.url, archive.depth, archive.options)
 
@@ -229,12 +295,21 @@ def gist(facts: PageFacts) -> str:
     for line in text[: 20 * _LETTERS].splitlines():
         if len(line) < _LINE_LETTERS:
             continue
-        for match in _SENTENCE.finditer(" ".join(line[: 4 * _LETTERS].split())):
-            sentences.append(match[0].strip())
-            letters += len(match[0])
+        for sentence in _sentences(" ".join(line[: 4 * _LETTERS].split())):
+            sentences.append(sentence.strip())
+            letters += len(sentence)
             if len(sentences) == _SENTENCES or letters > _LETTERS:
                 return clipped(" ".join(sentences))
     return clipped(" ".join(sentences) or " ".join(text[:_LETTERS].split()))
+
+
+def _sentences(line: str) -> Iterator[str]:
+    start = 0
+    for end in _SENTENCE_END.finditer(line):
+        yield line[start : end.end()]
+        start = end.end()
+    if start < len(line):
+        yield line[start:]
 
 
 def clipped(text: str, most: int = _LETTERS) -> str:

@@ -3,9 +3,9 @@
     gcs:shifts         hash    name of the shift → the order, as JSON
     gcs:shifts:rung    hash    name of the shift → when the last one began that there were jobs for
 
-When the shift of an order begins, it becomes as many RQ jobs as it wants machines; a stock `rq worker` works one to its
-end. A job that no worker took is gone when its shift ends. A shift is a job, a URL never is. A bell that comes late (it
-was off, or heard of the order too late, or the clock has jumped) rings at once for a shift that is on.
+When the shift of an order begins, it becomes as many RQ jobs as it wants machines; a `gcs shift worker` works one to
+its end. A job that no worker took is gone when its shift ends. A shift is a job, a URL never is. A bell that comes late
+(it was off, or heard of the order too late, or the clock has jumped) rings at once for a shift that is on.
 
 Invariant: RQ knows nothing of crawls: what a worker runs is one function with the name of a shift. Jobs of a cancelled
 order find nothing in the book, and end.
@@ -17,14 +17,17 @@ from typing import Any, cast
 
 import msgspec
 import redis
-from rq import Queue
-from rq.cron import CronJob, CronScheduler
+from rq.cron import CronJob
 from rq.job import Job
 from rq.worker import Worker
 
 from gcs.core.helpers.loan import Loan, Shift
 from gcs.errors import UsageError
+from gcs.events import Events
+from gcs.ports.plain_jobs import PlainCron, PlainQueue
 from gcs.ports.space.address import shown
+
+events = Events("shift")
 
 BOOK, RUNG = "gcs:shifts", "gcs:shifts:rung"
 #: seconds for which the result of a shift can be looked at
@@ -47,7 +50,16 @@ class ShiftOrder(msgspec.Struct, frozen=True):
     workers: int = 1
 
 
-_decode = msgspec.json.Decoder(ShiftOrder).decode
+_decoder = msgspec.json.Decoder(ShiftOrder)
+
+
+def _decode(packed: bytes) -> ShiftOrder | None:
+    """An order of the book, or None: anybody may have written there."""
+    try:
+        return _decoder.decode(packed)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        events.warning("order-refused", reason=str(error))
+        return None
 
 
 def connect(url: str) -> "redis.Redis":
@@ -97,7 +109,7 @@ class ShiftBook:
 
     def orders(self) -> list[ShiftOrder]:
         book = cast("dict[bytes, bytes]", self.connection.hgetall(BOOK))
-        return [_decode(book[name]) for name in sorted(book)]
+        return [order for name in sorted(book) if (order := _decode(book[name]))]
 
     def cancel(self, name: str) -> bool:
         """Strike an order out: waiting jobs are dropped, and jobs under way end soon. Returns whether there was one."""
@@ -107,15 +119,15 @@ class ShiftBook:
         self.connection.hdel(BOOK, name)
         self.connection.hdel(RUNG, name)
         for job in self._queue(order).jobs:
-            if job.func_name == _name(self.work) and job.args == (name,):
+            if job.func_name == _name(self.work) and list(job.args or ()) == [name]:
                 job.delete()
         return True
 
-    def _queue(self, order: ShiftOrder) -> Queue:
-        return Queue(order.queue, connection=self.connection)
+    def _queue(self, order: ShiftOrder) -> PlainQueue:
+        return PlainQueue(order.queue, self.connection)
 
 
-class ShiftBell(CronScheduler):
+class ShiftBell(PlainCron):
     """RQ's cron, which follows the book: orders come and go while it runs."""
 
     def __init__(self, book: ShiftBook, now: Callable[[], datetime]) -> None:

@@ -29,7 +29,8 @@ import xxhash
 from gcs.core.messages.tuples import Link
 from gcs.core.ordering import GIFT, Found, Ordering
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.ports.frontier.lmdb_file import lock, open_environment, store_error
+from gcs.errors import DamagedError, StoreError
+from gcs.ports.frontier.lmdb_file import close_environment, lock, open_environment, store_error
 
 _COUNT = Struct(">QQQ")
 _RANK = Struct(">I")
@@ -89,7 +90,13 @@ class UrlRegistry:
     def __init__(self, directory: Path, order: Ordering, fsync: bool = True) -> None:
         self._directory, self._order = directory, order
         self._lock = lock(directory)
-        self._env = open_environment(directory, fsync)
+        try:
+            self._env = open_environment(directory, fsync)
+        except DamagedError as error:
+            self._lock.close()
+            raise StoreError(
+                f"{error}; nobody else knows the URLs in it: restore the file, or begin the crawl in another directory"
+            ) from None
         try:
             self._nodes, self._best, self._out, self._counts, self._notes = (
                 self._env.open_db(name) for name in (b"nodes", b"best", b"out", b"counts", b"notes")
@@ -234,7 +241,7 @@ class UrlRegistry:
     def close(self) -> None:
         """Close the file; what was not committed is forgotten."""
         self._txn.abort()
-        self._env.close()
+        close_environment(self._env, self._directory)
         self._lock.close()
 
     def _ranked(self, node: Node) -> Node:

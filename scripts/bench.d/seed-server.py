@@ -65,10 +65,10 @@ def crawl(home: Path, web: FakeWebProcess, pages: int) -> dict:
         job = start("crawl", *web.seeds, "-n", "0", "-o", str(home / "desk"), *FLAGS, *WAY)
         start("seed-server", "-o", str(home / "seed-server"))
         for name in "ab":
-            start("gatherer", "--name", name, "-o", str(home / name))
+            start("gatherer", "--allow", "private", "--name", name, "-o", str(home / name))
         while len(web.log.hits) < pages // 3:
             time.sleep(0.1)
-        start("gatherer", "--name", "c", "-o", str(home / "c"))
+        start("gatherer", "--allow", "private", "--name", "c", "-o", str(home / "c"))
         output, _ = job.communicate(timeout=600)
         for process in running:
             process.communicate(timeout=60)

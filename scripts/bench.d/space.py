@@ -137,7 +137,7 @@ def work(pipe: Connection, url: str, urls: int) -> None:
 
     async def serve() -> None:
         blocks = blocks_of(urls)
-        ways = {name: way(url, blocks) for name, way in WAYS.items()}
+        ways: dict[str, Any] = {name: way(url, blocks) for name, way in WAYS.items()}
         for way in ways.values():
             await way.open()
         pipe.send("ready")

@@ -10,9 +10,11 @@ Scaling: pages per second of 1, 2, 4 and 8 gatherers in `--seconds`, start-up an
 cores. With 50 ms to every answer and few connections a gatherer waits for answers, so that more of them fetch more;
 without that its core is busy, and more of them bring as much as there are cores beside the server's.
 
-Polite: the wall time of crawls with delays, over the time that politeness and latency allow (`bound_s`), for teams of
-1, 2, 4 and 8 on a fake web of 1 to 500 hosts, start-up included. Each cell is small, so that no core is the limit:
-its pages follow from its bound. `--cells` picks cells by a part of their names, as "delay 0.2, 5 hosts".
+Polite: the wall time of crawls with delays beside the time that politeness and latency allow (`bound_s`), for teams of
+1, 2, 4 and 8 on a fake web of 1 to 500 hosts, start-up included. Each cell is small, and a gatherer has few
+connections, so that no core is the limit. The pages of a cell follow from its limit. `--cells` picks cells by a part of
+their names, as "delay 0.2, 5 hosts". `--predict` adds what `gcs study teams` says of each cell, from the directory of
+the crawl by the first of the `--teams`.
 
 `--part cost`, `--part scaling` or `--part polite` does one of them; without it, the first two are done.
 """
@@ -35,7 +37,6 @@ from pathlib import Path
 from gcs.core.polite.politeness import Politeness
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
-from gcs.ports.fetch import FetchSettings
 from gcs.sim.engine.capacity import Costs
 from gcs.sim.studies.scale import model_of_live
 
@@ -73,9 +74,11 @@ def main() -> None:
     parser.add_argument("--part", choices=("cost", "scaling", "polite"))
     parser.add_argument("--cells", default="", help="with --part polite: only cells whose name holds this")
     parser.add_argument("--teams", default="1,2,4,8", help="with --part polite: sizes of the team")
+    parser.add_argument("--predict", action="store_true", help="with --part polite: gcs study teams beside each time")
     asked = parser.parse_args()
     if asked.part == "polite":
-        show_polite(list(polite(asked.cells, [int(each) for each in asked.teams.split(",")])), asked.json)
+        teams = [int(each) for each in asked.teams.split(",")]
+        show_polite(list(polite(asked.cells, teams, asked.predict)), asked.json)
         return
     if not BENCH.exists():
         sys.exit(f"{BENCH} is absent: this benchmark needs its synthetic web")
@@ -157,51 +160,68 @@ def scaling(seconds: int) -> list[dict]:
 
 #: the cells of `polite`: delays, hosts, seconds to every answer
 DELAYS_S, HOSTS, LATENCIES_S = (0.0, 0.05, 0.2, 1.0), (1, 5, 50, 500), (0.0, 0.05)
-#: seconds that a cell should take one gatherer, and the most pages per second that all processes together manage
-CELL_S, PAGES_PER_S = 8.0, 250
+#: seconds that a cell should take one gatherer, where politeness is the limit and where latency is
+POLITE_S, LATENT_S = 8.0, 40.0
+#: the pages per second that a cell without any limit counts on: few, because such a cell shows what a start costs
+PAGES_PER_S = 250
 #: a team may take so much longer than one gatherer: this part of its time, or these seconds
 MOST_PART, MOST_S = 0.03, 2.0
-#: connections to a host without a delay, and in all: the defaults of a gatherer
-HOST_CONNECTIONS, CONNECTIONS = Politeness().host_connections, FetchSettings().connections
+#: connections of a gatherer to a host without a delay, and in all: few, so that eight gatherers do not wait for CPU
+HOST_CONNECTIONS, CONNECTIONS = Politeness().host_connections, 8
 
 
-def polite(picked: str, teams: list[int]) -> Iterator[dict]:
+def polite(picked: str, teams: list[int], is_predicted: bool) -> Iterator[dict]:
     for delay_s, hosts, latency_s in itertools.product(DELAYS_S, HOSTS, LATENCIES_S):
         name = f"delay {delay_s:g}, {hosts} hosts, latency {latency_s:g}"
         if picked not in name:
             continue
-        per_host_s = 1 / (delay_s + latency_s) if delay_s else HOST_CONNECTIONS / latency_s if latency_s else math.inf
-        alone_s = min(hosts * per_host_s, CONNECTIONS / latency_s if latency_s else math.inf, PAGES_PER_S)
-        pages = max(round(alone_s * CELL_S), hosts)
-        row: dict = {"cell": name, "pages": pages, "bound_s": {}, "seconds": {}}
+        # pages per second of one host, and of one gatherer that waits for answers
+        host_rate = 1 / (delay_s + latency_s) if delay_s else HOST_CONNECTIONS / latency_s if latency_s else math.inf
+        latent_rate = CONNECTIONS / latency_s if latency_s else math.inf
+        alone_rate = min(hosts * host_rate, latent_rate, PAGES_PER_S)
+        is_latent = bool(latency_s) and (not delay_s or latent_rate < hosts * host_rate)
+        pages = max(round(alone_rate * (LATENT_S if is_latent else POLITE_S)), hosts)
+        row: dict = {"cell": name, "pages": pages, "bound_s": {}, "seconds": {}, "predicted": {}}
         with FakeWebProcess(FakeWebSpec.plain(hosts=hosts, pages=pages, latency_s=latency_s)) as web:
             for gatherers in teams:
-                row["seconds"][gatherers] = round(timed(web.seeds, gatherers, delay_s, pages), 2)
+                with tempfile.TemporaryDirectory(prefix="gcs-bench-team-") as directory:
+                    row["seconds"][gatherers] = round(timed(web.seeds, gatherers, delay_s, pages, Path(directory)), 2)
+                    if is_predicted and not row["predicted"]:
+                        row["predicted"] = predicted(Path(directory) / "crawl", teams)
                 # a delay binds all gatherers together; without one, each has its connections
-                rate = hosts * per_host_s * (1 if delay_s else gatherers)
-                rate = min(rate, gatherers * CONNECTIONS / latency_s if latency_s else math.inf, PAGES_PER_S)
+                rate = min(hosts * host_rate * (1 if delay_s else gatherers), gatherers * latent_rate)
                 row["bound_s"][gatherers] = round(math.ceil(pages / hosts) * hosts / rate, 2)
         alone = row["seconds"].get(1, math.inf)
+        row["limit"] = "latency" if is_latent else "politeness" if delay_s else "start"
+        row["times_one"] = {n: round(alone / s, 2) for n, s in row["seconds"].items()}
         row["slower"] = [n for n, s in row["seconds"].items() if s > alone + max(MOST_PART * alone, MOST_S)]
         print(row, file=sys.stderr, flush=True)
         yield row
 
 
-def timed(seeds: tuple[str, ...], gatherers: int, delay_s: float, pages: int) -> float:
+def timed(seeds: tuple[str, ...], gatherers: int, delay_s: float, pages: int, directory: Path) -> float:
     """The seconds of a whole crawl, from its command to its end; it must have fetched every page."""
-    directory = Path(tempfile.mkdtemp(prefix="gcs-bench-team-"))
     (directory / "seeds.txt").write_text("\n".join(seeds))
     command = [sys.executable, "-m", "gcs", "crawl", "--seeds", directory / "seeds.txt", "-o", directory / "crawl"]
     begun_at = time.monotonic()
     done = subprocess.run(
-        [*command, *FLAGS, "--delay", str(delay_s), "-n", str(gatherers)], stdout=subprocess.PIPE, check=True
+        [*command, *FLAGS, "--delay", str(delay_s), "-n", str(gatherers), "--set", f"fetch.connections={CONNECTIONS}"],
+        stdout=subprocess.PIPE,
+        check=True,
     )
     seconds = time.monotonic() - begun_at
-    shutil.rmtree(directory)
     report = json.loads(done.stdout)
     if report["unique"] < pages:
         sys.exit(f"{gatherers} gatherers stored {report['unique']} of {pages} pages")
     return seconds
+
+
+def predicted(directory: Path, teams: list[int]) -> dict[int, float]:
+    """The seconds that `gcs study teams` foretells."""
+    sizes = ",".join(map(str, teams))
+    command = [sys.executable, "-m", "gcs", "study", "teams", "--graph", directory, "-k", sizes, "--json", "--fresh"]
+    rows = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["rows"]
+    return {row["n"]: row["seconds"] for row in rows if row["n"] in teams}
 
 
 def show_polite(rows: list[dict], as_json: bool) -> None:
@@ -209,9 +229,17 @@ def show_polite(rows: list[dict], as_json: bool) -> None:
         print(json.dumps({"polite": rows, "slower": sum(len(row["slower"]) for row in rows)}))
         return
     for row in rows:
-        cells = "  ".join(f"{n}: {s:6.2f} ({s / max(row['bound_s'][n], 0.01):.2f})" for n, s in row["seconds"].items())
+        cells = "  ".join(
+            f"{n}: {s:6.2f} s ({row['bound_s'][n]:.2f}, {row['times_one'][n]:.2f} x)"
+            + (
+                f" foretold {row['predicted'][n]:6.2f} ({row['predicted'][n] / s - 1:+4.0%})"
+                if row["predicted"]
+                else ""
+            )
+            for n, s in row["seconds"].items()
+        )
         print(
-            f"{row['cell']:38} {row['pages']:6} pages  {cells}"
+            f"{row['cell']:38} {row['limit']:10} {row['pages']:6} pages  {cells}"
             + (f"  SLOWER: {row['slower']}" if row["slower"] else "")
         )
 

@@ -45,7 +45,7 @@ async def test_gatherer_waits_for_its_directory_and_for_nothing_else(
 
     def seat(**flags: str) -> MemberProcess:
         settings = load(None, {}, {key.replace("__", "."): value for key, value in flags.items()})
-        post = MemberSpec(url, "c", "g0", tmp_path, "", "", None)
+        post = MemberSpec(url, "c", "g0", tmp_path, "", "", None, ("order",))
         return MemberProcess(post, Charter(msgspec.json.encode(settings), ["http://127.0.0.1/"]))
 
     async with asyncio.timeout(60):  # it is patient with a ghost for longer than that

@@ -70,7 +70,7 @@ class Machines:
         words = ["--space", f"redis://{_address(self._number(name), 1)}:{PORT}", "--crawl", crawl, "--name", name]
         words += ["-o", str(self.disk(name)), "--log", "info"]
         with (self._directory / f"{name}.log").open("wb") as log:
-            command = [sys.executable, "-m", "gcs", "gatherer", *words]
+            command = [sys.executable, "-m", "gcs", "gatherer", "--allow", "private", *words]
             self._gatherers[name] = self._run(name, command, stdout=log, stderr=log)
 
     def wait(self, name: str) -> int:

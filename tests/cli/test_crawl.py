@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 
 from gcs import __version__
-from gcs.app.crawl_dir import SavedCrawl
-from gcs.app.read_seeds import read_seeds
-from gcs.core.url.canonical import DEFAULT, is_own
+from gcs.app.crawl_input import SavedCrawl
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
-from gcs.settings import load
 
 Run = Callable[..., Any]
 
@@ -116,29 +113,6 @@ def test_crawl_of_public_sites_needs_a_contact(call: Run, seed: str, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "url"),
-    [
-        ("example.org", "https://example.org/"),
-        ("Example.ORG:8443/a?b#c", "https://example.org:8443/a?b"),
-        ("//example.org/x", "https://example.org/x"),
-        ("http://example.org", "http://example.org/"),
-        ("bücher.example", "https://xn--bcher-kva.example/"),
-        ("8.8.8.8", "https://8.8.8.8/"),
-        ("127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
-        ("localhost:8080", "http://localhost:8080/"),
-        ("10.1.2.3", "http://10.1.2.3/"),
-        ("192.168.0.1/a:b", "http://192.168.0.1/a:b"),
-        ("[::1]:8080/", "http://[::1]:8080/"),
-        ("intranet.internal", "http://intranet.internal/"),
-        (" example.org ", "https://example.org/"),
-    ],
-)
-def test_seed_without_a_scheme_is_https_unless_it_is_our_own(text: str, url: str) -> None:
-    assert read_seeds((text,), None, DEFAULT) == [url]
-    assert url.startswith("https:") or is_own(url) or "://" in text
-
-
 def test_seeds_come_from_files_too(gcs: Run, tmp_path: Path, web: FakeWebProcess) -> None:
     """Comments, blank lines, a byte order mark, Windows line ends and repetition are all fine."""
     homes = [site.origin for site in web.web.sites]
@@ -167,18 +141,6 @@ def test_crawl_goes_on_as_it_was_told_before(gcs: Run, tmp_path: Path, web: Fake
     assert held["crawl.exclude"] == ["/nowhere/"]
     assert held["fetch.allow_private"] is True
     assert "crawl.max_pages" not in held
-
-
-def test_memory_is_what_was_written(tmp_path: Path) -> None:
-    settings = load(None, {}, {"crawl.include": "a,b", "politeness.delay_s": "0.5", "fetch.proxy": "http://p:1"})
-    assert SavedCrawl.read(tmp_path) == SavedCrawl()
-    SavedCrawl().write(tmp_path, ["http://a.test/", "http://b.test/"], settings)
-    held = SavedCrawl.read(tmp_path)
-    assert held.seeds == ("http://a.test/", "http://b.test/")
-    assert load(None, {}, {}, held.settings) == settings
-    assert load(None, {}, {"fetch.proxy": ""}, held.settings).fetch.proxy is None
-    mode = (tmp_path / "state" / "settings.json").stat().st_mode
-    assert mode & 0o077 == 0, "a proxy may have a password"
 
 
 def test_memory_that_is_damaged_is_an_error(call: Run, tmp_path: Path) -> None:

@@ -108,3 +108,39 @@ def test_export_ends_quietly_when_its_reader_goes(crawl: Path) -> None:
     command = f"'{sys.executable}' -m gcs export '{crawl}' | head -c 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "{", "")
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\n=1", "'=1", "＝1", "\x1b[2J=1", "fine = 1", ""]
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pages whose titles a spreadsheet would run."""
+    directory = tmp_path_factory.mktemp("hostile")
+    with Store.open(directory, StoreSettings(warc=False), "g1") as store:
+        for number, title in enumerate(FORMULAS):
+            common = {"parent": "", "depth": 0, "status": 200, "fetched_at": 1.76e9, "gatherer": "g1"}
+            store.add_page(PageRecord(url=f"http://example.com/{number}", title=title, **common), None)
+        store.sync()
+    return directory
+
+
+def test_export_csv_holds_no_formulas(run: Run, hostile: Path) -> None:
+    words = ("--format", "csv", "--fields", "title,depth,simhash")
+    done = subprocess.run(
+        [sys.executable, "-m", "gcs", "export", str(hostile), *words], capture_output=True, check=True
+    )
+    titles = [row[0] for row in csv.reader(io.StringIO(done.stdout.decode(), newline=""))][1:]
+    assert not any(title.startswith(("=", "+", "-", "@", "\t", "\n", "＝")) for title in titles)
+    assert "\x1b" not in done.stdout.decode()
+    back = [title.removeprefix("'") for title in titles]
+    assert back == [title.replace("\x1b", "\N{REPLACEMENT CHARACTER}") for title in FORMULAS]
+
+
+def test_export_raw_csv_is_as_stored(run: Run, hostile: Path) -> None:
+    words = ("--format", "csv", "--fields", "title", "--raw")
+    done = subprocess.run(
+        [sys.executable, "-m", "gcs", "export", str(hostile), *words], capture_output=True, check=True
+    )
+    assert [row[0] if row else "" for row in csv.reader(io.StringIO(done.stdout.decode(), newline=""))][1:] == FORMULAS
+    assert run("--raw").returncode == 2

@@ -4,12 +4,13 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
 
-Run = Callable[..., object]
+Run = Callable[..., Any]
 SCORE = """
 from gcs.core.ordering import Found
 

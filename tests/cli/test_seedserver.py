@@ -132,7 +132,7 @@ def test_hierarchy_of_servers_on_several_machines(start: Callable, tmp_path: Pat
 
             def client(name: str, of: str) -> subprocess.Popen[str]:
                 words = ("--space", space, "--name", name, "--server", of, "--coordination", "seed-server", "-o", name)
-                return start("gatherer", *words, "--log", "warning")
+                return start("gatherer", *words, "--log", "warning", "--allow", "private")
 
             words = ("-n", "0", "--space", space, "-o", "desk", *WAY, "--delay", "0", "--connections", "4", "--json")
             crawl = start("crawl", *web.seeds, *words, "--scope", "any", "--allow-private")

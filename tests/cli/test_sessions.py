@@ -10,10 +10,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
-from rq import Queue
 
 from gcs.app.coordination import blueprint_of, read_blueprint, write_blueprint
 from gcs.app.crawl_dir import LEAST_URLS, MOST_URLS
@@ -24,13 +24,14 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.url.sortkey import sort_key
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.plain_jobs import PlainQueue
 from gcs.ports.records.crawl_graph import read_graph
 from gcs.ports.records.reading import read_records
 from gcs.ports.shift_book import connect
 from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.sim.engine.schemes import foretell
 
-Run = Callable[..., object]
+Run = Callable[..., Any]
 QUICK = (
     "--allow-private",
     "--delay",
@@ -147,16 +148,20 @@ def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
             assert "no time is given" in gcs("schedule", "out", "--rq", url).err
             assert "is no time" in gcs("schedule", "out", "--rq", url, "--cron", "at night").err
             bell = start("schedule", "out", "--rq", url, "--every", "1")
-            worker = [str(Path(sys.executable).parent / "rq"), "worker", "gcs-sessions", "--url", url]
-            subprocess.run([*worker, "--max-jobs", "1"], cwd=tmp_path, env=environment, timeout=60, check=True)
+            worker = [sys.executable, "-m", "gcs", "shift", "worker", "gcs-sessions", "--rq", url, "--burst"]
+            queue = PlainQueue("gcs-sessions", connect(url))
+            give_up_at = time.monotonic() + 30
+            while not queue.job_ids:
+                assert time.monotonic() < give_up_at
+                time.sleep(0.05)
+            subprocess.run(worker, cwd=tmp_path, env=environment, timeout=60, check=True)
             bell.terminate()
             bell.wait()
             # it rang three times while a session was crawled: the next one has been, all the same
-            queue = Queue("gcs-sessions", connection=connect(url))
             queue.empty()
             for _ in range(3):
                 queue.enqueue(next_session, str(tmp_path / "out"), 1)
-            subprocess.run([*worker, "--burst"], cwd=tmp_path, env=environment, timeout=60, check=True)
+            subprocess.run(worker, cwd=tmp_path, env=environment, timeout=60, check=True)
     finally:
         server.stop()
     report = json.loads((tmp_path / "out" / "sessions" / "0002.json").read_bytes())
@@ -290,3 +295,22 @@ def test_what_robots_txt_refused_changes_hands_with_the_rest(gcs: Run, tmp_path:
         flags = ("--set", "politeness.robots=false", "--coordination", "hash", "--mode", mode)
         second = crawl(gcs, "--next", "-n", "3", *flags)
     assert second["new"] + second["failed"] >= refused
+
+
+@pytest.mark.parametrize("gatherers", ["1", "2"])
+def test_session_goes_on_when_a_frontier_is_damaged(gcs: Run, tmp_path: Path, gatherers: str) -> None:
+    """In the third session, because pages that were new in the second have no record of the first."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=3, pages=60, validators=True, added_share=0.2)) as web:
+        crawl(gcs, *web.seeds, "-n", gatherers)
+        web.set_session(2)
+        crawl(gcs, "--next", "-n", gatherers)
+        truth = survey(web.web).pages
+        done = gcs(
+            "crawl", "--next", "-o", "out", "-n", gatherers, "--connections", "1", "--max-seconds", "0.2", *QUICK
+        )
+        assert done.code in (0, 3)
+        frontier = tmp_path / "out" / "state" / "g0" / "frontier" / "data.mdb"
+        frontier.write_bytes(frontier.read_bytes()[:-1])
+        crawl(gcs, "-n", gatherers)
+        records = [record for record in read_records(tmp_path / "out") if record.session == 3]
+        assert {record.url for record in records} == truth

@@ -1,4 +1,4 @@
-"""Night shifts on a real RQ queue: a stock `rq worker` works one, and stops it when it has to."""
+"""Night shifts on a real RQ queue: a `gcs shift worker` works one, and stops it when it has to."""
 
 import json
 import signal
@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import redis
-from rq import Queue
 from rq.job import Job
 
 from gcs.app import shift_job
 from gcs.core.helpers.loan import Loan, LoanLimits, parse
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.plain_jobs import PlainJob, PlainQueue
 from gcs.ports.shift_book import ShiftBell, ShiftBook, ShiftOrder
 from gcs.ports.space.embedded_server import EmbeddedServer
 
@@ -47,11 +47,11 @@ def book(url: str) -> Iterator[ShiftBook]:
 
 @pytest.fixture
 def worker(url: str, tmp_path: Path, environment: dict[str, str]) -> Iterator[Run]:
-    """Starts a stock `rq worker`."""
+    """Starts a `gcs shift worker`."""
     running: list[subprocess.Popen[bytes]] = []
 
     def start(*more: str) -> "subprocess.Popen[bytes]":
-        command = [str(Path(sys.executable).parent / "rq"), "worker", "gcs", "--url", url, *more]
+        command = [sys.executable, "-m", "gcs", "shift", "worker", "--rq", url, "--allow", "private", *more]
         running.append(subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True))
         return running[-1]
 
@@ -68,11 +68,11 @@ def order(url: str, hours: str = ALWAYS, **more: Any) -> ShiftOrder:
 
 def the_job(book: ShiftBook, seconds: float = 30.0) -> Job:
     """The one job there is, once it is being worked."""
-    queue, give_up_at = Queue("gcs", connection=book.connection), time.monotonic() + seconds
+    queue, give_up_at = PlainQueue("gcs", book.connection), time.monotonic() + seconds
     while not (ids := queue.started_job_registry.get_job_ids() or queue.finished_job_registry.get_job_ids()):
         assert time.monotonic() < give_up_at, "nobody works it"
         time.sleep(0.05)
-    return Job.fetch(ids[0], connection=book.connection)
+    return PlainJob.fetch(ids[0], connection=book.connection)
 
 
 def result(job: Job, seconds: float = 30.0) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def result(job: Job, seconds: float = 30.0) -> dict[str, Any]:
     return value
 
 
-def test_shift_is_worked_by_a_stock_worker_until_the_crawl_is_over(
+def test_shift_is_worked_by_a_worker_until_the_crawl_is_over(
     start: Run, gcs: Run, worker: Run, url: str, book: ShiftBook
 ) -> None:
     with FakeWebProcess(FakeWebSpec.plain(hosts=10, pages=60, latency_s=0.1)) as web:
@@ -113,12 +113,12 @@ def test_shift_ends_when_its_worker_is_told_to_stop_and_when_it_is_cancelled(
     crawl = open_crawl(url, start)
     book.add(order(url, workers=2), datetime.now())
     one, two = worker(), worker()
-    queue = Queue("gcs", connection=book.connection)
+    queue = PlainQueue("gcs", book.connection)
     give_up_at = time.monotonic() + 30
     while len(ids := queue.started_job_registry.get_job_ids()) < 2:
         assert time.monotonic() < give_up_at
         time.sleep(0.05)
-    jobs = [Job.fetch(job_id, connection=book.connection) for job_id in ids]
+    jobs = [PlainJob.fetch(job_id, connection=book.connection) for job_id in ids]
     one.send_signal(signal.SIGTERM)
     assert one.wait(15) == 0
     said = gcs("shift", "cancel", "night", "--rq", url)
@@ -195,14 +195,14 @@ def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
 def test_bell_rings_for_the_orders_of_the_book(url: str, book: ShiftBook) -> None:
     now = [datetime(2026, 11, 16, 12, tzinfo=UTC)]
     bell = ShiftBell(book, lambda: now[0])
-    queue = Queue("gcs", connection=book.connection)
+    queue = PlainQueue("gcs", book.connection)
     assert bell.enqueue_jobs() == []
     book.add(order(url, "22:00-06:00", workers=2), datetime(2026, 11, 16, 12))
     assert bell.enqueue_jobs() == [] and [job.cron for job in bell.get_jobs()] == ["0 22 * * *"] * 2
     for job in bell.get_jobs():
         job.next_enqueue_time = datetime(2026, 1, 1, tzinfo=UTC)  # its time has come
     assert len(bell.enqueue_jobs()) == 2
-    assert [(job.args, job.timeout, job.ttl) for job in queue.jobs] == [(("night",), -1, 8 * 3600)] * 2
+    assert [(job.args, job.timeout, job.ttl) for job in queue.jobs] == [(["night"], -1, 8 * 3600)] * 2
     book.add(order(url, "23:30-06:00"), datetime(2026, 11, 16, 12))
     bell.enqueue_jobs()
     assert [job.cron for job in bell.get_jobs()] == ["30 23 * * *"]
@@ -214,7 +214,7 @@ def test_bell_rings_for_the_orders_of_the_book(url: str, book: ShiftBook) -> Non
 
 def test_bell_that_comes_late_rings_at_once_and_once(url: str, book: ShiftBook) -> None:
     """It was off when the shift began; or did not know of it yet; or the clock went forward over the beginning."""
-    queue = Queue("gcs", connection=book.connection)
+    queue = PlainQueue("gcs", book.connection)
     book.add(order(url, "22:00-06:00", workers=2), datetime(2026, 11, 16, 21, 59, 50))
     late = datetime(2026, 11, 17, 1, 0, tzinfo=UTC)
     assert len(ShiftBell(book, lambda: late).enqueue_jobs()) == 2 == len(queue.jobs)
@@ -238,7 +238,7 @@ def test_shift_that_is_on_and_changed_begins_anew(url: str, book: ShiftBook, mon
     assert not watch.is_over()
     assert book.add(order(url, workers=1), datetime.now())
     assert watch.is_over() and watch.why == "it was changed"
-    assert len(Queue("gcs", connection=book.connection).jobs) == 1
+    assert len(PlainQueue("gcs", book.connection).jobs) == 1
     assert ShiftBell(book, lambda: datetime.now().astimezone()).enqueue_jobs() == []  # it has begun already
 
 

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -14,7 +15,7 @@ from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
 
-Run = Callable[..., object]
+Run = Callable[..., Any]
 
 
 @pytest.fixture

@@ -103,12 +103,16 @@ def test_all_is_every_study_and_a_page_of_them(folder, tmp_path, quick):
         (["cho-coverage", "--graph", "synthetic:10", "--upstream"], "edges_upstream.txt.gz"),
         (["cho-coverage", "--graph", "synthetic:10", "--seed", "-1"], "--seed"),
         (["cho-communication", "--graph", "synthetic:10", "-k", "40000"], "room for 32,767"),
+        (["teams", "--graph", "synthetic:10", "-k", "1,1000"], "room for 256"),
+        (["teams", "--graph", "synthetic:10", "--delay", "-1"], "--delay"),
+        (["teams", "--graph", "synthetic:10", "--latency", "inf"], "--latency is inf"),
         (["cho-coverage", "--graph", "synthetic:many"], "synthetic:1M"),
         (["cho-covrage", "--graph", "."], "cho-coverage"),
         (["cho-coverage", "--graph", "/nowhere"], "edges.txt.gz"),
         (["cho-coverage", "--graph", ".", "-k", "two"], "whole numbers"),
         (["cho-coverage", "--graph", ".", "-k", "0"], "whole numbers"),
         (["cho-coverage", "--graph", "synthetic:10", "--mode", "firewall"], "gcs study run"),
+        (["run", "--graph", "synthetic:100", "--delay", "1"], "gcs study teams"),
         (["run", "--graph", "synthetic:100", "--mode", "firewall", "--replicated", "5"], "nothing is told"),
     ],
 )
@@ -132,9 +136,16 @@ def test_a_team_of_ones_own_is_put_together_by_options(folder, tmp_path):
     assert [row["n"] for row in found["rows"] if row["coverage"] == 1.0][-1] == 4 and found["rows"][-1]["overlap"] > 0
 
 
-def test_a_crawl_is_a_graph_too(tmp_path):
-    assert gcs("demo", "--hosts", "4", "--pages", "40", "-o", tmp_path / "demo").returncode == 0
-    words = ["--graph", tmp_path / "demo", "-k", "2", "--cache", tmp_path / "c", "--json"]
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The directory of a crawl."""
+    place = tmp_path_factory.mktemp("crawls") / "demo"
+    assert gcs("demo", "--hosts", "4", "--pages", "40", "-o", place).returncode == 0
+    return place
+
+
+def test_a_crawl_is_a_graph_too(demo, tmp_path):
+    words = ["--graph", demo, "-k", "2", "--cache", tmp_path / "c", "--json"]
     found = json.loads(gcs("study", "cho-communication", *words).stdout)
     assert found["graph"] == "demo" and found["rows"][0]["urls_per_page"] > 0
 
@@ -151,3 +162,12 @@ def test_costs_of_ones_own_change_the_scale(folder, tmp_path):
         costs.write_text(json.dumps({name: value}))
         wrong = gcs(*words, "--costs", costs)
         assert wrong.returncode == 2 and f"{name} is {value}; it must be above 0" in wrong.stderr
+
+
+def test_a_crawl_tells_whether_a_team_pays(demo, tmp_path):
+    words = ["study", "teams", "--graph", demo, "--gatherers", "1,2", "--cache", tmp_path / "c"]
+    found = json.loads(gcs(*words, "--delay", "2", "--json").stdout)
+    assert [row["n"] for row in found["rows"]] == [1, 2]
+    assert found["rows"][0]["page_s"] >= 2 and found["advice"].startswith("a team does not pay: the host 127.")
+    shown = gcs(*words, "-o", tmp_path / "o").stdout
+    assert "limited_by" in shown and "A team " in shown and "A team " in (tmp_path / "o/teams.md").read_text()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -16,11 +17,11 @@ import pytest
 from click.testing import CliRunner
 
 from gcs import cli
-from gcs.app.local_team import LocalTeam, TeamSpec, run_local_team
-from gcs.app.team_start import CrawlStart, open_crawl
-from gcs.cli import main
+from gcs.app.crawl_input import CrawlRun
+from gcs.app.local_team import CrawlStart, TeamSpec, open_crawl, run_local_team
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, CrawlState, Member
+from gcs.core.page.values import FailureKind
 from gcs.core.report.report import imbalance
 from gcs.errors import UsageError
 from gcs.fakeweb import FakeWebSpec, survey
@@ -116,8 +117,9 @@ def test_team_of_any_size_stores_the_same_pages_once(tmp_path: Path, web: FakeWe
 async def test_crawl_goes_on_with_seeds_that_were_added_but_not_with_those_of_another() -> None:
     space = MemorySpace(MemoryBoard(), "crew")
 
-    async def opened(*seeds: str) -> list[str]:
-        await open_crawl(space, CrawlStart(load(None, {}, {}), list(seeds), 2))
+    async def opened(*seeds: str, **settings: object) -> list[str]:
+        flags = {"team.lease_s": 0.6, "team.beat_s": 0.1} | {key.replace("__", "."): settings[key] for key in settings}
+        await open_crawl(space, CrawlStart(load(None, {}, flags), list(seeds), 2))
         charter = await space.read(template(Charter))
         assert charter is not None
         return charter.seeds
@@ -129,6 +131,10 @@ async def test_crawl_goes_on_with_seeds_that_were_added_but_not_with_those_of_an
     with pytest.raises(UsageError, match=r"is running at this whiteboard \(g0\)"):
         await opened("http://c.test/")
     await opened("http://a.test/")  # its crew was killed and started again, say
+    before = await space.read(template(Charter))
+    with pytest.raises(UsageError, match=r"with other settings \(crawl.max_pages, politeness.delay_s\): stop it first"):
+        await opened("http://a.test/", politeness__delay_s=0.01, crawl__max_pages=7)
+    assert await space.read(template(Charter)) == before
     await order(space, CrawlState.STOPPING, "user")
     assert await opened("http://c.test/") == ["http://c.test/"]
 
@@ -159,11 +165,11 @@ def test_team_suppresses_most_foreign_posts(tmp_path: Path) -> None:
     assert suppressed / (suppressed + report["exchanged_urls"]) >= 0.6
 
 
-def test_team_splits_a_giant_host_evenly_and_stays_polite(tmp_path: Path) -> None:
-    """80 % of the pages on one host: it is cut by path, everybody has its share left to do, and it sees one delay."""
-    spec = FakeWebSpec.plain(hosts=20, pages=900, giant_share=0.8, html_bytes=2_000)
+def test_team_splits_a_giant_host_evenly(tmp_path: Path) -> None:
+    """80 % of the pages on one host without a delay: it is cut by path, and everybody has its share left to do."""
+    spec = FakeWebSpec.plain(hosts=20, pages=900, giant_share=0.8, html_bytes=2_000, latency_s=0.2)
     with FakeWebProcess(spec) as web:
-        crawl = start(tmp_path, web.seeds[0], "-n", "4", "--delay", "0.05")
+        crawl = start(tmp_path, web.seeds[0], "-n", "4", "--delay", "0", "--connections", "4")
 
         def is_shared() -> bool:
             """Whether the leader has shared the work by itself: else its plan could be taken for the one asked for."""
@@ -191,14 +197,32 @@ def test_team_splits_a_giant_host_evenly_and_stays_polite(tmp_path: Path) -> Non
         crawl.communicate(timeout=60)
         giant = [record for record in read_records(tmp_path) if record.url.startswith(web.web.sites[0].origin)]
         assert len({record.gatherer for record in giant}) == 4, "the giant was not split"
-        starts = sorted(record.fetched_at for record in giant)
-        gaps = [later - earlier for earlier, later in pairwise(starts)]
-        # a process that the machine stops between its look at the clock and its request is late, hardly ever twice
-        assert sum(gap < 0.05 for gap in gaps) <= 2, sorted(gaps)[:10]
         finish(start(tmp_path, web.seeds[0], "-n", "4", "--delay", "0"))
         pages = stored(tmp_path)
         assert set(pages) == survey(web.web).pages
         assert set(pages.values()) == {1}
+
+
+def test_team_leaves_a_host_whole_that_its_delay_limits(tmp_path: Path) -> None:
+    """Several owners would not be faster: the host has one owner at a time, and sees one delay."""
+    spec = FakeWebSpec.plain(hosts=5, pages=150, giant_share=0.6)
+    with FakeWebProcess(spec) as web:
+        crawl = start(tmp_path, web.seeds[0], "-n", "4", "--delay", "0.05")
+        wait_for(lambda: len(web.log.hits) > 40)
+        before = status(tmp_path)["team"]["epoch"]
+        gcs("rebalance", "-o", str(tmp_path))
+        wait_for(lambda: status(tmp_path)["team"]["epoch"] > before)
+        finish(crawl)
+        giant = sorted(
+            (record.fetched_at, record.gatherer)
+            for record in read_records(tmp_path)
+            if record.url.startswith(web.web.sites[0].origin)
+        )
+        assert sum(one != other for (_, one), (_, other) in pairwise(giant)) <= 2, "owners took turns"
+        gaps = [later - earlier for (earlier, _), (later, _) in pairwise(giant)]
+        # a process that the machine stops between its look at the clock and its request is late, hardly ever twice
+        assert sum(gap < 0.05 for gap in gaps) <= 2, sorted(gaps)[:10]
+        assert set(stored(tmp_path)) == survey(web.web).pages
 
 
 def test_team_obeys_pause_resume_seed_and_stop(tmp_path: Path) -> None:
@@ -222,6 +246,27 @@ def test_team_obeys_pause_resume_seed_and_stop(tmp_path: Path) -> None:
         pages = stored(tmp_path)
         assert set(pages) == survey(web.web, (seed, other), scope="host").pages
         assert set(pages.values()) == {1}
+
+
+def test_second_crawl_of_the_same_name_and_seed_changes_nothing(tmp_path: Path, capfd: Any) -> None:
+    """At a whiteboard that both know: with other settings it is refused; with the same ones it waits for the end."""
+    server = EmbeddedServer(tmp_path / "space")
+    url = server.start()
+    try:
+        with FakeWebProcess(FakeWebSpec.plain(hosts=2, pages=60, latency_s=0.1)) as web:
+            words = (web.seeds[0], "--space", url, "--connections", "1")
+            first = start(tmp_path / "a", *words, "-n", "2", "--delay", "0.02")
+            wait_for(lambda: len(web.log.hits) > 5)
+            for flags in (("--delay", "0.01"), ("--delay", "0.02", "--max-pages", "7")):
+                second = start(tmp_path / "b", *words, "-n", "0", *flags)
+                second.communicate(timeout=60)
+                assert second.returncode == 2
+                assert "is running at this whiteboard" in capfd.readouterr().err
+            joined = start(tmp_path / "c", *words, "-n", "0", "--delay", "0.02")
+            assert finish(first)["pages"] == finish(joined)["pages"] == 60
+            assert not (tmp_path / "b").exists()
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("running", [1, 2])
@@ -250,7 +295,7 @@ def test_team_goes_on_when_its_whiteboard_forgets_everything(tmp_path: Path) -> 
         space = await open_space(url, crawl="crawl", name="test")
         while not await when(space):
             await asyncio.sleep(0.01)
-        await space._connection.command("FLUSHALL")
+        await space._connection.command("FLUSHALL")  # type: ignore[attr-defined]
         await space.close()
 
     server = EmbeddedServer(tmp_path / "server")
@@ -326,9 +371,9 @@ def test_team_begins_with_the_superpages_that_the_user_names(tmp_path: Path, cap
 
 
 def test_team_ends_when_a_gatherer_cannot_work_with_what_it_is_told(tmp_path: Path, capfd: Any) -> None:
-    team = LocalTeam(TeamSpec(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"], 2, None, "nonsense", main))
+    spec = TeamSpec(CrawlRun(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"]), 2, None, "nonsense")
     with pytest.raises(UsageError, match="see its message"):
-        run_local_team(team, progress=False)
+        run_local_team(spec, progress=False)
     assert capfd.readouterr().err.count("'nonsense' is not one of") == 2, "they were not started again"
 
 
@@ -342,3 +387,29 @@ def test_team_ends_at_a_limit_that_one_has_reached_before_anybody_looked(tmp_pat
     assert done.returncode == 3, done.stderr
     report = json.loads(done.stdout)
     assert (report["state"], report["pages"]) == ("limit", 5)
+
+
+#: in every process of the team: this page holds its reader for ever, in code that Python cannot interrupt
+HELD_READER = """
+from gcs.ports import watchdog
+from gcs.ports.reader import Reader
+watchdog.Watchdog.__init__.__defaults__ = (0.5,)
+read = Reader.read
+Reader.read = lambda self, response: (
+    sum(range(1 << 40)) if response.request.url == {bomb!r} else read(self, response)
+)
+"""
+
+
+def test_team_goes_on_without_a_page_that_holds_its_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page went from gatherer to gatherer, until none was left."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
+    with FakeWebProcess(FakeWebSpec.plain(hosts=20, pages=400, latency_s=0.02)) as web:
+        truth = survey(web.web).pages
+        bomb = sorted(truth - set(web.seeds))[len(truth) // 2]
+        (tmp_path / "sitecustomize.py").write_text(HELD_READER.format(bomb=bomb))
+        finish(start(tmp_path / "crawl", web.seeds[0], "-n", "2", "--delay", "0"))
+    failures = {record.url: record.failure for record in read_records(tmp_path / "crawl")}
+    assert failures.pop(bomb) == FailureKind.HELD
+    assert set(failures.values()) == {""}
+    assert len(failures) > 0.9 * len(truth)  # the page has links, too

@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from gcs.core.page.values import PageRecord
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.record_store import Store
 
 #: the pieces of a terminal's language that rich speaks here
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -99,10 +102,14 @@ def test_progress_shows_pages_rate_and_queue_and_goes_away(
     assert seen == sorted(seen, key=lambda line: line[0])
     assert 0 < seen[-1][0] <= 120
     assert "s left" in screen.text
+    assert re.search(
+        r"limited by [12] hosts? at 50 pages/s( each)? \(--delay 0.02\)|waiting for answers \(", screen.text
+    )
     assert screen.shown.count("\x1b[?25l") == screen.shown.count("\x1b[?25h") == 1, "the cursor is given back"
     last = screen.text.splitlines()
     assert last[-1] == "stored in out/"
-    assert last[-3].startswith("done: 120 pages, ")
+    assert last[-2].startswith("100 % explored, finished, ")
+    assert last[-4].startswith("done: 120 pages, ")
     for line in ESCAPE.sub("", screen.shown).replace("\r", "\n").splitlines():
         assert len(line) <= 100, "nothing wraps"
 
@@ -175,3 +182,17 @@ def test_pages_that_are_found_do_not_command_the_terminal(
         assert screen.end() == 0
     assert "mine" in screen.shown and "ships" in screen.shown
     assert not any(command in screen.shown for command in ("\x1b]", "\x07", "\x1b[2J"))
+
+
+def test_export_and_search_command_no_terminal(tmp_path: Path, environment: dict[str, str]) -> None:
+    """A page's words are shown without what moves the cursor, or turns a line round."""
+    with Store.open(tmp_path / "crawl", StoreSettings(warc=False), "g1") as store:
+        common = {"parent": "", "depth": 0, "status": 200, "fetched_at": 1.76e9, "gatherer": "g1"}
+        title, text = "evil \x1b[2J\x9b1m\u202etxt.exe", "evil \x1b]0;title\x07 words"
+        store.add_page(PageRecord(url="http://example.com/", title=title, text=text, **common), None)
+        store.sync()
+    for words in (("export", "crawl"), ("export", "crawl", "--format", "csv", "--raw"), ("search", "crawl", "evil")):
+        with terminal(tmp_path, environment, *words) as shown:
+            assert shown.end() == 0
+        assert "evil" in shown.shown and "txt.exe" in shown.shown
+        assert not re.search("\x1b\\[2J|\x1b\\]|\x9b|\x07|\u202e", shown.shown), words

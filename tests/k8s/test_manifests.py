@@ -207,6 +207,37 @@ def test_crawl_that_was_stopped_stays_so(target: str) -> None:
 
 
 @every_target
+def test_the_team_has_a_key_and_helpers_do_not(target: str) -> None:
+    """Who writes to Redis without the key is refused. Helpers come through the station, and hold no secret."""
+    assert "key" in secrets_of(target)["gcs-team"]
+    holders = {
+        name.partition("/")[2]
+        for name, pod in workloads(target)
+        if {"name": "gcs-team", "key": "key"} in list(_find(pod, "secretKeyRef"))
+    }
+    assert holders == {"gatherer", "station", "crawl"}
+    for name, pod in workloads(target):
+        texts = set(_texts(pod))
+        assert name.endswith(("/gatherer", "/station", "/crawl", "/redis")) or not {"gcs-space", "gcs-team"} & texts, (
+            name
+        )
+        for container in pod["spec"]["containers"]:
+            words = " ".join([*container.get("command", []), *container.get("args", [])])
+            assert "GCS_SPACE_KEY" not in words, f"{name}: a process list would show the key"
+            for variable in container.get("env", []):
+                assert variable["name"] != "GCS_SPACE_KEY" or "valueFrom" in variable, f"{name}: the key is in a file"
+
+
+def test_gatherers_allow_exactly_the_store_that_the_crawl_asks_for() -> None:
+    def value(kind: str, name: str, variable: str) -> str:
+        [container] = named("overlays/prod", kind, name)["spec"]["template"]["spec"]["containers"]
+        [found] = [each["value"] for each in container["env"] if each["name"] == variable]
+        return str(found)
+
+    assert value("StatefulSet", "gatherer", "GCS_ALLOW") == f"store={value('Job', 'crawl', 'GCS_STORE_URL')}"
+
+
+@every_target
 def test_there_is_one_gateway(target: str) -> None:
     """A station knows only the leases that it gave: a second one would refuse what helpers took from the first."""
     spec = named(target, "Deployment", "station")["spec"]

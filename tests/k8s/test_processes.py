@@ -61,7 +61,7 @@ def wait_until(true: Callable[[], bool], timeout_s: float = 60.0) -> None:
 
 def gatherer(node: Node, number: int) -> str:
     """Start a pod of the StatefulSet."""
-    node.start("StatefulSet", "gatherer", pod := f"gatherer-{number}")
+    node.start("StatefulSet", "gatherer", pod := f"gatherer-{number}", {"GCS_ALLOW": "private"})
     return pod
 
 

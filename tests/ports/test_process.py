@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from gcs.ports import process
-from gcs.ports.process import cpu_s, family_cpu_s, peak_rss_mb
+from gcs.ports.process import core_s, cpu_s, family_cpu_s, peak_rss_mb
 
 CHILD = "from gcs.ports.process import peak_rss_mb; print(peak_rss_mb())"
 
@@ -98,3 +100,17 @@ def test_slices_of_who_gets_only_idle_time_are_left_alone() -> None:
 def test_slices_are_not_asked_for_where_the_system_does_not_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_CALLS", {})
     assert process.take_long() is False
+
+
+def test_time_of_a_core_grows_with_work_and_not_with_rest() -> None:
+    before, began = core_s(), time.thread_time()
+    sum(range(3_000_000))
+    assert core_s() - before >= 0.5 * (time.thread_time() - began) > 0
+
+
+def test_time_of_a_core_is_that_of_the_thread_where_the_kernel_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(process, "_SCHEDULE", tmp_path / "none")
+    before = time.thread_time()
+    assert before <= core_s() <= time.thread_time()

@@ -94,7 +94,7 @@ def test_registry_survives_a_summariser_that_raises(caplog: pytest.LogCaptureFix
     registry = Summarisers([Summariser(Format.PDF, broken)])
     with caplog.at_level(logging.WARNING):
         assert registry.summarise(b"%PDF-1", "application/pdf", "http://x/", "links") == Document(hrefs=[])
-    assert [(record.message, record.url) for record in caplog.records] == [("summarise.failed", "http://x/")]
+    assert [(record.message, vars(record)["url"]) for record in caplog.records] == [("summarise.failed", "http://x/")]
 
 
 def install(folder: Path, module: str, source: str, entry_point: str) -> None:

@@ -18,6 +18,7 @@ from msgspec import Meta
 from gcs.core.messages.tuples import Means, SummaryTS, UrlTS
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document, FailureKind, Line, PageFacts, WrittenUrl
+from gcs.core.polite.politeness import seconds_of_date
 from gcs.core.url.join import Joiner, facts_of
 
 #: header fields of one answer, and characters of their names, of their values, and of the reason in its first line
@@ -26,8 +27,10 @@ FIELDS, NAME, VALUE, REASON = 500, 256, 65_536, 200
 SPEAKING = frozenset({"content-type", "etag", "last-modified", "retry-after", "location"})
 #: a validator that names one state of a page; "*", or a list, would be answered 304 for ever
 _ETAG = re.compile(r'(?:W/)?"[^"]*"|[^"*,\s]+')
+#: the name of a header (a token of RFC 9110), and what no value holds
+_FIELD_NAME, _CONTROL = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"), re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 #: a request without a body
-_REQUEST_HEAD = re.compile(rb"GET [^\r\n]+\r\n(?:[^\r\n]+\r\n)*\r\n")
+_REQUEST_HEAD = re.compile(rb"GET (?P<target>[^\s]+) [^\r\n]+\r\n(?:[^\r\n]+\r\n)*\r\n")
 
 Number = Annotated[float, Meta(ge=0, le=1e12)]
 
@@ -128,8 +131,13 @@ def _payload(claim: Claim) -> tuple[bytes, bytes]:
         head, body = (base64.b64decode(text, validate=True) for text in (claim.request_head, claim.body))
     except binascii.Error as error:
         raise ValueError(f"request_head or body is no base64: {error}") from None
-    if head and not _REQUEST_HEAD.fullmatch(head):
-        raise ValueError("request_head is no head of a GET request")
+    if head:
+        request = _REQUEST_HEAD.fullmatch(head)
+        if not request:
+            raise ValueError("request_head is no head of a GET request")
+        # the WARC keeps it beside the page; by a proxy the whole URL is asked for
+        if request["target"].decode("latin-1") not in (claim.url, claim.url[claim.url.index("/", len("https://")) :]):
+            raise ValueError("request_head is of another URL")
     return head, body
 
 
@@ -139,17 +147,19 @@ def _address(ip: str) -> str:
 
 
 def _is_kept(name: str, value: str, archived: bool, now: float) -> bool:
-    """Whether this header field is kept. Validators that would hide changes from the next session are not."""
+    """Whether this header field is kept.
+
+    Not one that would be another one where it is stored: a name that holds a colon or begins with a space is part of
+    another header there. Not validators that would hide changes from the next session.
+    """
+    if not _FIELD_NAME.fullmatch(name) or _CONTROL.search(value):
+        return False
     match name.lower():
         case "etag":
             return _ETAG.fullmatch(value.strip()) is not None
         case "last-modified":
-            from email.utils import parsedate_to_datetime  # slow to load, and a crawl alone does without
-
-            try:
-                return parsedate_to_datetime(value).timestamp() <= now
-            except (ValueError, OverflowError):
-                return False
+            at = seconds_of_date(value)
+            return at is not None and at <= now
         case other:
             return archived or other in SPEAKING
 

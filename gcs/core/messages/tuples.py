@@ -18,6 +18,7 @@ from typing import ClassVar
 import msgspec
 
 from gcs.core.page.values import PageFacts
+from gcs.core.report.workload import Workload
 from gcs.core.url.queued_url import QueuedUrl
 
 
@@ -90,12 +91,14 @@ class HostState(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     #: the host's part of the sort key
     host: bytes
-    #: seconds since the epoch before which no request may start
+    #: not used any more: a time by the sender's clock
     next_at: float = 0.0
     crawl_delay_s: float = 0.0
     adaptive_s: float = 0.0
     #: what is filed of the robots.txt of its origins; None where nothing is
     robots: bytes | None = None
+    #: seconds, from when this is read, in which no request may start
+    wait_s: float = 0.0
 
 
 class HandOver(Consumed, frozen=True, array_like=True):
@@ -302,6 +305,8 @@ class Member(Posted, frozen=True, array_like=True):
     #: the seed-server that it belongs to, and whether it is one itself
     server: str = ""
     is_server: bool = False
+    #: what is left to do here, and what takes the time, for `core.report.estimate`
+    work: Workload = Workload()
 
 
 class LeaderLease(Posted, frozen=True, array_like=True):
@@ -359,8 +364,11 @@ class StatisticsReply(Posted, frozen=True, array_like=True):
     queued: int = 0
     #: candidate hot pages, with how often each was met
     hot: list[tuple[str, int]] = []
-    #: encoded `core.report.estimate.ExploredEvidence`
+    #: encoded `core.report.explored.ExploredEvidence`
     explored: bytes = b""
+    #: seconds that every host is owed, and the hosts that are owed more
+    delay_s: float = 0.0
+    delays: list[tuple[bytes, float]] = []
 
 
 class PlanPosted(Posted, frozen=True, array_like=True):
@@ -405,6 +413,8 @@ class Control(Posted, frozen=True, array_like=True):
     state: CrawlState
     by: str = ""
     reason: str = ""
+    #: for people: why, and what to do
+    detail: str = ""
 
 
 class RebalanceCall(Consumed, frozen=True, array_like=True):
@@ -473,12 +483,14 @@ class Finds(Consumed, frozen=True, array_like=True):
     client: str
     done: list[str]
     links: list[Link]
-    #: host of a page in `done` → seconds since the epoch before which nobody may ask it again
+    #: not used any more: times by the sender's clock
     free_at: dict[str, float] = {}
     #: the session in which it was dealt with
     session: int = 1
     #: what the last session knew, to be asked for again in this one: known to the server before it hands out anything
     copies: list[QueuedUrl] = []
+    #: host of a page in `done` → seconds, from when this is read, in which nobody may ask it again
+    free_in: dict[str, float] = {}
 
 
 class ClientPace(Posted, frozen=True, array_like=True):
@@ -520,7 +532,7 @@ class RobotsNote(Posted, frozen=True, array_like=True):
 
     written by: the owner that fetched it
     taken by: nobody; read by the other owners
-    lifetime: one hour (`ROBOTS_NOTE_S`); its readers believe it for `robots_cache_s` since it was fetched
+    lifetime: one hour (`ROBOTS_NOTE_S`); its readers believe it for `robots_cache_s` since they read it
     """
 
     name = "robots"
@@ -531,6 +543,7 @@ class RobotsNote(Posted, frozen=True, array_like=True):
     origin: str
     status: int
     body: bytes = b""
+    #: not used any more: a time by the sender's clock
     fetched_at: float = 0.0
 
 
@@ -544,11 +557,71 @@ class BusyNote(Posted, frozen=True, array_like=True):
 
     name = "busy"
     code = 23
+    version = 2
     key_field = "host"
 
     host: str
-    #: seconds since the epoch
-    until: float
+    #: seconds, from when this is read, for which the host is to be left alone
+    wait_s: float
+
+
+class Baton(Posted, frozen=True, array_like=True):
+    """The right to ask a host that several gatherers share, and that is owed a delay (`core.polite.batons`).
+
+    written by: its holder, who passes it on; or an owner that finds none, or one whose holder has no BatonLease
+    taken by: nobody; read by all owners
+    lifetime: minutes; the holder writes it again while it asks the host
+    """
+
+    name = "baton"
+    code = 24
+    key_field = "host"
+
+    host: str
+    #: gatherer/run
+    holder: str
+    #: grows with every posting
+    serial: int
+    #: seconds, from when its holder reads this, in which no request may start
+    wait_s: float = 0.0
+
+
+class BatonCall(Posted, frozen=True, array_like=True):
+    """An owner of a shared host waits for the host's baton.
+
+    written by: the owner, again while it waits
+    taken by: nobody; read by the holder of the baton
+    lifetime: seconds
+    """
+
+    name = "call"
+    code = 25
+
+    host: str
+    #: gatherer/run
+    caller: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.host} {self.caller}"
+
+
+class BatonLease(Posted, frozen=True, array_like=True):
+    """The batons of this gatherer are in use. Without it they are void, and others may take them.
+
+    written by: a gatherer that has batons or waits for one; again if it is still this very tuple
+    taken by: nobody; read by owners that wait for a baton
+    lifetime: a quarter of the membership's lease
+    """
+
+    name = "batons"
+    code = 26
+    key_field = "holder"
+
+    #: gatherer/run
+    holder: str
+    #: grows with every renewal
+    number: int
 
 
 # -- the station -------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """The format of a document, from its Content-Type and its first bytes.
 
 The bytes win where they are sure (a PDF that is served as text/html is a PDF, a sitemap served as text/html a sitemap);
-the header decides the rest. `recognise` is pure, never raises, and looks at the first 4 KB only.
+the header decides the rest. `recognise` is pure, never raises, and looks at the first 4 KB only; of a zip file also at
+the last 64 KB, where its directory names what it holds.
 """
 
 import re
@@ -20,9 +21,18 @@ class Format(StrEnum):
     XML = "xml"  # any other
     JSON = "json"
     CODE = "code"  # scripts and style sheets: nothing to read, nothing to follow
+    CSV = "csv"  # and tab-separated values
+    SVG = "svg"
     PDF = "pdf"
+    RTF = "rtf"
+    DOCX = "docx"
+    XLSX = "xlsx"
+    PPTX = "pptx"
+    OPEN_DOCUMENT = "open-document"  # odt, ods, odp, odg
+    EPUB = "epub"
+    MHTML = "mhtml"  # a page with its parts, as browsers save it
     GZIP = "gzip"
-    ZIP = "zip"  # and jar, war, epub, office documents
+    ZIP = "zip"  # and jar, war
     TAR = "tar"
     IMAGE = "image"
     MEDIA = "media"  # sound and film
@@ -43,7 +53,40 @@ _TYPES = {
     "application/java-archive": Format.ZIP,
     "application/x-tar": Format.TAR,
     "application/x-gtar": Format.TAR,
+    "text/csv": Format.CSV,
+    "text/tab-separated-values": Format.CSV,
+    "application/csv": Format.CSV,
+    "image/svg+xml": Format.SVG,
+    "application/rtf": Format.RTF,
+    "text/rtf": Format.RTF,
+    "application/epub+zip": Format.EPUB,
+    "multipart/related": Format.MHTML,
+    "application/x-mimearchive": Format.MHTML,
+    "application/ogg": Format.MEDIA,
 }
+#: beginnings of media types: templates and files with macros have types of their own
+_OFFICE_TYPES = {
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.": Format.DOCX,
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.": Format.XLSX,
+    "application/vnd.openxmlformats-officedocument.presentationml.": Format.PPTX,
+    "application/vnd.ms-word.document.macroenabled.": Format.DOCX,
+    "application/vnd.ms-excel.sheet.macroenabled.": Format.XLSX,
+    "application/vnd.ms-powerpoint.presentation.macroenabled.": Format.PPTX,
+    "application/vnd.oasis.opendocument.": Format.OPEN_DOCUMENT,
+}
+#: formats that are zip files: the header may name one of them for what begins as a zip file, and for nothing else
+ZIP_BASED = frozenset((Format.ZIP, Format.DOCX, Format.XLSX, Format.PPTX, Format.OPEN_DOCUMENT, Format.EPUB))
+#: bytes at the end of a zip file in which names of its members are looked for, and what these say
+_DIRECTORY_BYTES = 64 << 10
+_MAIN_PARTS = {
+    b"word/document.xml": Format.DOCX,
+    b"xl/workbook.xml": Format.XLSX,
+    b"xl/workbook.bin": Format.OTHER,
+    b"ppt/presentation.xml": Format.PPTX,
+}
+#: where the first member of a zip file has its name
+_FIRST_NAME = 30
+_MIMETYPE = b"mimetype"
 #: where the header says one of these, it says nothing
 _VAGUE = frozenset(("", "application/octet-stream", "binary/octet-stream", "unknown/unknown", "application/unknown"))
 #: unmistakable beginnings of binary formats; none of them can begin a text
@@ -51,14 +94,20 @@ _MAGIC = {
     Format.GZIP: (b"\x1f\x8b\x08",),
     Format.ZIP: (b"PK\x03\x04", b"PK\x05\x06"),
     Format.PDF: (b"%PDF-",),
-    Format.IMAGE: (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"\x00\x00\x01\x00"),
-    Format.MEDIA: (b"ID3", b"OggS\x00", b"\x1aE\xdf\xa3"),
-    Format.OTHER: (b"\x7fELF", b"wOFF", b"wOF2", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\xfd7zXZ\x00", b"BZh"),
+    Format.RTF: (b"{\\rtf",),
+    Format.IMAGE: (
+        *(b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"\x00\x00\x01\x00", b"II*\x00", b"MM\x00*"),
+    ),
+    Format.MEDIA: (b"ID3", b"OggS\x00", b"fLaC\x00", b"\x1aE\xdf\xa3"),
+    Format.OTHER: (
+        *(b"\x7fELF", b"wOFF", b"wOF2", b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\xfd7zXZ\x00", b"BZh"),
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",  # the office files of the nineties
+    ),
 }
 _MAGIC_FIRST = frozenset(magic[0] for magics in _MAGIC.values() for magic in magics)
 _RIFF = {b"WEBP": Format.IMAGE, b"WAVE": Format.MEDIA, b"AVI ": Format.MEDIA}
 _XML_ROOT = re.compile(
-    rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+>)*+<(?:[\w.-]++:)?+([\w.-]++)", re.S | re.I
+    rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:(?>\[.*?\])\s*+)?+>)*+<(?:[\w.-]++:)?+([\w.-]++)", re.S | re.I
 )
 _ROOTS = {
     b"urlset": Format.SITEMAP,
@@ -67,9 +116,10 @@ _ROOTS = {
     b"feed": Format.FEED,
     b"rdf": Format.FEED,
     b"html": Format.HTML,
+    b"svg": Format.SVG,
 }
 _HTML_START = re.compile(
-    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|script|iframe|h1|div|font|table|a|style|title|b|br|p)"
+    rb"\s*+(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s++html|html|head|body|script|iframe|h1|div|font|table|a|style|title|b|br|p)"
     rb"[\s>]",
     re.S | re.I,
 )
@@ -88,8 +138,12 @@ def recognise(content_type: str, content: bytes) -> Format:
         head = head.decode(_UTF_16_BOMS[head[:2]], "ignore").encode("utf-8", "ignore")
     head = head.removeprefix(_BOM)
     sure = _by_magic(head)
+    if sure is Format.ZIP:
+        return _zip_kind(content, declared)
     if sure:
         return sure
+    if declared in ZIP_BASED:  # it is none
+        declared = None
     if declared in (Format.HTML, Format.XML, Format.FEED, Format.SITEMAP):
         return _by_root(head, declared)
     if declared is Format.TEXT:
@@ -110,6 +164,9 @@ def _declared(content_type: str) -> Format | None:
         return Format.FEED
     if essence in _TYPES:
         return _TYPES[essence]
+    for beginning, format in _OFFICE_TYPES.items():
+        if essence.startswith(beginning):
+            return format
     if essence in _CODE_TYPES or "javascript" in subtype:
         return Format.CODE
     if kind in ("image", "audio", "video", "font"):
@@ -133,6 +190,18 @@ def _by_magic(head: bytes) -> Format | None:
     if head[257:262] == b"ustar":
         return Format.TAR
     return None
+
+
+def _zip_kind(content: bytes, declared: Format | None) -> Format:
+    """What a zip file is: what its first member says, what the header says, what the names in its directory say."""
+    if content[_FIRST_NAME : _FIRST_NAME + len(_MIMETYPE)] == _MIMETYPE:  # stored first and bare for this very purpose
+        named = _declared(content[_FIRST_NAME + len(_MIMETYPE) :][:100].partition(b"PK")[0].decode("latin-1"))
+        if named in (Format.OPEN_DOCUMENT, Format.EPUB):
+            return named
+    if declared in ZIP_BASED and declared is not Format.ZIP:
+        return declared
+    directory = content[-_DIRECTORY_BYTES:]
+    return next((format for name, format in _MAIN_PARTS.items() if name in directory), Format.ZIP)
 
 
 def _by_root(head: bytes, declared: Format) -> Format:

@@ -1,7 +1,7 @@
 """robots.txt: what a site lets this crawler fetch, by RFC 9309.
 
-Which lines concern this crawler is decided here, by the grouping rules of the RFC; how a path pattern matches a URL
-is left to Protego. A `Robots` keeps only the lines that concern one product token, so it is a small value
+Which lines concern this crawler is decided here, by the grouping rules of the RFC; which of them decides about a URL,
+in `core.page.path_rules`. A `Robots` keeps only the lines that concern one product token, so it is a small value
 that can be stored, handed over with its host, and compared.
 
 Invariants: no body, however broken, raises; decode(encode(r)) == r. Nothing here fetches or waits: for how
@@ -12,22 +12,20 @@ import codecs
 import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 
+from gcs.core.page.path_rules import PathRules, Rule, bounded
 from gcs.errors import CodecError
-
-if TYPE_CHECKING:
-    from protego import Protego
 
 #: bytes of a robots.txt that are read; the RFC asks for at least this much
 MAX_BODY_BYTES = 500 * 1024
 
 #: the lines that count, with the usual misspellings; their colon may be missing
 _LINE = re.compile(
-    r"\s*(user[- ]?agent|allow|disallow|dissallow|dissalow|disalow|diasllow|disallaw|crawl[- ]?delay|"
-    r"request[- ]?rate|site-?maps?)\s*(?::|(?<=\s)|$)([^#]*)",
+    r"\s*+(user[- ]?agent|allow|disallow|dissallow|dissalow|disalow|diasllow|disallaw|crawl[- ]?delay|"
+    r"request[- ]?rate|site-?maps?)\s*+(?::|(?<=\s)|$)([^#]*)",
     re.IGNORECASE,
 ).match
 #: a product token; the RFC has no digits in it, the names of real crawlers do
@@ -40,13 +38,6 @@ _HEAD = re.compile(r"/[A-Za-z0-9/._~-]*").match
 _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 #: bytes that are no UTF-8, as `surrogateescape` decodes them
 _STRAY_BYTE = re.compile("[\udc80-\udcff]")
-
-
-class Rule(msgspec.Struct, frozen=True, array_like=True):
-    """One line: whether it allows, and its path pattern."""
-
-    allow: bool
-    pattern: str
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
@@ -75,7 +66,7 @@ class Robots:
     provisional: bool = False
     #: a URL whose path begins with none of these meets no Disallow line
     _heads: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _matcher: "Protego | None" = field(init=False, repr=False, compare=False)
+    _matcher: PathRules | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         heads = {head[0] if (head := _HEAD(rule.pattern)) else "" for rule in self.rules if not rule.allow}
@@ -87,27 +78,28 @@ class Robots:
         """The rules for a crawler that calls itself so: a product token, or a whole User-Agent header."""
         agent = product_token(user_agent)
         groups: dict[str, _Group] = {}
-        current: list[_Group] = []
+        current: set[str] = set()  # names of groups: a name that comes twice must not double the rules
         sitemaps: dict[str, None] = {}
         naming = False  # whether a User-agent line adds a name to the group at hand; only a rule ends the names
         for line in filter(None, map(_LINE, _decode(body).splitlines())):
             kind, value = line[1].lower(), line[2].strip()
             if kind[0] == "u":
                 if not naming:
-                    current = []
+                    current = set()
                 naming = True
                 name = "*" if value[:1] == "*" else product_token(value)
                 if name and name in ("*", agent):
-                    current.append(groups.setdefault(name, _Group()))
+                    groups.setdefault(name, _Group())
+                    current.add(name)
             elif kind[0] == "s":
                 if value:
                     sitemaps[value] = None
             else:
                 naming = naming and kind[0] not in "ad"
-                for group in current:
-                    group.add(kind, value)
+                for name in current:
+                    groups[name].add(kind, value)
         group = groups.get(agent) or groups.get("*") or _Group()
-        return cls(agent, tuple(dict.fromkeys(group.rules)), group.pause_s, tuple(sitemaps))
+        return cls(agent, tuple(bounded(group.rules)), group.pause_s, tuple(sitemaps))
 
     @staticmethod
     def from_status(status: int, body: bytes, user_agent: str) -> "Robots":
@@ -122,15 +114,13 @@ class Robots:
     def allows(self, url: str) -> bool:
         """Whether a canonical URL of the site may be fetched."""
         heads = self._heads
-        if not heads or not url.startswith(heads, url.index("/", 8)):
+        if not heads or not url.startswith(heads, slash := url.index("/", 8)):
             return True
-        return (self._matcher or self._build()).can_fetch(url, "*")
+        return (self._matcher or self._build()).allow(url[slash:])
 
-    def _build(self) -> "Protego":
-        from protego import Protego  # imported here because most sites forbid nothing
-
-        lines = [f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern}\n" for rule in self.rules]
-        matcher = Protego.parse("User-agent: *\n" + "".join(lines))
+    def _build(self) -> PathRules:
+        """Made when the first URL needs it: most sites forbid nothing."""
+        matcher = PathRules(self.rules)
         object.__setattr__(self, "_matcher", matcher)
         return matcher
 

@@ -21,6 +21,8 @@ class Request(msgspec.Struct, frozen=True):
     tag: object = None
     #: not to be sent a second time, even where the server hangs up a kept connection: its host is owed a delay
     once: bool = False
+    #: that plug-ins want in it, checked
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Response(msgspec.Struct, frozen=True):
@@ -61,6 +63,10 @@ class Response(msgspec.Struct, frozen=True):
                 return value
         return None
 
+    def header_values(self, name: str) -> list[str]:
+        """All headers of that name (lower case), in order."""
+        return [value for key, value in self.headers if key.lower() == name]
+
 
 class FailureKind(StrEnum):
     """Why there is no Response. The retry policy reads this; the report counts it."""
@@ -74,6 +80,7 @@ class FailureKind(StrEnum):
     ENCODING = "encoding"  # the content coding is damaged or unknown
     FORBIDDEN_ADDRESS = "forbidden-address"  # private, loopback or link-local (SSRF guard)
     PROXY = "proxy"
+    HELD = "held-reader"  # a process died while it read the answer (see `ports.watchdog`)
     NOT_TRIED = "not-tried"  # by the helper that was asked to: the gatherer asks the server itself
 
 
@@ -96,6 +103,7 @@ Result = Response | Failure
 
 #: the most that a helper may claim of a page: characters of a URL, of a line and of the text; links
 URL_LENGTH, LINE_LENGTH, TEXT_LENGTH, MOST_LINKS = 16_384, 4_096, 1 << 20, 50_000
+THUMBNAIL_LENGTH = 128 << 10
 
 WrittenUrl = Annotated[str, Meta(max_length=URL_LENGTH)]
 Line = Annotated[str, Meta(max_length=LINE_LENGTH)]
@@ -130,6 +138,8 @@ class Document(msgspec.Struct, frozen=True):
     source: bool = False
     #: without its scripts the page says nothing
     shell: bool = False
+    #: of an image, where the settings ask for one: a data URL (image/webp)
+    thumbnail: Annotated[str, Meta(max_length=THUMBNAIL_LENGTH)] = ""
 
 
 class PageFacts(msgspec.Struct, frozen=True, array_like=True):
@@ -155,6 +165,8 @@ class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     source: bool = False
     #: without its scripts the page says nothing
     shell: bool = False
+    #: of an image: a data URL (image/webp)
+    thumbnail: str = ""
 
 
 class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
@@ -194,6 +206,8 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
     #: when the copy that it confirms was fetched (microseconds since the epoch), or that it could not disprove, where
     #: the server did not answer; its digest and validators are those of that copy. 0 where it holds its own
     held_at_us: int = 0
+    #: what plug-ins have added: a JSON object; "" for nothing
+    fields: str = ""
 
     @property
     def is_page(self) -> bool:
@@ -206,7 +220,8 @@ COLUMNS = (
     *("url", "final_url", "parent", "depth", "status", "fetched_at", "content_type", "bytes", "digest", "language"),
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified"),
     *("warc_file", "warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change"),
-    *("visits", "changes", "misses", "held_at_us", "description", "shell"),
+    *("visits", "changes", "misses", "held_at_us", "description", "shell", "fields"),
+    *("thumbnail",),
 )
 
 

@@ -7,6 +7,10 @@ The times of Teng §4.5 are derived here, so that the partitioners agree on them
 where B_i counts the links between U_i and the rest. (The paper prints B_i/c_i inside the sum; as B_i belongs to the
 whole of U_i, it is taken here once.)
 
+Politeness is owed to a host, whoever owns it: no gatherer is done before its slowest host. So T_i is the larger of this
+sum and that time (`core.plan.host_limits`). The largest T_i cannot fall below the time of the slowest host of all, and
+up to there balance gains nothing: it is the `tolerance`.
+
 An `Assignment` is the answer while a partitioner works on it.
 
 Invariant: a problem is checked when made; a partitioner may trust it and must not change its arrays.

@@ -14,7 +14,7 @@ change their owner with it, or still do from the plan before.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 import msgspec
@@ -22,6 +22,7 @@ import msgspec
 from gcs.core.messages.tuples import Member, MovedRanges, PlanNote
 from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.plan import keyspace
+from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.plan import ExchangeMode, Move, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.treemap import place_of
@@ -44,15 +45,21 @@ class RoundEvidence:
     statistics: SuperpageStatistics
     #: candidate hot pages, with how often they were met
     hot: Mapping[str, int]
+    #: the delays of the hosts
+    limits: HostLimits = field(default_factory=HostLimits)
 
 
 def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Member], random: Random) -> RoundEvidence:
     """The evidence of these replies, and of the heartbeats of the gatherers that did not reply."""
     copies, tables, hot = [UrlTree(plan.cuts, random)], [SuperpageStatistics()], dict[str, int]()
+    delay_s, longer = 0.0, dict[bytes, float]()
     silent = {plan.gatherers[owner] for owner in plan.owners}
     for reply in sorted(replies, key=lambda reply: reply.gatherer):
         for url, count in reply.hot:
             hot[url] = hot.get(url, 0) + count
+        delay_s = max(delay_s, reply.delay_s)
+        for host, seconds in reply.delays:
+            longer[host] = max(longer.get(host, 0.0), seconds)
         if reply.epoch != plan.epoch:
             continue
         try:
@@ -66,7 +73,7 @@ def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Memb
         copy, table = _guess(plan, name, members[name].figures, random)
         copies.append(copy)
         tables.append(table)
-    return RoundEvidence(trees.merge(copies), merge(tables), hot)
+    return RoundEvidence(trees.merge(copies), merge(tables), hot, HostLimits(delay_s, longer))
 
 
 def _guess(plan: Plan, name: str, figures: Mapping[str, float], random: Random) -> tuple[UrlTree, SuperpageStatistics]:
@@ -104,10 +111,7 @@ class Draft:
 
 
 def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, heir: str | None = None) -> Plan:
-    """The superpages of the user's expansion, round-robin, or all to the one that has begun the crawl alone.
-
-    Nobody has anything to hand over.
-    """
+    """These superpages, round-robin, or all to the one that has begun the crawl alone. Nobody has to hand over."""
     owners = [at % len(running) if heir is None else running.index(heir) for at in range(len(cuts))]
     return Plan(
         epoch=1,

@@ -18,13 +18,11 @@ import xxhash
 from gcs.core.messages.codec import pack, unpack
 from gcs.core.plan.keyspace import Keyspace
 from gcs.core.tree.tree import Cuts, is_expansion
-from gcs.core.url.sortkey import LAST_KEY, host_of_key
+from gcs.core.url.sortkey import LAST_KEY, PAGES, PAGES_END, host_of_key
 
 _VERSION = 1
 #: bits per key and probes per look-up of a Bloom filter: 0.9 % false
 BITS, PROBES = 10, 7
-#: where the keys of a host's pages begin and end, behind the host's part of the key (origin tokens begin with /)
-_PAGES, _PAGES_END = b"\x00/http", b"\x000"
 
 
 class Bloom(msgspec.Struct, frozen=True):
@@ -158,7 +156,7 @@ class Plan(msgspec.Struct, frozen=True):
         return [(low, high) for low, high, owner in self.ranges() if owner == gatherer]
 
     def shared_hosts(self) -> dict[bytes, tuple[str, ...]]:
-        """Hosts whose pages have several owners (as in `sortkey.host_of_key`), with these, in the order of their turns.
+        """Hosts whose pages have several owners (as in `sortkey.host_of_key`), with these.
 
         Where the plan `shares_all_hosts`, all hosts are shared by all, and not all of them stand here.
         """
@@ -166,8 +164,8 @@ class Plan(msgspec.Struct, frozen=True):
         if self.keyspace is not Keyspace.TREE:
             return shared
         for host in {host_of_key(cut) for cut in self.cuts if b"\x00/" in cut}:
-            first = bisect_right(self.cuts, host + _PAGES) - 1
-            last = bisect_left(self.cuts, host + _PAGES_END)
+            first = bisect_right(self.cuts, host + PAGES) - 1
+            last = bisect_left(self.cuts, host + PAGES_END)
             owners = {self.gatherers[owner] for owner in self.owners[first:last]}
             if len(owners) > 1:
                 shared[host] = tuple(sorted(owners))

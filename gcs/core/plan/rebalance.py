@@ -21,6 +21,7 @@ import numpy as np
 from gcs.core.partition import GONE, Owners, PartitionProblem, partition
 from gcs.core.partition.partition_graph import Floats, Ints, LinkArrays
 from gcs.core.partition.problem import URLS_PER_PAGE_TIME
+from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.next_plan import Draft, RoundEvidence, TeamMembers, hot_pages
 from gcs.core.plan.plan import Plan, diff
 from gcs.core.plan.team_settings import TeamSettings
@@ -28,7 +29,7 @@ from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics, project
 from gcs.core.tree.superpage_sketch import SuperpageSketch
 from gcs.core.tree.superpages import NOBODY, Superpages, create, expand, inherit, threshold, weigh
 from gcs.core.tree.tree import UrlTree
-from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of_key
 
 #: the partitioner of a live crawl, by its name in `core.partition.PARTITIONERS`
 PARTITIONER = "sticky"
@@ -40,6 +41,8 @@ SEEN_SHARE, SEEN_MOST = 0.02, 0.1
 _UNKNOWN = 1e-3
 #: an owner with so many times its share is relieved of it in one go
 _CROWDED = 2.0
+#: part of the work that moves when hosts are shared out anew
+_MUCH = 0.3
 #: … but for superpages with less to do per visit than this share of the mean
 _DENSE = 0.25
 #: how much more than its share a gatherer may get; and a tolerance that nothing exceeds
@@ -63,12 +66,14 @@ def make_plan(
     """The next plan: with as little to hand over as can be, or `fresh`, as if nobody owned anything."""
     pages = _superpages(old, evidence, len(team.running), settings)
     current = heirs_of(old, pages, team.running)
-    problem = problem_of(old, pages, evidence.statistics, team.running, settings)
+    problem = problem_of(old, pages, evidence, team.running, settings)
     start: Owners | None = current
     if fresh:
         start = None
     elif not old.static:
         start = spread(problem, current, np.array(pages.weights))
+        if evidence.limits.waits_for_answers(float(np.mean(problem.rates))):
+            start = share_hosts(problem, current, start)
     owners = partition(PARTITIONER, replace(problem, current=start))
     plan = msgspec.structs.replace(
         old,
@@ -91,7 +96,9 @@ def _superpages(old: Plan, evidence: RoundEvidence, gatherers: int, settings: Te
         return Superpages(old.cuts, (0.0,) * len(old.cuts), ())
     if old.static:
         return weigh(tree, old.cuts)
-    pages = create(tree, threshold(tree.visits, gatherers, settings.delta), old.owners)
+    pages = with_whole_hosts(
+        tree, create(tree, threshold(tree.visits, gatherers, settings.delta), old.owners), evidence.limits
+    )
     work = work_of(project(statistics, old.cuts, pages), len(pages.cuts))
     share = float(work.sum()) / (gatherers * settings.delta)
     heavy = set(np.flatnonzero(work > max(_HEAVY * share, 1.0)).tolist())
@@ -104,7 +111,13 @@ def _superpages(old: Plan, evidence: RoundEvidence, gatherers: int, settings: Te
     sketches = dict(tree.sketches())
     for at, limit in limits.items():
         cuts.update(cut for cut in _finer(sketches[at], tree.range_of(at), limit) if pages.locate(cut) in heavy)
-    return weigh(tree, tuple(sorted(cuts))) if heavy else pages
+    return weigh(tree, evidence.limits.whole_hosts(sorted(cuts))) if heavy else pages
+
+
+def with_whole_hosts(tree: UrlTree, pages: Superpages, limits: HostLimits) -> Superpages:
+    """The superpages without cuts inside hosts that their delay limits: several owners would not be faster."""
+    cuts = limits.whole_hosts(pages.cuts)
+    return pages if len(cuts) == len(pages.cuts) else weigh(tree, cuts)
 
 
 def _finer(sketch: SuperpageSketch, place: tuple[bytes, bytes], limit: float) -> list[bytes]:
@@ -135,8 +148,9 @@ def heirs_of(old: Plan, pages: Superpages, running: Sequence[str]) -> Owners:
 
 
 def problem_of(
-    old: Plan, pages: Superpages, before: SuperpageStatistics, running: Sequence[str], settings: TeamSettings
+    old: Plan, pages: Superpages, evidence: RoundEvidence, running: Sequence[str], settings: TeamSettings
 ) -> PartitionProblem:
+    before = evidence.statistics
     statistics = project(before, old.cuts, pages)
     work = work_of(statistics, len(pages.cuts))
     work += _UNKNOWN * work.mean() if work.any() else 1.0
@@ -153,6 +167,10 @@ def problem_of(
         if statistics.exchange:
             # a gatherer that is slow to send and receive counts as slow; but links are never free
             communication_rates = np.minimum(communication_rates, exchange_rates(statistics, running))
+    # no gatherer needs to be done before the slowest host is; and where nothing is left to do, nothing needs to move
+    queues, rate = host_queues(pages, statistics, evidence.tree), float(rates.mean())
+    work_s = float(work.sum()) / (len(running) * evidence.limits.pages_per_s(queues, rate)) if queues else math.inf
+    enough = evidence.limits.polite_s(queues, 1 / rate) / work_s - 1.0
     return PartitionProblem(
         weights=work,
         k=len(running),
@@ -161,9 +179,24 @@ def problem_of(
         links=links,
         keys=pages.cuts,
         names=running,
-        # where nothing is left to do, a move hands over nothing but marks of seen URLs
-        tolerance=_ANY if _is_done(statistics) else _TOLERANCE,
+        tolerance=_ANY if _is_done(statistics) else max(_TOLERANCE, enough),
     )
+
+
+def host_queues(pages: Superpages, statistics: SuperpageStatistics, tree: UrlTree) -> dict[bytes, float]:
+    """The URLs that are queued of each host. The queue of a superpage is divided among its hosts as the visits are."""
+    visits: dict[int, dict[bytes, float]] = {}
+    for at, sketch in tree.sketches():
+        for key, count in sketch.points(tree.range_of(at)[0]):
+            if b"\x00/" in key:
+                hosts = visits.setdefault(pages.locate(key), {})
+                hosts[host_of_key(key)] = hosts.get(host_of_key(key), 0.0) + count
+    queues: dict[bytes, float] = {}
+    for at, figures in statistics.superpages.items():
+        hosts = visits.get(at, {})
+        for host, count in hosts.items():
+            queues[host] = queues.get(host, 0.0) + max(figures.queued, 0) * count / sum(hosts.values())
+    return queues
 
 
 def spread(problem: PartitionProblem, current: Owners, visits: Floats) -> Owners:
@@ -174,12 +207,10 @@ def spread(problem: PartitionProblem, current: Owners, visits: Floats) -> Owners
     """
     work, owners = problem.work, current.copy()
     is_dense = work * visits.sum() >= _DENSE * work.sum() * visits
-    shares = problem.shares() * work.sum()
-    if problem.tolerance == _ANY:
-        return current
+    shares, crowded = problem.shares() * work.sum(), max(_CROWDED, 1 + problem.tolerance)
     held = np.bincount(current[current != GONE], work[current != GONE], problem.k)
     free: list[int] = []
-    for owner in np.flatnonzero(held > _CROWDED * shares):
+    for owner in np.flatnonzero(held > crowded * shares):
         own = np.flatnonzero(current == owner)
         own = np.concatenate([own[~is_dense[own]], own[is_dense[own]]])
         free += own[np.cumsum(work[own]) > shares[owner]].tolist()
@@ -192,6 +223,26 @@ def spread(problem: PartitionProblem, current: Owners, visits: Floats) -> Owners
             taker = next(takers, GONE)
         owners[superpage] = taker
         room[taker] -= work[superpage] if taker != GONE else 0.0
+    return owners
+
+
+def share_hosts(problem: PartitionProblem, current: Owners, start: Owners) -> Owners:
+    """Every host that was cut is shared by all gatherers, where much of the work moves.
+
+    Each gatherer has its own connections to a host: where they wait for answers, more of them are faster, and the
+    neighbours of a page may be anybody's.
+    """
+    if problem.work[current != start].sum() < _MUCH * problem.work.sum():
+        return start  # hosts are shared out when much moves anyway, and not over and over again
+    hosts: dict[bytes, list[int]] = {}
+    for at, cut in enumerate(problem.keys):
+        if b"\x00/" in cut:
+            hosts.setdefault(host_of_key(cut), []).append(at)
+    owners, work, shares = start.copy(), problem.work, np.cumsum(problem.shares())
+    for superpages in hosts.values():
+        if len(superpages) >= problem.k:  # in runs of neighbours, one for each gatherer
+            middle = np.cumsum(work[superpages]) - work[superpages] / 2
+            owners[superpages] = np.minimum(np.searchsorted(shares, middle / work[superpages].sum()), problem.k - 1)
     return owners
 
 

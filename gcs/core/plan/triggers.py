@@ -24,8 +24,12 @@ from gcs.core.plan.team_settings import TeamSettings
 
 #: longest wait between two rebalances, and between two surveys, in units of `rebalance_s`
 MOST_WAITS, MOST_SURVEYS = 16, 32
+#: the first wait, in units of `rebalance_s`: little has to be handed over in a young crawl, and much has to be learnt
+YOUNG = 0.25
 #: a rebalance that moves a smaller share of the work has not helped
 LEAST_MOVE = 0.01
+#: seconds of work that must be left for an idle member: a rebalance takes about one second itself
+LEAST_LEFT_S = 2.0
 #: the figures of members that are added up for the user's expression
 SUMS = ("queued", "in_flight", "known", "pages", "bytes", "pages_per_s", "exchanged_urls", "outbox")
 #: every name that it may use
@@ -78,7 +82,7 @@ class RebalancePace:
 
     @classmethod
     def begin(cls, now: float, settings: TeamSettings) -> "RebalancePace":
-        return cls(now, settings.rebalance_s, now, 2 * settings.rebalance_s)
+        return cls(now, YOUNG * settings.rebalance_s, now, 2 * settings.rebalance_s)
 
     def is_open(self, now: float) -> bool:
         """Whether a rebalance that is not forced may begin."""
@@ -142,6 +146,8 @@ def _idle(state: TeamState, settings: TeamSettings, pace: RebalancePace) -> str:
     total, count = sum(left.values()), len(left)
     idlest = min(left, key=lambda name: (left[name], name))
     if total < settings.idle_urls * count or left[idlest] >= settings.idle_share * total / count:
+        return ""
+    if total < LEAST_LEFT_S * sum(member.figures.get("pages_per_s", 0.0) for member in state.active):
         return ""
     if pace.futile is not None and pace.futile / 2 < total < pace.futile * 2:
         return ""

@@ -3,16 +3,18 @@
 A host is owed one delay between the end of a request and the start of the next. The delay is the largest of the
 configured one, the crawl-delay of its robots.txt (up to a limit) and the adaptive one, which doubles when the host
 answers 429 or 503 and falls back slowly when it answers well. A host without a delay may be asked over several
-connections at once. Where a plan shares a host among several gatherers, each of them waits that many times the delay,
-in turns (`HostTurn`), so that the host sees one delay. While the owners of such a host change, nobody asks it: under
-two plans, two gatherers could take the same turn.
+connections at once. Where a plan shares a host among several gatherers, only the one that has the host's baton asks it
+(`core.polite.batons`). While the owners of such a host change, nobody asks it: the one that owned it alone needed no
+baton.
 
-Invariant: the time between the end of a gatherer's request to a host and the start of its next one is never below the
-host's delay (`answered`). At a shared host, the starts of two owners are a delay apart, too (`next_turn`).
+Invariant: the time between the end of a request to a host and the start of the next one is never below the host's
+delay, whoever its owners are (`answered`).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC
+from enum import Enum
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,10 @@ class Politeness:
     host_pages: int = 0
 
 
-#: how much later than decided a request may leave
-JITTER_S = 0.01
+#: characters of an HTTP date, generously: the library that reads it is slow on long texts
+_DATE_CHARS = 100
 #: seconds that a robots.txt stays on the whiteboard for the other owners of a shared host; they believe
-#: it for `robots_cache_s` since it was fetched, like one of their own
+#: it for `robots_cache_s` since they read it
 ROBOTS_NOTE_S = 3_600.0
 #: statuses by which a host says that it is overloaded
 OVERLOADED = frozenset({429, 503})
@@ -58,27 +60,22 @@ OVERLOADED = frozenset({429, 503})
 RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504, 507, 521, 522, 523, 524})
 
 
-@dataclass(frozen=True, slots=True)
-class HostTurn:
-    """This gatherer's turn at a shared host: the index-th of count owners."""
+class Sharing(Enum):
+    """Who may ask a host."""
 
-    index: int = 0
-    count: int = 1
-
-
-ALONE = HostTurn()
-#: the owners of the host are changing: it is nobody's turn
-CLOSED = HostTurn(0, 0)
+    ALONE = 0  # this gatherer alone
+    SHARED = 1  # the gatherer that has its baton
+    CLOSED = 2  # nobody: its owners are changing
 
 
-class Everywhere(Mapping[str, HostTurn]):
-    """The same turn at every host there is."""
+class Everywhere(Mapping[str, Sharing]):
+    """The same at every host there is."""
 
-    def __init__(self, turn: HostTurn) -> None:
-        self._turn = turn
+    def __init__(self, sharing: Sharing) -> None:
+        self._sharing = sharing
 
-    def __getitem__(self, _host: str) -> HostTurn:
-        return self._turn
+    def __getitem__(self, _host: str) -> Sharing:
+        return self._sharing
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
@@ -93,11 +90,10 @@ class HostPace:
 
     crawl_delay_s: float = 0.0
     adaptive_s: float = 0.0
-    #: seconds since the epoch before which no request may start
+    #: the time before which no request may start, by the gatherer's own clock
     next_at: float = 0.0
     in_flight: int = 0
-    #: the gatherer's turn, where the plan shares the host
-    turn: HostTurn = ALONE
+    sharing: Sharing = Sharing.ALONE
 
 
 def common_delay_of(pace: HostPace, rules: Politeness) -> float:
@@ -111,7 +107,12 @@ def delay_of(pace: HostPace, rules: Politeness) -> float:
 
 def is_closed(pace: HostPace, rules: Politeness) -> bool:
     """Whether nobody may ask the host until its owners have changed."""
-    return pace.turn == CLOSED and delay_of(pace, rules) > 0
+    return pace.sharing is Sharing.CLOSED and delay_of(pace, rules) > 0
+
+
+def needs_baton(pace: HostPace, rules: Politeness) -> bool:
+    """Whether only the gatherer that has the host's baton may ask it."""
+    return pace.sharing is Sharing.SHARED and common_delay_of(pace, rules) > 0
 
 
 def connections_of(pace: HostPace, rules: Politeness) -> int:
@@ -119,10 +120,9 @@ def connections_of(pace: HostPace, rules: Politeness) -> int:
     return 1 if delay_of(pace, rules) > 0 else rules.host_connections
 
 
-def start_at(pace: HostPace, rules: Politeness, now: float) -> float:
+def start_at(pace: HostPace, now: float) -> float:
     """The first moment from now on at which a request may start, as far as the delay goes."""
-    earliest = max(now, pace.next_at)
-    return earliest if pace.turn.count <= 1 else next_turn(earliest, common_delay_of(pace, rules), pace.turn)
+    return max(now, pace.next_at)
 
 
 def started(pace: HostPace, rules: Politeness, now: float) -> None:
@@ -148,20 +148,10 @@ def answered(pace: HostPace, rules: Politeness, now: float, status: int = 0, ret
     pace.next_at = max(pace.next_at, now + pause)
 
 
-def next_turn(earliest: float, delay_s: float, turn: HostTurn) -> float:
-    """The first moment at or after `earliest` at which this owner of a shared host may start.
-
-    Time is cut into rounds of count slots, each a quarter longer than the delay; an owner starts only in the first
-    tenth of its own slot. So two starts are a delay apart even if clocks differ, or requests leave late, by a little.
-    """
-    if delay_s <= 0:
-        return earliest
-    slot_s = 1.25 * delay_s + JITTER_S
-    round_s = slot_s * turn.count
-    begin = earliest - (earliest % round_s) + turn.index * slot_s
-    if earliest <= begin + 0.1 * slot_s:
-        return max(earliest, begin)
-    return begin + round_s
+def wait(pace: HostPace, rules: Politeness, seconds: float, now: float) -> None:
+    """Another gatherer says for how long the host is to be left alone: at least its delay, at most what rules allow."""
+    longest, delay_s = max(rules.max_pause_s, rules.max_crawl_delay_s), delay_of(pace, rules)
+    pace.next_at = max(pace.next_at, now + max(min(seconds, longest), delay_s))
 
 
 def retry_at(tries: int, rules: Politeness, now: float, retry_after_s: float = 0.0) -> float | None:
@@ -172,13 +162,24 @@ def retry_at(tries: int, rules: Politeness, now: float, retry_after_s: float = 0
     return now + min(max(wait, retry_after_s), rules.max_pause_s)
 
 
-def retry_after_s(header: str, now: float) -> float:
-    """The seconds that a Retry-After header asks for, as a number or as a date; 0 where it says nothing."""
-    if header.strip().isdecimal():
+def retry_after_s(header: str, date: str) -> float:
+    """The seconds that a Retry-After header asks for, as a number or as a date; 0 where it says nothing.
+
+    `date` is the Date header of the same answer: a date is counted by the clock of the server that wrote it.
+    """
+    header = header.strip()
+    if header.isdecimal():
         return float(header)
+    at, now = seconds_of_date(header), seconds_of_date(date)
+    return 0.0 if at is None or now is None else max(at - now, 0.0)
+
+
+def seconds_of_date(header: str) -> float | None:
+    """The time that an HTTP date names, in seconds since the epoch; None where the text is no date."""
     from email.utils import parsedate_to_datetime  # slow to load, and seldom needed
 
     try:
-        return max(parsedate_to_datetime(header).timestamp() - now, 0.0)
-    except (ValueError, OverflowError):
-        return 0.0
+        at = parsedate_to_datetime(header[:_DATE_CHARS])
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError, TypeError, LookupError):  # all that the library raises on a stranger's text
+        return None

@@ -4,8 +4,9 @@ Hosts stand in one of five places:
 
     ready     may be asked now                       filled by feed, tick, ended; emptied by release
     sleeping  its delay is not over                  filled by release; emptied by tick
-    held      full connections, its robots.txt is    filled by release, begin; left by ended, clear
-              being asked for, or its owners change
+    held      full connections, its robots.txt is    filled by release, begin; left by ended, clear, give_baton
+              being asked for, its owners change, or
+              another of its owners has its baton
     blocked   its address has full connections       filled by release; left by release, ended (of any host there)
     hungry    nothing in memory, more on disk        filled by release, arrived; emptied by the owner's feed
 
@@ -20,7 +21,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from gcs.core.polite import politeness
-from gcs.core.polite.politeness import ALONE, CLOSED, HostPace, HostTurn, Politeness, connections_of, delay_of
+from gcs.core.polite.politeness import HostPace, Politeness, Sharing, connections_of, delay_of
 
 T = TypeVar("T")
 
@@ -45,6 +46,8 @@ class Host(Generic[T]):
     waiting: deque[T] = field(default_factory=deque)
     #: the frontier may hold more of it on disk
     more: bool = True
+    #: URLs that wait there; -1 if they were not counted
+    on_disk: int = -1
     place: QueuePlace = QueuePlace.NOWHERE
     #: address that its last answer came from
     ip: str = ""
@@ -67,15 +70,21 @@ class Window(Generic[T]):
         self._ip_blocked: dict[str, deque[Host[T]]] = {}
         self._serial = 0
         self.waiting = 0
-        #: this gatherer's turn at the hosts that the plan shares
-        self._turns: Mapping[str, HostTurn] = {}
+        #: the hosts that the plan shares, or whose owners change
+        self._sharing: Mapping[str, Sharing] = {}
+        #: host → requests started since this gatherer has its baton; filled by give_baton, emptied by drop_baton
+        self.batons: dict[str, int] = {}
+        #: when this gatherer's right to use its batons ends
+        self.batons_until = 0.0
+        #: hosts that have URLs here and lack the baton; filled by release, drop_baton; emptied by `Batons`, clear
+        self.seekers: set[str] = set()
 
     def host(self, name: str) -> Host[T]:
         """The host of that name, known from now on."""
         host = self.hosts.get(name)
         if host is None:
             pace = HostPace(next_at=self._not_before + self.rules.delay_s if self._not_before else 0.0)
-            pace.turn = self._turns.get(name, ALONE)
+            pace.sharing = self._sharing.get(name, Sharing.ALONE)
             host = self.hosts[name] = Host(name, pace)
         return host
 
@@ -84,17 +93,32 @@ class Window(Generic[T]):
         self._not_before = now
         self.forget_idle(now)
 
-    def share(self, turns: Mapping[str, HostTurn], now: float) -> None:
+    def share(self, sharing: Mapping[str, Sharing], now: float) -> None:
         """From now on these hosts are shared with other gatherers. To be called while nothing waits (`clear`).
 
         What was closed begins with a pause: another owner may have asked it just before.
         """
-        self._turns = turns
+        self._sharing = sharing
         for host in self.hosts.values():
-            pace, turn = host.pace, turns.get(host.name, ALONE)
-            if pace.turn == CLOSED != turn:
+            pace, new = host.pace, sharing.get(host.name, Sharing.ALONE)
+            if pace.sharing is Sharing.CLOSED is not new:
                 pace.next_at = max(pace.next_at, now + delay_of(pace, self.rules))
-            pace.turn = turn
+            pace.sharing = new
+
+    def give_baton(self, name: str, wait_s: float, now: float) -> None:
+        """This gatherer may ask a shared host from now on, after a pause."""
+        self.batons[name] = 0
+        host = self.host(name)
+        host.pace.next_at = max(host.pace.next_at, now + wait_s)
+        if host.place is QueuePlace.HELD:
+            self._settle(host, now)
+
+    def drop_baton(self, name: str, seeks: bool) -> None:
+        """This gatherer may no longer ask a shared host; `seeks`: it wants the baton back at once, if it has URLs."""
+        del self.batons[name]
+        host = self.hosts.get(name)
+        if seeks and host is not None and host.waiting and politeness.needs_baton(host.pace, self.rules):
+            self.seekers.add(name)
 
     def clear(self) -> list[T]:
         """Take everything out of the window that is not in flight; what the hosts are owed stays known."""
@@ -102,13 +126,14 @@ class Window(Generic[T]):
         for host in self.hosts.values():
             entries += host.waiting
             host.waiting.clear()
-            host.more = True
+            host.more, host.on_disk = True, -1
             if host.place is not QueuePlace.HELD or not host.pace.in_flight:
                 host.place = QueuePlace.NOWHERE
         self._ready.clear()
         self._sleeping.clear()
         self._ip_blocked.clear()
         self.hungry.clear()
+        self.seekers.clear()
         self.waiting = 0
         return entries
 
@@ -164,6 +189,8 @@ class Window(Generic[T]):
 
     def begin(self, host: Host[T], now: float) -> None:
         politeness.started(host.pace, self.rules, now)
+        if host.name in self.batons:
+            self.batons[host.name] += 1
         if host.ip:
             self._ip_in_flight[host.ip] = self._ip_in_flight.get(host.ip, 0) + 1
 
@@ -177,6 +204,16 @@ class Window(Generic[T]):
             host.ip = ip
         if host.place in (QueuePlace.NOWHERE, QueuePlace.HELD):
             self._settle(host, now)
+
+    @property
+    def delayed(self) -> int:
+        """Hosts that have URLs and wait for their delays."""
+        return len(self._sleeping)
+
+    @property
+    def ready(self) -> int:
+        """Hosts that may be asked, and wait for room."""
+        return len(self._ready)
 
     def next_at(self) -> float | None:
         """When the next sleeping host may be asked; None if none sleeps."""
@@ -210,7 +247,10 @@ class Window(Generic[T]):
             return self._put(host, QueuePlace.HELD)
         if not host.waiting:
             return self._put(host, QueuePlace.HUNGRY if host.more else QueuePlace.NOWHERE)
-        if (at := politeness.start_at(pace, self.rules, now)) > now:
+        if politeness.needs_baton(pace, self.rules) and (host.name not in self.batons or now >= self.batons_until):
+            self.seekers.add(host.name)
+            return self._put(host, QueuePlace.HELD)
+        if (at := politeness.start_at(pace, now)) > now:
             self._serial += 1
             heapq.heappush(self._sleeping, (at, self._serial, host))
             return self._put(host, QueuePlace.SLEEPING)

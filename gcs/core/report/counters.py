@@ -9,6 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from gcs.core.page.change import Change
+from gcs.core.report.workload import TimeSpent
 
 
 @dataclass(slots=True)
@@ -52,6 +53,8 @@ class Counters:
     #: seconds with at least one request or text under way
     busy_s: float = 0.0
     cpu_s: float = 0.0
+    #: seconds from a request to the end of its answer, all answers together
+    answer_s: float = 0.0
     peak_rss_mb: float = 0.0
     #: what became of the pages since the last session
     new: int = 0
@@ -63,6 +66,8 @@ class Counters:
     #: URLs that helpers have dealt with, by helper
     helped: dict[str, int] = field(default_factory=dict)
     traffic: Traffic = field(default_factory=Traffic)
+    #: where the time went
+    spent: TimeSpent = field(default_factory=TimeSpent)
 
     def clear(self) -> None:
         self.traffic.clear()

@@ -1,177 +1,287 @@
-"""The share of the reachable web that a crawl has explored, estimated from what it sees on the way; and the time left.
+"""The one estimate of a crawl: how far it is, how long it will take, and what limits it. Pure.
 
-A page that nobody has linked to yet is a species that nobody has caught yet. Let F pages be fetched, K be known,
-and n1, n2 of the known ones have exactly one, two back-links from fetched pages. Good and Toulmin: t·F more pages would
-find n1·t − n2·t² + … new URLs; the [1/1] Padé form n1·t / (1 + t·n2/n1) agrees with it, and stays sane for t > 1
-where the series does not. The crawl ends when all that is known is fetched:
+The progress line, `gcs status`, the station and the report all show the `Outlook` that `estimate` makes of the
+workloads of the gatherers, so all of them say the same at the same moment.
 
-    K + n1·t / (1 + t·n2/n1) = F·(1 + t)      and then      explored fraction = F/N = 1 / (1 + t)
+Time left. The URLs that are queued take at least as long as the slowest host: its queue times its delay. If delays
+limit the crawl, the queue takes exactly that long, because the other hosts are done before. Otherwise it takes the
+queue over the rate of the last seconds, where that is longer. URLs that are not found yet (`explored`) come on top at
+that rate. While URLs are still being found, the end cannot be known: then the estimate says "at least".
 
-which is a quadratic equation in t. A crawl meets the popular pages and the hubs first, so n1/F (the expected finds
-of the next page) is too high late in the crawl: the finds per page in the last half of the crawl replace it when lower.
+What limits. A crawl waits for delays, for answers or for the CPU, whichever took the time of the last seconds.
 
-The method takes the fetched pages for a fair sample of all; breadth-first search of one site after the other is not.
-The bounds of an `Estimate` say how far that may lead astray: above, fetched/known, which is certain; below, the highest
-rate of finds seen lately, going on for ever. Both this pair of bounds and the rule above were chosen among several by
-replaying 27 crawls of seven graphs, where the bounds held the truth at 94 % of the checkpoints: expect less elsewhere.
-
-Back-links are counted for a sample of the URLs, those with a small hash. Cost: one hash per link, 4–7 µs a page. It
-looks neither at a clock nor at a graph.
+Invariant: soonest ≤ eta ≤ latest, none of them negative, none beyond a limit of the crawl; more queued URLs never make
+`soonest_s` shorter.
 """
 
 import math
-from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
-from xxhash import xxh3_64_intdigest
 
-#: an estimate beyond this is no estimate
-_LONGEST_S = 10 * 365 * 86_400.0
-_HASHES = 1 << 64
-#: URLs whose back-links are counted
-_SAMPLE = 4096
-#: growth of the fetched pages between two entries of the history
-_STEP = 1.05
+from gcs.core.report.workload import SlowHost, TimeSpent, Workload
 
+#: a longer time is no estimate
+LONGEST_S = 10 * 365 * 86_400.0
+#: the CPU is the limit of a gatherer that needs it for this share of the time
+CPU_SHARE = 0.75
+#: a gatherer that has something to do for less than this share of the time is limited by nothing
+LEAST_WORK = 0.1
+#: seconds after which the limit of a gatherer is known: to begin takes CPU
+BEGUN_S = 3.0
+#: share of the queue that must be counted by host before the slowest host alone decides
+COUNTED = 0.9
+#: expected finds, as a share of the queue, that are too few to speak of
+FEW_FINDS = 0.02
 
-class ExploredEvidence(msgspec.Struct):
-    """What one gatherer has seen; a value that can be stored."""
-
-    fetched: int = 0
-    known: int = 0
-    #: (fetched, known) in the course of the crawl
-    history: list[tuple[float, float]] = []
-    #: URLs are in the sample whose hash is below this
-    limit: int = _HASHES - 1
-    #: hash of a sampled URL → pages seen that link to it
-    backlinks: dict[int, int] = {}
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """The explored fraction and its bounds."""
-
-    fraction: float
-    low: float
-    high: float
-
-
-class Explored:
-    """Counts the evidence. filled by: page and known, for each page; read by: estimate and fraction."""
-
-    def __init__(self, evidence: ExploredEvidence | None = None, sample: int = _SAMPLE) -> None:
-        self.evidence = evidence or ExploredEvidence()
-        self._sample = sample
-
-    def known(self, urls: int) -> None:
-        """So many URLs became known to their owner: seeds, or links that were not seen before."""
-        self.evidence.known += urls
-
-    def count_page(self, links: Iterable[str]) -> None:
-        """A page was fetched (or given up). `links` are the distinct URLs on it that the crawl may follow."""
-        evidence = self.evidence
-        if not evidence.history or evidence.fetched >= evidence.history[-1][0] * _STEP:
-            evidence.history.append((evidence.fetched, evidence.known))
-        evidence.fetched += 1
-        limit, backlinks = evidence.limit, evidence.backlinks
-        for seen in [found for found in map(xxh3_64_intdigest, map(str.encode, links)) if found < limit]:
-            backlinks[seen] = backlinks.get(seen, 0) + 1
-        while len(backlinks) > self._sample:
-            evidence.limit //= 2
-            backlinks = evidence.backlinks = {k: n for k, n in backlinks.items() if k < evidence.limit}
-
-    def estimate(self) -> Estimate:
-        return estimate(self.evidence)
-
-    def fraction(self) -> float:
-        """The explored fraction: 0 at the start, 1 when all that is known is fetched."""
-        return estimate(self.evidence).fraction
+POLITENESS, LATENCY, CPU, NOTHING = "politeness", "latency", "cpu", "nothing"
+#: state of the crawl → what is said instead of the time left
+NO_TIME = {
+    "done": "finished",
+    "limit": "ended by its limit",
+    "stopped": "stopped",
+    "stopping": "stopping",
+    "failed": "failed",
+    "paused": "paused",
+    "waiting": "not started",
+}
+#: state of a crawl whose whiteboard does not answer
+AWAY = "away"
+ENDED = frozenset({"done", "limit", "stopped", "failed"})
 
 
-def estimate(evidence: ExploredEvidence) -> Estimate:
-    fetched, known = evidence.fetched, evidence.known
-    if not fetched:
-        return Estimate(0.0, 0.0, 1.0)
-    if known <= fetched:
-        return Estimate(1.0, 1.0, 1.0)
-    counts = list(evidence.backlinks.values())
-    once, twice = (counts.count(times) / max(len(counts), 1) for times in (1, 2))
-    # finds per page: expected by Good and Turing; and seen in the last half and quarter of the crawl
-    expected = once * known / fetched
-    half, quarter = ((known - _known_at(evidence, fetched * (1 - share))) / (fetched * share) for share in (0.5, 0.25))
-    waiting = known / fetched - 1
-    decline = twice / once if once else math.inf
-    return Estimate(
-        fraction=_solve(waiting, min(expected, half), decline),
-        low=_solve(waiting, max(expected, half, quarter), 0.0),
-        high=fetched / known,
-    )
+class Outlook(msgspec.Struct, frozen=True):
+    """How far a crawl is, when it will end, and what limits it."""
 
-
-def _solve(waiting: float, finds: float, decline: float) -> float:
-    """1/(1 + t) for the t at which waiting + finds·t/(1 + decline·t) = t; all of them per fetched page."""
-    if math.isinf(decline) or finds <= 0:
-        return 1 / (1 + waiting)
-    # decline·t² + (1 − waiting·decline − finds)·t − waiting = 0
-    linear = 1 - waiting * decline - finds
-    if not decline:
-        return linear / (linear + waiting) if linear > 0 else 0.0
-    root = (-linear + math.sqrt(linear * linear + 4 * decline * waiting)) / (2 * decline)
-    return 1 / (1 + root)
-
-
-def _known_at(evidence: ExploredEvidence, fetched: float) -> float:
-    """How many URLs were known when so many were fetched, between the entries of the history."""
-    line = [*evidence.history, (float(evidence.fetched), float(evidence.known))]
-    at = bisect_right(line, (fetched, math.inf))
-    if at == 0:
-        return line[0][1]
-    if at == len(line):
-        return line[-1][1]
-    (before, low), (after, high) = line[at - 1], line[at]
-    return low + (high - low) * (fetched - before) / (after - before)
-
-
-class Eta(msgspec.Struct, frozen=True):
-    """The explored fraction with its bounds, and the seconds to the end with theirs."""
-
+    #: the explored share of the reachable web, with bounds
     fraction: float = 0.0
     low: float = 0.0
     high: float = 1.0
     eta_s: float | None = None
-    #: if all goes well; and if it does not
+    #: if nothing more is found; and if much more is found
     soonest_s: float | None = None
     latest_s: float | None = None
+    #: the share of the crawl that is done: as `fraction`, or of a limit that ends the crawl before
+    progress: float = 0.0
+    #: URLs are still being found, so the crawl takes `soonest_s` or longer
+    at_least: bool = False
+    #: politeness, latency, cpu or nothing
+    limited_by: str = NOTHING
+    #: for people: the share that is done, the time left, and what limits the crawl
+    done: str = ""
+    left: str = NO_TIME["waiting"]
+    why: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it in one line."""
+        return ", ".join(part for part in (self.done, self.left, self.why) if part)
 
 
-def eta(parts: Iterable[tuple[int, tuple[float, float, float]]], done: int, queued: int, urls_per_s: float) -> Eta:
-    """When the rest of a crawl will be done.
-
-    `parts`: URLs known to each gatherer, and its fraction, low and high. `done` URLs are dealt with.
-    """
-    weights = [(max(known, 1), estimate) for known, estimate in parts]
-    total = sum(known for known, _ in weights)
-    if done and not queued:
-        return Eta(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-    if not total or not done:
-        return Eta()
-    fraction, low, high = (sum(known * each[at] for known, each in weights) / total for at in range(3))
-    high = min(max(high, 0.0), 1.0)
-    fraction = min(max(fraction, 0.0), high)
-    low = min(max(low, 0.0), fraction)
-    return Eta(
-        round(fraction, 4),
-        round(low, 4),
-        round(high, 4),
-        _seconds(fraction, done, urls_per_s),
-        _seconds(high, done, urls_per_s),
-        _seconds(low, done, urls_per_s),
+def estimate(works: Sequence[Workload], state: str = "running") -> Outlook:
+    """The estimate of a crawl from the workloads of its gatherers; `state` is that of the crawl."""
+    known, queued = (sum(getattr(work, name) for work in works) for name in ("known", "queued"))
+    fraction, low, high = (round(share, 4) for share in _explored(works, known, queued))
+    spent = sum((work.spent for work in works), TimeSpent())
+    limited_by = _limit(works)
+    end = _limits(works)
+    progress = max(fraction, end.progress, 1.0 if state in ("done", "limit") else 0.0)
+    done = f"{_percent(fraction)} explored"
+    if end.progress > fraction:
+        done = f"{_percent(end.progress)} of {end.name}"
+    outlook = Outlook(fraction, low, high, progress=round(progress, 4), limited_by=limited_by, done=done)
+    if state in NO_TIME or state == AWAY or not known:
+        why = "waiting for Redis" if state == AWAY else _why(works, spent, limited_by, queued) if state in ENDED else ""
+        left = NO_TIME.get(state, "" if state == AWAY else "no estimate yet" if works else NO_TIME["waiting"])
+        limit = limited_by if state in ENDED else NOTHING
+        return msgspec.structs.replace(outlook, left=left, why=why, limited_by=limit, **_no_time(state))
+    rate = sum(work.urls_per_s for work in works)
+    unknown = [max((known - queued) / share - known, 0.0) if share > 0 else math.inf for share in (fraction, low)]
+    soonest = queue_s(works, limited_by) if queued else 0.0
+    eta, latest = (_later(soonest, urls, rate) for urls in unknown)
+    is_bound = soonest is not None and end.seconds <= soonest
+    found = sum(work.found_per_s for work in works)
+    at_least = queued > 0 and not is_bound and (found > 0 or unknown[0] > FEW_FINDS * queued or eta is None)
+    soonest, eta, latest = (_cut(seconds, end.seconds) for seconds in (soonest, eta, latest))
+    shown = soonest if at_least or eta is None else eta
+    left = "no estimate yet" if queued else "ending"
+    if queued and shown is not None:
+        left = f"{'at least ' if at_least else ''}{span(shown)} left" + (f" until {end.name}" if is_bound else "")
+    return msgspec.structs.replace(
+        outlook,
+        soonest_s=soonest,
+        eta_s=eta,
+        latest_s=latest,
+        at_least=at_least,
+        left=left,
+        why=_why(works, spent, limited_by, queued),
     )
 
 
-def _seconds(fraction: float, done: int, urls_per_s: float) -> float | None:
-    """The time for what remains if this fraction is done."""
-    if fraction <= 0 or urls_per_s <= 0:
+def queue_s(works: Sequence[Workload], limited_by: str = NOTHING) -> float | None:
+    """Seconds for the URLs that are queued, if nothing more is found; None if nothing is known of the pace."""
+    queued, rate = sum(work.queued for work in works), sum(work.urls_per_s for work in works)
+    slowest = max((_host_s(host, _latency(works)) for host in _slow_hosts(works)), default=None)
+    if slowest is not None and limited_by == POLITENESS and sum(work.counted for work in works) >= COUNTED * queued:
+        return slowest
+    by_rate = queued / rate if rate > 0 else None
+    return max((seconds for seconds in (slowest, by_rate) if seconds is not None), default=None)
+
+
+def deciding_hosts(work: Workload) -> frozenset[str]:
+    """The hosts whose delays decide when a gatherer is done: they take at least half of the time that is left."""
+    rest_s, latency_s = queue_s([work]), _latency([work])
+    return frozenset(host.host for host in work.slow if rest_s and _host_s(host, latency_s) >= rest_s / 2)
+
+
+def limit_of(work: Workload) -> str:
+    """What limits one gatherer: politeness, latency, cpu or nothing; nothing as long as it has only begun."""
+    return _limit([work]) if work.spent.seconds >= BEGUN_S else NOTHING
+
+
+def span(seconds: float) -> str:
+    """A time for people."""
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _percent(share: float) -> str:
+    """A share for people; 100 % only if it is all."""
+    return f"{math.floor(100 * share + 1e-9)} %"
+
+
+# -- how far -----------------------------------------------------------------------------------------------
+
+
+def _explored(works: Sequence[Workload], known: int, queued: int) -> tuple[float, float, float]:
+    """The explored share of all gatherers together: each counts by what it knows."""
+    done = known - queued
+    if not known or not done:
+        return 0.0, 0.0, 1.0
+    if not queued:
+        return 1.0, 1.0, 1.0
+    fraction, low, _ = (sum(work.known * work.explored[at] for work in works) / known for at in range(3))
+    high = done / known  # for certain
+    fraction = min(max(fraction, 0.0), high)
+    return fraction, min(max(low, 0.0), fraction), high
+
+
+class _End(msgspec.Struct, frozen=True):
+    """The limit that the user set and that ends the crawl first."""
+
+    seconds: float = math.inf
+    progress: float = 0.0
+    name: str = ""
+
+
+def _limits(works: Sequence[Workload]) -> _End:
+    ends = []
+    if most := max((work.max_pages for work in works), default=0):
+        pages, rate = (sum(getattr(work, name) for work in works) for name in ("pages", "pages_per_s"))
+        left = max(most - pages, 0)
+        left_s = left / rate if rate > 0 else math.inf if left else 0.0
+        ends.append(_End(left_s, min(pages / most, 1.0), f"{most:,} pages"))
+    if lefts := [work.seconds_left for work in works if work.seconds_left is not None]:
+        left_s, most_s = max(min(lefts), 0.0), max(work.max_seconds for work in works)
+        ends.append(_End(left_s, max(1 - left_s / most_s, 0.0) if most_s else 0.0, span(most_s)))
+    return min(ends, key=lambda end: end.seconds, default=_End())
+
+
+def _later(soonest: float | None, urls: float, rate: float) -> float | None:
+    """The time with so many URLs more."""
+    if soonest is None or (urls and rate <= 0):
         return None
-    seconds = done * (1 / fraction - 1) / urls_per_s
-    return round(seconds, 1) if seconds < _LONGEST_S else None
+    return soonest + (urls / rate if urls else 0.0)
+
+
+def _cut(seconds: float | None, end_s: float) -> float | None:
+    """A time that ends with the limits of the crawl; None if it is too long to be told."""
+    shortest = min(end_s if seconds is None else seconds, end_s)
+    return round(shortest, 1) if shortest < LONGEST_S else None
+
+
+def _no_time(state: str) -> dict[str, float]:
+    return dict.fromkeys(("eta_s", "soonest_s", "latest_s"), 0.0) if state in ("done", "limit") else {}
+
+
+# -- what limits -------------------------------------------------------------------------------------------
+
+
+def _limit(works: Sequence[Workload]) -> str:
+    """What took most of the time in which the gatherers had something to do."""
+    total: dict[str, float] = {}
+    for spent in (work.spent for work in works):
+        work_s = spent.seconds - spent.idle_s
+        if work_s <= LEAST_WORK * spent.seconds:
+            continue
+        limit = POLITENESS if spent.delays_s >= spent.answers_s else LATENCY
+        limit = CPU if spent.cpu_s >= CPU_SHARE * spent.seconds else limit
+        total[limit] = total.get(limit, 0.0) + work_s
+    return max(total, key=lambda limit: total[limit], default=NOTHING)
+
+
+def _why(works: Sequence[Workload], spent: TimeSpent, limited_by: str, queued: int) -> str:
+    if limited_by == POLITENESS:
+        return f"limited by {_hosts(works)}"
+    if limited_by == CPU:
+        return "limited by the CPU"
+    if limited_by == LATENCY:
+        under_way, latency_s = sum(work.in_flight for work in works), _latency(works)
+        return "waiting for answers" + (f" ({under_way:,} requests, {latency_s:.2g} s each)" if under_way else "")
+    if held := next((work.holds for work in works if work.holds), ""):
+        return held
+    return f"waiting to ask again for {queued:,} URLs" if queued and spent.seconds else ""
+
+
+def _hosts(works: Sequence[Workload]) -> str:
+    """The hosts whose delays decide when the crawl ends: how many, and how fast they may be asked."""
+    hosts = _slow_hosts(works)
+    if not hosts:
+        return "the delays of hosts"
+    latency_s = _latency(works)
+    slowest = max(hosts, key=lambda host: _host_s(host, latency_s))
+    half_s = _host_s(slowest, latency_s) / 2
+    slow = [work for work in works if work.slow and _host_s(work.slow[0], latency_s) >= half_s]
+    named = [host.host for work in slow for host in work.slow]
+    twice = len(named) - len(set(named))  # a host may have several owners
+    count = max(sum(work.slow_hosts for work in slow) - twice, 1)
+    pace = _pace(slowest.delay_s)
+    each = " each" if count > 1 else ""
+    cause = f" ({slowest.cause})" if slowest.cause else ""
+    return f"{count:,} host{'s' if count > 1 else ''} at {pace}{each}{cause}"
+
+
+def _pace(delay_s: float) -> str:
+    if delay_s > 1:
+        return f"1 page in {delay_s:.3g} s"
+    rate = 1 / delay_s if delay_s else math.inf
+    return f"{rate:.3g} page{'' if rate == 1 else 's'}/s"
+
+
+def _slow_hosts(works: Iterable[Workload]) -> list[SlowHost]:
+    """The slowest hosts, each once: what several gatherers have queued for one host is added up."""
+    found: dict[str, SlowHost] = {}
+    for host in (host for work in works for host in work.slow):
+        known = found.get(host.host)
+        if known is not None:
+            queued, wait_s = known.queued + host.queued, max(known.wait_s, host.wait_s)
+            longer = max(known, host, key=lambda each: each.delay_s)
+            host = msgspec.structs.replace(longer, queued=queued, wait_s=wait_s)
+        found[host.host] = host
+    return list(found.values())
+
+
+def _host_s(host: SlowHost, latency_s: float) -> float:
+    """Seconds until all that is queued for a host is answered."""
+    return host.wait_s + max(host.queued * (host.delay_s + latency_s) - host.delay_s, 0.0)
+
+
+def _latency(works: Sequence[Workload]) -> float:
+    """The mean seconds until an answer."""
+    measured = [(work.urls_per_s, work.latency_s) for work in works if work.urls_per_s > 0]
+    rate = sum(weight for weight, _ in measured)
+    return sum(weight * latency_s for weight, latency_s in measured) / rate if rate else 0.0

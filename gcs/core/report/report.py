@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from gcs.core.report.counters import Counters
+from gcs.core.report.estimate import ENDED, NOTHING, Outlook, estimate
+from gcs.core.report.workload import Workload
 
 
 class GathererReport(msgspec.Struct, frozen=True):
@@ -70,6 +72,12 @@ class Report(msgspec.Struct, frozen=True):
     moved_bytes: int = 0
     #: messages in which URLs were exchanged
     exchanged_blocks: int = 0
+    #: politeness, latency, cpu or nothing: while the crawl runs, in the last seconds; then, in the whole session
+    limited_by: str = NOTHING
+    #: how far the crawl is, and when it will end
+    outlook: Outlook = Outlook()
+    #: messages between gatherers that were set aside because they were damaged: pages may be missing
+    dead_letters: int = 0
 
     @property
     def is_barren(self) -> bool:
@@ -90,6 +98,28 @@ class Share(msgspec.Struct, frozen=True):
     superpages: int = 1
     epoch: int = 0
     session: int = 1
+    work: Workload = Workload()
+
+    @property
+    def workload(self) -> Workload:
+        """The workload; of a share that an earlier version wrote, as far as it says."""
+        if self.work.known or self.work.spent.seconds:
+            return self.work
+        explored = (self.explored_fraction, 0.0, 1.0)
+        return Workload(self.known_urls, self.queued, self.counters.pages, explored)
+
+    @property
+    def whole(self) -> Workload:
+        """The workload of the whole session: what took its time, instead of that of the last seconds."""
+        return msgspec.structs.replace(self.workload, spent=self.counters.spent, slow=[], in_flight=0)
+
+
+def decoded(share: bytes) -> Share | None:
+    """The share of an account or a bulletin; None if another version of GCS encoded it."""
+    try:
+        return msgspec.msgpack.decode(share, type=Share)
+    except msgspec.DecodeError:
+        return None
 
 
 def imbalance(values: Sequence[float]) -> float:
@@ -102,6 +132,13 @@ def current(shares: Sequence[Share]) -> list[Share]:
     """The shares of the newest session; those of an earlier one do not count."""
     session = max((share.session for share in shares), default=1)
     return [share for share in shares if share.session == session]
+
+
+def with_outlook(report: Report, outlook: Outlook) -> Report:
+    """The report with a newer estimate."""
+    return msgspec.structs.replace(
+        report, outlook=outlook, explored_fraction=outlook.fraction, limited_by=outlook.limited_by
+    )
 
 
 def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = None) -> Report:
@@ -118,6 +155,7 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
     # there may be records that no share counts yet: those of a killed gatherer, until it is started again
     unique = own if unique is None else min(unique, own)
     known = sum(share.known_urls for share in shares)
+    outlook = estimate([share.whole if state in ENDED else share.workload for share in shares], state)
     seconds = max((share.counters.seconds for share in shares), default=0.0)
     return Report(
         crawl=crawl,
@@ -137,7 +175,7 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
         peak_rss_mb=round(total.peak_rss_mb, 1),
         known_urls=known,
         queued=sum(share.queued for share in shares),
-        explored_fraction=round(sum(s.explored_fraction * s.known_urls for s in shares) / known, 4) if known else 0.0,
+        explored_fraction=outlook.fraction,
         exchanged_urls=traffic.exchanged_urls,
         exchanged_bytes=traffic.exchanged_bytes,
         urls_per_page=round(traffic.exchanged_urls / total.pages, 4) if total.pages else 0.0,
@@ -166,4 +204,6 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
         named_bytes=traffic.named_bytes,
         moved_bytes=traffic.moved_bytes,
         exchanged_blocks=traffic.blocks,
+        limited_by=outlook.limited_by,
+        outlook=outlook,
     )

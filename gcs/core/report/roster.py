@@ -1,12 +1,15 @@
 """The roster: the members of a team and how they do, as the whiteboard shows them. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from gcs.core.messages.tuples import Control, HelperBeat, LeaderLease, Member, PlanPosted
+from gcs.core.messages.tuples import Account, Control, HelperBeat, LeaderLease, Member, MemberState, PlanPosted
 from gcs.core.plan.plan import Plan
+from gcs.core.report.estimate import Outlook, estimate
+from gcs.core.report.report import decoded
+from gcs.core.report.workload import Workload
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -26,6 +29,10 @@ class Row(msgspec.Struct, frozen=True):
     outbox: int
     epoch: int
     settled: bool
+    #: tuples that it has refused, because they do not have the seal of the team
+    refused: int = 0
+    #: seconds by which its clock is ahead of the whiteboard's
+    skew_s: float = 0.0
 
 
 class Help(msgspec.Struct, frozen=True):
@@ -47,6 +54,28 @@ class Roster(msgspec.Struct, frozen=True):
     committed: bool
     members: list[Row]
     help: list[Help] = []
+    outlook: Outlook = Outlook()
+
+
+def workloads(members: Iterable[Member], accounts: Iterable[Account] = (), session: int = 1) -> list[Workload]:
+    """What the gatherers that are there have to do; of those of an earlier version, as far as their figures say.
+
+    Gatherers that have gone have nothing to do: by their accounts, only the pages of this session count. If all have
+    gone, their accounts tell how the crawl ended.
+    """
+    there = [member for member in members if member.state != MemberState.GONE and not member.is_server]
+    names = {member.gatherer for member in there}
+    shares = (decoded(account.share) for account in accounts if account.gatherer not in names)
+    gone = [share for share in shares if share and share.session == session]
+    return [*map(_workload, there), *(Workload(pages=share.counters.pages) if there else share.whole for share in gone)]
+
+
+def _workload(member: Member) -> Workload:
+    if member.work.known or not member.figures:
+        return member.work
+    figures = member.figures
+    known, queued, pages = (int(figures.get(name, 0)) for name in ("known", "queued", "pages"))
+    return Workload(known, queued, pages, (figures.get("explored", 0.0), 0.0, 1.0))
 
 
 def rows(members: Iterable[Member], leader: LeaderLease | None, waiting: Mapping[str, int]) -> list[Row]:
@@ -66,6 +95,7 @@ def roster(
     control: Control | None,
     waiting: Mapping[str, int],
     beats: Iterable[HelperBeat] = (),
+    works: Sequence[Workload] = (),
 ) -> Roster:
     return Roster(
         crawl_state=str(control.state) if control else "",
@@ -74,6 +104,7 @@ def roster(
         committed=bool(posted and posted.committed),
         members=rows(members, leader, waiting),
         help=_help(list(beats)),
+        outlook=estimate(works, str(control.state) if control else "waiting"),
     )
 
 
@@ -102,4 +133,6 @@ def _row(member: Member, leader: LeaderLease | None, waiting: Mapping[str, int])
         outbox=int(figures.get("outbox", 0)),
         epoch=member.epoch,
         settled=member.settled_epoch == member.epoch,
+        refused=int(figures.get("refused", 0)),
+        skew_s=figures.get("skew_s", 0.0),
     )

@@ -9,8 +9,9 @@ Gatherers, helpers and the gateway (for claims) all go through `facts_of`, so th
 
 import re
 from collections.abc import Iterable
+from itertools import accumulate
 
-from gcs.core.page.values import Document, PageFacts
+from gcs.core.page.values import LINE_LENGTH, URL_LENGTH, Document, PageFacts
 from gcs.core.url.canonical import DEFAULT, Canonicaliser, UrlRules, canonicaliser
 from gcs.core.url.sources import source_url
 
@@ -23,6 +24,12 @@ _SLASH_LIKE = frozenset("\\\t\n\r")
 _WEB = ("http://", "https://")
 #: characters of an href that is not worth remembering
 _LONG = 1024
+#: so many links are within the limit below, whatever their length
+_FEW = 50
+#: characters of all links of a page together: a sitemap of 50,000 usual URLs has a third of it
+LINKS_LENGTH = 16 << 20
+#: characters of answers that count as one more of them in the memory of a joiner
+_HELD_LENGTH = 512
 
 
 def facts_of(
@@ -39,11 +46,12 @@ def facts_of(
         if document.canonical or document.refresh:
             final_url = (document.canonical and _first(joiner, base, document.canonical)) or url
             hrefs = [*filter(None, (document.refresh, document.canonical)), *hrefs]
-        outlinks = joiner.join(base, hrefs)
+        # each link may grow by the length of the base: a page of 700 KB could become 800 MB
+        outlinks = _bounded(joiner.join(base, hrefs[: LINKS_LENGTH // len(base)]))
     return PageFacts(
         final_url,
-        document.title,
-        document.description,
+        document.title[:LINE_LENGTH],
+        document.description[:LINE_LENGTH],
         document.language,
         document.text,
         document.simhash,
@@ -51,12 +59,20 @@ def facts_of(
         heed and (noindex or document.noindex),
         document.source,
         document.shell,
+        document.thumbnail,
     )
 
 
 def _first(joiner: "Joiner", base: str, href: str) -> str | None:
     """One link as a canonical URL; None if it is none."""
     return next(iter(joiner.join(base, (href,))), None)
+
+
+def _bounded(urls: list[str]) -> list[str]:
+    """As many of the URLs as have LINKS_LENGTH characters together."""
+    if len(urls) < _FEW or sum(map(len, urls)) <= LINKS_LENGTH:
+        return urls
+    return urls[: sum(total <= LINKS_LENGTH for total in accumulate(map(len, urls)))]
 
 
 class Joiner:
@@ -91,15 +107,14 @@ class Joiner:
         if near is None:
             near = {}
             self._nearby[folder] = near if folder in self._nearby else None
-            self._held += 1
+            self._held += 1 + len(folder) // _HELD_LENGTH
         memo.page, memo.folder, memo.near = base, folder, near
         before, near_before = len(memo), len(near)
         # a dict keeps the order and drops what comes twice; the loop over the links runs in C
         urls = dict.fromkeys(map(memo.__getitem__, hrefs))
         urls.pop("", None)
-        self._held += len(memo) - before
-        if self._nearby[folder] is not None:
-            self._held += len(near) - near_before
+        if new := len(memo) - before + (len(near) - near_before if self._nearby[folder] is not None else 0):
+            self._held += new + sum(map(len, urls)) // _HELD_LENGTH
         if self._held > self._memo_entries:
             self._memos.clear()
             self._nearby.clear()
@@ -109,7 +124,8 @@ class Joiner:
 
     def _join_source(self, base: str, hrefs: Iterable[str]) -> list[str]:
         """The same on a page that is none of the web: only such a page can link to sources."""
-        joined = (source_url(href, base) or self._canonicaliser.relative(base, href) for href in hrefs)
+        short = (href for href in hrefs if len(href) <= URL_LENGTH)
+        joined = (source_url(href, base) or self._canonicaliser.relative(base, href) for href in short)
         return list(dict.fromkeys(filter(None, joined)))
 
 
@@ -185,7 +201,7 @@ class _Memo(dict[str, str]):
 
     def _shortened(self, href: str) -> str:
         if len(href) > _LONG:  # a data: URL may be a whole picture
-            return self._canonicaliser.relative(self.page, href)
+            return "" if len(href) > URL_LENGTH else self._canonicaliser.relative(self.page, href)
         head = href[: href.index("#")]
         if head[-1] <= " ":  # before a fragment a blank belongs to the path; at the end it would not count
             return self._odd(href)

@@ -21,6 +21,8 @@ SEPARATOR = b"\x00"
 SUBTREE_END = b"\x01"
 #: the whole key space as a range; no key reaches 0xff because canonical URLs are ASCII
 FIRST_KEY, LAST_KEY = b"", b"\xff"
+#: a host's key and these: the range of its pages
+PAGES, PAGES_END = b"\x00/http", b"\x000"
 
 
 def tokens(url: str) -> tuple[str, ...]:

@@ -40,6 +40,8 @@ class ErrandPort(Protocol):
     place: str
     means: Means
     terms: HelperTerms
+    #: why the crawl has nothing to do for the helper, as of the last beat; "" if that is not known
+    why_idle: str
 
     async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
         """Up to `limit` errands; waits up to `timeout_s` for the first one."""

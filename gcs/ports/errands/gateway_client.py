@@ -64,6 +64,7 @@ class GatewayErrands:
 
     def __init__(self, line: "GatewayConnection", welcome: Welcome, means: Means) -> None:
         self.helper, self.place, self.means, self.terms = welcome.helper, welcome.place, means, welcome.terms
+        self.why_idle = ""
         self._line = line
 
     async def take(self, limit: int, timeout_s: float) -> list[UrlTS]:
@@ -84,6 +85,7 @@ class GatewayErrands:
 
     async def beat(self, beat: HelperBeat) -> bool:
         answer = await self._line.ask("beat", Beat(beat.connections, beat.pages_per_s), HelperStanding)
+        self.why_idle = one_line(answer.why_idle)
         return not answer.is_over
 
     async def close(self) -> None:

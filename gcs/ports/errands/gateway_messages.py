@@ -62,6 +62,8 @@ class HelperStanding(msgspec.Struct, frozen=True):
 
     held: list[str]
     is_over: bool = False
+    #: why there is nothing to do for the helper; "" if there is something, or that is not known
+    why_idle: str = ""
 
 
 def public_terms(terms: HelperTerms, trusted: bool) -> HelperTerms:

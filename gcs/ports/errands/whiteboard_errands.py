@@ -5,16 +5,18 @@ be two summaries, which is harmless.
 """
 
 import asyncio
+import math
 from collections.abc import Sequence
 
+from gcs.core.helpers.idleness import why_idle
 from gcs.core.helpers.pools import BEAT_TTL_S, pool
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, Member, SummaryTS, UrlTS
 from gcs.ports.errands import HelperTerms
 from gcs.ports.space.port import Space, Taken
 
 #: seconds before a full inbox is tried again
-FULL_S = 0.1
+FULL_S = 0.5
 
 
 class WhiteboardErrands:
@@ -22,6 +24,7 @@ class WhiteboardErrands:
 
     def __init__(self, space: Space, terms: HelperTerms, place: str = "", means: Means = Means.PLAIN) -> None:
         self.helper, self.place, self.means, self.terms = space.name, place, means, terms
+        self.why_idle = ""
         self._space = space
         self._pool = pool(place, means)
         self._held: dict[str, Taken[UrlTS]] = {}
@@ -43,8 +46,11 @@ class WhiteboardErrands:
         return still
 
     async def put(self, summary: SummaryTS) -> None:
-        """Put the summary into the inbox of the errand's gatherer; waits while the inbox is full."""
-        while True:
+        """Put the summary into the inbox of the errand's gatherer; waits while the inbox is full, but not for ever.
+
+        After a lease, the gatherer fetches the page itself, and a summary is of no use.
+        """
+        for _ in range(math.ceil(self.terms.lease_s / FULL_S)):
             receipt = await self._space.out(summary, to=summary.gatherer)
             if not receipt.full:
                 break
@@ -60,6 +66,9 @@ class WhiteboardErrands:
         """Put the beat on the board, and read the state of the crawl there."""
         await self._space.out(beat, ttl_s=BEAT_TTL_S)
         control = await self._space.read(template(Control))
+        idle = not (self._held or beat.pages_per_s)
+        members = await self._space.scan(template(Member)) if idle else []
+        self.why_idle = why_idle(members, control, self.place, self.means) if idle else ""
         return control is None or control.state not in (CrawlState.DONE, CrawlState.STOPPING)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The fetch port: one HTTP GET in, one Response or Failure out. Engines: `curl` (libcurl), `aio` (aiohttp), `browser`
+"""The fetch port: one HTTP GET in, one Response or Failure out. Engines: `curl_engine`, `aio_engine`, `browser`
 (Chromium), and in front of them `sources`, for what is no web server.
 
 An engine is made with its settings and a sink. It calls the sink in the event-loop thread, exactly once
@@ -36,6 +36,13 @@ _OWN_FIELDS = frozenset(
 #: socks5h and not socks5: the proxy resolves the name, so that no address is chosen behind the guard's back
 _PROXY = re.compile(r"(?:https?|socks5h)://(?:[^/@\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/:@\s]+)(?::\d+)?/?")
 _RESOLVE = re.compile(r"[^:\s]+:\d+:[0-9A-Fa-f.:,\[\]]+")
+
+
+def is_field(name: object, value: object) -> bool:
+    """Whether this can be sent as a header that no engine sets itself."""
+    if not isinstance(name, str) or not isinstance(value, str) or name.lower() in _OWN_FIELDS:
+        return False
+    return _FIELD.fullmatch(f"{name}:{value}") is not None
 
 
 class Fetcher(Protocol):

@@ -24,7 +24,7 @@ from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.http_message import ContentError, RequestHead, conditions, decode
+from gcs.ports.fetch.http_message import ContentError, RequestHead, decode, own_headers
 
 #: a line of a head longer than this ends the request; libcurl's limit is 100 KB
 _MAX_LINE_BYTES = 64 << 10
@@ -101,7 +101,7 @@ class AioFetcher:
     async def _exchange(self, exchange: _Exchange) -> Response:
         assert self._session is not None, "open() comes first"
         request = exchange.request
-        fields = [*self._head.fields, *conditions(request)]
+        fields = [*self._head.fields, *own_headers(request)]
         url = URL(request.url, encoded=True)
         async with self._session.get(url, headers=fields, allow_redirects=False) as answer:
             exchange.head_read = True

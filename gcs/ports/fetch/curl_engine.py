@@ -35,7 +35,7 @@ from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, conditions, decode
+from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, decode, has_own_headers, own_headers
 
 #: the first libcurl that ends a body of unknown length at MAXFILESIZE
 _OLDEST_LIBCURL = 0x080400
@@ -124,8 +124,8 @@ class CurlFetcher:
         transfer = self._idle.pop() if self._idle else CurlTransfer(self._options, self._guarded)
         curl = transfer.curl
         curl.setopt(pycurl.URL, request.url)
-        if request.etag is not None or request.last_modified is not None:
-            curl.setopt(pycurl.HTTPHEADER, self._fields + _lines(conditions(request)))
+        if has_own_headers(request):
+            curl.setopt(pycurl.HTTPHEADER, self._fields + _lines(own_headers(request)))
         transfer.request = request
         transfer.started_at = time.time()
         transfer.begun_s = self._loop.time()
@@ -176,7 +176,7 @@ class CurlFetcher:
         curl, request = transfer.curl, transfer.request
         del self._busy[curl]
         self._driver.remove(curl)
-        if request.etag is not None or request.last_modified is not None:
+        if has_own_headers(request):
             curl.setopt(pycurl.HTTPHEADER, self._fields)
         transfer.clear()
         self._idle.append(transfer)

@@ -75,15 +75,21 @@ class RequestHead:
         authority, _, path = rest.partition("/")
         target = url if self._absolute and scheme == "http" else f"/{path}"
         head = f"GET {target} HTTP/{version}\r\nHost: {authority}\r\n{self._common}"
-        if request.etag is not None or request.last_modified is not None:
-            head += "".join(f"{name}: {value}\r\n" for name, value in conditions(request))
+        if has_own_headers(request):
+            head += "".join(f"{name}: {value}\r\n" for name, value in own_headers(request))
         return f"{head}\r\n".encode("latin-1")
 
 
-def conditions(request: Request) -> list[tuple[str, str]]:
-    """The headers that make a request conditional: the server may answer 304 to it."""
+def has_own_headers(request: Request) -> bool:
+    """Whether the request has headers that others have not."""
+    return request.etag is not None or request.last_modified is not None or bool(request.headers)
+
+
+def own_headers(request: Request) -> list[tuple[str, str]]:
+    """Those that make a request conditional (the server may answer 304 to it), and those that plug-ins want."""
     validators = (("If-None-Match", request.etag), ("If-Modified-Since", request.last_modified))
-    return [(name, value) for name, value in validators if value and _VALIDATOR.fullmatch(value)]
+    conditions = [(name, value) for name, value in validators if value and _VALIDATOR.fullmatch(value)]
+    return [*conditions, *request.headers]
 
 
 def reject(url: str) -> str | None:

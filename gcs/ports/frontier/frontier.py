@@ -1,11 +1,44 @@
-"""The frontier: the marks of all known URLs, and what waits. See the package docstring for the life of a URL.
+"""The frontier: every URL that this gatherer knows, on disk, in the order of the URL tree.
 
-`Frontier` holds the marks and calls the other parts. `WaitingUrls` says where a URL waits: in the queue of its host
-(`HostQueues`) or in one order over all hosts (`OrderedPool`). What only a gatherer of a team needs is in `team_tables`.
+Life of a URL (`urls`: sort key → mark):
+
+    unknown ──insert──► QUEUED ──take──► (in a window, or in flight) ──finish──► DONE | FAILED | REFUSED
+                           ▲                        │
+                           └──── retry (later) ◄────┘
+
+"In flight" is a place, not a mark: an entry that was taken lies in `taken` until it is finished, and
+whatever lies there when the frontier is opened goes back to `queue`. So a crash loses nothing, and all
+that it costs is to fetch those pages again.
+
+A URL waits in the queue of its host (`HostQueues`). Where the crawl has one order over all hosts, it waits in the pool
+(`ordered_pool`) first: the best of the pool go to the window or, if their host has its share of the window already, to
+the queue of their host. `WaitingUrls` is the two together.
+
+`Frontier` holds the marks and calls the other parts. `RangeMoves` takes ranges out for other gatherers of a team. The
+other tables of a team are in `team_tables`; `url_rows` has the keys and rows on disk, `lmdb_file` the file.
+
+Tables (LMDB), all changed inside one open transaction that `commit` closes. An entry is a `QueuedUrl`:
+
+    urls    sort key                            → mark, and for QUEUED rank and sequence
+    pool    sequence                            → rank, entry   filled by insert; emptied by extract
+    queue   host NUL "/" rank sequence          → entry     the host queues; filled by insert, extract and
+                                                            retries that are due; emptied by take
+    taken   (same key)                          → entry     filled by take, extract; emptied by finish, retry
+    later   due time, sequence                  → key in `queue`, entry   filled by retry; emptied by requeue_due
+    hosts   host NUL "/"                        → number of its known URLs (the per-host budget)
+    notes   name                                → bytes     robots.txt, checkpoint position, counters, plan, ledger
+
+and for a gatherer of a team (`team_tables`):
+
+    sent    sort key                            → nothing   the c-hit table: foreign URLs that were posted
+    held    sort key                            → entry     URLs of a range whose hand-over is not complete
+    outbox  number                              → destination, tuple   kept until the receiver has committed it
+    serials sender, type, number                → nothing   blocks that came lately; and the own name and last number
 
 Invariants
 - A URL has exactly one mark; QUEUED ⇔ exactly one row in pool ∪ queue ∪ taken ∪ later.
 - Nothing is durable before `commit`, and everything before it is: a crash falls back to the last commit.
+- A frontier follows from the records. So a damaged file is set aside, and the frontier that is opened is empty.
 - One writer: all calls come from one thread of one process (LMDB refuses a second by its lock).
 """
 
@@ -24,9 +57,18 @@ from gcs.core.queues.contract import Queue
 from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_key, host_name, url_of
-from gcs.ports.frontier.lmdb_file import MmapTrim, lock, open_environment, store_error
+from gcs.errors import DamagedError
+from gcs.events import Events
+from gcs.ports.frontier.lmdb_file import (
+    MmapTrim,
+    close_environment,
+    discard,
+    lock,
+    open_environment,
+    store_error,
+)
 from gcs.ports.frontier.ordered_pool import OrderedPool
-from gcs.ports.frontier.team_tables import RangeMoves, TeamTables
+from gcs.ports.frontier.team_tables import TeamTables
 from gcs.ports.frontier.url_rows import (
     ORDER,
     Mark,
@@ -47,6 +89,9 @@ CHANGES_PER_COMMIT = 4_000
 DUE = Struct(">QQ")
 
 QUEUED = Mark.QUEUED.value
+ANEW = "the frontier is made anew from the records"
+
+events = Events("frontier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +129,11 @@ class Frontier:
     ) -> None:
         self._directory, self.order = directory, order
         self._lock = lock(directory)
-        self._env = open_environment(directory, settings.fsync)
+        try:
+            self._env = open_environment(directory, settings.fsync)
+        except DamagedError as error:
+            events.warning("frontier-damaged", reason=error, kept=discard(directory), advice=ANEW)
+            self._env = open_environment(directory, settings.fsync)
         try:
             self._urls, queue, taken, later, self._hosts, self._notes, rows = (
                 self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes", b"pool")
@@ -164,6 +213,10 @@ class Frontier:
     def hosts(self, after: str, count: int) -> list[str]:
         """Up to `count` hosts whose queues are not empty, in key order, beginning behind the host `after`."""
         return self._host_queues.hosts(after, count)
+
+    def queue_length(self, host: str, most: int) -> int:
+        """How many URLs are in the queue of a host; counts at most so many."""
+        return self._host_queues.queue_length(host, most)
 
     def take(self, host: str, count: int) -> list[QueuedUrl]:
         """Move the first `count` URLs of a host's queue into the window. Finish or retry each of them."""
@@ -291,8 +344,18 @@ class Frontier:
         """Drop what was not committed and release the directory."""
         self._txn.abort()
         self._waiting.close()
-        self._env.close()
+        close_environment(self._env, self._directory)
         self._lock.close()
+
+    def clear(self) -> None:
+        """Close the frontier for good: the records that it was made from have changed. Its file is set aside."""
+        self.close()
+        events.warning("frontier-outdated", kept=discard(self._directory), advice=ANEW)
+
+    @property
+    def had_another(self) -> bool:
+        """Whether an earlier file of this frontier was set aside: then more was known here than the records tell."""
+        return any(self._directory.glob("data.mdb.cut*"))
 
     @property
     def wants_commit(self) -> bool:
@@ -496,6 +559,17 @@ class HostQueues:
                 ok = cursor.set_range(_behind(prefix))
         return found
 
+    def queue_length(self, host: str, most: int) -> int:
+        prefix, count = _host_prefix(host), 0
+        end = _behind(prefix)
+        with self._txn().cursor(self.queue) as cursor:
+            if cursor.set_range(prefix):
+                for place in cursor.iternext(keys=True, values=False):
+                    if place >= end or count == most:
+                        break
+                    count += 1
+        return count
+
     def take(self, host: str, count: int) -> list[QueuedUrl]:
         prefix, txn = _host_prefix(host), self._txn()
         entries: list[QueuedUrl] = []
@@ -586,3 +660,87 @@ def _behind(prefix: bytes) -> bytes:
 
 def _host_name(prefix: bytes) -> str:
     return host_name(bytes(prefix[:-2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What was taken out."""
+
+    entries: list[QueuedUrl]
+    #: keys of the URLs that do not wait, as the frontier has them
+    marks: list[tuple[bytes, Mark]]
+    #: where the range goes on; None if this was the last of it
+    next: bytes | None
+
+
+class RangeMoves:
+    """Takes the URLs of a range out of a frontier, and puts the marks of others into it.
+
+    A range may hold millions of URLs, so it is taken out piece by piece, and the gatherer works on between two pieces.
+    One pass over the range: marks, entries and the counts of its hosts leave together.
+
+    Invariant: what `take_out` returned is nowhere in the frontier any more, in the same transaction.
+    """
+
+    def __init__(self, urls: Any, hosts: Any, waiting: WaitingUrls, ledger: Ledger, txn: Callable[[], Any]) -> None:
+        self._urls, self._hosts, self._waiting, self._ledger, self._txn = urls, hosts, waiting, ledger, txn
+
+    def take_out(
+        self, low: bytes, high: bytes, stays: Callable[[bytes], bool], most: int, looks: int | None = None
+    ) -> Piece:
+        """Take up to `most` URLs of [low, high) out, from the first on, but for the keys that stay.
+
+        `looks`: look at so many keys at most, in order not to take too long where nearly all of them stay.
+        """
+        retries = self._waiting.retries()
+        entries: list[QueuedUrl] = []
+        marks: list[tuple[bytes, Mark]] = []
+        gone: dict[bytes, int] = {}
+        goes_on: bytes | None = None
+        looked = 0
+        with self._txn().cursor(self._urls) as cursor:
+            ok = cursor.set_range(low)
+            while ok and (key := bytes(cursor.key())) < high:
+                if len(entries) + len(marks) >= most or looked == looks:
+                    goes_on = key
+                    break
+                looked += 1
+                if stays(key):
+                    ok = cursor.next()
+                    continue
+                host, value = host_part(key), bytes(cursor.value())
+                gone[host] = gone.get(host, 0) + 1
+                if value[:1] == QUEUED:
+                    entries.append(decode(self._waiting.pop(key, value, retries)))
+                    self._ledger.sent += entries[-1].worth
+                else:
+                    marks.append((key, Mark(value[:1])))
+                ok = cursor.delete() and bool(cursor.key())
+        self._count({host: -urls for host, urls in gone.items()})
+        return Piece(entries, marks, goes_on)
+
+    def put_in(self, marks: Iterable[tuple[bytes, Mark]]) -> list[bytes]:
+        """Take over marks of URLs that are not known here; returns the keys of those that wait here."""
+        txn, urls = self._txn(), self._urls
+        new: dict[bytes, int] = {}
+        waiting: list[bytes] = []
+        for key, mark in marks:
+            if txn.put(key, mark.value, overwrite=False, db=urls):
+                new[host_part(key)] = new.get(host_part(key), 0) + 1
+            elif txn.get(key, db=urls)[:1] == QUEUED:
+                waiting.append(key)
+        self._count(new)
+        return waiting
+
+    def give_up(self, key: bytes, mark: Mark) -> None:
+        """Give a URL that waits here the mark that it got elsewhere."""
+        row = self._waiting.pop(key, bytes(self._txn().get(key, db=self._urls)))
+        self._ledger.idle += decode(row).worth
+        self._txn().put(key, mark.value, db=self._urls)
+
+    def _count(self, changes: dict[bytes, int]) -> None:
+        """Change the number of known URLs of each host."""
+        txn, hosts = self._txn(), self._hosts
+        for host, change in changes.items():
+            count = max(int.from_bytes(txn.get(host, db=hosts) or b"", "big") + change, 0)
+            txn.put(host, count.to_bytes(8, "big"), db=hosts)

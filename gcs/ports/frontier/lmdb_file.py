@@ -17,7 +17,10 @@ from typing import IO, Any
 
 import lmdb
 
-from gcs.errors import DiskFullError, InUseError, StoreError
+from gcs.errors import DamagedError, DiskFullError, InUseError, StoreError
+from gcs.ports.frontier.soundness import DATA, SEAL, break_seal, damage_of, write_seal
+from gcs.ports.own_file import own_stream, refuse_links
+from gcs.ports.records.layout import set_aside
 
 #: address space reserved for the map; the file grows only as it fills
 MAP_BYTES = 1 << 40
@@ -65,7 +68,8 @@ def lock(directory: Path) -> IO[Any]:
     """Make the directory, and hold it against other processes until the handle is closed."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        handle = (directory / "lock").open("w")
+        refuse_links((directory / "data.mdb", directory / "lock.mdb"))
+        handle = own_stream(directory / "lock", "w")
     except OSError as error:
         raise store_error(directory, error) from error
     for wait_s in (0.05, 0.2, None):
@@ -80,8 +84,11 @@ def lock(directory: Path) -> IO[Any]:
 
 
 def open_environment(directory: Path, fsync: bool) -> Any:
-    """The LMDB environment in a directory that is locked."""
+    """The LMDB environment in a directory that is locked. Raises DamagedError if its file is damaged."""
+    if why := damage_of(directory):
+        raise DamagedError(f"{directory / DATA} is damaged: it {why}")
     try:
+        break_seal(directory, fsync)
         # readahead off: access is by key, and a read-ahead page counts as our memory
         return lmdb.open(
             os.fspath(directory), map_size=MAP_BYTES, max_dbs=MAX_TABLES, sync=fsync, readahead=False, meminit=False
@@ -90,14 +97,28 @@ def open_environment(directory: Path, fsync: bool) -> Any:
         raise store_error(directory, error) from error
 
 
+def close_environment(environment: Any, directory: Path) -> None:
+    """Close the file, and seal it."""
+    environment.close()
+    with contextlib.suppress(OSError):  # a full disk: the next start reads every row instead
+        write_seal(directory)
+
+
+def discard(directory: Path) -> Path:
+    """Set a file that cannot be used any more aside, under the name that is returned."""
+    for name in ("lock.mdb", SEAL):
+        (directory / name).unlink(missing_ok=True)
+    data = directory / DATA
+    return set_aside(data) if data.exists() else data
+
+
 def store_error(directory: Path, error: Exception) -> StoreError:
     """The error for the user: a full disk, a damaged file, or no access."""
     no_room = isinstance(error, lmdb.DiskError) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
     if no_room or (isinstance(error, lmdb.Error) and _is_full(directory)):
         return DiskFullError(f"{directory}: the disk is full")
     if isinstance(error, _DAMAGE):
-        why = str(error).removeprefix(f"{directory}: ")
-        return StoreError(f"{directory}: damaged ({why}); delete it, and a crawl by one makes it anew from its records")
+        return DamagedError(f"{directory / DATA} is damaged: {str(error).removeprefix(f'{directory}: ')}")
     if isinstance(error, OSError):
         return StoreError(f"{directory}: cannot write here ({error.strerror}); choose another -o DIR")
     return StoreError(f"{directory}: {error}")
@@ -119,20 +140,26 @@ class FrontierPeek:
 
 
 def peek(directory: Path) -> FrontierPeek:
+    """Look at a frontier. Raises DamagedError if its file is damaged."""
+    is_running = is_locked(directory)
+    if not is_running and (why := damage_of(directory)):
+        raise DamagedError(f"{directory / DATA} is damaged: it {why}")
     try:
         # without a lock where none can be written: then nobody else writes either
         locks = os.access(directory, os.W_OK)
+        refuse_links((directory / "data.mdb", directory / "lock.mdb"))
         environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=MAX_TABLES, lock=locks)
-    except lmdb.Error as error:
+    except (lmdb.Error, OSError) as error:
         raise StoreError(f"{directory}: the frontier cannot be read ({error})") from None
     share = None
     with environment, environment.begin() as txn:
         if txn.get(b"notes") is not None:
             share = txn.get(b"share", db=environment.open_db(b"notes", txn, create=False))
-    return FrontierPeek(_is_locked(directory), share)
+    return FrontierPeek(is_running, share)
 
 
-def _is_locked(directory: Path) -> bool:
+def is_locked(directory: Path) -> bool:
+    """Whether a process has the frontier open."""
     try:
         with (directory / "lock").open("r") as handle:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

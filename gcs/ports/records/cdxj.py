@@ -28,11 +28,11 @@ _SAFE = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _SESSION_IN_QUERY = re.compile(
     r"(?:(?:jsessionid|phpsessid|sid)=[0-9a-z]{32}"
     r"|aspsessionid[a-z]{8}=[a-z]{24}"
-    r"|cfid=[^&]+&cftoken=[^&]+)(?:&|$)",
+    r"|cfid=[^&]{1,128}+&cftoken=[^&]{1,128}+)(?:&|$)",
     re.IGNORECASE,
 )
 #: ASP.NET writes its session into the path: /(S(24 characters))/page.aspx
-_SESSION_IN_PATH = re.compile(r"(.*/)\((?:(?:[a-z]\([0-9a-z]{24}\))+|[0-9a-z]{24})\)/([^?]+\.aspx.*)")
+_SESSION_IN_PATH = re.compile(r"/\((?:(?:[a-z]\([0-9a-z]{24}\))++|[0-9a-z]{24})\)(?=/)")
 
 
 def surt(url: str) -> str:
@@ -59,8 +59,11 @@ def _path(path: str) -> str:
         elif segment not in (b"", b"."):
             kept.append(segment)
     text = quote_from_bytes(b"/" + b"/".join([*kept, last]), _SAFE).lower()
-    if match := _SESSION_IN_PATH.fullmatch(text):
-        text = match[1] + match[2]
+    for session in reversed([*_SESSION_IN_PATH.finditer(text)]):
+        page = text.find(".aspx", session.end() + 2)
+        if page > 0 and "?" not in text[session.end() : page]:
+            text = text[: session.start()] + text[session.end() :]
+            break
     return text.removesuffix("/") or "/"
 
 

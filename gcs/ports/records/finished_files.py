@@ -10,6 +10,7 @@ Invariant: a log file is removed only when its Parquet file is in place, a local
 URL. A file that still grows is not touched.
 """
 
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,8 +19,10 @@ from typing import Any
 
 from gcs.errors import StoreError, UsageError
 from gcs.events import Events
-from gcs.ports.records.layout import SUMMARIES, StoreLayout, store_error
+from gcs.ports.records.file_book import FileBook
+from gcs.ports.records.layout import SUMMARIES, StoreLayout, keep_copy, set_aside, store_error
 from gcs.ports.records.parquet import convert
+from gcs.ports.records.record_log import gaps
 
 events = Events("records")
 #: seconds between the attempts of one upload
@@ -91,7 +94,7 @@ class Finisher:
     """Jobs for closed files. Filled by the store, emptied by its thread."""
 
     def __init__(self, layout: StoreLayout, remote: Remote | None, *, summaries: bool, keep_logs: bool) -> None:
-        self._layout, self._remote = layout, remote
+        self._layout, self._remote, self._book = layout, remote, FileBook(layout.book)
         self._summaries, self._keep_logs = summaries, keep_logs
         self._jobs: list[Callable[[], None]] = []
         self._running: list[Future[None]] = []
@@ -105,8 +108,7 @@ class Finisher:
 
     def file_closed(self, path: Path, folder: str) -> None:
         """A WARC file (synced, as is the log that names its records) or a Parquet file that will not grow any more."""
-        if self._remote:
-            self._jobs.append(lambda: self._upload(path, folder))
+        self._jobs.append(lambda: self._close(path, folder))
 
     def run(self) -> None:
         """Start what was handed in; raise what failed since the last time."""
@@ -132,12 +134,17 @@ class Finisher:
 
     def _convert(self, log_path: Path) -> None:
         parquet = self._layout.parquet(int(log_path.stem))
-        if not parquet.exists():
-            rows = convert(log_path, parquet)
-            events.info("summaries-written", file=parquet, rows=rows)
+        rows = convert(log_path, parquet)
+        events.info("summaries-written", file=parquet, rows=rows)
+        if gaps(log_path):
+            events.warning("log-damaged", file=log_path, whole_records=rows, kept=keep_copy(log_path))
+        self._close(parquet, SUMMARIES)
         _put_away(log_path, keep=self._keep_logs)
+
+    def _close(self, path: Path, folder: str) -> None:
+        self._book.note(path)
         if self._remote:
-            self._upload(parquet, SUMMARIES)
+            self._upload(path, folder)
 
     def _upload(self, path: Path, folder: str) -> None:
         self._uploads[path] = folder
@@ -155,6 +162,14 @@ class Finisher:
                 return  # the next would wait for the same reason
             _put_away(path, keep=False)
             del self._uploads[path]
+
+
+def replace_damaged(parquet: Path, book: FileBook, log: Path | None = None) -> None:
+    """Set a damaged Parquet file aside, and make it again from its log file; without rows, where that is gone."""
+    if parquet.exists():
+        set_aside(parquet)
+    convert(log or Path(os.devnull), parquet)
+    book.note(parquet)
 
 
 def _put_away(path: Path, *, keep: bool) -> None:

@@ -3,7 +3,10 @@
 DIR/warc/NAME-GATHERER-yyyymmddhhmmss-SERIAL.warc.gz
 DIR/summaries/GATHERER-NNNNNN.parquet            made from the closed log file NNNNNN
 DIR/state/GATHERER/log/NNNNNN.log
+DIR/state/GATHERER/files                         which finished files there are, with their sizes
 DIR/state/GATHERER/spool/{warc,summaries}/       instead of the first two, where files move to a URL
+
+FILE.cut is a damaged file as it was found; nothing reads it.
 
 Also how names in these folders become durable, and what the user is told when the disk refuses.
 """
@@ -11,10 +14,12 @@ Also how names in these folders become durable, and what the user is told when t
 import errno
 import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from gcs.errors import DiskFullError, SettingsError, StoreError, UsageError
+from gcs.ports.own_file import own_stream
 
 WARC, SUMMARIES = "warc", "summaries"
 #: what can be part of a file name and of a key of the whiteboard
@@ -87,9 +92,15 @@ class StoreLayout:
                 path.mkdir(parents=True, exist_ok=True)
             if self.url:
                 path = self.state / "url"  # tells a reader of the directory where the finished files are
-                path.write_text(self.url)
+                with own_stream(path, "w") as file:
+                    file.write(self.url)
         except OSError as error:
             raise store_error("make", path, error) from error
+
+    @property
+    def book(self) -> Path:
+        """The list of finished files: see `file_book`."""
+        return self.state / "files"
 
     def parquet(self, number: int) -> Path:
         """The Parquet form of a log file."""
@@ -135,6 +146,25 @@ def sync_directory(path: Path) -> None:
             os.close(fd)
     except OSError as error:
         raise store_error("write", path, error) from error
+
+
+def keep_copy(path: Path) -> Path:
+    """Copy a file that is about to be cut to FILE.cut (or .cut2, …)."""
+    kept = _free_name(path)
+    shutil.copyfile(path, kept)
+    return kept
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file to FILE.cut (or .cut2, …): nobody reads it any more, and nothing of it is lost."""
+    return path.rename(_free_name(path))
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    while (kept := path.with_name(f"{path.name}.cut{number if number > 1 else ''}")).exists():
+        number += 1
+    return kept
 
 
 def store_error(verb: str, path: Path, error: OSError) -> StoreError:

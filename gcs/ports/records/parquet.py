@@ -17,7 +17,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from gcs.core.page.values import COLUMNS, PageRecord
-from gcs.errors import StoreError
+from gcs.errors import DamagedError, StoreError
+from gcs.ports.own_file import own_stream
 from gcs.ports.records.layout import store_error, sync_directory
 from gcs.ports.records.record_log import pages
 
@@ -73,8 +74,10 @@ def _write(records: Iterator[PageRecord], path: Path) -> int:
     pa, pq = _arrow()
     columns, rows = schema(), 0
     with (
-        path.open("wb") as file,
-        pq.ParquetWriter(file, columns, compression="zstd", use_dictionary=_DICTIONARY) as writer,
+        own_stream(path, "wb") as file,
+        pq.ParquetWriter(
+            file, columns, compression="zstd", use_dictionary=_DICTIONARY, write_page_checksum=True
+        ) as writer,
     ):
         for group in _groups(records):
             writer.write_batch(pa.record_batch(_arrays(group, columns), schema=columns))
@@ -109,11 +112,14 @@ def read_rows(source: Path | BinaryIO, fields: Sequence[str] = FIELDS, skip: int
     """The rows of a Parquet file as tuples of the fields asked for; `fetched_at` in seconds since the epoch."""
     pa, pq = _arrow()
     try:
-        with pq.ParquetFile(source) as file:
+        with pq.ParquetFile(source, page_checksum_verification=True) as file:
             rows = _rows(file, list(fields))
             yield from islice(rows, skip, None)
-    except (OSError, pa.ArrowException) as error:
+    except FileNotFoundError as error:
         raise StoreError(f"cannot read {source}: {error}") from error
+    except (OSError, ValueError, pa.ArrowException) as error:
+        text = " ".join(str(error).split())
+        raise DamagedError(f"{source} is damaged ({text}); see gcs verify") from error
 
 
 def _rows(file: Any, fields: list[str]) -> Iterator[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,16 +18,20 @@ import xxhash
 
 from gcs.core.page.values import PageRecord, tells
 from gcs.core.polite.politeness import RETRY_STATUSES
-from gcs.errors import StoreError, UsageError
+from gcs.errors import DamagedError, UsageError
+from gcs.events import Events
+from gcs.ports.records.file_book import FileBook, FinishedFile, differs
 from gcs.ports.records.finished_files import Remote
-from gcs.ports.records.layout import SUMMARIES, WARC, parquet_name, parse_parquet_name, store_error
+from gcs.ports.records.layout import SUMMARIES, WARC, StoreLayout, parquet_name, parse_parquet_name, store_error
 from gcs.ports.records.parquet import FIELDS, read_rows
 from gcs.ports.records.record_log import file_name, log_numbers
 from gcs.ports.records.record_log import rows as log_rows
 
 Row = tuple[Any, ...]
+OnDamage = Callable[[DamagedError], None]
 #: gatherer and number of a log file, whatever has become of it
 _Key = tuple[str, int]
+events = Events("records")
 _digest = xxhash.xxh3_64_intdigest
 #: hashes that `distinct` holds at a time: 128 MB
 _MOST_AT_ONCE = 1 << 24
@@ -37,28 +42,52 @@ _LATEST_FIELDS = ("url", "session", "source", "status", "failure", "held_at_us")
 _PARQUET = ("summaries/*.parquet", "state/*/spool/summaries/*.parquet")
 
 
-def read_records(place: str | Path) -> Iterator[PageRecord]:
+def fail(error: DamagedError) -> None:
+    """What a reader does about a damaged Parquet file that must not go on without it."""
+    raise error
+
+
+def warn(error: DamagedError) -> None:
+    """What a reader does about a damaged Parquet file that can go on without it."""
+    events.warning("records-damaged", reason=error)
+
+
+def read_records(place: str | Path, on_damage: OnDamage = fail) -> Iterator[PageRecord]:
     """Every record of a crawl, by gatherer and in the order it was stored."""
-    for row in rows(place, FIELDS):
+    for row in rows(place, FIELDS, on_damage=on_damage):
         yield PageRecord(**dict(zip(FIELDS, row)))
 
 
 def rows(
-    place: str | Path, fields: Sequence[str], wanted: Callable[[str, int], bool] = lambda _, __: True
+    place: str | Path,
+    fields: Sequence[str],
+    wanted: Callable[[str, int], bool] = lambda _, __: True,
+    on_damage: OnDamage = fail,
 ) -> Iterator[Row]:
-    """The chosen fields of every record, in the order of `read_records`; of the logs wanted, by gatherer and number."""
-    remotes = _remotes(place)
+    """The chosen fields of every record, in the order of `read_records`; of the logs wanted, by gatherer and number.
+
+    A file that is not as it was written is left out, if `on_damage` returns.
+    """
+    remotes = crawl_remotes(place)
     directory = None if is_url(place) else Path(place)
     moved = {name: remote for remote in remotes for name in remote.names(SUMMARIES)}
     keys = _keys(moved) | (_local_keys(directory) if directory else set())
+    noted: dict[str, FinishedFile] = {}
+    if directory:
+        for gatherer in {gatherer for gatherer, _ in keys}:
+            noted |= FileBook(StoreLayout(directory, gatherer).book).files()
     for key in sorted(key for key in keys if wanted(*key)):
         name = parquet_name(*key)
-        if directory and (here := _local_rows(key, directory, fields)):
-            yield from here
+        if directory and (path := _local_file(key, directory)):
+            if name in noted and path.name == name and (how := differs(path, noted[name])):
+                on_damage(DamagedError(f"{path} {how}; see gcs verify {directory}"))
+                continue
+            yield from log_rows(path, fields) if path.suffix == ".log" else read_rows(path, fields)
         else:  # it was there when we looked, or has moved since
             remote = moved.get(name) or next((r for r in remotes if name in r.names(SUMMARIES)), None)
             if remote is None:
-                raise StoreError(f"{name} has gone from {place} while it was read: try again")
+                on_damage(DamagedError(f"{name} has gone from {place} while it was read: try again"))
+                continue
             with remote.open(SUMMARIES, name) as file:
                 yield from read_rows(file, fields)
 
@@ -69,7 +98,7 @@ def warc_files(place: str | Path) -> Iterator[tuple[str, BinaryIO]]:
     if not is_url(place):
         for pattern in ("warc/*.warc.gz", "state/*/spool/warc/*.warc.gz"):
             local |= {path.name: path for path in Path(place).glob(pattern)}
-    for remote in _remotes(place):
+    for remote in crawl_remotes(place):
         for name in remote.names(WARC):
             if name.endswith(".warc.gz") and name not in local:  # here too: it is on its way
                 with remote.open(WARC, name) as file:
@@ -87,11 +116,11 @@ def is_url(place: str | Path) -> bool:
     return "://" in str(place)
 
 
-def _remotes(place: str | Path) -> list[Remote]:
+def crawl_remotes(place: str | Path) -> list[Remote]:
     """The URLs that a crawl's finished files are at: this one, or those that its directory names."""
     if is_url(place):
         return [Remote(str(place))]
-    urls = {path.read_text().strip() for path in _crawl(Path(place)).glob("state/*/url")}
+    urls = {path.read_text().strip() for path in check_crawl(Path(place)).glob("state/*/url")}
     return [Remote(url) for url in sorted(urls)]
 
 
@@ -105,18 +134,16 @@ def _keys(names: Iterable[str]) -> set[_Key]:
     return {key for name in names if (key := parse_parquet_name(name))}
 
 
-def _local_rows(key: _Key, directory: Path, fields: Sequence[str]) -> Iterator[Row] | None:
-    """The rows of one log file, looked for in the order in which it moves on; None where it is not here any more."""
+def _local_file(key: _Key, directory: Path) -> Path | None:
+    """Where the rows of one log file are, looked for in the order in which it moves on; None if not here any more."""
     log = directory / "state" / key[0] / "log" / file_name(key[1])
     if log.exists():
-        return log_rows(log, fields)
-    for pattern in _PARQUET:
-        for path in directory.glob(pattern.replace("*.parquet", parquet_name(*key))):
-            return read_rows(path, fields)
-    return None
+        return log
+    places = (directory.glob(pattern.replace("*.parquet", parquet_name(*key))) for pattern in _PARQUET)
+    return next(chain.from_iterable(places), None)
 
 
-def _crawl(directory: Path) -> Path:
+def check_crawl(directory: Path) -> Path:
     if not directory.is_dir():
         raise UsageError(f"there is no directory {directory}")
     if not any((directory / name).is_dir() for name in (SUMMARIES, WARC, "state")):
@@ -132,13 +159,15 @@ class Distinct:
     stored: Counter[str] = field(default_factory=Counter)
 
 
-def distinct(place: str | Path, session: int, pages: int, most: int = _MOST_AT_ONCE) -> Distinct:
+def distinct(
+    place: str | Path, session: int, pages: int, most: int = _MOST_AT_ONCE, on_damage: OnDamage = fail
+) -> Distinct:
     """Count the pages of a session, of which about so many are expected."""
     passes = -(-max(pages, 1) // most)
     found = Distinct()
     for part in range(passes):
         hashes = array("Q")
-        for url, gatherer, number, status, failure, source in rows(place, _DISTINCT_FIELDS):
+        for url, gatherer, number, status, failure, source in rows(place, _DISTINCT_FIELDS, on_damage=on_damage):
             if number != session or not 200 <= status < 300 or failure or source:
                 continue
             if (value := _digest(url.encode())) % passes == part:

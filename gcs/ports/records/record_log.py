@@ -10,10 +10,14 @@ A directory of files 000001.log, 000002.log, …; only the last one grows. A fil
     F  Fetched     an HTTP exchange in the WARC that is no page (robots.txt, a hop)
     S  Synced      everything before this frame, and the WARC bytes it names, are on the disk
 
+Bytes that are no whole frame are a *gap*. A reader goes on at the next whole frame behind a gap: one damaged byte costs
+one record. A crash leaves a gap at the end of the file only.
+
 Invariant: a frame is written only after the WARC bytes that it names. It must not be edited, only cut at
-its end (`recovery`) or replaced as a whole file by its Parquet form (`summaries`).
+its end (`recovery`) or replaced as a whole file by its Parquet form (`parquet`).
 """
 
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -26,6 +30,7 @@ from isal.isal_zlib import crc32
 
 from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.errors import CodecError
+from gcs.events import Events
 from gcs.ports.records.layout import store_error
 
 VERSION = 1
@@ -33,9 +38,15 @@ VERSION = 1
 _REQUIRED = frozenset(COLUMNS[: COLUMNS.index("noindex")])
 #: length of the payload and its checksum
 FRAME_HEAD = struct.Struct("<II")
-#: no frame is longer; a greater length is damage
-_MAX_FRAME_BYTES = 1 << 30
+#: no frame is longer; a greater length is damage, so that none is written
+MAX_FRAME_BYTES = 1 << 30
+#: a longer record is written without its links and its text; those of a page have bounds far below
+MAX_RECORD_BYTES = 64 << 20
+#: how payloads begin: kind, and the head of a msgpack array. No text holds these bytes, because they are not UTF-8; so
+#: the content of a page is never taken for a frame
+_BEGINNINGS = re.compile(rb"P\xdc|F\x94|O\x95|(?<=\x01\0\0\0\xc3\xef\x60\x20)S")
 
+events = Events("records")
 _T = TypeVar("_T")
 
 OPENED, PAGE, FETCHED, SYNCED = b"O", b"P", b"F", b"S"
@@ -72,6 +83,10 @@ class Position(msgspec.Struct, frozen=True, array_like=True, order=True):
     records: int = 0
 
 
+#: before the first record
+BEGINNING = Position()
+
+
 class Frame(NamedTuple):
     """A whole, valid frame and where it lies."""
 
@@ -86,26 +101,54 @@ _opened_decoder = msgspec.msgpack.Decoder(Opened)
 
 
 def frames(path: Path) -> Iterator[Frame]:
-    """The whole, valid frames of a log file up to the first one that is not."""
+    """The whole frames of a log file, in order. Where one does not begin at the end of the last one, there is a gap."""
     try:
         with path.open("rb") as file:
-            yield from _frames(file)
+            yield from frames_of(file)
     except OSError as error:
         raise store_error("read", path, error) from error
 
 
-def _frames(file: BinaryIO) -> Iterator[Frame]:
-    start = 0
+def frames_of(file: BinaryIO, start: int = 0) -> Iterator[Frame]:
+    """The same of an open log file, from the byte where a frame begins; it may still grow."""
+    file.seek(start)
     while len(head := file.read(FRAME_HEAD.size)) == FRAME_HEAD.size:
         length, crc = FRAME_HEAD.unpack(head)
-        if not 0 < length <= _MAX_FRAME_BYTES:
-            return
-        payload = file.read(length)
-        if len(payload) < length or crc32(payload) != crc:
+        payload = file.read(length) if 0 < length <= MAX_FRAME_BYTES else b""
+        if not payload or len(payload) < length or crc32(payload) != crc:
+            file.seek(start)
+            yield from _behind_damage(file.read(), start)
             return
         end = start + FRAME_HEAD.size + length
         yield Frame(payload[:1], payload[1:], start, end)
         start = end
+
+
+def _behind_damage(data: bytes, offset: int) -> Iterator[Frame]:
+    """The whole frames in bytes that do not begin with one; the bytes lie at this offset."""
+    at = 0
+    for found in _BEGINNINGS.finditer(data):
+        begin = found.start()
+        if begin - FRAME_HEAD.size < at:
+            continue
+        length, crc = FRAME_HEAD.unpack_from(data, begin - FRAME_HEAD.size)
+        end = begin + length
+        if end <= len(data) and crc32(payload := data[begin:end]) == crc:
+            yield Frame(payload[:1], payload[1:], offset + begin - FRAME_HEAD.size, offset + end)
+            at = end
+
+
+def encoded_frame(kind: bytes, body: bytes) -> bytes:
+    return b"".join((FRAME_HEAD.pack(len(body) + 1, crc32(body, crc32(kind))), kind, body))
+
+
+def gaps(path: Path) -> int:
+    """The places at which a log file is damaged: those behind which a whole frame lies, and the end."""
+    end, count = 0, 0
+    for frame in frames(path):
+        count += frame.start != end
+        end = frame.end
+    return count + (path.stat().st_size > end)
 
 
 def pages(path: Path, skip: int = 0) -> Iterator[PageRecord]:
@@ -119,10 +162,16 @@ def pages(path: Path, skip: int = 0) -> Iterator[PageRecord]:
 
 
 def rows(path: Path, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The chosen fields of the page records of a log file, in order; the others are not read."""
+    """The chosen fields of the page records of a log file, in order; the others are not read. Warns of gaps."""
     decoder = _row_decoder(tuple(fields))
     values = attrgetter(*fields) if len(fields) > 1 else lambda row: (getattr(row, fields[0]),)
-    return (values(_decode(decoder, frame)) for frame in frames(path) if frame.kind == PAGE)
+    end = 0
+    for frame in frames(path):
+        if frame.start != end:
+            events.warning("log-damaged", file=path, at_byte=end, advice="see gcs verify")
+        end = frame.end
+        if frame.kind == PAGE:
+            yield values(_decode(decoder, frame))
 
 
 @cache

@@ -11,6 +11,7 @@ Invariant: nothing is in the log whose WARC record is not written. It must not b
 """
 
 import fcntl
+import logging
 import os
 import time
 from collections import OrderedDict
@@ -19,16 +20,18 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import IO, NamedTuple
 
-from isal.isal_zlib import crc32
 from msgspec import msgpack, structs
 
 from gcs import __version__
 from gcs.core.page.values import COLUMNS, PageRecord, Response
 from gcs.errors import StoreError
+from gcs.events import Events
+from gcs.ports.own_file import open_own, own_stream
 from gcs.ports.records import warc
-from gcs.ports.records.finished_files import Finisher, Remote
+from gcs.ports.records.file_book import FileBook, differs
+from gcs.ports.records.finished_files import Finisher, Remote, replace_damaged
 from gcs.ports.records.layout import (
     SUMMARIES,
     WARC,
@@ -44,8 +47,10 @@ from gcs.ports.records.layout import (
 )
 from gcs.ports.records.parquet import read_pages
 from gcs.ports.records.record_log import (
+    BEGINNING,
     FETCHED,
-    FRAME_HEAD,
+    MAX_FRAME_BYTES,
+    MAX_RECORD_BYTES,
     OPENED,
     PAGE,
     SYNCED,
@@ -53,12 +58,15 @@ from gcs.ports.records.record_log import (
     Fetched,
     Opened,
     Position,
+    encoded_frame,
     file_name,
     log_numbers,
     pages,
 )
-from gcs.ports.records.recovery import recover
+from gcs.ports.records.recovery import Recovered, recover
 from gcs.ports.records.warc import Original
+
+log = logging.getLogger(__name__)
 
 #: more than this does not wait in memory, however seldom `flush` is called
 _MAX_PENDING_BYTES = 4 << 20
@@ -68,6 +76,7 @@ _SOFTWARE = {
     "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
 }
 
+events = Events("records")
 _encoder = msgpack.Encoder()
 _columns_of = attrgetter(*COLUMNS)
 
@@ -83,6 +92,8 @@ class Store:
         self._log: LogFile
         #: the end of what is durable: everything up to here survives even a power cut
         self.position = Position()
+        #: records before the last checkpoint are missing: the frontier has to be made anew from the others
+        self.is_damaged = False
         self._changed = False
 
     @classmethod
@@ -94,11 +105,12 @@ class Store:
         *,
         crawl: str = "gcs",
         info: Mapping[str, str] = {},
+        known: Position = BEGINNING,
     ) -> "Store":
         """Open or make the store; after a crash, cut it back to its last consistent state.
 
         `crawl` begins the names of the WARC files; `info` goes into their warcinfo records (operator,
-        http-header-user-agent, robots).
+        http-header-user-agent, robots). `known` is the position of the last checkpoint.
         """
         check_names(gatherer, crawl)
         remote = Remote(settings.url) if settings.url else None
@@ -110,7 +122,7 @@ class Store:
         warcs = WarcFiles(layout.warc, prefix, settings, {"isPartOf": crawl, **info})
         store = cls(layout, settings, warcs, remote)
         try:
-            store._recover(prefix)
+            store._recover(prefix, known)
         except BaseException:
             store.close()
             raise
@@ -133,7 +145,7 @@ class Store:
                 exchange = self._warcs.prepare(response, digest, copy_of)
                 file, offset, size_bytes = exchange.place
                 record = structs.replace(record, warc_file=file, warc_offset=offset, warc_bytes=size_bytes)
-        self._log.append_record(record)  # first: it may refuse the record, the WARC cannot
+        record = self._log.append_record(record)  # first: it may refuse the record, the WARC cannot
         if exchange is not None:
             self._warcs.append(exchange)
         self._took()
@@ -223,16 +235,19 @@ class Store:
     def _opened(self) -> Opened:
         return Opened(VERSION, self._layout.gatherer, *self._warcs.last, self._warcs.serial)
 
-    def _recover(self, prefix: str) -> None:
+    def _recover(self, prefix: str, known: Position) -> None:
         layout = self._layout
-        state = recover(layout.log, layout.warc, prefix)
-        if state is None:  # a new log; what other files there are came from an older one and stay
-            self._warcs.serial = max((warc_serial(path.name) for path in warc_paths(layout.warc, prefix)), default=0)
-            self._log = LogFile.create(layout.log, self._last_parquet() + 1, self._opened())
-        else:
+        self._check_finished()
+        state = recover(layout.log, layout.warc, prefix, known)
+        if isinstance(state, Recovered):
             self._warcs.resume(state.warc_file, state.warc_end, state.warc_serial)
             self._log = LogFile(layout.log, state.log_number, state.records)
             self._changed = True  # what was cut back to may be in the page cache only
+        else:  # a new log; what other files there are came from an older one and stay
+            self._warcs.serial = max((warc_serial(path.name) for path in warc_paths(layout.warc, prefix)), default=0)
+            number = max([self._last_parquet(), *log_numbers(layout.log)]) + 1
+            self._log = LogFile.create(layout.log, number, self._opened())
+            self.is_damaged |= state is not None or self._log.position < known
         self._sync()
         for number in log_numbers(layout.log)[:-1]:
             self._finisher.log_closed(layout.log / file_name(number))
@@ -246,6 +261,29 @@ class Store:
                 if path.name != self._warcs.file_name:
                     self._finisher.file_closed(path, WARC)
 
+    def _check_finished(self) -> None:
+        """Say which finished files are missing or damaged.
+
+        A damaged Parquet file is set aside, and its pages are fetched again. One whose log file is still here does not
+        matter: it is made again.
+        """
+        layout, wrong = self._layout, dict[str, str]()
+        book = FileBook(layout.book)
+        for name, noted in book.files().items() if self._remote is None else ():
+            path = (layout.summaries if noted.content_hash else layout.warc) / name
+            parsed = parse_parquet_name(name)
+            if parsed and (layout.log / file_name(parsed[1])).exists():
+                continue
+            if how := differs(path, noted):
+                wrong[name] = how
+                if noted.content_hash and path.is_file():
+                    self.is_damaged = True
+                    replace_damaged(path, book)
+        if wrong:
+            name, how = next(iter(wrong.items()))
+            advice = f"restore them, or see gcs verify {layout.directory}"
+            events.warning("files-damaged", files=len(wrong), first=f"{name} {how}", advice=advice)
+
     def _last_parquet(self) -> int:
         names = [path.name for path in self._layout.summaries.glob("*.parquet")]
         if self._remote:
@@ -257,13 +295,13 @@ class Store:
         log, parquet = self._layout.log / file_name(number), self._layout.parquet(number)
         if log.exists():
             yield from pages(log, skip)
-        elif parquet.exists():
-            yield from read_pages(parquet, skip)
-        elif self._remote:
+        elif self._remote and not parquet.exists():
             with self._remote.open(SUMMARIES, parquet.name) as file:
                 yield from read_pages(file, skip)
+        elif not parquet.exists():
+            events.warning("records-missing", file=parquet, advice="the pages that the file held are fetched again")
         else:
-            raise StoreError(f"the record log lacks {log} and {parquet}: restore one of them, or start a new directory")
+            yield from read_pages(parquet, skip)
 
 
 def digest_of(response: Response) -> str:
@@ -273,10 +311,10 @@ def digest_of(response: Response) -> str:
     return response.absent[1] if response.absent else warc.payload_digest(response.body)
 
 
-def _lock(path: Path) -> TextIO:
+def _lock(path: Path) -> IO[str]:
     """Held until the file is closed or the process dies. A record lock, which a forked child does not inherit."""
     try:
-        file = path.open("a")
+        file = own_stream(path, "a")
     except OSError as error:
         raise store_error("open", path, error) from error
     try:
@@ -447,13 +485,18 @@ class LogFile:
         sync_directory(directory)
         return log
 
-    def append_record(self, record: PageRecord) -> None:
+    def append_record(self, record: PageRecord) -> PageRecord:
+        """Returns the record as it will be read: one that is too long has no links and no text."""
         try:
             body = _encoder.encode(_columns_of(record))
         except UnicodeEncodeError:  # a lone surrogate from a page's JSON or a browser
             body = _encoder.encode([_without_surrogates(value) for value in _columns_of(record)])
+        if len(body) > MAX_RECORD_BYTES and (record.outlinks or record.text):
+            log.warning("record.too-long", extra={"url": record.url, "bytes": len(body)})
+            return self.append_record(structs.replace(record, outlinks=[], text=""))
         self.append(PAGE, body)
         self.records += 1
+        return record
 
     def fetched(self, fetched: Fetched) -> None:
         """Append an exchange that is no page."""
@@ -465,8 +508,8 @@ class LogFile:
         self.file.sync()
 
     def append(self, kind: bytes, body: bytes) -> None:
-        crc = crc32(body, crc32(kind))
-        self.file.append(b"".join((FRAME_HEAD.pack(len(body) + 1, crc), kind, body)))
+        assert len(body) < MAX_FRAME_BYTES, "nobody could read it, nor what comes after it"
+        self.file.append(encoded_frame(kind, body))
 
     @property
     def position(self) -> Position:
@@ -493,7 +536,7 @@ class AppendFile:
     def __init__(self, path: Path, *, exclusive: bool = False) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | (os.O_EXCL if exclusive else 0)
         try:
-            self._fd = os.open(path, flags, 0o644)
+            self._fd = open_own(path, flags)
             self.size_bytes = os.lseek(self._fd, 0, os.SEEK_END)
         except OSError as error:
             raise store_error("open", path, error) from error

@@ -4,8 +4,12 @@ The log is the truth. Its last file is cut after its last whole frame; frames si
 whose WARC records are not whole on disk are cut too, with all that follows; then the WARC file is cut after
 the last record that a frame names, and newer WARC files, which no frame names, are removed.
 
-Invariant: afterwards log and WARC agree one to one. It must not touch a closed log file, nor a WARC file
-that is older than the one the log names last.
+A crash damages nothing that was synced. So where a Synced mark lies behind a gap, or the log ends before the position
+that the frontier knows, the disk or somebody else has damaged the log. Then nothing is cut: the log file is kept as
+NNNNNN.log.cut, its whole frames go into a new file of that number, which is closed, and the WARC files stay.
+
+Invariant: afterwards log and WARC agree one to one, if no synced byte was damaged. It must not touch a closed log file,
+nor a WARC file that is older than the one the log names last. It never destroys what was synced.
 """
 
 import os
@@ -14,8 +18,21 @@ from typing import NamedTuple
 
 from gcs.errors import CodecError
 from gcs.events import Events
-from gcs.ports.records.layout import store_error, sync_directory, warc_paths, warc_serial
-from gcs.ports.records.record_log import OPENED, PAGE, SYNCED, exchange_of, file_name, frames, log_numbers, opened_of
+from gcs.ports.own_file import own_stream
+from gcs.ports.records.layout import keep_copy, store_error, sync_directory, warc_paths, warc_serial
+from gcs.ports.records.record_log import (
+    BEGINNING,
+    OPENED,
+    PAGE,
+    SYNCED,
+    Position,
+    encoded_frame,
+    exchange_of,
+    file_name,
+    frames,
+    log_numbers,
+    opened_of,
+)
 from gcs.ports.records.warc import members
 
 events = Events("records")
@@ -32,11 +49,22 @@ class Recovered(NamedTuple):
     warc_serial: int
 
 
-def recover(log_directory: Path, warc_directory: Path, prefix: str) -> Recovered | None:
-    """Cut the store back to its last consistent state; None where there is no log yet."""
+class LogDamage(NamedTuple):
+    """Records that were synced are missing from this file: what was derived from them does not hold any more."""
+
+    file: Path
+
+
+def recover(
+    log_directory: Path, warc_directory: Path, prefix: str, known: Position = BEGINNING
+) -> Recovered | LogDamage | None:
+    """Bring the store into its last consistent state; None where there is no log yet.
+
+    `known`: the position that a checkpoint refers to, so the log was synced up to there at least.
+    """
     try:
-        state = _last_state(log_directory, warc_directory)
-        if state is not None:
+        state = _last_state(log_directory, warc_directory, known)
+        if isinstance(state, Recovered):
             _cut(log_directory / file_name(state.log_number), state.log_end)
             _cut_warc(warc_directory, prefix, state)
     except OSError as error:
@@ -44,13 +72,43 @@ def recover(log_directory: Path, warc_directory: Path, prefix: str) -> Recovered
     return state
 
 
-def _last_state(log_directory: Path, warc_directory: Path) -> Recovered | None:
+def _last_state(log_directory: Path, warc_directory: Path, known: Position) -> Recovered | LogDamage | None:
     for number in reversed(log_numbers(log_directory)):
         path = log_directory / file_name(number)
-        if state := _scan(path, number, warc_directory):
+        state = None if _has_lost_synced(path) else _scan(path, number, warc_directory)
+        if state is None and Position(number) >= known and next(frames(path), None) is None:
+            path.unlink()  # killed while the file was made: it holds no frame, its predecessor is still here
+        elif state is None or Position(number, state.records) < known:
+            salvage(path)
+            return LogDamage(path)
+        else:
             return state
-        path.unlink()  # killed while the file was made: it holds no frame, its predecessor is still here
     return None
+
+
+def _has_lost_synced(path: Path) -> bool:
+    """Whether a Synced mark lies behind a gap: then the gap was synced, too."""
+    end, has_gap = 0, False
+    for frame in frames(path):
+        has_gap = has_gap or frame.start != end
+        end = frame.end
+        if has_gap and frame.kind == SYNCED:
+            return True
+    return False
+
+
+def salvage(path: Path) -> None:
+    """Keep the damaged file, and put its whole frames into a new one."""
+    kept, new, records = keep_copy(path), path.with_suffix(".new"), 0
+    with own_stream(new, "wb") as file:
+        for frame in frames(path):
+            file.write(encoded_frame(frame.kind, frame.body))
+            records += frame.kind == PAGE
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    sync_directory(path.parent)
+    events.warning("log-damaged", file=path, whole_records=records, kept=kept)
 
 
 def _scan(path: Path, number: int, warc_directory: Path) -> Recovered | None:
@@ -64,6 +122,9 @@ def _scan(path: Path, number: int, warc_directory: Path) -> Recovered | None:
             opened = opened_of(frame)
             state = Recovered(number, frame.end, 0, opened.warc_file, opened.warc_end, opened.warc_serial)
             continue
+        if frame.start != state.log_end:
+            events.warning("log-cut", file=path, kept=keep_copy(path))
+            return state
         exchange = exchange_of(frame)
         if exchange is not None and exchange.warc_file:
             name, end = exchange.warc_file, exchange.warc_offset + exchange.warc_bytes
@@ -95,8 +156,9 @@ def _cut_warc(directory: Path, prefix: str, state: Recovered) -> None:
         if warc_serial(path.name) > state.warc_serial:
             events.info("orphan-removed", file=path)
             path.unlink()
-    if state.warc_file and (directory / state.warc_file).is_file():
-        _cut(directory / state.warc_file, state.warc_end)
+    path = directory / state.warc_file
+    if state.warc_file and path.is_file():
+        _cut(path, state.warc_end)
     sync_directory(directory)
 
 
@@ -106,6 +168,6 @@ def _cut(path: Path, end: int) -> None:
         events.warning("file-short", file=path, size_bytes=size, expected_bytes=end)
     elif size > end:
         events.info("tail-cut", file=path, cut_bytes=size - end)
-        with path.open("r+b") as file:
+        with own_stream(path, "r+b") as file:
             file.truncate(end)
             os.fsync(file.fileno())

@@ -6,7 +6,8 @@
     redis+cluster://[user:password@]host[:port],host…                     rediss+cluster://
 
 TLS options, after a "?": ca=FILE, cert=FILE, key=FILE, verify=no. Sentinels with a password of their own:
-sentinel_user=, sentinel_password=. User names and passwords are percent-encoded.
+sentinel_user=, sentinel_password=. User names and passwords are percent-encoded. With every scheme: team_key=FILE, the
+file of the key that seals the tuples of the team (`team_key.py`).
 
 Invariant: an Address prints without its password.
 """
@@ -28,7 +29,7 @@ SCHEMES: dict[str, tuple[Kind, bool]] = {
     "redis+cluster": ("cluster", False),
     "rediss+cluster": ("cluster", True),
 }
-OPTIONS = ("ca", "cert", "key", "verify", "sentinel_user", "sentinel_password")
+OPTIONS = ("ca", "cert", "key", "verify", "sentinel_user", "sentinel_password", "team_key")
 SENTINEL_PORT, REDIS_PORT = 26379, 6379
 
 
@@ -101,7 +102,7 @@ def parse(url: str) -> SpaceAddress:
     if parts.scheme == "unix":
         if parts.netloc or not parts.path:
             raise UsageError(f"--space {url!r}: a socket is given as unix:///path/to/socket")
-        return SpaceAddress(socket=unquote(parts.path))
+        return SpaceAddress(socket=unquote(parts.path), options=options)
     login, _, hosts = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
     path = [unquote(part) for part in parts.path.split("/") if part]

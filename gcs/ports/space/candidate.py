@@ -6,11 +6,14 @@ of the leader are fenced by it: `space.out(plan, given=IfHolds(lease))` is refus
 Invariant: `step` returns a LeaderLease only while its tenure holds by this process's own clock.
 """
 
+import asyncio
 from collections.abc import Callable
+from typing import NoReturn
 
-from gcs.core.messages.election import ElectionStep, Tenure, decide
+from gcs.core.messages.election import ElectionStep, RoundTrips, Tenure, decide
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import LeaderLease
+from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.port import IfAbsent, IfHolds, Space
 
@@ -18,11 +21,12 @@ events = Events("election")
 
 
 class Candidate:
-    """One gatherer's part in the election. Call `step` often: several times within a lease."""
+    """One gatherer's part in the election. Call `step` often, or let `keep` run beside it: it renews in time."""
 
     def __init__(self, space: Space, gatherer: str, lease_s: float, clock: Callable[[], float]) -> None:
         self._space, self._gatherer = space, gatherer
         self._lease_s, self._clock = lease_s, clock
+        self._trips = RoundTrips(lease_s)
         self._mine: LeaderLease | None = None
         self._tenure: Tenure | None = None
         #: the last leader seen: this gatherer, or another
@@ -34,6 +38,7 @@ class Candidate:
         now = self._clock()
         if self._mine is None:
             self._see(await self._space.read(template(LeaderLease)))
+            self._trips.add(self._clock() - now)
         match decide(self._mine, self._tenure, self.seen, now):
             case ElectionStep.RENEW:
                 await self._renew()
@@ -42,6 +47,16 @@ class Candidate:
             case ElectionStep.LEAD | ElectionStep.FOLLOW:
                 pass
         return self.leading()
+
+    async def keep(self) -> NoReturn:
+        """Renew the lease, if there is one, whenever that is due: a leader's step may take longer than its lease."""
+        while True:
+            await asyncio.sleep(self._lease_s / 20)
+            if decide(self._mine, self._tenure, self.seen, self._clock()) is ElectionStep.RENEW:
+                try:
+                    await self._renew()
+                except SpaceError as error:  # `step` meets it, too
+                    events.debug("not-renewed", gatherer=self._gatherer, reason=str(error))
 
     def leading(self) -> LeaderLease | None:
         """This gatherer's own lease, if it may act on it at this moment."""
@@ -54,23 +69,30 @@ class Candidate:
             await self._space.take(template(LeaderLease, gatherer=mine.gatherer, term=mine.term))
 
     async def _renew(self) -> None:
-        assert self._mine is not None
-        sent_at = self._clock()
-        receipt = await self._space.out(self._mine, ttl_s=self._lease_s, given=IfHolds(self._mine))
-        if receipt.refused:
-            events.info("lost", gatherer=self._gatherer, term=self._mine.term)
+        mine = self._mine
+        assert mine is not None
+        tenure = await self._put(mine, IfHolds(mine))
+        if self._mine is not mine:  # resigned, or lost meanwhile
+            return
+        if tenure is None:
+            events.info("lost", gatherer=self._gatherer, term=mine.term)
             self._mine = self._tenure = None
-        else:
-            self._tenure = Tenure(sent_at, self._lease_s)
+        elif self._tenure is None or tenure.since > self._tenure.since:  # two renewals may be under way
+            self._tenure = tenure
 
     async def _stand(self) -> None:
         leader = LeaderLease(self._gatherer, await self._space.ticket("term", self._highest_term))
-        sent_at = self._clock()
-        receipt = await self._space.out(leader, ttl_s=self._lease_s, given=IfAbsent())
-        if not receipt.refused:
-            self._mine, self._tenure = leader, Tenure(sent_at, self._lease_s)
+        if tenure := await self._put(leader, IfAbsent()):
+            self._mine, self._tenure = leader, tenure
             self._see(leader)
             events.info("won", gatherer=self._gatherer, term=leader.term)
+
+    async def _put(self, leader: LeaderLease, given: IfAbsent | IfHolds) -> Tenure | None:
+        """Put the lease on the board; None if that was refused."""
+        sent_at, lease_s = self._clock(), self._trips.lease_s
+        receipt = await self._space.out(leader, ttl_s=lease_s, given=given)
+        self._trips.add(self._clock() - sent_at)
+        return None if receipt.refused else Tenure(sent_at, lease_s)
 
     def _see(self, leader: LeaderLease | None) -> None:
         self.seen = leader

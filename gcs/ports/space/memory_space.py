@@ -8,14 +8,15 @@ Invariant: between two awaits of a participant nothing else happens, so every ve
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gcs.core.messages.codec import decode, encode
+from gcs.core.messages.codec import decode_as, encode
 from gcs.core.messages.template import Template
 from gcs.core.messages.tuples import Consumed, Posted, Tuple
-from gcs.errors import CodecError, UsageError
+from gcs.errors import CodecError, UnknownVersionError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import Clock, LoopClock
@@ -29,7 +30,9 @@ from gcs.ports.space.port import (
     InboxSize,
     Numbered,
     Receipt,
+    Refusals,
     Taken,
+    Unread,
     check_place,
     checked,
 )
@@ -55,6 +58,8 @@ class InboxEntry:
     holder: str = ""
     held_since: float = 0.0
     deliveries: int = 0
+    #: for programs of another version
+    is_left: bool = False
 
 
 @dataclass(slots=True)
@@ -120,7 +125,7 @@ class MemoryInbox:
     def lapsed(self, now: float, lease_s: float) -> Iterator[InboxEntry]:
         """What is held too long, or was released."""
         for entry in list(self.entries.values()):
-            if entry.delivered and (not entry.holder or now - entry.held_since >= lease_s):
+            if entry.delivered and not entry.is_left and (not entry.holder or now - entry.held_since >= lease_s):
                 yield entry
 
     def fresh(self) -> Iterator[InboxEntry]:
@@ -132,21 +137,21 @@ class MemoryInbox:
         entry.delivered, entry.holder, entry.held_since = True, taker, now
         entry.deliveries += 1
 
-    def finish(self, entry_id: int) -> bool:
-        """Remove a tuple and book it; False if it was not there any more."""
+    def finish(self, entry_id: int, lost: bool = False) -> bool:
+        """Remove a tuple and book it, as committed unless it is lost; False if it was not there any more."""
         entry = self.entries.pop(entry_id, None)
         if entry is None:
             return False
         self.size_bytes -= len(entry.payload)
-        if entry.number > self.committed.get(entry.sender, 0):
+        if not lost and entry.number > self.committed.get(entry.sender, 0):
             self.ahead.setdefault(entry.sender, set()).add(entry.number)
             self._commit_up_to(entry.sender, self.committed.get(entry.sender, 0))
         return True
 
     def bury(self, entry: InboxEntry, reason: str, into: Callable[[DeadLetter], None]) -> None:
-        """Move a tuple to the dead letters."""
+        """Move a tuple to the dead letters; its sender keeps it."""
         letter = (entry.sender, entry.number, entry.deliveries, entry.holder)
-        if self.finish(entry.id):
+        if self.finish(entry.id, lost=True):
             into(DeadLetter(str(entry.id), self.kind, reason, entry.payload, *letter))
 
     def flows(self) -> dict[str, Flow]:
@@ -212,7 +217,9 @@ class MemorySpace:
 
     def __init__(self, board: MemoryBoard, name: str) -> None:
         self.name = checked(name, "participant")
+        self.refusals = Refusals()
         self._board = board
+        self.unread = Unread()
         #: (place, type) → ids that an earlier run of me held and that are still to be given out
         self._replay: dict[tuple[str, type[Tuple]], list[int]] = {}
 
@@ -288,7 +295,11 @@ class MemorySpace:
                 self._bury(inbox, entry, f"delivered {entry.deliveries} times", at)
                 continue
             try:
-                item = decode(entry.payload)
+                item = decode_as(kind, entry.payload)
+            except UnknownVersionError as error:
+                self.unread.see(at, kind, error)
+                entry.delivered, entry.holder, entry.is_left = True, "", True
+                continue
             except CodecError as error:
                 inbox.hold(entry, self.name, now)
                 self._bury(inbox, entry, str(error), at)
@@ -378,12 +389,16 @@ class MemorySpace:
         for entry in list(self._board.inbox(at, wanted.kind).entries.values()):
             if entry.id > after:
                 try:
-                    item: Any = decode(entry.payload)
+                    item: Any = decode_as(wanted.kind, entry.payload)
                 except CodecError as error:
-                    events.warning("unreadable", place=at, reason=str(error))
+                    self.unread.see(at, wanted.kind, error)
                     continue
                 if wanted.matches(item):
                     yield entry, item
+
+    async def count_unread(self, at: str) -> int:
+        places = [inbox for (place, _), inbox in self._board.inboxes.items() if place == at]
+        return sum(entry.is_left for inbox in places for entry in inbox.entries.values())
 
     async def flows(self, kind: type[Consumed], *, at: str) -> dict[str, Flow]:
         return self._board.inbox(at, kind).flows()
@@ -391,6 +406,9 @@ class MemorySpace:
     async def ticket(self, name: str, floor: int = 0) -> int:
         number = self._board.tickets[name] = max(self._board.tickets.get(name, 0), floor) + 1
         return number
+
+    async def time(self) -> float:
+        return time.time()
 
     async def inbox_sizes(self) -> list[InboxSize]:
         sizes = [

@@ -5,8 +5,10 @@ consumed tuples; BOARD is the one place of posted tuples.
 
 Taking is at least once: a taken tuple is held under a lease, and if its taker neither acks, renews nor releases it,
 another take gets it. The first ack completes it; receivers are idempotent, so the effect is exactly once. A tuple
-that was delivered `max_deliveries` times without an ack goes to the dead letters of its inbox, and one that cannot be
-decoded goes there at once: nothing is dropped.
+that was delivered `max_deliveries` times without an ack goes to the dead letters of its inbox, and one that is damaged,
+or has not the seal of the team, goes there at once; a sender that numbered it does not take it for committed. A tuple
+that another version of GCS wrote stays in its inbox: takers of this version pass over it, one that can read it gets it.
+Only what is no tuple is dropped.
 
 Putting is bounded: an inbox takes `inbox_bytes` of each type (and always one tuple, if it is empty). `out` to a full
 one says so in its Receipt, and the caller keeps the tuple. With `numbered`, putting is exact: a number that the space
@@ -25,7 +27,10 @@ import msgspec
 
 from gcs.core.messages.template import Template
 from gcs.core.messages.tuples import Consumed, Posted, Tuple
-from gcs.errors import UsageError
+from gcs.errors import CodecError, UnknownVersionError, UsageError
+from gcs.events import Events
+
+events = Events("space")
 
 T = TypeVar("T", bound=Tuple)
 C = TypeVar("C", bound=Consumed)
@@ -119,6 +124,23 @@ class DeadLetter:
     taker: str
 
 
+class Unread:
+    """What a participant has met and could not read. Filled by the space; looked at by whoever must not act then."""
+
+    def __init__(self) -> None:
+        #: place and type of tuples of another version of GCS
+        self.kinds: set[tuple[str, type[Tuple]]] = set()
+        self._told: set[tuple[str, type[Tuple], type[CodecError]]] = set()
+
+    def see(self, place: str, kind: type[Tuple], error: CodecError) -> None:
+        """Note a tuple that cannot be read; it is logged once for each place and type."""
+        if isinstance(error, UnknownVersionError):
+            self.kinds.add((place, kind))
+        if (place, kind, type(error)) not in self._told:
+            self._told.add((place, kind, type(error)))
+            events.warning("unreadable", place=place or "board", type=kind.name, reason=str(error))
+
+
 @dataclass(frozen=True, slots=True)
 class InboxSize:
     """The tuples of one type in one place, for people."""
@@ -145,6 +167,32 @@ def check_place(kind: type[Tuple], place: str) -> None:
         raise UsageError(f"{kind.name} tuples are {where}, not in {place!r}")
 
 
+class Refusals:
+    """Tuples that were refused because they do not have the seal of this team (`core.messages.seal`)."""
+
+    #: places of which the last ones are remembered, so that a tuple that is read again counts once
+    MOST = 10_000
+
+    def __init__(self) -> None:
+        self.total = 0
+        #: type → why its last one was refused
+        self.reasons: dict[type[Tuple], str] = {}
+        self._seen: dict[tuple[str, bytes], None] = {}
+        self._told: set[tuple[type[Tuple], str]] = set()
+
+    def add(self, kind: type[Tuple], stream: str, entry_id: bytes, reason: str) -> bool:
+        """Count a tuple; returns whether this is the first of its type for this reason."""
+        is_news = (kind, reason) not in self._told
+        self._told.add((kind, reason))
+        self.reasons[kind] = reason
+        if (stream, entry_id) not in self._seen:
+            self.total += 1
+            self._seen[stream, entry_id] = None
+            if len(self._seen) > self.MOST:
+                del self._seen[next(iter(self._seen))]
+        return is_news
+
+
 class Space(Protocol):
     """One participant's access to the whiteboard of one crawl; `name` is the participant's.
 
@@ -153,6 +201,9 @@ class Space(Protocol):
     """
 
     name: str
+    #: what this participant has refused; a refused tuple is not there for it
+    refusals: Refusals
+    unread: Unread
 
     async def out(
         self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: IfAbsent | IfHolds | None = None
@@ -214,11 +265,17 @@ class Space(Protocol):
     async def release(self, taken: Sequence[Taken[Any]]) -> None:
         """Give these back at once; it does not count as a delivery."""
 
+    async def count_unread(self, at: str) -> int:
+        """How many tuples of an inbox this participant has left there for programs of another version."""
+
     async def flows(self, kind: type[Consumed], *, at: str) -> dict[str, Flow]:
         """The flow of each sender into an inbox."""
 
     async def ticket(self, name: str, floor: int = 0) -> int:
         """A number above `floor` and above every one given for this name before."""
+
+    async def time(self) -> float:
+        """Seconds since 1970 by the whiteboard's clock."""
 
     async def inbox_sizes(self) -> list[InboxSize]:
         """Everything there is, by place and type."""

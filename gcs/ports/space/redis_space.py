@@ -6,6 +6,8 @@ Invariant: a verb that returns has seen the server's answer; nothing is buffered
 """
 
 import asyncio
+import contextlib
+import os
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
@@ -14,10 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from gcs.core.messages.codec import decode, encode
+from gcs.core.messages.codec import DIALECT, decode_as, encode
+from gcs.core.messages.seal import Seal, bare, place_of
 from gcs.core.messages.template import Template
 from gcs.core.messages.tuples import Consumed, Posted, Tuple
-from gcs.errors import CodecError, UsageError
+from gcs.errors import CodecError, SealError, UnknownVersionError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings, parse
 from gcs.ports.space.port import (
@@ -30,12 +33,22 @@ from gcs.ports.space.port import (
     InboxSize,
     Numbered,
     Receipt,
+    Refusals,
     Space,
     Taken,
+    Unread,
     check_place,
     checked,
 )
-from gcs.ports.space.redis_connection import NoGroupError, OutOfMemoryError, RedisConnection, Script, connect
+from gcs.ports.space.redis_connection import (
+    ForeignKeyError,
+    NoGroupError,
+    OutOfMemoryError,
+    RedisConnection,
+    Script,
+    connect,
+)
+from gcs.ports.space.team_key import team_key
 
 T = TypeVar("T", bound=Tuple)
 C = TypeVar("C", bound=Consumed)
@@ -50,6 +63,8 @@ BLOCK_S = 4.0
 CLAIM_S = 4.0
 #: idle time of a released tuple: longer than any lease
 RELEASED_MS = 10**9
+#: who holds what was released, and what programs of this version cannot read; participants are not called so
+NOBODY, LEFT = "-", f"?{DIALECT}"
 
 #: tuples that a take with patterns looks at in one go; those that do not fit are given back
 SIFTED = 1000
@@ -64,19 +79,21 @@ events = Events("space")
 pack = msgspec.msgpack.Encoder().encode
 
 POST, LOOK, REMOVE, TICKET = (Script(name) for name in ("post", "look", "remove", "ticket"))
-OUT, TAKE, ACK, HOLD, ASIDE = (Script(name) for name in ("out", "take", "ack", "hold", "aside"))
+OUT, TAKE, ACK, HOLD, ASIDE, REFUSE = (Script(name) for name in ("out", "take", "ack", "hold", "aside", "refuse"))
 
 
 class RedisSpace:
     """`Space` on a Redis or Valkey server. Open one with `open_space`."""
 
-    def __init__(self, connection: RedisConnection, crawl: str, name: str, settings: SpaceSettings) -> None:
+    def __init__(
+        self, connection: RedisConnection, crawl: str, name: str, settings: SpaceSettings, team_key: bytes = b""
+    ) -> None:
         self.name = checked(name, "participant")
         self._connection = connection
         self._keys = Keys(crawl)
-        self._inboxes = Inboxes(connection, self._keys, name, settings)
-        #: what was reported as unreadable: stream, and the type and version bytes
-        self._reported: set[tuple[str, bytes]] = set()
+        self._seal = Seal(team_key)
+        self._inboxes = Inboxes(connection, self._keys, name, settings, self._seal)
+        self.refusals, self.unread = self._inboxes.refusals, self._inboxes.unread
 
     async def out(
         self, item: Tuple, *, to: str = BOARD, ttl_s: float | None = None, given: IfAbsent | IfHolds | None = None
@@ -89,9 +106,12 @@ class RedisSpace:
         check_place(type(item), to)
         fence = given.item if isinstance(given, IfHolds) else item
         condition = {IfHolds: "holds", IfAbsent: "absent"}.get(type(given), "")
-        keys = self._keys.inbox(BOARD, type(item)) + self._keys.inbox(BOARD, type(fence))
-        words = (item.key, encode(item), milliseconds(ttl_s), condition, fence.key, encode(fence))
-        done = await self._connection.run(POST, keys, words)
+        target, guard = self._keys.inbox(BOARD, type(item)), self._keys.inbox(BOARD, type(fence))
+        payload, guarding = (
+            self._seal.close(encode(each), place_of(at.stream)) for each, at in ((item, target), (fence, guard))
+        )
+        words = (item.key, payload, milliseconds(ttl_s), condition, fence.key, guarding)
+        done = await self._connection.run(POST, target + guard, words)
         return Receipt(accepted=done, refused=not done)
 
     async def out_many(
@@ -173,7 +193,7 @@ class RedisSpace:
         while True:
             entries = await self._connection.run(LOOK, keys, [b"(" + last, PAGE])
             for last, fields in entries:
-                item = self._decoded(keys.stream, fields[1])
+                item = self._read(wanted.kind, keys.stream, last, fields)
                 if item is not None and wanted.matches(item):
                     yield last, item
             news = len(entries) == PAGE
@@ -182,17 +202,28 @@ class RedisSpace:
                 if wait_s <= 0:
                     return
                 block = ("BLOCK", milliseconds(wait_s), "STREAMS", keys.stream, last)
-                news = bool(await self._connection.command("XREAD", "COUNT", 1, *block))
+                try:
+                    news = bool(await self._connection.command("XREAD", "COUNT", 1, *block))
+                except ForeignKeyError:  # the next look moves it out of the way
+                    news = True
 
-    def _decoded(self, stream: str, payload: bytes) -> Any:
-        """The tuple, or None if it cannot be read: it stays for newer versions of GCS, and is reported once."""
+    def _read(self, kind: type[Tuple], stream: str, entry_id: bytes, fields: list[bytes]) -> Any:
+        """The tuple, or None if it is not ours or cannot be read: it stays, for programs that can; reported once."""
+        field = dict(zip(fields[::2], fields[1::2]))
+        payload = field.get(b"p", b"")
         try:
-            return decode(payload)
-        except CodecError as error:
-            if (stream, payload[:2]) not in self._reported:
-                self._reported.add((stream, payload[:2]))
-                events.warning("unreadable", stream=stream, reason=str(error))
+            place = place_of(stream, field.get(b"s", b""), field.get(b"n", b""))
+            return decode_as(kind, self._seal.open(payload, place))
+        except SealError as error:
+            if self.refusals.add(kind, stream, entry_id, str(error)):
+                events.warning("refused", stream=stream, reason=f"a {kind.name} tuple {error}")
             return None
+        except CodecError as error:
+            self.unread.see(BOARD, kind, error)
+            return None
+
+    async def count_unread(self, at: str) -> int:
+        return await self._inboxes.count_unread(at)
 
     async def flows(self, kind: type[Consumed], *, at: str) -> dict[str, Flow]:
         check_place(kind, at)
@@ -202,33 +233,39 @@ class RedisSpace:
         number: int = await self._connection.run(TICKET, [self._keys.tickets], [name, floor])
         return number
 
+    async def time(self) -> float:
+        seconds, microseconds = await self._connection.command("TIME")
+        return int(seconds) + int(microseconds) / 1e6
+
     async def inbox_sizes(self) -> list[InboxSize]:
         sizes = []
         for key in sorted(await self._connection.keys(self._keys.pattern)):
             place, kind = self._keys.parse(key) or ("", "")
-            if not kind or ":" in kind or kind == "tickets":
-                continue
-            tuples = await self._connection.command("XLEN", key)
-            if kind == "dead":
-                size_bytes = sum(len(letter.payload) for letter in await self.dead_letters(place, limit=tuples or 1))
-                held = 0
-            else:
-                size_bytes = int(await self._connection.command("HGET", f"{key}:book", "bytes") or 0)
-                groups = await self._connection.command("XINFO", "GROUPS", key) if place != BOARD else []
-                held = sum(group[group.index(b"pending") + 1] for group in groups)
-            sizes.append(InboxSize(place, kind, tuples, size_bytes, held))
+            if kind and ":" not in kind and kind != "tickets":
+                with contextlib.suppress(ForeignKeyError):
+                    sizes.append(await self._inbox_size(key, place, kind))
         return sizes
+
+    async def _inbox_size(self, key: str, place: str, kind: str) -> InboxSize:
+        tuples = await self._connection.command("XLEN", key)
+        if kind == "dead":
+            size_bytes = sum(len(letter.payload) for letter in await self.dead_letters(place, limit=tuples or 1))
+            return InboxSize(place, kind, tuples, size_bytes, 0)
+        booked = await self._connection.command("HGET", f"{key}:book", "bytes") or b"0"
+        size_bytes = int(booked) if booked.isdigit() else 0
+        groups = await self._connection.command("XINFO", "GROUPS", key) if place != BOARD else []
+        held = sum(group[group.index(b"pending") + 1] for group in groups)
+        return InboxSize(place, kind, tuples, size_bytes, held)
 
     async def dead_letters(self, at: str, limit: int = 100) -> list[DeadLetter]:
         entries = await self._connection.command("XRANGE", self._keys.dead(at), "-", "+", "COUNT", limit)
         letters = []
         for entry_id, fields in entries:
-            field = dict(zip(fields[::2], fields[1::2]))
-            text = {name: field[name].decode() for name in (b"t", b"r", b"s", b"w")}
-            numbers = int(field[b"n"]), int(field[b"d"])
-            letters.append(
-                DeadLetter(entry_id.decode(), text[b"t"], text[b"r"], field[b"p"], text[b"s"], *numbers, text[b"w"])
-            )
+            field = defaultdict(bytes, zip(fields[::2], fields[1::2]))  # somebody else's entry may have any fields
+            kind, reason, sender, taker = (field[name].decode("utf-8", "replace") for name in (b"t", b"r", b"s", b"w"))
+            number, deliveries = (int(value) if value.isdigit() else 0 for value in (field[b"n"], field[b"d"]))
+            payload = bare(field[b"p"])
+            letters.append(DeadLetter(entry_id.decode(), kind, reason, payload, sender, number, deliveries, taker))
         return letters
 
     async def remove(self, wanted: Template[Any], *, at: str = BOARD) -> int:
@@ -262,14 +299,22 @@ class Inboxes:
     back with nothing, a script looks for what was held too long and claims it. The first takes of a participant bring
     back what an earlier run of its name held.
 
+    What this program cannot read, because another version of GCS wrote it, is held by LEFT: takers of this version pass
+    over it, and the first taker of another version gets it. What is damaged becomes a dead letter. Entries that are not
+    tuples at all are thrown away and counted.
+
     A take cancelled while it waits may leave a tuple held that nobody got: it comes back when its lease ends.
 
     Invariant: the book of an inbox (bytes, numbers) changes only in the scripts that change its stream.
     """
 
-    def __init__(self, connection: RedisConnection, keys: "Keys", name: str, settings: SpaceSettings) -> None:
+    def __init__(
+        self, connection: RedisConnection, keys: "Keys", name: str, settings: SpaceSettings, seal: Seal
+    ) -> None:
         self._connection, self._keys = connection, keys
         self._name, self._settings = name, settings
+        self._seal, self.refusals, self.unread = seal, Refusals(), Unread()
+        self._told_foreign: set[str] = set()
         #: (place, type) → where to go on with what an earlier run of me held; "" when that is over
         self._replay: defaultdict[tuple[str, type[Tuple]], str] = defaultdict(lambda: "-")
         self._replaying: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -283,9 +328,13 @@ class Inboxes:
             (checked(numbered.sender, "sender"), numbered.base, numbered.first) if numbered else ("", 1, 1)
         )
         head = (self._settings.inbox_bytes, milliseconds(ttl_s), sender, base, first)
-        payloads = [encode(item) for item in items]
+        keys, who = self._keys.inbox(to, kind), sender.encode()
+        payloads = [
+            self._seal.close(encode(item), place_of(keys.stream, who, b"%d" % (number if numbered else 0)))
+            for number, item in enumerate(items, first)
+        ]
         try:
-            reply = await self._connection.run(OUT, self._keys.inbox(to, kind), (*head, *payloads))
+            reply = await self._connection.run_now(OUT, keys, (*head, *payloads))
         except OutOfMemoryError:
             return Receipt(0, full=True, sent=first - 1, committed=base - 1)
         return Receipt(reply[0], full=bool(reply[1]), sent=reply[2], committed=reply[3])
@@ -329,18 +378,20 @@ class Inboxes:
         return done
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
-        return await self._hold(taken, 0, 0)
+        return await self._hold(taken, 0, 0, self._name)
 
     async def release(self, taken: Sequence[Taken[Any]]) -> None:
         """Give back, as if it had not been delivered."""
-        await self._hold(taken, RELEASED_MS, -1)
+        await self._hold(taken, RELEASED_MS, -1, NOBODY)
         self._next_claim.clear()  # my own next take finds them
 
     async def flows(self, kind: type[Tuple], at: str) -> dict[str, Flow]:
-        reply = await self._connection.command("HGETALL", self._keys.inbox(at, kind).book)
-        book = {field.decode(): value for field, value in reply.items()}
-        senders = [field[2:] for field in book if field.startswith("s:")]
-        return {name: Flow(int(book[f"s:{name}"]), int(book.get(f"c:{name}", 0))) for name in senders}
+        keys = self._keys.inbox(at, kind)
+        try:
+            return _flows(await self._connection.command("HGETALL", keys.book))
+        except (ForeignKeyError, ValueError):  # somebody else has written there
+            await self._connection.mend(keys)
+            return _flows(await self._connection.command("HGETALL", keys.book))
 
     async def _claim(self, request: _TakeRequest) -> list[Row]:
         """What lapsed, then new tuples."""
@@ -361,11 +412,12 @@ class Inboxes:
 
     async def _run_take(self, request: _TakeRequest, what: str) -> tuple[bool, list[Row]]:
         keys = [self._keys.dead(request.place)]
-        words = [self._name, request.limit, request.lease_ms, self._settings.max_deliveries, what]
+        words = [self._name, request.limit, request.lease_ms, self._settings.max_deliveries, what, LEFT]
         for kind in request.kinds:
             keys += self._keys.inbox(request.place, kind)
             words += [kind.name, self._replay[request.place, kind] or "+"]
-        buried, more, rows = await self._connection.run(TAKE, keys, words)
+        buried, foreign, more, rows = await self._connection.run(TAKE, keys, words)
+        self._tell_foreign(request.place, foreign)
         if buried:
             events.warning("dead-letters", inbox=request.place, tuples=buried)
         return bool(more), [(request.kinds[row[0] - 1], row[1:]) for row in rows]
@@ -378,12 +430,16 @@ class Inboxes:
         head = ("XREADGROUP", "GROUP", GROUP, self._name, "COUNT", request.limit, *block, "STREAMS")
         try:
             reply = await self._connection.command(*head, *streams)
-        except NoGroupError:  # the script of a claim makes the stream and its group again
+        except (NoGroupError, ForeignKeyError):  # the script of a claim makes the stream and its group again
             self._next_claim.pop((request.place, request.kinds), None)
             return []
         rows: list[Row] = []
         for stream, entries in reply or ():
             kind = request.kinds[streams.index(stream.decode())]
+            ours = [entry for entry in entries if _is_ours(entry[1])]
+            if len(ours) < len(entries):
+                await self._refuse(request.place, kind, [entry for entry in entries if not _is_ours(entry[1])])
+                entries = ours
             mortal = {entry_id for entry_id, fields in entries if len(fields) > 6}
             alive = await self._alive(keys[request.kinds.index(kind)], mortal) if mortal else mortal
             rows += [
@@ -396,46 +452,105 @@ class Inboxes:
     async def _alive(self, keys: "InboxKeys", ids: set[bytes]) -> set[bytes]:
         """Those of the tuples just delivered to me that have not expired."""
         words = [word for entry_id in ids for word in (entry_id, 1)]
-        reply = await self._connection.run(HOLD, keys, [self._name, 0, *words])
+        reply = await self._connection.run(HOLD, keys, [self._name, 0, self._name, *words])
         return {entry_id for entry_id, held in zip(ids, reply) if held}
 
     async def _sift(self, rows: list[Row], wanted: Sequence[Template[Any]], at: str, limit: int) -> list[Taken[Any]]:
-        """Decode; keep what fits, set aside what cannot be read, give back the rest."""
+        """Decode; keep what fits, leave what another version wrote, set aside what is damaged, give back the rest."""
         plain = {template.kind for template in wanted if not template.patterns}
         room = {template.kind: limit for template in wanted}
         fit: list[Taken[Any]] = []
         rest: list[Taken[Any]] = []
-        unreadable = []
+        left: list[Taken[Any]] = []
+        damaged = []
+        forged: defaultdict[tuple[type[Tuple], str], list[bytes]] = defaultdict(list)
         for kind, (entry_id, payload, sender, number, deliveries) in rows:
-            try:
-                item = decode(payload)
-            except CodecError as error:
-                unreadable.append((kind, entry_id, str(error), deliveries))
-                continue
             handle = Handle(at, kind, entry_id, len(payload))
-            taken = Taken(item, handle, sender.decode(), int(number), deliveries)
+            try:
+                place = place_of(self._keys.inbox(at, kind).stream, sender, number)
+                item = decode_as(kind, self._seal.open(payload, place))
+                taken = Taken(item, handle, sender.decode(), int(number), deliveries)
+            except SealError as error:
+                forged[kind, str(error)].append(entry_id)
+                continue
+            except UnknownVersionError as error:
+                self.unread.see(at, kind, error)
+                left.append(Taken(kind, handle, deliveries=deliveries))
+                continue
+            except (CodecError, ValueError) as error:  # ValueError: somebody else's sender or number
+                damaged.append((kind, entry_id, str(error), deliveries))
+                continue
             if room[kind] and (kind in plain or any(template.matches(item) for template in wanted)):
                 room[kind] -= 1
                 fit.append(taken)
             else:
                 rest.append(taken)
-        for kind, entry_id, reason, deliveries in unreadable:
+        for (kind, reason), ids in forged.items():
+            await self._refuse_forged(kind, at, ids, reason)
+        for kind, entry_id, reason, deliveries in damaged:
             keys = (self._keys.dead(at), *self._keys.inbox(at, kind))
             await self._connection.run(ASIDE, keys, (kind.name, self._name, entry_id, reason, deliveries))
             events.warning("set-aside", inbox=at, type=kind.name, reason=reason)
         if rest:
-            await self._hold(rest, RELEASED_MS, -1)
+            await self._hold(rest, RELEASED_MS, -1, NOBODY)
+        if left:
+            await self._hold(left, RELEASED_MS, -1, LEFT)
         return fit
 
-    async def _hold(self, taken: Sequence[Taken[Any]], idle_ms: int, more_deliveries: int) -> list[Taken[Any]]:
+    async def count_unread(self, at: str) -> int:
+        number = 0
+        for kind in [kind for place, kind in self.unread.kinds if place == at]:
+            words = (self._keys.inbox(at, kind).stream, GROUP, "-", "+", SIFTED, LEFT)
+            with contextlib.suppress(NoGroupError):
+                number += len(await self._connection.command("XPENDING", *words))
+        return number
+
+    async def _refuse_forged(self, kind: type[Tuple], at: str, ids: list[bytes], reason: str) -> None:
+        """Move tuples that are not of this team to the dead letters. No number is committed: it is no sender's."""
+        keys = self._keys.inbox(at, kind)
+        news = [self.refusals.add(kind, keys.stream, entry_id, reason) for entry_id in ids]
+        if any(news):
+            events.warning("refused", inbox=at, reason=f"a {kind.name} tuple {reason}")
+        words = (kind.name, self._name, f"it {reason}", *ids)
+        await self._connection.run(REFUSE, (self._keys.dead(at), *keys), words)
+
+    async def _refuse(self, place: str, kind: type[Tuple], entries: list[Any]) -> None:
+        """Throw away entries that are not tuples: somebody else has written them."""
+        keys = (self._keys.dead(place), *self._keys.inbox(place, kind))
+        words = [word for entry_id, _ in entries for word in (entry_id, "", 0)]
+        self._tell_foreign(place, await self._connection.run(ASIDE, keys, (kind.name, self._name, *words)))
+
+    def _tell_foreign(self, place: str, entries: int) -> None:
+        """Say so once for each inbox; the book counts them all."""
+        if entries and place not in self._told_foreign:
+            self._told_foreign.add(place)
+            events.warning(
+                "foreign-entries", inbox=place, entries=entries, advice="something else writes to this Redis"
+            )
+
+    async def _hold(
+        self, taken: Sequence[Taken[Any]], idle_ms: int, more_deliveries: int, holder: str
+    ) -> list[Taken[Any]]:
         held = []
         for (place, kind), group in _by_inbox(taken).items():
-            words: list[Any] = [self._name, idle_ms]
+            words: list[Any] = [self._name, idle_ms, holder]
             for each in group:
                 words += [each.handle.id, each.deliveries + more_deliveries]
             reply = await self._connection.run(HOLD, self._keys.inbox(place, kind), words)
             held += [each for each, mine in zip(group, reply) if mine]
         return held
+
+
+def _is_ours(fields: list[bytes]) -> bool:
+    """Whether an entry of an inbox was put there by GCS (as in prelude.lua): anybody may have written there."""
+    return len(fields) >= 6 and fields[0:5:2] == [b"p", b"s", b"n"] and fields[5].isdigit()
+
+
+def _flows(reply: dict[bytes, bytes]) -> dict[str, Flow]:
+    """The flows of an inbox by its book; ValueError if somebody else has written there."""
+    book = {field.decode(): int(value) for field, value in reply.items() if field[:2] in (b"s:", b"c:")}
+    senders = [field[2:] for field in book if field.startswith("s:")]
+    return {name: Flow(book[f"s:{name}"], book.get(f"c:{name}", 0)) for name in senders}
 
 
 def milliseconds(seconds: float | None) -> int:
@@ -468,7 +583,8 @@ class Keys:
                                              u = 1 if it can expire; board: k = key
         {gcs:CRAWL:INBOX}:TYPE:book   hash   inbox: bytes = payload bytes in the stream,
                                              s:SENDER = last number put, c:SENDER = all up to this one are committed,
-                                             x:SENDER:N = N is committed ahead of c;  board: k:KEY = id in the stream
+                                             x:SENDER:N = N is committed ahead of c;  board: k:KEY = id in the stream;
+                                             foreign = entries of others that were thrown away
         {gcs:CRAWL:INBOX}:TYPE:until  zset   id → server time in ms at which the tuple expires
         {gcs:CRAWL:INBOX}:dead        stream dead letters: t type, p payload, s, n, r reason, d deliveries, w last taker
 
@@ -522,10 +638,12 @@ async def open_space(url: str, *, crawl: str, name: str, settings: SpaceSettings
     Waits a little for a server that is not up yet, and longer (`patience_s`) for one that goes away later.
     """
     settings = settings or SpaceSettings()
-    connection = await connect(parse(url), min(settings.open_s, settings.patience_s))
+    address = parse(url)
+    key = team_key(address, os.environ)
+    connection = await connect(address, min(settings.open_s, settings.patience_s))
     connection.patience_s = settings.patience_s
     try:
-        return RedisSpace(connection, crawl, name, settings)
+        return RedisSpace(connection, crawl, name, settings, key)
     except BaseException:
         await connection.close()
         raise

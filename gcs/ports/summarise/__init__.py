@@ -27,6 +27,8 @@ class SummarySettings:
     images: bool = False
     #: out-links kept of one page
     max_links: int = 50_000
+    #: keep a thumbnail (WebP) of each image, of so many pixels at its longest side; 0 for none (needs the extra images)
+    thumbnails: int = 0
     #: processes that extract text where the depth is full; 0 for one per core
     workers: int = 0
 
@@ -45,6 +47,8 @@ class Options:
     max_bytes: int = 16 * 1024 * 1024
     #: bytes of one page from which text is taken: extraction is quadratic in the length of the text
     max_text_bytes: int = 512 * 1024
+    #: longest side of the thumbnail of an image, in pixels; 0 for none
+    thumbnails: int = 0
 
 
 DEFAULT = Options()
@@ -71,3 +75,5 @@ class Summariser:
     summarise: Callable[[Source], Document]
     #: only for URLs that begin so
     prefix: str = ""
+    #: read in a process of the text pool, with limits of time and memory: slow, or not to be trusted with any bytes
+    in_worker: bool = False

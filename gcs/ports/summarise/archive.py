@@ -31,11 +31,11 @@ _GZIP_FILES = 1_000
 #: memory that an xz stream may ask for
 _XZ_MEMORY_BYTES = 128 * 1024 * 1024
 #: stored and deflated: the others are rare, and some take memory as the archive likes
-_ZIP_METHODS = (0, 8)
-_ENCRYPTED = 1
+ZIP_METHODS = (0, 8)
+ENCRYPTED = 1
 #: entries (directories, links…) that are passed over for each member that may be taken
 _HEADERS_PER_MEMBER = 10
-_DIRECTORY_ENTRY = b"PK\x01\x02"
+DIRECTORY_ENTRY = b"PK\x01\x02"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class _TooMuchError(Exception):
 
 
 #: what the standard library raises on damaged archives
-_DAMAGE = (_TooMuchError, OSError, EOFError, ValueError, RuntimeError, LookupError, OverflowError, struct.error)
+DAMAGE = (_TooMuchError, OSError, EOFError, ValueError, RuntimeError, LookupError, OverflowError, struct.error)
 
 
 def members(content: bytes, limits: ArchiveLimits = ArchiveLimits()) -> Iterator[ArchiveMember]:
@@ -116,12 +116,12 @@ class _Budget:
 def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iterator[ArchiveMember]:
     import zipfile
 
-    if content.count(_DIRECTORY_ENTRY) > _HEADERS_PER_MEMBER * limits.members:  # its directory takes seconds to read
+    if content.count(DIRECTORY_ENTRY) > _HEADERS_PER_MEMBER * limits.members:  # its directory takes seconds to read
         return
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for info in archive.infolist():
-                if info.is_dir() or info.compress_type not in _ZIP_METHODS or info.flag_bits & _ENCRYPTED:
+                if info.is_dir() or info.compress_type not in ZIP_METHODS or info.flag_bits & ENCRYPTED:
                     continue
                 if info.file_size > limits.member_bytes:
                     continue
@@ -129,7 +129,7 @@ def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
                     data = file.read(limits.member_bytes)  # stops at the size that the directory claims
                 budget.spend(len(data))
                 yield _member(info.filename, data)
-    except (*_DAMAGE, zipfile.BadZipFile, zlib.error):
+    except (*DAMAGE, zipfile.BadZipFile, zlib.error):
         return
 
 
@@ -148,7 +148,7 @@ def _tar_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
                 data = file.read(limits.member_bytes)
                 budget.spend(len(data))
                 yield _member(info.name, data)
-    except (*_DAMAGE, tarfile.TarError, zlib.error, lzma.LZMAError):
+    except (*DAMAGE, tarfile.TarError, zlib.error, lzma.LZMAError):
         return
 
 

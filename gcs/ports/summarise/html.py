@@ -5,7 +5,8 @@
   when they meet one), and detection for what is left. UTF-8, nearly every page, is never decoded: lexbor reads its
   bytes. An unknown label counts as none. Encodings are named by their Python codec. `as_text` serves all formats.
 - Its length: lexbor takes quadratic time for deep nesting and for many attributes. `bounded` cuts a page before the
-  point where parsing it would take more than a moment.
+  point where parsing it would take more than a moment. It also renames formatting elements where they could grow to
+  hundreds of megabytes: the standard has those that are not closed opened again in every paragraph.
 - Depth `links`: one lexbor parse and one selector walk. This is the hot path of a crawl: everything but the walk works
   on the few nodes that it returns.
 - Depth `fast`: resiliparse parses (it is lexbor too), and links and text come from that one tree. Depth `full`:
@@ -51,7 +52,8 @@ _HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.I)
 _CONTENT_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r ;]+))""", re.I
 )
-_XML_ENCODING = re.compile(rb"""<\?xml[^>]*?\bencoding\s*=\s*["']([^"'>]*)["']""")
+_XML_DECLARATION = re.compile(rb"<\?xml[^>]*+")
+_XML_ENCODING = re.compile(rb"""\bencoding\s*+=\s*+["']([^"'>]*+)["']""")
 _PRESCANNED = re.compile(rb"<(?:!--|(meta)[\t\n\f\r /]|/?[a-z][^\t\n\f\r >]*|[!/?])", re.I)
 _META_ATTRIBUTE = re.compile(
     rb"""[\t\n\f\r /]*(?:(=?[^\t\n\f\r />=]+)[\t\n\f\r ]*
@@ -60,6 +62,8 @@ _META_ATTRIBUTE = re.compile(
 )
 
 # nesting
+#: pages below this cannot grow, nor nest deeply
+_TINY_BYTES = 8 * 1024
 #: start tags that are harmless however they are nested (their parse takes a tenth of a second at most)
 _HARMLESS_TAGS = 8_000
 #: shortest element that nests: four bytes
@@ -70,21 +74,40 @@ _USUAL_DEPTH = 200
 _BUDGET_STEPS = 30_000_000
 #: attributes that one tag may have
 _MAX_ATTRIBUTES = 2_000
+#: elements and attributes of a page: the tree takes some 250 bytes for each
+_MAX_NODES = 500_000
+#: a page from here on is tidied, however few its tags seem: one tag could have any number of attributes
+_LARGE_BYTES = 256 * 1024
 #: a tag longer than two of these has its attributes counted
 _STRIDE_BYTES = 8 * 1024
 
-_ATTRIBUTE = rb"""[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"?|'[^']*+'?|[^\s>"'][^\s>]*+)?)?"""
-_ATTRIBUTES = rb"(?:[\s/]++|" + _ATTRIBUTE + rb")*+"
-_TAG = re.compile(rb"<[a-z]" + _ATTRIBUTES, re.I)
+#: bytes that formatting elements may grow to by being opened again, and bytes of one without its attributes
+_BUDGET_BYTES, _ELEMENT_BYTES = 180 << 20, 360
+#: start and end tags of formatting elements, wherever they stand; at most one <a> or <nobr> is opened again
+_FORMATTING = re.compile(rb"<(/?)(?:[bisu]|font|em|tt|big|code|small|strike|strong)(?=[\s/>])", re.I)
+#: start tags with attributes of formatting elements, and of some others: to tell the names exactly takes longer.
+#: Of elements without attributes, three of a name are opened again
+_MAYBE_FORMATTING = re.compile(rb"<(?:[bisuBISU]|[fcestbFCESTB][oOmMtTiI][a-zA-Z]{0,4}+)[\s/]")
+_PLAIN_ELEMENTS = 3 * 12
+#: the name that they get: it means as little
+_PLAIN_ELEMENT = rb"<\1span"
+
+_ATTRIBUTE = rb"""[^\t\n\f\r />][^\t\n\f\r />=]*+
+    (?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"[^"]*+"?|'[^']*+'?|[^\t\n\f\r >"'][^\t\n\f\r >]*+)?)?"""
+_ATTRIBUTES = rb"(?:[\t\n\f\r /]++|" + _ATTRIBUTE + rb")*+"
+_TAG = re.compile(rb"<[a-z]" + _ATTRIBUTES, re.I | re.X)
+#: comments and their like; elements without markup inside; tags
 _TAGS = re.compile(
-    rb"<!--(?:.*?-->|.*+)"
-    rb"|<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\s/>])(?P<raw_attributes>"
+    rb"<!--(?:-?>|.*?--!?>|.*+)|<[!?][^>]*+>?|</(?![a-z])[^>]*+>?"
+    rb"|<(?P<raw>script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\t\n\f\r />])(?P<raw_attributes>"
     + _ATTRIBUTES
-    + rb")>?(?:.*?(?=</(?P=raw))|.*+)"
-    rb"|<(?P<end>/?)(?P<name>[a-z][^\s/>]*+)(?P<attributes>" + _ATTRIBUTES + rb")",
-    re.S | re.I,
+    + rb")>?(?P<inside>.*?(?=</(?P=raw)[\t\n\f\r />])|.*+)"
+    rb"|<(?P<end>/?)(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>" + _ATTRIBUTES + rb")>?",
+    re.S | re.I | re.X,
 )
-_ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
+#: elements without markup inside whose text is read
+_READ_INSIDE = (b"title", b"textarea")
+_ONE_ATTRIBUTE = re.compile(_ATTRIBUTE, re.X)
 #: elements that never hold others, or that the next of their kind closes
 _FLAT = frozenset(
     b"a area base br button col dd dt embed frame hr img input li link meta nobr optgroup option p param "
@@ -104,13 +127,18 @@ QUERY_WITH_IMAGES = f"{QUERY},img,source[srcset]"
 _FOLLOWED = frozenset(("alternate", "next", "prev", "previous"))
 #: what an alternate may be where it says so; the others are oEmbed and JSON endpoints
 _FOLLOWED_TYPE = re.compile(
-    r"\s*(?:text/html|application/(?:xhtml|rss|atom|rdf)\+xml|(?:text|application)/xml)?\s*(?:;|$)", re.I
+    r"\s*+(?:text/html|application/(?:xhtml|rss|atom|rdf)\+xml|(?:text|application)/xml)?+\s*+(?:;|$)", re.I
 )
 #: the content of <meta http-equiv=refresh>: seconds, then the target, perhaps quoted
-_REFRESH = re.compile(r"""\s*\.?\d[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:"([^"]*)|'([^']*)|([^\s"'].*))""", re.I | re.S)
+_REFRESH = re.compile(
+    r"""\s*+\.?\d[\d.]*+(?:\s*+[;,]|\s)\s*+(?:url\s*+=\s*+)?+(?:"([^"]*+)|'([^']*+)|([^\s"'].*+))""", re.I | re.S
+)
+#: elements <title> among which that of the page is looked for
+_MAX_TITLES = 100
 _LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})(?:[-_,]|\s*$)")
+#: the next URL of a srcset; spaces and commas come before it
+_CANDIDATE = re.compile(r"[^ \t\n\f\r,][^ \t\n\f\r]*+")
 _DESCRIPTORS = re.compile(r"(?:[^(,]|\([^)]*\)?)*+")
-_SPACE = " \t\n\f\r"
 
 #: how an element is asked for one of its attributes: each parser has its own way
 Attribute = Callable[[str], str | None]
@@ -194,8 +222,9 @@ def declared_encoding(head: bytes) -> str | None:
     lowered = head.lower()
     if b"charset" not in lowered and b"encoding" not in lowered:
         return None
-    declaration = _XML_ENCODING.match(head)
-    fallback = _declared_codec(declaration[1]) if declaration else None
+    declaration = _XML_DECLARATION.match(head)
+    named = _XML_ENCODING.search(declaration[0]) if declaration else None
+    fallback = _declared_codec(named[1]) if named else None
     position = 0
     while match := _PRESCANNED.search(head, position):
         position = match.end()
@@ -273,15 +302,28 @@ def _detected_encoding(sample: bytes) -> str:
 
 
 def bounded(markup: bytes) -> bytes:
-    """The markup, or as much of its beginning as can be parsed in about a tenth of a second."""
-    if len(markup) < _HARMLESS_BYTES:
+    """The markup, or as much of its beginning as can be parsed in about a tenth of a second, and in little memory."""
+    if len(markup) < _TINY_BYTES:
         return markup
     tags = markup.count(b"<")
+    # the worst: half of the tags are formatting elements with all the attributes, and each other tag opens all again
+    if tags * (tags * _ELEMENT_BYTES // 8 + len(markup) // 4) > _BUDGET_BYTES and _may_grow(markup, tags):
+        markup = _FORMATTING.sub(_PLAIN_ELEMENT, markup)
+    if len(markup) < _HARMLESS_BYTES:
+        return markup
     if tags > _HARMLESS_TAGS:
         tags -= markup.count(b"</")
-    if tags <= _HARMLESS_TAGS and not _has_long_tag(markup):
+    if tags <= _HARMLESS_TAGS and len(markup) < _LARGE_BYTES and not _has_long_tag(markup):
         return markup
-    return markup[: _cut(markup)]
+    return _tidied(markup)
+
+
+def _may_grow(markup: bytes, tags: int) -> bool:
+    """Whether formatting elements that are opened again could pass their budget."""
+    formatting = len(_MAYBE_FORMATTING.findall(markup))
+    if not formatting:
+        return False
+    return tags * ((formatting + _PLAIN_ELEMENTS) * _ELEMENT_BYTES + len(markup)) // 4 > _BUDGET_BYTES
 
 
 def _has_long_tag(markup: bytes) -> bool:
@@ -296,18 +338,33 @@ def _has_long_tag(markup: bytes) -> bool:
     return False
 
 
-def _cut(markup: bytes) -> int:
-    """Where the budget ends."""
+def _tidied(markup: bytes) -> bytes:
+    """The tags and the text of the markup up to where the budget ends; no other "<" is left.
+
+    So a parser sees the same tags as this function. Where a comment or a title ends depends on what surrounds it, and
+    a stranger could hide tags from one of the two.
+    """
+    pieces: list[bytes] = []
     stack: list[bytes] = []
     open_names: dict[bytes, int] = {}
-    steps = 0
+    steps = nodes = at = 0
     for tag in _TAGS.finditer(markup):
+        pieces.append(markup[at : tag.start()].replace(b"<", b"&lt;"))
+        at = tag.end()
         attributes = tag["attributes"] or tag["raw_attributes"] or b""
-        if len(attributes) > 2 * _MAX_ATTRIBUTES and _count(attributes) > _MAX_ATTRIBUTES:
-            return tag.start()
+        count = _count(attributes) if attributes else 0
+        nodes += 1 + count
+        if count > _MAX_ATTRIBUTES or nodes > _MAX_NODES:
+            return b"".join(pieces)
+        if raw := tag["raw"]:
+            inside = tag["inside"].replace(b"<", b"&lt;") if raw.lower() in _READ_INSIDE else b""
+            pieces.append(b"<%b%b>%b</%b>" % (raw, attributes, inside, raw))
+        elif tag[0][:9].lower() == b"<!doctype" and b"<" not in tag[0][1:]:
+            pieces.append(tag[0])
         name = tag["name"]
-        if name is None:  # a comment, or an element without markup inside
+        if name is None or tag[0][-1:] != b">":  # no tag, or one that the page ends in
             continue
+        pieces.append(tag[0])
         name = name.lower()
         if tag["end"]:
             if open_names.get(name):
@@ -320,11 +377,12 @@ def _cut(markup: bytes) -> int:
         if len(stack) > _USUAL_DEPTH:
             steps += len(stack)
             if steps > _BUDGET_STEPS:
-                return tag.start()
+                return b"".join(pieces)
         if name not in _FLAT:
             stack.append(name)
             open_names[name] = open_names.get(name, 0) + 1
-    return len(markup)
+    pieces.append(markup[at:].replace(b"<", b"&lt;"))
+    return b"".join(pieces)
 
 
 def _count(attributes: bytes) -> int:
@@ -350,7 +408,7 @@ def summarise_links(markup: bytes, options: Options = DEFAULT) -> Document:
         elif tag == _LINK:
             reading.link(node.attributes.get)
         elif tag == _TITLE:
-            if not inside_svg(node):
+            if reading.wants_title() and not inside_svg(node):
                 reading.title(node.text())
         elif tag == _AREA:
             hrefs.append(node.attrs.get("href") or "")
@@ -367,9 +425,13 @@ def summarise_links(markup: bytes, options: Options = DEFAULT) -> Document:
 def inside_svg(node: Any) -> bool:
     """Whether a <title> names a drawing and not the page. The node is one of lexbor or of resiliparse."""
     ancestor = node.parent
-    while ancestor is not None and ancestor.tag not in ("head", "svg"):
+    for _ in range(_USUAL_DEPTH):
+        if ancestor is None or ancestor.tag == "head":
+            return False
+        if ancestor.tag == "svg":
+            return True
         ancestor = ancestor.parent
-    return ancestor is not None and ancestor.tag == "svg"
+    return True  # or so deep that it names nothing
 
 
 # -- text
@@ -442,7 +504,7 @@ def _read(document: Any, reading: "HtmlElements", options: Options) -> str | Non
         elif tag == "link":
             reading.link(node.getattr)
         elif tag == "title":
-            if not inside_svg(node):
+            if reading.wants_title() and not inside_svg(node):
                 reading.title(node.text)
         elif tag == "base":
             reading.base(node.getattr("href") or "")
@@ -470,10 +532,11 @@ def _text_of(tree: Any, markup: bytes) -> str:
 class HtmlElements:
     """What is known of a page so far."""
 
-    __slots__ = ("_directives", "_found", "hrefs")
+    __slots__ = ("_directives", "_found", "_titles", "hrefs")
 
     def __init__(self) -> None:
         self.hrefs: list[str] = []
+        self._titles = 0
         self._found: dict[str, str] = {}
         self._directives: list[str] = []
 
@@ -518,6 +581,11 @@ class HtmlElements:
     def base(self, href: str) -> None:
         self._found.setdefault("base", href)
 
+    def wants_title(self) -> bool:
+        """Whether this <title> may be the page's: it has none yet, and only so many drawings came before."""
+        self._titles += 1
+        return "title" not in self._found and self._titles <= _MAX_TITLES
+
     def title(self, text: str) -> None:
         """The <title> of the page, not of a drawing in it."""
         self._found.setdefault("title", " ".join(text.split()))
@@ -557,15 +625,13 @@ def refresh_target(content: str) -> str:
 
 def srcset_urls(srcset: str) -> Iterator[str]:
     """The image candidates of a srcset, by the algorithm of the HTML standard (URLs may hold commas)."""
-    rest = srcset.lstrip(_SPACE + ",")
-    while rest:
-        url, _, _ = rest.partition(next((space for space in rest if space in _SPACE), "\0"))
-        rest = rest[len(url) :]
+    position = 0
+    while candidate := _CANDIDATE.search(srcset, position):
+        url, position = candidate[0], candidate.end()
         if url.endswith(","):  # no descriptor: the comma ends the candidate
             url = url.rstrip(",")
         else:
-            descriptors = _DESCRIPTORS.match(rest)
+            descriptors = _DESCRIPTORS.match(srcset, position)
             assert descriptors is not None, "the pattern matches nothing too"
-            rest = rest[descriptors.end() :]
+            position = descriptors.end()
         yield url
-        rest = rest.lstrip(_SPACE + ",")

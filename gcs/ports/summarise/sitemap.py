@@ -4,7 +4,10 @@ Read leniently: any namespace, a URL where <loc> is missing, white space anywher
 inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `Summarisers`).
 """
 
+import io
 import re
+from collections.abc import Iterator
+from itertools import islice
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
@@ -13,6 +16,8 @@ from gcs.ports.summarise.xml_stream import elements, local_name, text_of
 
 #: entries that the protocol allows in one file
 MAX_ENTRIES = 50_000
+#: lines of a list that are read
+_MAX_LINES = 20 * MAX_ENTRIES
 _URL = re.compile(r"https?://\S+", re.I)
 
 
@@ -42,9 +47,9 @@ def summarise_url_list(source: Source) -> Document:
     """The Document of a text sitemap: one URL a line, other lines do not count."""
     hrefs: list[str] = []
     limit = min(source.options.max_links, MAX_ENTRIES)
-    for line in as_text(source.content, source.content_type).splitlines():
-        if _URL.fullmatch(line.strip()):
-            hrefs.append(line.strip())
+    for line in _lines(as_text(source.content, source.content_type)):
+        if _URL.fullmatch(line):
+            hrefs.append(line)
             if len(hrefs) == limit:
                 break
     return Document(hrefs=hrefs, source=True)
@@ -52,6 +57,11 @@ def summarise_url_list(source: Source) -> Document:
 
 def summarise_uri_list(source: Source) -> Document:
     """The Document of a text/uri-list (RFC 2483), as sources list what they hold; the links may be relative."""
-    lines = source.content.decode("utf-8", "replace").splitlines()
-    hrefs = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    return Document(hrefs=hrefs[: min(source.options.max_links, MAX_ENTRIES)], source=True)
+    lines = _lines(source.content.decode("utf-8", "replace"))
+    hrefs = (line for line in lines if line and not line.startswith("#"))
+    return Document(hrefs=list(islice(hrefs, min(source.options.max_links, MAX_ENTRIES))), source=True)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The first lines, one after the other: all of them at once could take hundreds of megabytes."""
+    return (line.strip() for line in islice(io.StringIO(text, newline=None), _MAX_LINES))

@@ -1,11 +1,13 @@
-"""The text pool: processes that extract text beside the fetch loop. `TextPool` asks them; `main` is what each one runs.
+"""The text pool: processes that read documents, or their text, beside the fetch loop.
+
+`TextPool` asks them; `main` is what each one runs.
 
 Invariant: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
-or takes longer than the limit, gets an empty text with a note, and a new worker takes over; if there can be none, that
-is an error: all other pages would get no text either. `free` says how many pages may come before they only wait
+or takes longer than the limit, gets an empty document with a note, and a new worker takes over; if there can be none,
+that is an error: all other pages would get no text either. `free` says how many pages may come before they only wait
 (back-pressure). Workers start as pages need them.
 
-A worker reads jobs from a socket and answers each with a TextExtract. A frame is the length of a msgpack value in
+A worker reads jobs from a socket and answers each with an Extract. A frame is the length of a msgpack value in
 4 bytes, then the value. A worker runs until the socket ends, and never outlives its parent: the kernel kills it with
 its parent where it can (Linux), the end of the socket stops it elsewhere. It must not write to the terminal, and leaves
 Ctrl-C to its parent.
@@ -20,18 +22,23 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 
 import msgspec
 
 from gcs.core.malloc import keep_arena
+from gcs.core.page.values import Document
 from gcs.errors import GcsError
 from gcs.ports.process import end_with
-from gcs.ports.reader import Summarisers
-from gcs.ports.summarise import DEFAULT, Options, Source
+from gcs.ports.summarise import DEFAULT, Depth, Options, Source
 
 #: pages inside the pool for each worker: one in work, the others so that it need not wait
 _SLOTS_PER_WORKER = 4
-_COMMAND = "from gcs.ports.summarise.text_pool import main; main()"
+#: the worker gets its summarisers here, so that this module need not import `reader`, which uses the pool
+_COMMAND = (
+    "from gcs.ports.reader import Summarisers; from gcs.ports.summarise.text_pool import main; "
+    "main(Summarisers.with_plugins().read)"
+)
 _HEADER_BYTES = 4
 #: address space of a worker: a page that needs more gets no text
 _MEMORY_BYTES = 4 * 1024**3
@@ -47,20 +54,20 @@ class TextJob(msgspec.Struct, frozen=True, array_like=True):
     content_type: str
     url: str
     options: Options
+    depth: Depth = "full"
+    #: whether its links are wanted
+    links: bool = False
 
 
-class TextExtract(msgspec.Struct, frozen=True, array_like=True):
-    """The text of a page. Written by a worker, or by the pool in the place of one that failed."""
+class Extract(msgspec.Struct, frozen=True, array_like=True):
+    """What a document says. Written by a worker, or by the pool in the place of one that failed."""
 
-    text: str = ""
-    #: of the text, where it can be told; what the page says of itself goes first
-    language: str = ""
-    simhash: int = 0
-    #: why there is no text: "" where nothing went wrong
+    document: Document = Document()
+    #: why the document is empty: "" where nothing went wrong
     note: str = ""
 
 
-_CLOSED = TextExtract(note="the text pool is closed")
+_CLOSED = Extract(note="the text pool is closed")
 
 
 class TextPool:
@@ -72,7 +79,7 @@ class TextPool:
         self.timeout_s = timeout_s
         self._options = options
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(TextExtract).decode
+        self._decode = msgspec.msgpack.Decoder(Extract).decode
         self._inside = 0
         self._turn = asyncio.Semaphore(self.workers)
         self._idle: list[_Worker] = []  # filled when a worker has answered; emptied by submit and close
@@ -84,14 +91,16 @@ class TextPool:
         """Pages that may be submitted now; those beyond would only wait."""
         return max(0, self.slots - self._inside)
 
-    async def submit(self, content: bytes, content_type: str, url: str) -> TextExtract:
-        """The text of a page; one with a note where there is none."""
+    async def submit(
+        self, content: bytes, content_type: str, url: str, depth: Depth = "full", *, links: bool = False
+    ) -> Extract:
+        """What a document says, without its links unless they are wanted; with a note where it cannot be read."""
         self._inside += 1
         try:
             async with self._turn:
                 if self._closed:
                     return _CLOSED
-                return await self._work(TextJob(content, content_type, url, self._options))
+                return await self._work(TextJob(content, content_type, url, self._options, depth, links))
         finally:
             self._inside -= 1
 
@@ -102,7 +111,7 @@ class TextPool:
             worker.kill()
         self._idle.clear()
 
-    async def _work(self, job: TextJob) -> TextExtract:
+    async def _work(self, job: TextJob) -> Extract:
         try:
             worker = self._idle.pop() if self._idle else _Worker()
         except OSError as error:
@@ -131,9 +140,9 @@ class TextPool:
         return answer
 
 
-def _lost(url: str, note: str) -> TextExtract:
+def _lost(url: str, note: str) -> Extract:
     log.warning("text.lost", extra={"url": url, "note": note})
-    return TextExtract(note=note)
+    return Extract(note=note)
 
 
 class _Worker:
@@ -181,19 +190,18 @@ class _Worker:
 # -- the process of a worker
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: socket.socket, read: Callable[[Source], Document]) -> None:
     """Answer jobs until the other end closes."""
-    read = Summarisers.with_plugins().read
     decode, encode = msgspec.msgpack.Decoder(TextJob).decode, msgspec.msgpack.Encoder().encode
     pages = 0
     with connection.makefile("rb") as stream:
         while header := stream.read(_HEADER_BYTES):
             job = decode(stream.read(int.from_bytes(header, "big")))
             try:
-                document = read(Source(job.content, job.content_type, job.url, "full", job.options))
-                answer = TextExtract(document.text, document.language, document.simhash)
+                document = read(Source(job.content, job.content_type, job.url, job.depth, job.options))
+                answer = Extract(document if job.links else msgspec.structs.replace(document, hrefs=[]))
             except Exception as error:  # of a plug-in or a third-party parser: the page is lost, the worker is not
-                answer = TextExtract(note=f"{type(error).__name__}: {error}"[:200])
+                answer = Extract(note=f"{type(error).__name__}: {error}"[:200])
             frame = encode(answer)
             connection.sendall(len(frame).to_bytes(_HEADER_BYTES, "big") + frame)
             pages += 1
@@ -203,7 +211,7 @@ def serve(connection: socket.socket) -> None:
                 reset_caches()
 
 
-def main() -> None:
+def main(read: Callable[[Source], Document]) -> None:
     """What the pool starts, with two arguments: the descriptor of the socket, the process id of the parent."""
     descriptor, parent = map(int, sys.argv[1:3])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -214,4 +222,4 @@ def main() -> None:
     logging.disable()
     keep_arena()
     with contextlib.suppress(ConnectionError), socket.socket(fileno=descriptor) as connection:
-        serve(connection)
+        serve(connection, read)

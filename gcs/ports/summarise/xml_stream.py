@@ -10,17 +10,26 @@ import io
 import re
 from collections.abc import Iterator
 from html.entities import html5
+from itertools import islice
 from typing import Any
 
 from gcs.ports.summarise.html import as_text
 
 #: characters that XML does not allow, which end a parse even in the forgiving mode
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+#: tags, and ampersands, that are read: the largest honest sitemaps have some hundred thousand
+_MAX_TAGS = 1_000_000
+_LESS = re.compile("<")
+#: numbers of the same characters, and those beyond the last: a reference to one becomes this
+_REPLACEMENT = "\ufffd"
+_LAST_CHARACTER = 0x10FFFF
 #: what comes before the root: a declaration, which may name another encoding than the parser gets; a document type
-_PROLOGUE = re.compile(r"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+>)*+", re.I | re.S)
-#: ampersands that are no XML: bare ones in URLs, the named characters of HTML. CDATA sections stay as they are
-_AMPERSAND = re.compile(
-    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[\da-f]{1,6});)(?:(\w{2,32};))?", re.I | re.S
+_PROLOGUE = re.compile(r"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*+(?:(?>\[.*?\])\s*+)?+>)*+", re.I | re.S)
+#: what may be no XML: "<" of a tag without end, for which libxml2 takes quadratic time; ampersands: bare ones in URLs,
+#: the named characters of HTML, numbers of characters. CDATA sections and comments stay as they are
+_NOT_MARKUP = re.compile(
+    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<(?![^<>]*+>)|&(?!(?:amp|lt|gt|quot|apos);)(?:(\w{2,32};)|#(?:([0-9]{1,7})|x([0-9a-f]{1,6}));)?",
+    re.I | re.S,
 )
 
 
@@ -54,19 +63,45 @@ def elements(content: bytes, content_type: str, names: tuple[str, ...]) -> Itera
         return
 
 
+def whole_tree(content: bytes, content_type: str) -> Any:
+    """The root element of a document, for callers that need all of it at once; None where there is none."""
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        encoding="utf-8",
+    )
+    try:
+        return etree.fromstring(_cleaned(as_text(content, content_type)).encode(), parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
 def _cleaned(text: str) -> str:
     """The same document without what a parser stumbles over, or should not see."""
     prologue = _PROLOGUE.match(text)
     assert prologue is not None, "the pattern matches nothing too"
     text = text[prologue.end() :]
+    if text.count("<") > _MAX_TAGS:
+        text = text[: next(islice(_LESS.finditer(text), _MAX_TAGS, None)).start()]
     if _NOT_XML.search(text):
         text = _NOT_XML.sub("", text)
-    return _AMPERSAND.sub(_as_xml, text).strip()
+    return _NOT_MARKUP.sub(_as_xml, text, _MAX_TAGS).strip()
 
 
 def _as_xml(match: re.Match[str]) -> str:
     if match[0][0] == "<":
-        return match[0]
+        return "&lt;" if match[0] == "<" else match[0]
+    if match[2] or match[3]:
+        number = int(match[2]) if match[2] else int(match[3], 16)
+        is_xml = number <= _LAST_CHARACTER and not _NOT_XML.match(chr(number))
+        return match[0] if is_xml else _REPLACEMENT
     character = html5.get(match[1] or "", "")
     return character if character not in ("", "<", "&") else "&amp;" + match[0][1:]
 

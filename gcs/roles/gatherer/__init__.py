@@ -14,7 +14,7 @@ team/          TeamMember has Whiteboard, BlockExchange, PlanFollower, BulletinW
 """
 
 from gcs.ports.reader import Reader
-from gcs.roles.gatherer.dependencies import Dependencies, GathererState
+from gcs.roles.gatherer.dependencies import Dependencies, GathererState, Outlet
 from gcs.roles.gatherer.gatherer import Gatherer
 
-__all__ = ["Dependencies", "Gatherer", "GathererState", "Reader"]
+__all__ = ["Dependencies", "Gatherer", "GathererState", "Outlet", "Reader"]

@@ -8,25 +8,30 @@ Invariant: an exception in a turn ends the crawl; the last checkpoint and the re
 """
 
 import asyncio
-import time
 from collections.abc import Callable
 
 from gcs.core.messages.tuples import CrawlState
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import PageRecord, Response
+from gcs.core.page.values import FailureKind, PageRecord, Response
 from gcs.core.polite.window import Window
+from gcs.core.report.estimate import CPU, NOTHING, deciding_hosts, limit_of
 from gcs.core.report.report import Share
+from gcs.core.report.workload import Workload
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.events import Events
+from gcs.ports.frontier.url_rows import key_of
+from gcs.ports.records.record_log import BEGINNING, Position
+from gcs.ports.steady_clock import SteadyClock
 from gcs.roles.gatherer.dependencies import Dependencies, GathererState
+from gcs.roles.gatherer.fetch.backlog import SlowHosts
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, RobotsVisit
 from gcs.roles.gatherer.fetch.fetch_router import FetchRouter
-from gcs.roles.gatherer.fetch.responses import Responses, ResponsesParts, ResultInbox
+from gcs.roles.gatherer.fetch.responses import OF_ROBOTS, Responses, ResponsesParts, ResultInbox
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
 from gcs.roles.gatherer.helpers.lending import LendingPort
 from gcs.roles.gatherer.helpers.spot_check import HeldPage, SpotCheck
 from gcs.roles.gatherer.membership import GathererPort, Membership
-from gcs.roles.gatherer.record.checkpoints import Checkpoints
+from gcs.roles.gatherer.record.checkpoints import Checkpoints, last_checkpoint_at
 from gcs.roles.gatherer.record.intake import Intake
 from gcs.roles.gatherer.record.meter import Meter
 from gcs.roles.gatherer.record.recorder import Recorder
@@ -34,26 +39,32 @@ from gcs.settings import Settings
 
 events = Events("gatherer")
 
+#: seconds between two looks for the slowest hosts
+LOOK_S = 1.0
+
 
 class Gatherer:
     """Crawls until nothing is left, a limit is reached, or `stop` is called."""
 
     def __init__(
-        self, name: str, settings: Settings, dependencies: Dependencies, clock: Callable[[], float] = time.time
+        self, name: str, settings: Settings, dependencies: Dependencies, clock: Callable[[], float] | None = None
     ) -> None:
+        """`clock`: a `SteadyClock`, or one that a test moves by hand."""
         self.name, self.state = name, GathererState.RUNNING
-        self._settings, self._clock = settings, clock
         frontier, store, rules = dependencies.frontier, dependencies.store, settings.politeness
+        clock = clock or SteadyClock(last_checkpoint_at(frontier))
+        self._settings, self._clock = settings, clock
         self._frontier, self._store, self._recrawl = frontier, store, dependencies.recrawl
         self._admission, self._reader = dependencies.admission, dependencies.reader
-        self._resumes = frontier.known() > 0
+        self._watchdog, self._outlet = dependencies.watchdog, dependencies.outlet
+        self._resumes = frontier.known() > 0 or store.position > BEGINNING
         self._scheduler = Scheduler(self.step)
         self._meter = Meter(name, frontier, clock())
         self.counters = self._meter.counters
         request_turn = self._scheduler.request_turn
         results = ResultInbox(request_turn)
         make_lending, make_team = dependencies.make_lending, dependencies.make_team
-        port = LendingPort(results.arrive, request_turn, on_cut_off=lambda helpers: self._spot_check.forget(helpers))
+        port = LendingPort(results.arrive, request_turn, lambda helpers: self._spot_check.forget(helpers), clock)
         self._lending = lending = make_lending(port) if make_lending else None
         self._fetcher = FetchRouter(dependencies.make_fetcher(results.arrive), lending)
         self._dispatcher = Dispatcher(
@@ -66,6 +77,7 @@ class Gatherer:
                 counters=self.counters,
                 draw_urls=settings.fetch.connections,
                 is_left_out=self._admission.is_left_out,
+                headers_of=dependencies.plugins.headers if dependencies.plugins else None,
                 on_busy=self._tell_busy,
             )
         )
@@ -82,6 +94,7 @@ class Gatherer:
                 dispatcher=self._dispatcher,
                 spot_check=self._spot_check,
                 lending=lending,
+                watchdog=dependencies.watchdog,
                 on_robots=self._robots_known,
             )
         )
@@ -89,6 +102,7 @@ class Gatherer:
         self._intake = Intake(frontier, self.team, self._recorder, self._dispatcher, self._meter, rules.host_pages)
         every_s = settings.frontier.checkpoint_s
         self._checkpoints = Checkpoints(dependencies, self.team, self._intake, self._meter, self.share, every_s)
+        self._slow, self._looked_at = SlowHosts(), 0.0
         self._paused = False
         self._ending: GathererState | None = None
         self._leaving: asyncio.Task[None] | None = None
@@ -107,19 +121,22 @@ class Gatherer:
     async def startup(self, seeds: list[str], session: int = 1) -> None:
         """Continue from the last checkpoint and the record log, or begin the session; queue the seeds, open the engine.
 
-        In a team, the plan says which session it is, and `session` does not count.
+        In a team, the plan says which session it is; `session` counts only if the frontier has to be made anew.
         """
         self._finished: asyncio.Future[GathererState] = asyncio.get_running_loop().create_future()
         if self.team:
             await self.team.startup()
             self._leaving = asyncio.create_task(self.team.relieved())
             self._leaving.add_done_callback(self._on_left)
-        self._checkpoints.replay(self._clock())
+        self._checkpoints.replay(self._clock(), session)
         if not self.team and session > self._recrawl.session:
             self._intake.insert(self._checkpoints.begin_session(session, self._clock()))
         self._seeds = seeds
         if self._recrawl.is_done:
             self._queue_seeds()
+        if held := self._watchdog.held():
+            self._give_up_held(held)
+            self._checkpoints.hasten()  # the next such page must not undo this
         await self._fetcher.open()
         if self._lending:
             lent = await self._lending.open()
@@ -129,6 +146,16 @@ class Gatherer:
         self._scheduler.start()  # last: a turn needs everything that was opened above
         self._scheduler.request_turn()
 
+    def _give_up_held(self, name: str) -> None:
+        """The last run died while it read this page or robots.txt: the same would happen again, here or elsewhere."""
+        events.warning("held", name=name)
+        if name.startswith(OF_ROBOTS):
+            self._dispatcher.close_origin(name.removeprefix(OF_ROBOTS), self._clock())
+            return
+        key = key_of(name)
+        for entry in list(self._frontier.entries(key, key + b"\0")):
+            self._recorder.give_up(entry, str(FailureKind.HELD))
+
     def _port(self) -> GathererPort:
         return GathererPort(
             dispatcher=self._dispatcher,
@@ -136,10 +163,10 @@ class Gatherer:
             traffic=self.counters.traffic,
             recrawl=self._recrawl,
             request_turn=self._scheduler.request_turn,
+            clock=self._clock,
             is_quiet=self.is_quiet,
-            figures=self.figures,
             share=self.share,
-            explored=lambda: self._meter.explored.estimate(),
+            figures=self.figures,
             begin_session=lambda session, epoch: self._checkpoints.begin_session(session, self._clock(), epoch),
         )
 
@@ -160,6 +187,7 @@ class Gatherer:
         finally:
             self._store.close()
             self._frontier.close()
+            self._watchdog.close()
             if self.team:
                 await self.team.shutdown(share)
 
@@ -174,18 +202,73 @@ class Gatherer:
         self._ending = self._ending or state
         self._scheduler.request_turn()
 
+    def pause(self, paused: bool = True) -> None:
+        """Start no more requests until `pause(False)`. For a gatherer alone: a team is paused at its whiteboard."""
+        self._paused = paused
+        self._scheduler.request_turn()
+
+    def add_seeds(self, seeds: list[str]) -> None:
+        """Crawl from these seeds, too, and widen the scope by them. For a gatherer alone."""
+        self._seeds = [*self._seeds, *seeds]
+        self._admission.widen(tuple(self._seeds))
+        if self._recrawl.is_done:  # otherwise all seeds are queued when it is
+            self._queue_seeds()
+        self._scheduler.request_turn()
+
+    def wake(self) -> None:
+        """The outlet has room again."""
+        self._scheduler.request_turn()
+
     # -- what others read ------------------------------------------------------------------------------
+
+    @property
+    def stored_to(self) -> Position:
+        """The end of the records that are durable."""
+        return self._store.position
 
     def share(self) -> Share:
         """This gatherer's part of the report."""
         team = self.team
         superpages, epoch = (team.superpages, team.epoch) if team else (1, 0)
-        return self._meter.share(self._clock(), superpages, epoch, self._recrawl.session)
+        share = self._meter.share(self._clock(), superpages, epoch, self._recrawl.session, self._conditions())
+        if self._lending:
+            limit = limit_of(share.work)
+            # to read links only costs less than to lend a page
+            limit = NOTHING if limit == CPU and self._settings.summary.depth == "links" else limit
+            self._lending.limits(limit, deciding_hosts(share.work))
+        return share
 
-    def figures(self) -> dict[str, float]:
+    def figures(self, share: Share) -> dict[str, float]:
         """The figures that each heartbeat tells the team."""
-        figures = self._meter.figures(self._clock(), self.share(), self._fetcher.in_flight + self._responses.in_texts)
+        figures = self._meter.figures(share, self._fetcher.in_flight + self._responses.in_texts)
         return figures | (self._lending.figures() if self._lending else {})
+
+    def _conditions(self) -> Workload:
+        """What the meter does not measure: the slowest hosts, and the limits of the crawl."""
+        now, crawl = self._clock(), self._settings.crawl
+        if now >= self._looked_at + LOOK_S:
+            self._looked_at, self._slow = now, self._dispatcher.backlog.slow_hosts(now)
+        return Workload(
+            in_flight=self._fetcher.in_flight,
+            slow=self._slow.named,
+            slow_hosts=self._slow.count,
+            counted=self._slow.urls,
+            max_pages=crawl.max_pages,
+            max_seconds=crawl.max_seconds,
+            seconds_left=crawl.max_seconds - self._meter.running_s(now) if crawl.max_seconds else None,
+            holds=self._holds(),
+            lends=self._lending is not None,
+        )
+
+    def _holds(self) -> str:
+        """Why no request may start, for people; "" if requests may start."""
+        if self._paused or self._ending:
+            return "paused" if self._paused else "ending"
+        if self._outlet and self._outlet.room() <= 0:
+            return "waiting for the program that takes the pages"
+        if not self._recrawl.is_done:
+            return "queueing the pages of the last session"
+        return "waiting for the plan of the team" if self.team and not self.team.may_fetch() else ""
 
     def is_quiet(self) -> bool:
         """Whether nothing is queued, in flight, being read or still to be queued again from the last session."""
@@ -204,7 +287,7 @@ class Gatherer:
             self._finished.set_exception(error)
 
     def _turn(self, now: float) -> None:
-        self._meter.turn(now, bool(self._fetcher.in_flight or self._responses.under_way))
+        self._measure(now)
         if self.team:
             self._take_in_team(self.team, now)
         elif not self._recrawl.is_done:
@@ -221,11 +304,15 @@ class Gatherer:
             self._spot_check.turn(now, epoch, is_wanted_back)
         due_at = self._dispatcher.fill(now, self._room())
         self._store.flush()
+        if self._outlet:
+            self._outlet.flushed()
         if now >= self._checkpoints.due_at(self._dispatcher.has_plenty) or self._frontier.wants_commit:
             self._checkpoints.make(now)
         # last, and with a fresh time: at a shared host milliseconds count, and requests leave when the turn is over
         for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
-            self._recorder.give_up(entry, why, now)
+            self._recorder.give_up(entry, why)
+        if self.team:
+            self.team.turn_ended()
         if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or GathererState.DONE)
         elif self._responses.waiting or self._dispatcher.is_drawing or not (self.team or self._recrawl.is_done):
@@ -233,7 +320,19 @@ class Gatherer:
         else:
             checkpoint_at = self._checkpoints.due_at(self._dispatcher.has_plenty)
             moments = (due_at, self._dispatcher.next_at, checkpoint_at, self._spot_check.next_at())
-            self._scheduler.sleep(min(at for at in moments if at is not None) - now)
+            self._scheduler.sleep(min(at for at in moments if at is not None) - self._clock())
+
+    def _measure(self, now: float) -> None:
+        """Tell the meter what was waited for since the last turn."""
+        texts, in_flight = self._reader.texts, self._fetcher.in_flight
+        delayed, ready = (self._dispatcher.delayed, self._dispatcher.ready) if self._may_start else (0, 0)
+        self._meter.turn(
+            now,
+            busy=bool(in_flight or self._responses.under_way),
+            asked=in_flight + self._responses.waiting,
+            delayed=0 if ready else delayed,  # where hosts are ready and wait for room, delays do not matter
+            is_reading=texts is not None and texts.free <= 0,
+        )
 
     def _queue_seeds(self) -> None:
         """Queue the seeds that are not queued yet: a seed of the last session keeps its validators."""
@@ -249,7 +348,8 @@ class Gatherer:
         if control is not None:
             self._paused = control.state is CrawlState.PAUSED
             if control.state is CrawlState.STOPPING:
-                self._ending = self._ending or GathererState(control.reason or GathererState.STOPPED)
+                known = control.reason in list(GathererState)
+                self._ending = self._ending or GathererState(control.reason if known else GathererState.STOPPED)
             elif control.state is CrawlState.DONE:
                 self._ending = self._ending or GathererState.DONE
 
@@ -265,6 +365,8 @@ class Gatherer:
     def _recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A URL has its record: evidence for the explored fraction, and statistics for the team."""
         self._meter.explored.count_page(self._admission.in_scope(record.outlinks))
+        if self._outlet:
+            self._outlet.stored()
         if self.team:
             self.team.recorded(record, elapsed_s)
 
@@ -276,13 +378,13 @@ class Gatherer:
         self._lending.keep(entry.url)
         self._dispatcher.queue_again(entry)
 
-    def _tell_busy(self, host: str, until: float, now: float) -> None:
+    def _tell_busy(self, host: str, wait_s: float) -> None:
         if self.team:
-            self.team.tell_busy(host, until, now)
+            self.team.tell_busy(host, wait_s)
 
-    def _robots_known(self, visit: RobotsVisit, response: Response, robots: Robots, now: float) -> None:
+    def _robots_known(self, visit: RobotsVisit, response: Response, robots: Robots) -> None:
         if self.team:
-            self.team.tell_robots(visit.host.name, visit.origin, response.status, response.content, now)
+            self.team.tell_robots(visit.host.name, visit.origin, response.status, response.content)
         if self._settings.crawl.sitemaps:
             urls = self._reader.join(f"{visit.origin}/", robots.sitemaps)
             self._recorder.links += [QueuedUrl(url) for url in self._admission.admit(urls, 0)]
@@ -314,11 +416,16 @@ class Gatherer:
         if self.team and self.team.connections:
             connections = min(connections, self.team.connections)
         room = connections - own
-        if self._reader.texts:
+        if self._reader.all_in_pool and self._reader.texts:
             room = min(room, self._reader.texts.free - own)
+        elif self._reader.texts and not self._reader.texts.free:  # documents that wait for a worker wait in memory
+            room = 0
         room = self._fetcher.allot(room)
+        asked = self._fetcher.in_flight + self._responses.under_way
+        if self._outlet:
+            room = min(room, self._outlet.room() - asked)
         if limit := self._settings.crawl.max_pages:
-            room = min(room, limit - self.counters.pages - self._fetcher.in_flight - self._responses.under_way)
+            room = min(room, limit - self.counters.pages - asked)
         return room
 
 

@@ -11,7 +11,6 @@ from gcs.core.messages.tuples import Charter, Control, PlanPosted
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.counters import Traffic
-from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
 from gcs.core.url.admission import Admission
 from gcs.core.url.queued_url import QueuedUrl
@@ -49,14 +48,14 @@ class GathererPort:
     recrawl: Recrawl
     #: ask for a turn
     request_turn: Callable[[], None]
+    #: the gatherer's clock
+    clock: Callable[[], float]
     #: whether nothing is queued, in flight or being read
     is_quiet: Callable[[], bool]
-    #: what a heartbeat tells the others
-    figures: Callable[[], dict[str, float]]
     #: the gatherer's part of the report
     share: Callable[[], Share]
-    #: which fraction is explored, by the gatherer's own evidence
-    explored: Callable[[], Estimate]
+    #: what a heartbeat tells the others, beside the workload of this share
+    figures: Callable[[Share], dict[str, float]]
     #: begin this session, under the plan of this epoch; returns URLs that may be allowed by now
     begin_session: Callable[[int, int], list[QueuedUrl]]
 
@@ -124,11 +123,14 @@ class Membership(Protocol):
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A record was stored; its links are about to be admitted."""
 
-    def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
+    def tell_robots(self, host: str, origin: str, status: int, body: bytes) -> None:
         """The robots.txt of a host was fetched."""
 
-    def tell_busy(self, host: str, until: float, now: float) -> None:
-        """A host wants to be left alone until then."""
+    def tell_busy(self, host: str, wait_s: float) -> None:
+        """A host wants to be left alone for so long."""
+
+    def turn_ended(self) -> None:
+        """A turn of the gatherer is over: say at once if it has become passive."""
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""

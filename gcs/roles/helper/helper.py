@@ -25,6 +25,7 @@ from gcs.ports.reader import Reader
 from gcs.ports.records.warc import payload_digest
 from gcs.ports.space.clock import lease_time
 from gcs.ports.tasks import end
+from gcs.ports.watchdog import cpu_limit
 
 events = Events("helper")
 
@@ -36,6 +37,8 @@ LATE, WAIT, FETCH = 0.2, 0.1, 0.75
 REST_S = 0.05
 #: seconds that requests under way get when the helper is stopped
 GRACE_S = 3.0
+#: seconds without an errand after which the helper says why
+IDLE_S = 3.0
 #: requests in a row without an answer that put the helper's own network in doubt, and the seconds of rest then
 MISSES, MISSES_REST_S = 8, 15.0
 #: failures that are the page's, wherever it is fetched from
@@ -61,6 +64,7 @@ class Helper:
         self._changed = asyncio.Event()
         self._failed: BaseException | None = None
         self._misses = 0
+        self._worked_at, self._said = clock(), ""
         self.stopping = False
         #: the crawl has ended
         self.is_over = False
@@ -109,6 +113,8 @@ class Helper:
             await self._port.give_back(errands)
             return
         self._allowance.started(asked_at, len(errands))
+        if errands:
+            self._worked_at, self._said = self._clock(), ""
         for errand in errands:
             self._doing[errand.id] = errand
             etag, last_modified = errand.etag or None, errand.last_modified or None
@@ -135,7 +141,8 @@ class Helper:
 
     async def _report(self, errand: UrlTS, result: Result) -> None:
         try:
-            summary = _summary(errand, self._port.helper, result, self._reader)
+            with cpu_limit():  # the errand goes back to its gatherer when the lease ends
+                summary = _summary(errand, self._port.helper, result, self._reader)
         except Exception as error:  # one unreadable page must not end the helper: its gatherer fetches it
             events.error("unreadable", url=errand.url, error=repr(error))
             summary = _unfetched(errand, self._port.helper, repr(error))
@@ -186,7 +193,15 @@ class Helper:
             if not await port.beat(beat):
                 self.is_over = True
                 self.stop()
+            self._say_why_idle()
             await asyncio.sleep(BEAT_S)
+
+    def _say_why_idle(self) -> None:
+        """Say why there is nothing to do, once for each reason."""
+        why = self._port.why_idle
+        if why not in ("", self._said) and not self._doing and self._clock() - self._worked_at >= IDLE_S:
+            self._said = why
+            events.info("idle", helper=self._port.helper, reason=why)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

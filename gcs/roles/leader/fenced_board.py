@@ -4,6 +4,7 @@ Invariant: seeds are counted before the heartbeats are read (`termination` rests
 fenced by the LeaderLease tuple of this term.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import msgspec
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import (
+    Charter,
     Control,
     CrawlState,
     LeaderLease,
@@ -24,11 +26,13 @@ from gcs.core.messages.tuples import (
 )
 from gcs.core.plan.next_plan import note_of
 from gcs.core.plan.plan import Plan
-from gcs.errors import GcsError
-from gcs.ports.space.port import SEEDS_INBOX, IfHolds, Space
+from gcs.errors import GcsError, UnknownVersionError
+from gcs.ports.space.port import BOARD, SEEDS_INBOX, IfHolds, Space
 
 #: states of members that hand over all that they own, to leave
 LEAVING = frozenset({MemberState.LEAVING, MemberState.GHOST})
+#: tuples that a leader has to be able to read: one that took a newer heartbeat for none would plan without its gatherer
+NEEDED = frozenset({Control, Member, PlanPosted})
 
 
 class DeposedError(GcsError):
@@ -40,6 +44,8 @@ class BoardView:
     """All that a leader reads from the board in one step; it decides from this value alone."""
 
     now: float
+    #: the board has the crawl's charter
+    has_charter: bool
     state: CrawlState
     seeds: int
     #: the plan on the board, if there is one: encoded, and decoded
@@ -104,13 +110,20 @@ class FencedBoard:
         self._plan: tuple[bytes, Plan] | None = None
 
     async def view(self) -> BoardView:
-        control = await self.space.read(template(Control))
-        posted = await self.space.read(template(PlanPosted))
+        """The board in two round trips, so that a slow line does not make it old; UnknownVersionError if unreadable."""
+        charters, control, posted, seeds = await asyncio.gather(
+            self.space.count(template(Charter)),
+            self.space.read(template(Control)),
+            self.space.read(template(PlanPosted)),
+            self.space.count(template(Seeds), at=SEEDS_INBOX),
+        )
         self.known.see(posted)
-        seeds = await self.space.count(template(Seeds), at=SEEDS_INBOX)
         known = {member.gatherer: member for member in await self.space.scan(template(Member))}
+        if unread := sorted(kind.name for place, kind in self.space.unread.kinds if place == BOARD and kind in NEEDED):
+            raise UnknownVersionError(f"the board has {', '.join(unread)} of another version")
         return BoardView(
             now=self.clock(),
+            has_charter=charters > 0,
             state=control.state if control else CrawlState.RUNNING,
             seeds=seeds,
             posted=posted,

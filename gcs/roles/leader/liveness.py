@@ -37,18 +37,18 @@ class Liveness:
 
     async def step(self, view: BoardView) -> bool:
         """Ask for ghosts and give up where it is time; True if a gatherer is missing or blank."""
-        missing = _missing(view)
-        self._since = {name: self._since.get(name, view.now) for name in missing}
-        self._retry = {name: self._retry.get(name, view.now) for name in missing}
-        self._raised.intersection_update(missing)
-        for name in missing:
+        away = missing(view)
+        self._since = {name: self._since.get(name, view.now) for name in away}
+        self._retry = {name: self._retry.get(name, view.now) for name in away}
+        self._raised.intersection_update(away)
+        for name in away:
             if view.now >= self._retry[name]:
                 await self._raise(name, view.now)
         blank = _blank(view)
-        overdue = [name for name in missing if view.now - self._since[name] >= self._settings.recover_s]
+        overdue = [name for name in away if view.now - self._since[name] >= self._settings.recover_s]
         if (overdue or blank) and (view.active or blank):
             await self._give_up([*overdue, *blank], [*view.active, *blank], view)
-        return bool(missing or blank)
+        return bool(away or blank)
 
     async def _raise(self, name: str, now: float) -> None:
         try:
@@ -72,13 +72,14 @@ class Liveness:
         events.warning("lost", epoch=plan.epoch, gatherers=",".join(dead), ranges=len(plan.lost))
 
 
-def _missing(view: BoardView) -> list[str]:
+def missing(view: BoardView) -> list[str]:
     """Gatherers and leavers of the plan without a heartbeat. A leaver that has said good-bye is not missing."""
     leavers = () if view.is_committed else [name for name in view.plan.leavers if name not in view.gone]
     return [name for name in (*view.plan.gatherers, *leavers) if name not in view.members]
 
 
 def _blank(view: BoardView) -> list[str]:
-    """Gatherers of the plan that are there, but without the disk that they had."""
-    here = [name for name in view.plan.gatherers if name in view.members]
+    """Gatherers and leavers of the plan that are there, but without the disk that they had."""
+    leavers = () if view.is_committed else view.plan.leavers
+    here = [name for name in (*view.plan.gatherers, *leavers) if name in view.members]
     return [name for name in here if view.members[name].state == MemberState.BLANK]

@@ -8,6 +8,7 @@
     a gatherer is missing or blank        →  ask for a ghost, or plan without the gatherer (`liveness`)
     the plan is not committed             →  commit it when all have settled
     all were passive in two snapshots     →  the crawl is done
+    all have waited for a long time       →  the crawl is stuck: it is stopped
     otherwise                             →  rebalance, if there is a reason (`rebalance_rounds`)
 
 Invariant: a plan is published only if the one before is committed (or as a recovery), so hand-overs never pile up.
@@ -19,21 +20,26 @@ import msgspec
 from gcs.core.messages import termination
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, LeaderLease, MemberState, Seeds
+from gcs.core.plan.host_limits import of_hosts
 from gcs.core.plan.next_plan import first_plan, renewed
 from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.tree import tree
+from gcs.core.url.sortkey import host_of_key, sort_key
+from gcs.core.url.sources import is_source
 from gcs.events import Events
 from gcs.ports.space.crawl_control import put_back
 from gcs.ports.space.port import SEEDS_INBOX
 from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.fenced_board import BoardView, FencedBoard
-from gcs.roles.leader.liveness import Liveness
+from gcs.roles.leader.liveness import Liveness, missing
 from gcs.roles.leader.rebalance_rounds import RebalanceRounds
 
 #: seconds that the first plan waits for the members that are expected
 FIRST_WAIT_S = 3.0
 #: states of a crawl in which the leader does nothing
 OVER = frozenset({CrawlState.STOPPING, CrawlState.DONE})
+#: the state in which gatherers end when they are stopped because nothing goes on
+STUCK = "stuck"
 
 events = Events("leader")
 
@@ -47,7 +53,15 @@ class Term:
         self._rounds = RebalanceRounds(board, config)
         #: the team as it was at the last step, if it was passive: a second, equal snapshot ends the crawl
         self._snapshot: termination.TeamSnapshot | None = None
+        #: since when everybody waits for others
+        self._still: termination.Standstill | None = None
         self._waits_since: float | None = None
+        self._is_awaiting = True
+
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether the next step may be due at once: for the first plan, a commit, or the end."""
+        return self._is_awaiting or self._snapshot is not None
 
     @property
     def leader(self) -> LeaderLease:
@@ -56,11 +70,14 @@ class Term:
 
     async def step(self) -> None:
         """Do the next thing; DeposedError if another candidate leads, or nobody."""
-        if (crawl := self._config.known_crawl()) and await put_back(self._board.space, *crawl):
-            events.warning("charter-restored")
         view = await self._board.view()
+        if not view.has_charter and (crawl := self._config.known_crawl()):
+            if await put_back(self._board.space, *crawl):
+                events.warning("charter-restored")
+            view = await self._board.view()
         snapshot, self._snapshot = self._snapshot, None
-        if view.state in OVER:
+        self._is_awaiting = view.posted is None or not view.posted.committed
+        if view.state in OVER or await self._end_if_stuck(view):
             pass
         elif newer := self._board.known.newer_than(view.posted):
             await self._board.restore(newer)
@@ -78,6 +95,25 @@ class Term:
                 events.info("committed", epoch=view.epoch)
         elif not await self._end_if_over(view, snapshot):
             await self._rounds.step(view)
+
+    async def _end_if_stuck(self, view: BoardView) -> bool:
+        """Stop a crawl in which everybody waits for others, for good; True if it was. Whoever is missing may return."""
+        posted = view.posted
+        board = (view.epoch, posted is not None and posted.committed, view.state, view.seeds)
+        later = termination.still(view.members.values(), board, view.now)
+        earlier, self._still = self._still, later
+        if view.decoded is not None and missing(view):
+            self._still = None
+            return False
+        if view.state is CrawlState.PAUSED or earlier is None or later is None or earlier.members != later.members:
+            return False
+        self._still = earlier
+        if not earlier.is_lasting(later, self._config.settings.recover_s):
+            return False
+        why = termination.why_stuck(view.members.values())
+        await self._board.post(Control(CrawlState.STOPPING, self.leader.gatherer, STUCK, why))
+        events.warning("stuck", epoch=view.epoch, reason=why)
+        return True
 
     def _is_of_last_session(self, view: BoardView) -> bool:
         """Whether the plan on the board is that of an earlier session, and nothing of it is under way any more."""
@@ -113,6 +149,9 @@ class Term:
             plan = renewed(old, active, config.session)
         else:
             cuts = tree.parse(config.settings.expansion)
+            if len(cuts) == 1 and (crawl := config.known_crawl()):  # the hosts of the seeds are known before any page
+                hosts = [host_of_key(sort_key(url)) for url in crawl[0].seeds if not is_source(url)]
+                cuts = of_hosts(hosts, config.settings.delta * len(active)) if hosts else cuts
             first = first_plan(active, cuts, config.settings, heir if known[heir] else None)
             plan = msgspec.structs.replace(first, session=config.session)
         absent = tuple(name for name in old.gatherers if name not in active) if old else ()

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gcs.core.messages.template import template
-from gcs.core.messages.termination import TeamSnapshot, look
+from gcs.core.messages.termination import Standstill, TeamSnapshot, look, still, why_stuck
 from gcs.core.messages.tuples import ClientPace, Control, CrawlState, Finds, Link, Member, MemberState, Seeds, UrlBlock
 from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of, room, say
 from gcs.core.plan.team_settings import TeamSettings
@@ -87,15 +87,14 @@ class SeedServer:
         registry: UrlRegistry,
         *,
         clock: Callable[[], float],
-        wall: Callable[[], float],
     ) -> None:
-        """`clock` is monotonic, `wall` is not."""
-        self._space, self.registry, self._clock, self._wall = space, registry, clock, wall
+        """`clock` is monotonic."""
+        self._space, self.registry, self._clock = space, registry, clock
         self.name, self._parent, self._session = config.name, config.parent, config.session
         self._rules, self._team = config.rules, config.team
         self._run = new_run()
         self._clients = Clients(config.rules, registry.note(CLIENTS_NOTE))
-        self._started_free_at = wall() + config.pause_s
+        self._started_free_at = clock() + config.pause_s
         self._free_at: dict[str, float] = {}  # domain → when any client may ask all of its hosts
         self._out: dict[str, int] = defaultdict(int)  # client → seeds that are out to it
         self._connections: dict[str, int] = defaultdict(lambda: config.rules.connections)
@@ -104,6 +103,7 @@ class SeedServer:
         self._sent = self._received = self._beats = 0
         self._beat_at = 0.0
         self._snapshot: TeamSnapshot | None = None
+        self._still: Standstill | None = None
         self.state = CrawlState.RUNNING
         #: called with every word to a client: its name, the word, its connections, the seeds held for it
         self.on_word: Callable[[str, Word, int, int], None] = lambda *_: None
@@ -219,9 +219,10 @@ class SeedServer:
         """
         changed = self.registry.visited(finds.done if finds.session == self._session else ())
         self._out[finds.client] = max(0, self._out[finds.client] - changed)
-        for host, at in finds.free_at.items():
+        now = self._clock()
+        for host, wait_s in finds.free_in.items():
             domain = domain_of(f"http://{host}/", self._rules.domain)
-            self._free_at[domain] = max(self._free_at.get(domain, 0.0), at)
+            self._free_at[domain] = max(self._free_at.get(domain, 0.0), now + wait_s)
 
     def _begin_when_ready(self) -> bool:
         """Begin the session once all clients have told what they know from the last one; True if it has begun."""
@@ -264,7 +265,7 @@ class SeedServer:
 
     def _is_free(self, domain: str) -> bool:
         """Whether politeness lets another client ask the hosts of a domain."""
-        return self._wall() >= max(self._free_at.get(domain, 0.0), self._started_free_at)
+        return self._clock() >= max(self._free_at.get(domain, 0.0), self._started_free_at)
 
     # -- every beat: clients and servers -----------------------------------------------------------------
 
@@ -273,12 +274,16 @@ class SeedServer:
         now = self._clock()
         if now < self._beat_at + self._team.beat_s:
             return
+        # on a slow line a step takes longer than a beat: this server's heartbeat has to last until the next one
+        lease_s = max(self._team.lease_s, 3 * (now - self._beat_at)) if self._beats else self._team.lease_s
         self._beat_at = now
-        control = await self._space.read(template(Control))
+        control, seeds, finds, links = await asyncio.gather(
+            self._space.read(template(Control)),
+            self._space.count(template(Seeds), at=SEEDS_INBOX),
+            self._space.count(template(Finds), at=self.name),
+            self._space.count(template(UrlBlock), at=self.name),
+        )
         self.state = control.state if control else CrawlState.RUNNING
-        seeds = await self._space.count(template(Seeds), at=SEEDS_INBOX)
-        waiting = await self._space.count(template(Finds), at=self.name)
-        waiting += await self._space.count(template(UrlBlock), at=self.name)
         everybody = await self._space.scan(template(Member))
         mine = [member for member in everybody if member.server == self.name and member.state != MemberState.GONE]
         for name in self._clients.meet(mine):
@@ -292,11 +297,14 @@ class SeedServer:
         for client in self._clients.clients:
             is_idle = self._clients.present[client].passive and self._out[client] > 0
             self._idle[client] = self._idle[client] + 1 if is_idle else 0
-        busy = waiting or self._clients.missing_servers or any(count.held or count.out for count in counts.values())
-        await self._beat(passive=not busy)
+        busy = (
+            finds or links or self._clients.missing_servers or any(count.held or count.out for count in counts.values())
+        )
+        await self._beat(not busy, lease_s)
         if not self._parent:
             # this server's own heartbeat in `everybody` is that of the last beat
             await self._end_if_done([] if busy else everybody, seeds)
+            await self._end_if_stuck(everybody, now)
 
     def _miss(self, gone: set[str], now: float) -> None:
         """Take back the seeds of a client that has left, or is away for too long. A missing server is waited for."""
@@ -324,7 +332,7 @@ class SeedServer:
                 events.info("pace", client=client, word=str(word), connections=then, held=mine)
             self.on_word(client, word, then, mine)
 
-    async def _beat(self, passive: bool) -> None:
+    async def _beat(self, passive: bool, lease_s: float) -> None:
         self._beats += 1
         await self._space.out(
             Member(
@@ -334,11 +342,12 @@ class SeedServer:
                 passive=passive,
                 blocks_sent=self._sent,
                 blocks_received=self._received,
+                figures={"waits": 1.0},  # it only answers
                 beat=self._beats,
                 server=self._parent,
                 is_server=True,
             ),
-            ttl_s=self._team.lease_s,
+            ttl_s=lease_s,
         )
 
     async def _end_if_done(self, members: list[Member], seeds: int) -> None:
@@ -351,3 +360,27 @@ class SeedServer:
             events.info("done", server=self.name)
             await self._space.out(Control(CrawlState.DONE, self.name))
             self.state = CrawlState.DONE
+
+    async def _end_if_stuck(self, members: list[Member], now: float) -> None:
+        """Stop a crawl in which everybody waits for others, for good (`core.messages.termination`).
+
+        Blocks that this server sends again and again to a client that does not answer are no progress.
+        """
+        there = [member for member in members if member.state != MemberState.GONE]
+        received = self._received if self._clients.clients and not self._clients.missing else None
+        earlier, later = self._still, still(there, (received,), now)
+        self._still = later
+        if self.state is not CrawlState.RUNNING or earlier is None or later is None or received is None:
+            return
+        ours = {member.gatherer for member in there if member.is_server}
+        if _without(earlier, ours) != _without(later, ours):
+            return
+        self._still = earlier
+        if earlier.is_lasting(later, self._team.recover_s):
+            why = why_stuck(there)
+            events.warning("stuck", server=self.name, reason=why)
+            await self._space.out(Control(CrawlState.STOPPING, self.name, "stuck", why))
+
+
+def _without(team: Standstill, servers: set[str]) -> dict[str, tuple[object, ...]]:
+    return {name: state for name, state in team.members.items() if name not in servers}

@@ -26,11 +26,13 @@ from aiohttp import web
 
 from gcs.core.helpers.access import Role, helper_name, machine_name, token_id
 from gcs.core.helpers.claims import Claim, Errand, summary_of
+from gcs.core.helpers.idleness import why_idle
 from gcs.core.helpers.pools import BEAT_S, BEAT_TTL_S, pool
 from gcs.core.helpers.trust import TrustSettings
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, UrlTS
+from gcs.core.messages.tuples import Access, Charter, Control, CrawlState, CutOff, HelperBeat, Means, Member, UrlTS
 from gcs.core.url.join import Joiner
+from gcs.errors import SettingsError
 from gcs.events import Events
 from gcs.ports.errands import HelperTerms
 from gcs.ports.errands import gateway_messages as messages
@@ -39,7 +41,7 @@ from gcs.ports.tasks import repeat
 from gcs.roles.station.http.auth import KEY, needs
 from gcs.roles.station.http.problems import problem
 from gcs.roles.station.leases import MOST, Credit, GatewayHelper, Lease
-from gcs.settings import Settings, terms
+from gcs.settings import of_charter, terms
 
 #: longest wait for errands, and the part of a lease that it may take
 WAIT_S, WAIT = 20.0, 0.2
@@ -79,6 +81,8 @@ class Gateway:
         self._credits: dict[str, Credit] = {}  # by token
         self._cut_off: dict[str, str] = {}  # helper → why; read from the board
         self._charter: Charter | None = None
+        #: the last one that could not be read; the one before stays in force
+        self._unreadable: Charter | None = None
         self._terms, self._trust, self._joiner = HelperTerms(), TrustSettings(), Joiner()
 
     def routes(self) -> list[web.RouteDef]:
@@ -290,7 +294,7 @@ class Gateway:
         able = min(beat.connections, math.ceil(int(helper.credit.quota) * beat.connections / max(wished, 1)))
         figures = (helper.pages, helper.bytes, beat.pages_per_s, helper.since)
         await self._space.out(HelperBeat(helper.name, helper.place, helper.means, able, *figures), ttl_s=BEAT_TTL_S)
-        return messages.HelperStanding(list(helper.held), await self._is_over())
+        return messages.HelperStanding(list(helper.held), await self._is_over(), await self._why_idle(helper, beat))
 
     async def _bye(self, helper: GatewayHelper, _: messages.Ids) -> Answer:
         await self._let_go(helper.name)
@@ -306,14 +310,25 @@ class Gateway:
         is_new_here = self._clock() < self._opened_at + GRACE_LEASES * self._terms.lease_s
         raise RefusedError(409, "this errand is not on your lease", strike=not is_new_here)
 
+    async def _why_idle(self, helper: GatewayHelper, beat: messages.Beat) -> str:
+        if helper.held or beat.pages_per_s:
+            return ""
+        members, control = await self._space.scan(template(Member)), await self._space.read(template(Control))
+        return why_idle(members, control, helper.place, helper.means)
+
     async def _is_over(self) -> bool:
         control = await self._space.read(template(Control))
         return control is not None and control.state in (CrawlState.DONE, CrawlState.STOPPING)
 
     async def _read_charter(self) -> None:
         charter = await self._space.read(template(Charter))
-        if charter is None or charter == self._charter:
+        if charter is None or charter in (self._charter, self._unreadable):
             return
-        settings = msgspec.json.decode(charter.settings, type=Settings)
+        try:
+            settings = of_charter(charter.settings)
+        except SettingsError as error:  # that is no fault of the helper's
+            self._unreadable = charter
+            events.warning("charter-refused", reason=str(error))
+            return
         self._charter, self._terms, self._trust = charter, terms(settings), settings.trust
         self._joiner = Joiner(settings.urls)

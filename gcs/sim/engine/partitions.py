@@ -13,7 +13,7 @@ from gcs.core.partition.partition_graph import LinkArrays
 from gcs.core.plan.metrics import imbalance, loads
 from gcs.core.plan.session_graph import SessionGraph, Visits, superpages
 from gcs.core.plan.session_graph import crawled as in_key_order
-from gcs.sim.graph.owners import page_key, sites_of
+from gcs.sim.graph.owners import page_keys
 from gcs.sim.graph.web_graph import WebGraph
 
 #: length of a URL where there are none (Cho's estimate)
@@ -23,16 +23,10 @@ TOLERANCE = 0.05
 
 
 def crawled(graph: WebGraph) -> SessionGraph:
-    """Put the pages of a graph in key order. A page of unknown size counts one byte, so that both weights agree.
-
-    Where there are no URLs, a page is named by the numbers of its site and its own.
-    """
-    if graph.urls:
-        keys = [page_key(url) for url in graph.urls]
-        url_bytes = np.array([len(url) for url in graph.urls], np.int64)
-    else:
-        keys = [b"%010d\x00/\x00%010d" % pair for pair in zip(sites_of(graph).tolist(), range(graph.pages))]
-        url_bytes = np.full(graph.pages, URL_BYTES)
+    """Put the pages of a graph in key order. A page of unknown size counts one byte, so that both weights agree."""
+    keys = page_keys(graph)
+    lengths = [len(url) for url in graph.urls] if graph.urls else [URL_BYTES] * graph.pages
+    url_bytes = np.array(lengths, np.int64)
     page_bytes = np.ones(len(keys), np.int64) if graph.sizes_bytes is None else np.asarray(graph.sizes_bytes)
     return in_key_order(Visits(keys, page_bytes, url_bytes), graph.sources(), graph.targets)
 

@@ -19,7 +19,7 @@ Pages = NDArray[np.int32]
 
 
 class Ranks(Protocol):
-    """What is known of the pages: `Crawl` has it, and the waiting pages are chosen by it."""
+    """What is known of the pages: `SteppedCrawl` has it, and the waiting pages are chosen by it."""
 
     #: its rank now: the smaller, the sooner
     rank: NDArray[np.int64]

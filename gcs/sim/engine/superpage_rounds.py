@@ -4,10 +4,11 @@ URLs are found in the order given. Each is counted by its owner's copy of the UR
 are merged, superpages are created and partitioned, and every copy goes over to the new plan, as in a live gatherer:
 statistics are carried over, moved URLs are counted by the new owner and forgotten by the old one.
 
-All decisions are those of `core`; only the crawl itself is left out.
+All decisions are those of `core`, the limits of hosts included; only the crawl itself is left out.
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -17,11 +18,17 @@ from numpy.typing import NDArray
 
 from gcs.core.partition.greedy import partition_i
 from gcs.core.partition.problem import Partitioner, PartitionProblem
+from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.plan import Plan
+from gcs.core.plan.rebalance import with_whole_hosts
 from gcs.core.tree.superpages import create, inherit, recut, threshold
 from gcs.core.tree.tree import WHOLE, Cuts, UrlTree, merge
+from gcs.core.url.sortkey import host_of_key
 
 Floats = NDArray[np.float64]
+
+#: imbalance that a partition may have, where no delay allows more
+TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,8 @@ class RoundTeam:
     partition: Partitioner = partition_i
     delta: float = 20
     seed: int = 1
+    #: the delays of the hosts
+    limits: HostLimits = field(default_factory=HostLimits)
 
     @property
     def size(self) -> int:
@@ -51,7 +60,9 @@ class Round:
     actual: Floats = field(repr=False)
     #: URLs that change their owner
     moved: int
-    #: max/mean − 1 of the time that the gatherers need, by the actual visits
+    #: (k,) T_i: the seconds that each gatherer needs for all that was found of its superpages
+    times_s: Floats = field(repr=False)
+    #: max/mean − 1 of the work of the gatherers, by the actual visits
     imbalance: float
 
     @property
@@ -73,6 +84,9 @@ def rounds(keys: Sequence[bytes], team: RoundTeam, ends: Sequence[int]) -> Itera
         start = end
         merged = merge(trees)
         pages = create(merged, threshold(merged.visits, team.size, team.delta), plan.owners)
+        pages = with_whole_hosts(merged, pages, team.limits)
+        work_s = end / sum(team.speeds)
+        polite_s = team.limits.polite_s(Counter(map(host_of_key, keys[:end])))
         problem = PartitionProblem(
             weights=np.array(pages.weights),
             k=team.size,
@@ -80,18 +94,35 @@ def rounds(keys: Sequence[bytes], team: RoundTeam, ends: Sequence[int]) -> Itera
             keys=pages.cuts,
             current=np.array(inherit(pages, plan.owners)),
             names=names,
+            tolerance=max(TOLERANCE, polite_s / work_s - 1),
         )
         new = Plan(plan.epoch + 1, names, pages.cuts, tuple(team.partition(problem).tolist()))
         trees = [recut(tree, new.cuts, Random(chance.random())) for tree in trees]
         moved = _hand_over(keys[:end], trees, plan, new)
         plan = new
         actual = count(sorted(keys[:end]), plan.cuts)
-        yield Round(end, plan, problem.weights, actual, moved, imbalance(actual, team.speeds, plan.owners))
+        uneven = imbalance(actual, team.speeds, plan.owners)
+        yield Round(end, plan, problem.weights, actual, moved, times_s(actual, keys[:end], plan, team), uneven)
 
 
 def count(ordered: Sequence[bytes], cuts: Cuts) -> Floats:
     """How many of the keys (in order) lie in each superpage."""
     return np.diff([*(bisect_left(ordered, cut) for cut in cuts), len(ordered)]).astype(np.float64)
+
+
+def times_s(weights: Floats, keys: Sequence[bytes], plan: Plan, team: RoundTeam) -> Floats:
+    """T_i: the larger of the work of a gatherer and the politeness of its slowest host, over the host.
+
+    `weights` are those of the superpages.
+    """
+    work_s: Floats = np.bincount(plan.owners, weights, team.size) / np.asarray(team.speeds)
+    limits = team.limits
+    if not (limits.delay_s or limits.longer):
+        return work_s
+    pages, hosts = Counter(map(host_of_key, keys)), [set[bytes]() for _ in team.speeds]
+    for key in keys:
+        hosts[plan.owners[plan.locate(key)]].add(host_of_key(key))
+    return np.maximum(work_s, [limits.polite_s({host: pages[host] for host in own}) for own in hosts])
 
 
 def imbalance(weights: NDArray[np.number], speeds: Sequence[float], owners: Sequence[int]) -> float:

@@ -88,7 +88,7 @@ class SuperstepResult:
         return len(self.told_pages)
 
 
-class Crawl:
+class SteppedCrawl:
     """A crawl in progress: what is known of each page by its owner, and what is on its way."""
 
     def __init__(self, graph: WebGraph, rules: SuperstepRules, seeds: Ids) -> None:

@@ -19,7 +19,7 @@ from gcs.errors import UsageError
 from gcs.sim.graph.web_graph import Ids
 
 _GZIP = b"\x1f\x8b"
-_HEAD = re.compile(rb"(?:[ \t]*(?:[#%][^\n]*)?\r?\n)*(?:[A-Za-z_][^\n:]*\n)?(?:[ \t]*(?:[#%][^\n]*)?\r?\n)*")
+_HEAD = re.compile(rb"(?:[ \t]*+(?:[#%][^\n]*+)?\r?\n)*+(?:[A-Za-z_][^\n:]*+\n)?(?:[ \t]*+(?:[#%][^\n]*+)?\r?\n)*+")
 _REMARK = re.compile(rb"\s*(?:[#%].*)?")
 _NUMBERS = re.compile(rb"\s*\d{1,18}[\s,;]+\d{1,18}\s*")
 _NAMES = re.compile(rb"\s*\S+\s+\S+\s*")

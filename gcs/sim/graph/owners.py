@@ -73,6 +73,13 @@ def page_key(url: str) -> bytes:
     return sort_key(known) if known else b"?%s\x00/" % url.encode()
 
 
+def page_keys(graph: WebGraph) -> list[bytes]:
+    """The sort key of each page; where there are no URLs, a page is named by the numbers of its site and its own."""
+    if graph.urls:
+        return [page_key(url) for url in graph.urls]
+    return [b"%010d\x00/\x00%010d" % pair for pair in zip(sites_of(graph).tolist(), range(graph.pages))]
+
+
 def random_seeds(owners: Owners, counts: Sequence[int], chance: np.random.Generator) -> Ids:
     """The seeds: so many random pages of each owner, or all of them where it has fewer."""
     order = np.argsort(owners, kind="stable")

@@ -16,15 +16,40 @@ from gcs.sim.studies import (
     marin_prediction,
     marin_queues,
     scale,
+    teams,
     teng_helpers,
     teng_hot_pages,
     teng_special,
     teng_superpages,
     web_sailor,
 )
-from gcs.sim.studies.study import Chart, ChartLine, Finding, Row, Setup, Study, StudyRequest, Tick
+from gcs.sim.studies.study import (
+    Chart,
+    ChartLine,
+    Finding,
+    Row,
+    SeenCrawl,
+    Setup,
+    Study,
+    StudyRequest,
+    Tick,
+    WebTimes,
+)
 
-__all__ = ["OWN", "STUDIES", "Chart", "ChartLine", "Finding", "Row", "Setup", "Study", "StudyRequest", "Tick"]
+__all__ = [
+    "OWN",
+    "STUDIES",
+    "Chart",
+    "ChartLine",
+    "Finding",
+    "Row",
+    "SeenCrawl",
+    "Setup",
+    "Study",
+    "StudyRequest",
+    "Tick",
+    "WebTimes",
+]  # fmt: skip
 
 _MODULES = (
     cho_coverage, cho_seeds, cho_overlap, cho_communication, cho_replication, cho_quality, cambazoglu,
@@ -32,5 +57,5 @@ _MODULES = (
     teng_superpages, teng_hot_pages, teng_special, teng_helpers, web_sailor, scale,
 )  # fmt: skip
 STUDIES: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in _MODULES})
-#: a crawl that the user puts together, besides the papers' experiments
-OWN = any_team.STUDY
+#: for the user's own questions, besides the papers' experiments
+OWN: Mapping[str, Study] = MappingProxyType({module.STUDY.name: module.STUDY for module in (any_team, teams)})

@@ -1,7 +1,7 @@
 """A crawl by a team that the user puts together: what it covers, repeats, finds and tells, from its start to its end.
 
 k gatherers work under any partitioner, mode, order, queue, exchange interval and replication. Gatherers that exchange
-URLs, or that have a wall between them, are one `Crawl`. In cross-over and independent mode nobody tells anybody
+URLs, or that have a wall between them, are one `SteppedCrawl`. In cross-over and independent mode nobody tells anybody
 anything: each gatherer is crawled alone, and the crawls are laid side by side, superstep by superstep.
 
 This study repeats no experiment of a paper and is not part of `all`: it is for the user's own questions.
@@ -21,7 +21,7 @@ from gcs.errors import UsageError
 from gcs.sim.engine.partitions import URL_BYTES
 from gcs.sim.engine.reach import fetched, most_linked, reach
 from gcs.sim.engine.sim_queue import Pages
-from gcs.sim.engine.supersteps import Crawl, SuperstepRules
+from gcs.sim.engine.supersteps import SteppedCrawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Setup, Study, StudyRequest, Tick, lines
@@ -66,7 +66,7 @@ class SimTeam:
         most = int(self.setup.part * self.reachable) or self.k * self.graph.pages
         rules = self._rules()
         if self.setup.mode not in ("cross-over", "independent"):  # in these, gatherers go abroad and tell nobody
-            for step in Crawl(self.graph, rules, self.seeds).steps(most):
+            for step in SteppedCrawl(self.graph, rules, self.seeds).steps(most):
                 yield TeamTurn(step.pages, self.owners[step.pages], step.told_pages, step.late)
             return
         members = [list(self._alone(rules, me, most)) for me in range(self.k)]
@@ -98,7 +98,7 @@ class SimTeam:
         alone = replace(rules, owners=np.zeros_like(self.owners), k=1, pages_each=speed, speeds=None)
         if self.setup.mode == "cross-over":
             alone = replace(alone, abroad=~mine)
-        for step in Crawl(self.graph, alone, self.seeds[mine[self.seeds]]).steps(most):
+        for step in SteppedCrawl(self.graph, alone, self.seeds[mine[self.seeds]]).steps(most):
             yield step.pages
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from gcs.core.plan.metrics import communication, quality
 from gcs.sim.engine.reach import NEVER, reach
 from gcs.sim.engine.spread import spread
-from gcs.sim.engine.supersteps import Crawl, SuperstepRules
+from gcs.sim.engine.supersteps import SteppedCrawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, page_owners
 from gcs.sim.graph.web_graph import Ids, Pages, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
@@ -94,7 +94,7 @@ def _crawl(web: WebGraph, seeds: Ids, owners: Owners, n: int, most: int, exchang
         np.bincount(owners, minlength=n).astype(np.float64),
         max(SUPERSTEPS // (exchanges + 1), 1),
     )
-    steps = list(Crawl(web, rules, seeds).steps(most))
+    steps = list(SteppedCrawl(web, rules, seeds).steps(most))
     pages = np.concatenate([step.pages for step in steps])
     return pages, communication(sum(step.told for step in steps), len(pages))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gcs.sim.engine.supersteps import Crawl, SuperstepRules
+from gcs.sim.engine.supersteps import SteppedCrawl, SuperstepRules
 from gcs.sim.graph.owners import page_owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, lines
@@ -53,7 +53,7 @@ def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[FailuresRow]
         rules = SuperstepRules(owners, n, order="opic", pages_each=max(size // n, 1))
         figures: list[tuple[int, int, int, int]] = []
         done = 0
-        for step in Crawl(graph, rules, seeds).steps():
+        for step in SteppedCrawl(graph, rules, seeds).steps():
             figures.append((step.late, step.late_inside, step.told_links, len(step.pages)))
             done += len(step.pages)
             tick((place + done / graph.pages) / len(ks), f"{n} gatherers, superstep {len(figures)}")

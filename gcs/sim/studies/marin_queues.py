@@ -22,7 +22,7 @@ from gcs.core.queues.contract import Ids, Keys, Queue, QueueCounts
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
 from gcs.core.queues.quickheap import QuickHeap
 from gcs.sim.engine.counting_loops import Loops
-from gcs.sim.engine.supersteps import Crawl, SuperstepRules
+from gcs.sim.engine.supersteps import SteppedCrawl, SuperstepRules
 from gcs.sim.graph.web_graph import Ids as PageIds
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies.marin_failures import home_pages
@@ -100,7 +100,7 @@ def trace(graph: WebGraph, seeds: PageIds, pages_each: int, most: int) -> Trace:
     queue = _Recorder()
     owners = np.zeros(graph.pages, np.int16)
     rules = SuperstepRules(owners, 1, order="opic", pages_each=pages_each, make_queue=lambda: queue)
-    for _ in Crawl(graph, rules, seeds).steps(most):
+    for _ in SteppedCrawl(graph, rules, seeds).steps(most):
         pass
     return Trace(queue.calls, queue.inserted, queue.extracted, queue.longest)
 

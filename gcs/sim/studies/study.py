@@ -44,7 +44,38 @@ class Setup:
     part: float = 0.0
 
 
-USUAL = Setup()
+@dataclass(frozen=True, slots=True)
+class WebTimes:
+    """What takes time in a crawl, for `gcs study teams`; each field is an option of the command."""
+
+    #: seconds between two requests to one host
+    delay_s: float = 1.0
+    #: seconds to an answer
+    latency_s: float = 0.1
+    #: seconds of CPU that a page takes
+    cpu_per_page_s: float = MEASURED.page_cpu_s
+    #: requests of one gatherer that run at once
+    connections: int = 128
+    #: requests of one gatherer to one host that run at once, where there is no delay
+    host_connections: int = 8
+    #: cores of all machines together
+    cores: int = 2
+
+
+USUAL, USUAL_TIMES = Setup(), WebTimes()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCrawl:
+    """What the directory of a crawl knows beyond its graph and its `WebTimes`."""
+
+    #: the URLs that it began with
+    seeds: tuple[str, ...] = ()
+    #: hosts that answer faster or slower than the others: name and seconds
+    latencies_s: tuple[tuple[str, float], ...] = ()
+
+
+NOTHING_SEEN = SeenCrawl()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +91,9 @@ class StudyRequest:
     costs: Costs = MEASURED
     #: how the team works, for a crawl of one's own
     setup: Setup = USUAL
+    #: what takes time in a crawl, and what its directory knows
+    times: WebTimes = USUAL_TIMES
+    seen: SeenCrawl = NOTHING_SEEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +165,8 @@ class Study:
     steps: Steps | None = None
     #: fields that say which of our rows stands beside one of the paper's
     keys: tuple[str, ...] = ()
+    #: what the rows mean for the user, in one sentence
+    advice: Callable[[Sequence[Row]], str] = lambda _rows: ""
 
 
 def line(rows: Sequence[Row], x: str, y: str, label: str, from_paper: bool = False) -> ChartLine:

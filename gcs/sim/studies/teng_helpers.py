@@ -19,7 +19,7 @@ from gcs.core.partition import PartitionProblem, partition
 from gcs.core.partition.partition_graph import Floats
 from gcs.sim.engine.sim_queue import Pages
 from gcs.sim.engine.spread import spread
-from gcs.sim.engine.supersteps import Crawl, SuperstepRules
+from gcs.sim.engine.supersteps import SteppedCrawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, Finding, Study, StudyRequest, Tick, checked, line
@@ -124,7 +124,7 @@ def _crawl(graph: WebGraph, owners: Owners, helpers: Ids, stay: int, seed: int) 
     chance = np.random.default_rng(seed)
     own = max(graph.pages / (SUPERSTEPS * k), LEAST)
     seeds = chance.choice(graph.pages, min(SEEDS_EACH * k, graph.pages), replace=False)
-    crawl = Crawl(graph, SuperstepRules(owners, k), seeds)
+    crawl = SteppedCrawl(graph, SuperstepRules(owners, k), seeds)
     times = np.zeros(graph.pages, np.int64)
     back: dict[int, list[Pages]] = {}
     steps = given = lost = 0

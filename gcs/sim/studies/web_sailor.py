@@ -15,7 +15,7 @@ from gcs.core.plan.metrics import quality
 from gcs.core.plan.seed_domains import SeedServerSettings, domain_of, fair_moves, say
 from gcs.core.url.canonical import canonical
 from gcs.sim.engine.reach import NEVER, reach
-from gcs.sim.engine.supersteps import Crawl, SuperstepRules
+from gcs.sim.engine.supersteps import SteppedCrawl, SuperstepRules
 from gcs.sim.graph.owners import Owners, sites_of
 from gcs.sim.graph.web_graph import Ids, WebGraph
 from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest, Tick, checked, lines
@@ -107,8 +107,8 @@ class _Fleet:
         #: pages that a connection fetches in a step
         self._speed = max(int(SHARE * web.pages / (STEPS * sum(self._connections))), 1)
         self._owner_of = _by_connections(domains, self._connections[:-1])
-        self._crawl = Crawl(web, SuperstepRules(self._owners(), clients, order="backlink"), seeds)
-        self._alone = Crawl(web, SuperstepRules(np.zeros(web.pages, np.int16), 1, order="backlink"), seeds)
+        self._crawl = SteppedCrawl(web, SuperstepRules(self._owners(), clients, order="backlink"), seeds)
+        self._alone = SteppedCrawl(web, SuperstepRules(np.zeros(web.pages, np.int16), 1, order="backlink"), seeds)
         self._fetched: list[list[int]] = [[] for _ in range(clients)]
         self._offered: list[list[int]] = [[] for _ in range(clients)]
         self._join = STEPS // 3

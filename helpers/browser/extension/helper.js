@@ -18,6 +18,7 @@ export class Helper {
     this.figures = { pages: 0, links: 0, bytes: 0, passed: 0 };
     this.starts = []; // times of the last minute's starts
     this.trouble = "";
+    this.whyIdle = ""; // why the crawl has nothing to do for this helper
     this.welcome = null;
   }
 
@@ -100,7 +101,10 @@ export class Helper {
   beat() {
     const able = this.settings.perMinute && this.allowed() <= 0 ? 0 : this.settings.connections;
     this.ask("beat", { connections: able, pages_per_s: this.perMinute() / 60 })
-      .then(({ is_over }) => is_over && this.fail(new Over("The crawl is over. Thank you!")))
+      .then(({ is_over, why_idle }) => {
+        this.whyIdle = why_idle ?? "";
+        if (is_over) this.fail(new Over("The crawl is over. Thank you!"));
+      })
       .catch((error) => error instanceof Away || this.fail(error));
   }
 

@@ -105,7 +105,7 @@ function show() {
   const doing = helper ? [...helper.doing.values()] : [];
   $("doing").replaceChildren(...doing.map(({ url, since }) => row(url, `${Math.round((Date.now() - since) / 1000)} s`)));
   $("idle").hidden = doing.length > 0;
-  $("idle").textContent = helper ? "Waiting for the crawl to hand me a page." : settings.armed ? "Nothing: I am off duty." : "Nothing. This page asks for work only after you press Start.";
+  $("idle").textContent = helper ? `Waiting for the crawl to hand me a page${helper.whyIdle && `: ${helper.whyIdle}`}.` : settings.armed ? "Nothing: I am off duty." : "Nothing. This page asks for work only after you press Start.";
   const figures = shown?.figures ?? { pages: 0, links: 0, bytes: 0 };
   $("pages").textContent = figures.pages.toLocaleString("en");
   $("links").textContent = figures.links.toLocaleString("en");
@@ -152,4 +152,5 @@ addEventListener("pagehide", () => helper?.stop());
 granted = await chrome.permissions.contains(ORIGINS);
 showSettings();
 look();
+for (const id of ["decisions", "toggle"]) $(id).disabled = false; // not before: what is typed earlier would be lost
 new Worker("ticker.js").onmessage = look;

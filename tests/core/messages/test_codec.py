@@ -52,8 +52,8 @@ def test_codec_deflates_only_what_becomes_smaller():
 
 def test_codec_reads_a_newer_writer_that_added_a_field_and_an_older_one_without():
     header = bytes((Control.code, Control.version))
-    assert decode(header + msgspec.msgpack.encode(["paused", "me", "why", "added later", 5])) == Control(
-        CrawlState.PAUSED, "me", "why"
+    assert decode(header + msgspec.msgpack.encode(["paused", "me", "why", "detail", "added later", 5])) == Control(
+        CrawlState.PAUSED, "me", "why", "detail"
     )
     assert decode(header + msgspec.msgpack.encode(["stopping"])) == Control(CrawlState.STOPPING)
 

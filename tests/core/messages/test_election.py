@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.messages.election import ElectionStep, Tenure, decide
+from gcs.core.messages.election import TRIPS, ElectionStep, RoundTrips, Tenure, decide
 from gcs.core.messages.tuples import LeaderLease
 
 MINE, OTHER = LeaderLease("g1", 3), LeaderLease("g2", 4)
@@ -43,3 +43,24 @@ def test_decide_takes_each_step():
 
 def test_decide_waits_for_the_lease_of_an_earlier_run_of_its_own():
     assert decide(None, None, MINE, 5.0) is ElectionStep.FOLLOW
+
+
+@given(st.floats(0.001, 60), st.floats(0.1, 60))
+def test_lease_outlasts_the_round_trips_between_two_renewals(round_trip_s, lease_s):
+    """The answer to one renewal, then that to the next: the holder never stops between two, however slow the line."""
+    trips = RoundTrips(lease_s)
+    for _ in range(5):
+        trips.add(round_trip_s)
+    tenure = Tenure(0.0, trips.lease_s)
+    next_at = round_trip_s if tenure.due(round_trip_s) else trips.lease_s / 3
+    assert tenure.holds(next_at + round_trip_s)
+    assert trips.is_too_long == (TRIPS * round_trip_s > lease_s)
+
+
+def test_one_late_answer_does_not_stretch_the_lease():
+    """A process that was stopped for a while measures that, too."""
+    trips = RoundTrips(3.0)
+    for seconds in (0.01, 0.01, 20.0, 0.01, 0.01):
+        trips.add(seconds)
+    assert trips.lease_s == 3.0
+    assert not trips.is_too_long

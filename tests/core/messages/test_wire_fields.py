@@ -20,8 +20,9 @@ from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.core.plan.blueprint import Blueprint
 from gcs.core.plan.plan import Bloom, Move, Plan
 from gcs.core.report.counters import Counters, Traffic
-from gcs.core.report.estimate import ExploredEvidence
+from gcs.core.report.explored import ExploredEvidence
 from gcs.core.report.report import Share
+from gcs.core.report.workload import TimeSpent
 from gcs.core.tree.statistics import SuperpageStatistics
 
 ROOT = Path(__file__).parents[3]
@@ -49,21 +50,29 @@ TUPLE_FIELDS = {
         10,
         1,
         "gatherer run place= epoch= settled_epoch= state= passive= blocks_sent= blocks_received= figures= beat= "
-        "server= is_server=",
+        "server= is_server= work=",
     ),
     "LeaderLease": ("leader", 11, 1, "gatherer term"),
     "Announcement": ("announce", 12, 1, "round term reason="),
-    "StatisticsReply": ("statistics", 13, 1, "gatherer round epoch tree= rates= queued= hot= explored="),
+    "StatisticsReply": (
+        "statistics",
+        13,
+        1,
+        "gatherer round epoch tree= rates= queued= hot= explored= delay_s= delays=",
+    ),
     "PlanPosted": ("plan", 14, 1, "epoch term plan committed="),
-    "Control": ("control", 15, 1, "state by= reason="),
+    "Control": ("control", 15, 1, "state by= reason= detail="),
     "RebalanceCall": ("rebalance", 16, 1, "by reason="),
     "Seeds": ("seeds", 17, 1, "urls"),
     "RobotsNote": ("robots", 18, 1, "origin status body= fetched_at="),
     "Charter": ("charter", 19, 1, "settings seeds gatherers= session= blueprint="),
     "Account": ("account", 20, 1, "gatherer share"),
-    "Finds": ("finds", 21, 1, "client done links free_at= session= copies="),
+    "Finds": ("finds", 21, 1, "client done links free_at= session= copies= free_in="),
     "ClientPace": ("pace", 22, 1, "client connections word="),
-    "BusyNote": ("busy", 23, 1, "host until"),
+    "BusyNote": ("busy", 23, 2, "host wait_s"),
+    "Baton": ("baton", 24, 1, "host holder serial wait_s="),
+    "BatonCall": ("call", 25, 1, "host caller"),
+    "BatonLease": ("batons", 26, 1, "holder number"),
     "Access": ("access", 30, 1, "id role digest label= created_at= expires_at= place= trusted="),
     "Bulletin": ("bulletin", 31, 1, "gatherer epoch share explored sent= recent= troubles= patches="),
     "PlanNote": ("plannote", 32, 1, "epoch at reason superpages gatherers moved= moves= lost= committed_at="),
@@ -81,11 +90,14 @@ ARRAY_FIELDS = {
     # parts of tuples: their version is that of every tuple that holds them
     "Link": "url weight= depth= parent=",
     "QueuedUrl": QUEUED_URL,
-    "HostState": "host next_at= crawl_delay_s= adaptive_s= robots=",
+    "HostState": "host next_at= crawl_delay_s= adaptive_s= robots= wait_s=",
     "RecentPage": "url title summary status bytes fetched_at elapsed_s depth outlinks language= helper=",
     "HostFailures": "host failed kind url at",
     "SuperpagePatch": "low seen queued pages points=",
     "MovedRanges": "loser winner ranges places=",
+    "SlowHost": "host queued delay_s cause= wait_s=",
+    "Workload": "known= queued= pages= explored= urls_per_s= pages_per_s= found_per_s= spent= in_flight= latency_s= "
+    "slow= slow_hosts= counted= max_pages= max_seconds= seconds_left= holds= lends=",
     # in what a gatherer posts of its superpages (_VERSION of their modules)
     "SuperpageFigures": "seen= queued= pages= bytes=",
     "MeasuredWork": "amount= seconds=",
@@ -126,11 +138,12 @@ MAP_FIELDS: dict[type[Any], str] = {
     Bloom: "bits=",
     Blueprint: "model parts cuts owners weights ground= hot_pages= listed= lists_hosts=",
     SuperpageStatistics: "superpages= rates= exchange= links= helped= waiting=",
-    Share: "id tally known_urls queued unique explored_fraction busy= superpages= epoch= session=",
+    Share: "id tally known_urls queued unique explored_fraction busy= superpages= epoch= session= work=",
     ExploredEvidence: "fetched= known= history= limit= backlinks=",
     Ledger: "issued= spent= idle= sent= received=",
     Counters: "pages= repeated= size_bytes= redirects= revisits= failed= denied_by_robots= retries= links= seconds= "
-    "busy_s= cpu_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic=",
+    "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent=",
+    TimeSpent: "seconds= cpu_s= delays_s= answers_s= idle_s=",
     Traffic: "exchanged_urls= exchanged_bytes= named_bytes= blocks= suppressed_hot= suppressed_c_queue= moved_urls= "
     "moved_bytes=",
 }
@@ -140,7 +153,7 @@ RECORD_COLUMNS = (
     *("url", "final_url", "parent", "depth", "status", "fetched_at", "content_type", "bytes", "digest", "language"),
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified", "warc_file"),
     *("warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change", "visits", "changes"),
-    *("misses", "held_at_us", "description", "shell"),
+    *("misses", "held_at_us", "description", "shell", "fields"),
 )
 
 

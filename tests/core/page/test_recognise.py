@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcs.core.page.recognise import Format, recognise
+from tests.limits import cpu_limit
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00"
 SITEMAP = b'<?xml version="1.0"?>\n<!-- made by hand -->\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -62,7 +63,7 @@ def _tar() -> bytes:
         ("application/rdf+xml", RDF, Format.FEED),
         ("application/rss+xml", b"", Format.FEED),
         ("application/xml", b"<?xml version='1.0'?><catalog>", Format.XML),
-        ("image/svg+xml", b"<svg>", Format.IMAGE),
+        ("image/svg+xml", b"<svg>", Format.SVG),
         ("application/json", b"{}", Format.JSON),
         ("application/ld+json", b"{}", Format.JSON),
         ("text/css", b"a{}", Format.CODE),
@@ -107,3 +108,11 @@ def test_recognise_takes_anything(content_type: str, content: bytes) -> None:
 def test_recognise_looks_at_the_head_only(head: bytes, tail: bytes) -> None:
     filler = b"<x/>" * 2000
     assert recognise("application/xml", head + filler + tail) is recognise("application/xml", head + filler)
+
+
+def test_recognise_takes_linear_time_for_comments() -> None:
+    """These 281 bytes held a gatherer for ever, then the next one that got them."""
+    with cpu_limit(1.0):
+        for count in (40, 400):
+            assert recognise("", b"<!---->" * count + b"x") is Format.TEXT
+            assert recognise("", b"<!----> \n" * count + b"<p>") is Format.HTML

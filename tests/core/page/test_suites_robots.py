@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from protego import Protego
 
 from gcs.core.page.robots import Robots
 
@@ -12,6 +13,12 @@ COMMONS = SUITES / "crawler-commons" / "robots"
 REAL = SUITES / "robots-real"
 
 pytestmark = pytest.mark.skipif(not SUITES.exists(), reason="the conformance suites are not beside the checkout")
+
+
+def protego_of(robots: Robots) -> Protego:
+    """The same rules for an independent matcher."""
+    lines = [f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern}\n" for rule in robots.rules]
+    return Protego.parse("User-agent: *\n" + "".join(lines))
 
 
 def read(name: str, agent: str) -> Robots:
@@ -161,10 +168,10 @@ def test_robots_of_real_sites_parse_and_answer() -> None:
     for name, body in real_sites():
         robots = Robots.parse(body, "gcs/1.0")
         assert Robots.decode(robots.encode()) == robots, name
-        matcher = robots._build()
+        matcher, oracle = robots._build(), protego_of(robots)
         for path in ("/", "/news/2024/01/story.html", "/search?q=x&sort=1", "/admin/", "/caf%C3%A9/%7C?a=%3D"):
             url = f"https://{name}{path}"
-            assert robots.allows(url) == matcher.can_fetch(url, "*"), url
+            assert robots.allows(url) == matcher.allow(path) == oracle.can_fetch(url, "*"), url
         sites += 1
         forbidding += any(not rule.allow for rule in robots.rules)
     assert sites >= 500

@@ -1,3 +1,5 @@
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,7 +73,7 @@ KEYS = [bytes([number]) for number in range(16)]
 pieces = st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(KEYS)).map(lambda pair: tuple(sorted(pair))))
 
 
-def members(ranges: object) -> set[bytes]:
+def members(ranges: Any) -> set[bytes]:
     return {key for key in KEYS if any(low <= key < high for low, high in ranges)}
 
 

@@ -18,6 +18,7 @@ from gcs.core.plan.plan import ExchangeMode, Move, Plan, diff
 from gcs.core.plan.rebalance import (
     exchange_rates,
     help_factors,
+    host_queues,
     link_table,
     make_plan,
     problem_of,
@@ -28,7 +29,7 @@ from gcs.core.tree import tree as trees
 from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics
 from gcs.core.tree.superpages import weigh
 from gcs.core.tree.tree import WHOLE, UrlTree
-from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of_key, sort_key
 
 SETTINGS = TeamSettings()
 ALONE = Plan(3, ("g1",), WHOLE, (0,))
@@ -76,6 +77,61 @@ def test_giant_host_is_shared_by_its_paths(k):
     assert draft.plan.moves == tuple(diff(ALONE, draft.plan))
     assert abs(draft.moved - (1 - 1 / k)) < 0.1
     assert len(draft.plan.cuts) <= 2 * k * SETTINGS.delta + 1
+
+
+@pytest.mark.parametrize("delays", [{"delay_s": 0.2}, {"delays": [(host_of_key(GIANT[0]), 0.2)]}])
+def test_giant_host_that_its_delay_limits_stays_whole(delays):
+    """Four owners of it would take as long as one; the others share what is left beside it."""
+    others = [sort_key(f"http://h{n % 40}.example/p{n}") for n in range(1200)]
+    mine = reply(ALONE, "g1", [*GIANT, *others], **delays)
+    plan = make_plan(ALONE, TeamMembers(("g1", "g2", "g3", "g4")), evidence(ALONE, mine), SETTINGS).plan
+    assert len(held(plan, GIANT)) == 1
+
+
+def test_nothing_moves_while_politeness_decides_when_the_crawl_ends():
+    """One host takes 600 s whoever owns it, and all work together takes less: an idle gatherer could not help."""
+    cuts = (b"", sort_key("http://h1.example/"))
+    plan = Plan(1, ("g1", "g2"), cuts, (0, 0))
+    pages = [sort_key(f"http://h{n % 5}.example/p{n}") for n in range(3000)]
+    mine = reply(plan, "g1", pages[500:], pages[:500], speed=100.0, delay_s=1.0)
+    assert make_plan(plan, TeamMembers(("g1", "g2")), evidence(plan, mine), SETTINGS).moved == 0.0
+    mine = reply(plan, "g1", pages[500:], pages[:500], speed=100.0)
+    assert make_plan(plan, TeamMembers(("g1", "g2")), evidence(plan, mine), SETTINGS).moved > 0.3
+
+
+def test_nothing_moves_at_polite_hosts_that_answer_slowly():
+    """Their answers take long, but one gatherer waits for all hosts at once: the delay decides, as with quick ones."""
+    cuts = (b"", sort_key("http://h1.example/"))
+    plan = Plan(1, ("g1", "g2"), cuts, (0, 0))
+    pages = [sort_key(f"http://h{n % 50}.example/p{n}") for n in range(3000)]
+    mine = reply(plan, "g1", pages[500:], pages[:500], speed=1.0, delay_s=1.0)
+    assert make_plan(plan, TeamMembers(("g1", "g2")), evidence(plan, mine), SETTINGS).moved == 0.0
+
+
+def test_queue_of_a_host_is_that_of_all_its_parts():
+    """The delay is owed by all owners of a host together."""
+    plan = Plan(1, ("g1", "g2"), (b"", GIANT[1000]), (0, 1))
+    first, second = ([key for key in GIANT if plan.owner_of(key) == name] for name in plan.gatherers)
+    both = evidence(plan, reply(plan, "g1", first), reply(plan, "g2", second))
+    queues = host_queues(weigh(both.tree, plan.cuts), both.statistics, both.tree)
+    assert queues == {host_of_key(GIANT[0]): pytest.approx(3000)}
+
+
+def test_hosts_that_answer_slowly_are_shared_by_all():
+    """Each gatherer has its own connections to a host; where answers come quickly, neighbours stay together."""
+    hosts = [[sort_key(f"http://h{host}.example/d{n % 20:02}/p{n}") for n in range(800)] for host in range(3)]
+    team, pages = TeamMembers(("g1", "g2", "g3", "g4")), [key for host in hosts for key in host]
+
+    def owners_of_a_host(speed: float) -> float:
+        mine = reply(ALONE, "g1", queued, done, speed=speed)
+        plan = make_plan(ALONE, team, evidence(ALONE, mine), SETTINGS).plan
+        assert imbalance(plan, queued) <= 0.2
+        return sum(len(held(plan, host)) for host in hosts) / 3
+
+    done = pages[::10]
+    queued = [key for key in pages if key not in set(done)]
+    assert owners_of_a_host(speed=20.0) == 4
+    assert owners_of_a_host(speed=2000.0) < 3
 
 
 def test_queue_that_lies_in_a_corner_of_what_was_seen_is_shared_at_once():
@@ -208,7 +264,7 @@ def test_measured_exchange_counts_where_it_is_slower_than_assumed():
     def rates(**seconds: float) -> list[float]:
         for name, each in seconds.items():
             found.statistics.exchange[name] = MeasuredWork(100_000, each)
-        problem = problem_of(old, weigh(found.tree, old.cuts), found.statistics, ("g1", "g2"), settings)
+        problem = problem_of(old, weigh(found.tree, old.cuts), found, ("g1", "g2"), settings)
         return list(problem.communication_rates)
 
     assumed = rates()

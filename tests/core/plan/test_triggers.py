@@ -57,6 +57,13 @@ def test_reason_counts_what_is_in_flight():
     assert why(busy) == ""
 
 
+@pytest.mark.parametrize(("pages_per_s", "expected"), [(100.0, "idle: g3"), (290.0, "idle: g3"), (310.0, "")])
+def test_work_that_is_over_sooner_than_a_rebalance_pays_is_not_shared(pages_per_s, expected):
+    first, *others = team(300, 300, 0).active
+    first = Member("g1", "r", figures=first.figures | {"pages_per_s": pages_per_s})
+    assert why(replace(team(), active=(first, *others))) == expected
+
+
 def test_member_without_superpages_is_no_reason_to_join():
     plan = Plan(4, ("g1", "g2", "g3"), (b"",), (0,))
     assert why(replace(team(10, 0, 0), plan=plan)) == ""
@@ -98,7 +105,7 @@ def test_pace_doubles_up_to_sixteen_times_and_starts_anew_after_a_quiet_time():
         assert pace.is_open(now) and not pace.is_open(now - 0.01)
         pace = pace.decided("idle: g1", now, SETTINGS, moved=0.5, left=100)
         waits.append(pace.wait_s)
-    assert waits == [4, 8, 16, 32, 32, 32, 32]
+    assert waits == [1, 2, 4, 8, 16, 32, 32]
     assert pace.decided("join: g9", now + 1, SETTINGS, moved=0.5, left=100).wait_s == 32
     assert pace.decided("idle: g1", now + 64, SETTINGS, moved=0.5, left=100).wait_s == 4
 

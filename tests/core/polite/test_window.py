@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcs.core.polite.politeness import CLOSED, Politeness, delay_of
+from gcs.core.polite.politeness import Politeness, Sharing, delay_of
 from gcs.core.polite.window import Host, Window
 
 
@@ -129,12 +129,12 @@ def test_window_begins_with_a_pause_after_a_restart() -> None:
 def test_window_asks_no_host_whose_owners_change_and_waits_a_delay_when_they_have() -> None:
     for delay, first in ((2.0, []), (0.0, ["a"])):
         window: Window[int] = Window(Politeness(delay_s=delay))
-        window.share({"a": CLOSED}, 10.0)
+        window.share({"a": Sharing.CLOSED}, 10.0)
         window.arrived("a")
         window.feed(window.host("a"), [1], more=False)
         assert [host.name for host, _ in window.release(11.0, 5)] == first
     window = Window(Politeness(delay_s=2.0))
-    window.share({"a": CLOSED}, 10.0)
+    window.share({"a": Sharing.CLOSED}, 10.0)
     window.feed(window.host("a"), [1], more=False)
     assert [*window.release(11.0, 5)] == [] and window.next_at() is None
     assert window.clear() == [1]

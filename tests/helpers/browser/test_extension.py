@@ -42,6 +42,11 @@ ON_DUTY = """async (asked) => {
     const { isOnDuty } = await import("./schedule.js");
     return asked.map(([from, to, days, now]) => isOnDuty({ shift: true, from, to, days }, new Date(now)));
 }"""
+#: settings that come late, as on a busy machine: what is typed before was lost
+LATE = """(() => {
+    const settings = globalThis.chrome?.storage?.local, get = settings?.get.bind(settings);
+    if (get) settings.get = (...words) => new Promise((then) => setTimeout(() => then(get(...words)), 1000));
+})()"""
 #: an undeclared charset is the gatherer's to tell: a guess could look like a lie
 TEXTS = [("<p>é".encode(), "text/html", "<p>é"), (b"<p>\xe9", "text/html; charset=latin1", "<p>é")]
 TEXTS += [(b"<meta charset=latin1><p>\xe9", "text/html", "<meta charset=latin1><p>é"), (b"<p>\xe9", "text/html", None)]
@@ -91,6 +96,7 @@ class InBrowser(Crawl):
             worker = (
                 context.service_workers[0] if context.service_workers else await context.wait_for_event("serviceworker")
             )
+            await context.add_init_script(LATE)
             page = await context.new_page()
             page.on("pageerror", lambda error: self.errors.append(str(error)))
             await page.goto(f"chrome-extension://{worker.url.split('/')[2]}/page.html")

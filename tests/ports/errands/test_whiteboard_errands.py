@@ -1,10 +1,13 @@
 """The desk at the whiteboard: errands of one's place, held under a lease, done with when the summary is put."""
 
+import asyncio
+
 from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, SummaryTS, UrlTS
-from gcs.ports.errands import HelperTerms
+from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, Member, SummaryTS, UrlTS
+from gcs.ports.errands import HelperTerms, whiteboard_errands
 from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
+from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from tests.ports.space.ticking_clock import TickingClock
 
@@ -90,6 +93,22 @@ async def test_board_desk_takes_back_what_was_not_begun():
     assert numbers(await hall.desk("h2").take(2, 0)) == [1, 2]
 
 
+async def test_board_desk_says_why_there_is_nothing_to_do():
+    hall = Hall()
+    desk = hall.desk("h1")
+    await desk.beat(HelperBeat("h1"))
+    assert desk.why_idle == "the crawl has no gatherer at work"
+    await hall.gatherer.out(Member("g0", "run"))
+    await desk.beat(HelperBeat("h1"))
+    assert desk.why_idle == "nothing to lend: no URLs are queued"
+    await desk.beat(HelperBeat("h1", pages_per_s=1.0))
+    assert desk.why_idle == "", "it works"
+    await hall.lend(1)
+    await desk.take(1, 0)
+    await desk.beat(HelperBeat("h1"))
+    assert desk.why_idle == ""
+
+
 async def test_board_desk_says_whether_the_crawl_goes_on():
     hall = Hall()
     desk = hall.desk("h1")
@@ -101,3 +120,16 @@ async def test_board_desk_says_whether_the_crawl_goes_on():
     assert len(await hall.gatherer.scan(template(HelperBeat))) == 1
     await desk.close()
     assert await hall.gatherer.scan(template(HelperBeat)) == []
+
+
+async def test_board_desk_does_not_wait_for_ever_for_room(monkeypatch):
+    monkeypatch.setattr(whiteboard_errands, "FULL_S", 0.001)
+    hall = Hall()
+    await hall.lend(1)
+    desk = WhiteboardErrands(MemorySpace(hall.board, "h1"), HelperTerms(lease_s=0.01))
+    (errand,) = await desk.take(1, 0)
+    hall.board.settings = SpaceSettings(inbox_bytes=1)
+    await hall.gatherer.out(summary(errand, "other"), to="g0")
+    async with asyncio.timeout(10):
+        await desk.put(summary(errand))
+    assert await hall.gatherer.count(template(SummaryTS), at="g0") == 1

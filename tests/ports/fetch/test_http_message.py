@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gcs.core.page.values import FailureKind, Request
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, conditions, decode, reject
+from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, decode, own_headers, reject
 
 PAGE = " ".join(f"word{n}" for n in range(5000)).encode()
 LIMIT = 1 << 20
@@ -46,7 +46,7 @@ def test_conditions_cannot_smuggle_a_header(etag: str, date: str) -> None:
     head = RequestHead(FetchSettings()).compose(Request("http://h/", etag, date))
     assert head.count(b"\r\n") == head.count(b"\n") == head.count(b"\r")
     assert head.count(b"\r\n") == RequestHead(FetchSettings()).compose(Request("http://h/")).count(b"\r\n") + len(
-        conditions(Request("http://h/", etag, date))
+        own_headers(Request("http://h/", etag, date))
     )
 
 

@@ -170,6 +170,16 @@ def test_frontier_walks_hosts_behind_a_cursor(frontier: Frontier) -> None:
     assert walked == everybody
 
 
+def test_frontier_counts_the_queue_of_a_host(frontier: Frontier) -> None:
+    for name, urls in (("a.example", 5), ("b.a.example", 3), ("aa.example", 2)):
+        frontier.insert([QueuedUrl(f"http://{name}/{number}", priority=2**32 - 1) for number in range(urls)])
+    lengths = [frontier.queue_length(name, 100) for name in ("a.example", "b.a.example", "aa.example", "c.example")]
+    assert lengths == [5, 3, 2, 0]
+    assert frontier.queue_length("a.example", 4) == 4
+    frontier.take("a.example", 2)
+    assert frontier.queue_length("a.example", 100) == 3
+
+
 def test_frontier_walks_past_a_host_of_the_last_rank(frontier: Frontier) -> None:
     """As in cross-over mode, by a score of minus infinity."""
     frontier.insert([QueuedUrl(f"http://{name}/", priority=2**32 - 1) for name in HOSTS])

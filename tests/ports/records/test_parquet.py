@@ -94,7 +94,7 @@ def test_summaries_written_before_a_column_existed_have_its_default(tmp_path: Pa
 
 def test_summaries_of_a_damaged_file_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1 nothing PAR1")
-    with pytest.raises(StoreError, match=r"cannot read .*x.parquet"):
+    with pytest.raises(StoreError, match=r"x.parquet is damaged \(.*\); see gcs verify"):
         list(parquet.read_pages(tmp_path / "x.parquet"))
 
 

@@ -1,6 +1,7 @@
 """What a crawl has stored: all records, distinct pages of a session, and the latest record of each page."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_distinct_counts_pages_over_all_gatherers_in_one_pass_or_in_many(
     tmp_path: Path, most: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gcs.ports.records.reading._FEW", few)
-    by_gatherer = {
+    by_gatherer: dict[str, Any] = {
         "g0": [{"url": A}, {"url": B}, {"url": A, "session": 2}, {"url": B, "session": 2, "status": 304}],
         "g1": [
             {"url": A, "session": 2},

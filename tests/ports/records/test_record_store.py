@@ -7,10 +7,11 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.core.page.values import PageRecord
-from gcs.errors import SettingsError, StoreError, UsageError
+from gcs.errors import DamagedError, SettingsError, StoreError, UsageError
 from gcs.ports.records import warc
 from gcs.ports.records.layout import StoreSettings
-from gcs.ports.records.reading import read_records
+from gcs.ports.records.parquet import read_rows
+from gcs.ports.records.reading import read_records, warn
 from gcs.ports.records.record_log import Position, log_numbers
 from gcs.ports.records.record_store import AppendFile, RecentDigests, Store
 from gcs.ports.records.warc import Original
@@ -186,13 +187,44 @@ def test_tail_refuses_a_position_that_the_log_does_not_reach(tmp_path: Path) -> 
             list(store.tail(Position(1, 4)))
 
 
-def test_tail_says_which_file_is_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["missing", "flipped", "cut"])
+def test_store_goes_on_without_a_damaged_file_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
     with Store.open(tmp_path, StoreSettings(log_records=1), "g1") as store:
-        fill(store, 0, 2)
+        stored = fill(store, 0, 3)
         store.finish()
-        (tmp_path / "summaries/g1-000001.parquet").unlink()
-        with pytest.raises(StoreError, match=r"lacks .*000001\.log"):
-            list(store.tail(Position()))
+        known = store.position
+    path = tmp_path / "summaries/g1-000002.parquet"
+    content = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-1] if damage == "cut" else bytes([*content[:40], content[40] ^ 1, *content[41:]]))
+        with pytest.raises(DamagedError, match=r"g1-000002.parquet has .*; see gcs verify"):
+            list(read_records(tmp_path))
+        assert list(read_records(tmp_path, on_damage=warn)) == [stored[0], stored[2]]
+    with Store.open(tmp_path, StoreSettings(), "g1", known=known) as store:
+        assert store.is_damaged == (damage != "missing")
+        assert list(store.tail(Position())) == [stored[0], stored[2]]
+    assert "gcs verify" in str([record.__dict__ for record in caplog.records])
+    assert path.with_name("g1-000002.parquet.cut").exists() == (damage != "missing")
+
+
+def test_open_says_which_finished_files_are_damaged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = StoreSettings(log_records=2, warc_bytes=1_000)
+    with Store.open(tmp_path, settings, "g1") as store:
+        fill(store, 0, 6)
+        store.finish()
+    parquet, warc = tmp_path / "summaries/g1-000001.parquet", min((tmp_path / "warc").iterdir())
+    for path in (parquet, warc):
+        path.write_bytes(path.read_bytes()[:-1])
+    with Store.open(tmp_path, settings, "g1"):
+        pass
+    (warning,) = [record.__dict__["fields"] for record in caplog.records if "files-damaged" in record.getMessage()]
+    assert warning["files"] == 2
+    assert list(read_rows(parquet)) == [] and parquet.with_name("g1-000001.parquet.cut").exists()
+    assert warc.exists()
 
 
 def test_store_with_summaries_off_keeps_its_logs_and_converts_them_when_they_are_wanted(tmp_path: Path) -> None:
@@ -253,7 +285,7 @@ def test_stores_of_two_gatherers_share_a_directory(tmp_path: Path) -> None:
 def test_store_in_use_is_refused(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from gcs.ports.records.record_store import Store;"
-        "from gcs.ports.records.layout import StoreSettings; from gcs.errors import StoreError\n"
+        "from gcs.ports.records.layout import StoreSettings; from gcs.errors import DamagedError, StoreError\n"
         "try: Store.open(Path(sys.argv[1]), StoreSettings(), 'g1')\nexcept StoreError as e: print(e)"
     )
     with Store.open(tmp_path, StoreSettings(), "g1"):

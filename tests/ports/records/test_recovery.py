@@ -12,7 +12,7 @@ import pytest
 
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.reading import read_records
-from gcs.ports.records.record_log import PAGE, SYNCED, file_name, frames, log_numbers, page_of, pages
+from gcs.ports.records.record_log import PAGE, SYNCED, Position, file_name, frames, log_numbers, page_of, pages
 from gcs.ports.records.record_store import Store
 
 from .checking import check, warc_places
@@ -157,3 +157,62 @@ def test_open_takes_a_log_file_without_header_for_absent(tmp_path: Path) -> None
     assert log_numbers(tmp_path / "state/g1/log") == [1]
     assert len(list(pages(tmp_path / "state/g1/log" / file_name(1)))) == 2
     assert check(tmp_path) == 2
+
+
+@pytest.fixture(scope="module")
+def synced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Position]:
+    """A store of thirty exchanges, synced after each ten, and the position of its last checkpoint."""
+    directory = tmp_path_factory.mktemp("synced")
+    with Store.open(directory, StoreSettings(), "g1") as store:
+        for number in range(30):
+            store.add_page(record(url_of(number)), response(url_of(number), b"%d" % number))
+            if number % 10 == 9:
+                known = store.sync()
+    return directory, known
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_open_with_a_flipped_byte_in_the_log_loses_one_record_at_most(
+    synced: tuple[Path, Position], tmp_path: Path, seed: int
+) -> None:
+    directory, known = tmp_path / "crawl", synced[1]
+    shutil.copytree(synced[0], directory)
+    log, rng = directory / "state/g1/log" / file_name(1), random.Random(seed)
+    content = bytearray(log.read_bytes())
+    before = {path.name: path.read_bytes() for path in (directory / "warc").iterdir()}
+    content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
+    log.write_bytes(content)
+    with Store.open(directory, StoreSettings(), "g1", known=known) as store:
+        urls = [page.url for page in store.tail(Position())]
+        assert len(urls) >= 29
+        assert store.is_damaged or len(urls) == 30  # the last mark itself may be the damaged frame
+        assert {path.name: path.read_bytes() for path in (directory / "warc").iterdir()} == before
+        if store.is_damaged:
+            assert (log.with_name("000001.log.cut")).read_bytes() == content
+        store.add_page(record("http://example.com/after"), response("http://example.com/after", b"after"))
+        known = store.sync()
+    for _ in range(2):
+        with Store.open(directory, StoreSettings(), "g1", known=known) as store:
+            assert not store.is_damaged
+            assert [page.url for page in store.tail(Position())] == [*urls, "http://example.com/after"]
+            assert warc_places(directory / "warc")
+
+
+@pytest.mark.parametrize("damage", ["cut", "emptied", "deleted"])
+def test_open_with_a_log_that_ends_before_the_checkpoint_cuts_no_warc(
+    synced: tuple[Path, Position], tmp_path: Path, damage: str
+) -> None:
+    directory, known = tmp_path / "crawl", synced[1]
+    shutil.copytree(synced[0], directory)
+    log = directory / "state/g1/log" / file_name(1)
+    content = b"" if damage == "emptied" else log.read_bytes()[: log.stat().st_size // 2]
+    log.write_bytes(content)
+    if damage == "deleted":
+        log.unlink()
+    places = warc_places(directory / "warc")
+    for _ in range(2):  # a second start must not cut either
+        with Store.open(directory, StoreSettings(), "g1", known=known) as store:
+            urls = [page.url for page in store.tail(Position())]
+            known = store.position if store.is_damaged else known
+        assert (10 < len(urls) < 20) if damage == "cut" else urls == []
+        assert warc_places(directory / "warc") == places

@@ -7,6 +7,9 @@ from typing import Protocol
 
 import pytest
 
+from gcs.core.messages.codec import encode
+from gcs.core.messages.seal import HEAD, MAC_BYTES
+from gcs.core.messages.tuples import Tuple
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
@@ -25,6 +28,9 @@ class Backend(Protocol):
     async def pass_time(self, seconds: float) -> None: ...
 
     async def close(self) -> None: ...
+
+    def size(self, item: Tuple) -> int:
+        """The bytes of a tuple there."""
 
 
 class InMemory:
@@ -49,6 +55,9 @@ class InMemory:
     async def close(self) -> None:
         pass
 
+    def size(self, item: Tuple) -> int:
+        return len(encode(item))
+
 
 class OnRedis:
     """A crawl of its own on a server that the tests share; time is real, so tests ask for milliseconds."""
@@ -69,6 +78,9 @@ class OnRedis:
     async def close(self) -> None:
         for space in self._open:
             await space.close()
+
+    def size(self, item: Tuple) -> int:
+        return len(encode(item)) + (len(HEAD) + MAC_BYTES if "team_key" in self.url else 0)
 
 
 def _binary(prefix: str, advice: str) -> str:
@@ -112,7 +124,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     three.end()
 
 
-BACKENDS = ("memory", "embedded", "redis_62", "redis_7", "valkey", "cluster")
+@pytest.fixture(scope="session")
+def sealed(embedded: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A server of a team that has a key."""
+    file = tmp_path_factory.mktemp("key") / "team"
+    file.write_text("a key of the team, long enough to be one\n")
+    return f"{embedded}?team_key={file}"
+
+
+BACKENDS = ("memory", "embedded", "sealed", "redis_62", "redis_7", "valkey", "cluster")
 
 
 @pytest.fixture(params=BACKENDS)

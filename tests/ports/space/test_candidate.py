@@ -128,3 +128,18 @@ async def test_candidates_on_redis_elect_one(on_redis):
     assert (await spaces[0].out(PlanPosted(2, leader.term, b""), given=IfHolds(leader))).refused
     again = [each for each in await asyncio.gather(*(candidate.step() for candidate in candidates)) if each]
     assert [each.term > leader.term for each in again] == [True]
+
+
+async def test_leader_keeps_its_lease_during_a_step_that_is_longer_than_that():
+    """A step over a slow line, or one that computes a plan: the lease is renewed beside it."""
+    board = MemoryBoard(clock := TickingClock())
+    candidate = Candidate(MemorySpace(board, "g1"), "g1", 0.2, clock.now)
+    first = await candidate.step()
+    keeper = asyncio.create_task(candidate.keep())
+    for _ in range(8):
+        clock.advance(0.1)
+        async with asyncio.timeout(10):
+            while candidate._tenure.since < clock.now():
+                await asyncio.sleep(0.005)
+    keeper.cancel()
+    assert first == candidate.leading() == await MemorySpace(board, "g2").read(template(LeaderLease))

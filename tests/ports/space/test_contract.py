@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 
 import pytest
 
@@ -236,7 +237,7 @@ async def test_tuple_nobody_finishes_becomes_a_dead_letter(backend, caplog):
     assert letter.taker == "g1"
     assert codec.decode(letter.payload) == block(1)
     assert await space.count(URLS, at="g1") == 0
-    assert await space.flows(UrlBlock, at="g1") == {"s": Flow(1, 1)}, "it is not under way any more"
+    assert await space.flows(UrlBlock, at="g1") == {"s": Flow(1, 0)}, "its sender keeps it"
     assert await space.remove_dead_letters("g1") == 1
     assert await space.dead_letters("g1") == []
 
@@ -252,19 +253,39 @@ def version_99(monkeypatch):
     return switch
 
 
-async def test_consumed_tuple_of_an_unknown_version_is_set_aside_and_reported(backend, version_99, caplog):
-    space = await backend.open("g1")
+async def test_consumed_tuple_of_an_unknown_version_is_left_in_its_inbox(backend, version_99, caplog):
+    """Its sender does not take it for committed, and it does not stand in the way of others."""
+    space = await backend.open("g1", max_deliveries=2)
     version_99(UrlBlock)
     await space.out_many(UrlBlock, [block(1)], to="g1", numbered=Numbered("s", 1, 1))
     version_99(UrlBlock, on=False)
     await space.out(block(2), to="g1")
     with caplog.at_level(logging.WARNING, "gcs.space"):
         assert epochs(await space.take_many([URLS], at="g1", limit=9)) == [2]
+        for _ in range(5):
+            await backend.pass_time(2 * SHORT_S)
+            assert await space.take_many([URLS], at="g1", limit=9, lease_s=LONG_S) == []
+    assert caplog.messages == ["space.unreadable"]
+    assert await space.dead_letters("g1") == []
+    assert await space.count(URLS, at="g1") == 2
+    assert await space.count_unread("g1") == 1
+    assert await space.count_unread("g2") == 0
+    assert await space.flows(UrlBlock, at="g1") == {"s": Flow(1, 0)}
+
+
+async def test_damaged_tuple_is_set_aside_and_its_sender_keeps_it(backend, monkeypatch, caplog):
+    space = await backend.open("g1")
+    right = (UrlBlock.code, UrlBlock.version)
+    monkeypatch.setitem(codec._headers, UrlBlock, (bytes(right) + b"\xc1", bytes(right)))
+    await space.out_many(UrlBlock, [block(1)], to="g1", numbered=Numbered("s", 1, 1))
+    with caplog.at_level(logging.WARNING, "gcs.space"):
+        assert await space.take_many([URLS], at="g1", limit=9) == []
     assert any(message.startswith(("space.set-aside", "space.dead-letters")) for message in caplog.messages)
     (letter,) = await space.dead_letters("g1")
-    assert "urls tuple of unknown version 99" in letter.reason
-    assert (letter.payload[:2], letter.sender, letter.number) == (bytes((UrlBlock.code, 99)), "s", 1)
-    assert await space.count(URLS, at="g1") == 1
+    assert "damaged urls tuple" in letter.reason
+    assert (letter.sender, letter.number) == ("s", 1)
+    assert await space.count(URLS, at="g1") == 0
+    assert await space.flows(UrlBlock, at="g1") == {"s": Flow(1, 0)}
 
 
 async def test_posted_tuple_of_an_unknown_version_is_reported_and_stays(backend, version_99, caplog):
@@ -283,7 +304,7 @@ async def test_posted_tuple_of_an_unknown_version_is_reported_and_stays(backend,
 
 
 async def test_out_to_a_full_inbox_says_so_and_drops_nothing(backend):
-    size = len(codec.encode(block(1)))
+    size = backend.size(block(1))
     space = await backend.open("g1", inbox_bytes=3 * size)
     receipt = await space.out_many(UrlBlock, [block(n) for n in range(1, 6)], to="g1")
     assert (receipt.accepted, receipt.full) == (3, True)
@@ -314,7 +335,7 @@ async def test_inbox_bytes_are_exact(backend):
     await space.ack(taken)
     (inbox,) = await space.inbox_sizes()
     assert (inbox.place, inbox.kind, inbox.tuples, inbox.held) == ("g1", "urls", 5, 0)
-    assert inbox.size_bytes == sum(len(codec.encode(each)) for each in blocks[3:])
+    assert inbox.size_bytes == sum(backend.size(each) for each in blocks[3:])
 
 
 async def test_numbered_out_puts_each_number_once(backend):
@@ -337,7 +358,7 @@ async def test_numbered_out_does_not_leave_a_gap(backend):
 
 
 async def test_numbered_out_goes_on_after_a_full_inbox(backend):
-    space = await backend.open("g1", inbox_bytes=2 * len(codec.encode(block(1))))
+    space = await backend.open("g1", inbox_bytes=2 * backend.size(block(1)))
     blocks = [block(n) for n in range(1, 4)]
     receipt = await space.out_many(UrlBlock, blocks, to="g1", numbered=Numbered("s", 1, 1))
     assert (receipt.accepted, receipt.full, receipt.sent) == (2, True, 2)
@@ -398,7 +419,7 @@ async def test_posted_tuple_replaces_the_one_with_its_key(backend):
     await space.out(Member("g1", "r", epoch=2))
     assert [(m.gatherer, m.epoch) for m in await other.scan(template(Member))] == [("g2", 1), ("g1", 2)]
     (inbox,) = await space.inbox_sizes()
-    assert inbox.size_bytes == len(codec.encode(Member("g2", "r", epoch=1))) * 2
+    assert inbox.size_bytes == backend.size(Member("g2", "r", epoch=1)) * 2
 
 
 async def test_read_scan_and_count_fit_the_template(backend):
@@ -470,7 +491,7 @@ async def test_consumed_tuple_expires_untaken_and_taken(backend):
     assert await space.ack([held]) == 0
     assert await space.renew([held]) == []
     assert await space.flows(UrlBlock, at="g1") == {"s": Flow(2, 2)}
-    assert sum(inbox.size_bytes for inbox in await space.inbox_sizes()) == len(codec.encode(block(3))) * 2
+    assert sum(inbox.size_bytes for inbox in await space.inbox_sizes()) == backend.size(block(3)) * 2
 
 
 async def test_take_that_waits_gets_a_tuple_that_can_expire(backend):
@@ -590,6 +611,13 @@ async def test_watch_of_an_inbox_takes_nothing_away(backend):
 
 
 # -- the rest ----------------------------------------------------------------------------------------------
+
+
+async def test_space_tells_the_time(backend):
+    space = await backend.open("g0")
+    before = time.time()
+    there = await space.time()
+    assert before - 1 <= there <= time.time() + 1
 
 
 async def test_tickets_are_given_once_and_above_the_floor(backend):

@@ -9,6 +9,7 @@ from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState, Seeds
 from gcs.errors import SpaceError, UsageError
 from gcs.ports.space import crawl_control
+from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.settings import Settings
 
@@ -85,3 +86,11 @@ async def test_a_forgotten_crawl_is_put_back_as_it_was_with_seeds_that_nobody_ha
     assert not await crawl_control.put_back(space, Charter(b"{}", ["http://old.org/"], 1), None)
     assert await space.read(template(Charter)) == charter
     assert await space.count(template(Seeds), at="seeds") == 1
+
+
+async def test_orders_for_which_there_is_no_room_say_so():
+    space = await crawl()
+    space._board.settings = SpaceSettings(inbox_bytes=1)
+    await crawl_control.add_seeds(space, ["http://b.org/"])
+    with pytest.raises(SpaceError, match="no room for seeds: try again later"):
+        await crawl_control.add_seeds(space, ["http://c.org/"])

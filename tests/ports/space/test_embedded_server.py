@@ -86,6 +86,57 @@ async def test_embedded_can_be_started_again_by_the_same_owner(tmp_path):
     server.stop()
 
 
+async def test_embedded_starts_without_tuples_that_are_damaged_and_keeps_them(tmp_path, caplog):
+    server = EmbeddedServer(tmp_path)
+    server.start()
+    server.stop()
+    manifest = tmp_path / "appendonlydir" / "appendonly.aof.manifest"
+    manifest.write_text("no manifest")
+    server.start()
+    server.stop()
+    assert (tmp_path / "appendonlydir.cut" / manifest.name).read_text() == "no manifest"
+    assert any("tuples-damaged" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("damaged", ["*.incr.aof", "*.manifest", "../seal"])
+async def test_embedded_does_not_believe_tuples_that_changed_while_no_server_ran(tmp_path, caplog, damaged):
+    """Redis would: a crawl whose book of leases had a changed byte stood still for ever."""
+    server = EmbeddedServer(tmp_path)
+    await put_and_count(server.start())
+    server.stop()
+    (file,) = (tmp_path / "appendonlydir").glob(damaged)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    assert await put_and_count(server.start()) == 1
+    server.stop()
+    assert (tmp_path / "appendonlydir.cut").is_dir()
+    assert any("tuples-damaged" in record.getMessage() for record in caplog.records)
+
+
+async def test_embedded_whose_owner_was_killed_believes_its_tuples(tmp_path, owner):
+    """There is no seal, not even an old one."""
+    _, url, pid = owner
+    await put_and_count(url)
+    os.kill(pid, signal.SIGTERM)
+    assert gone(pid)
+    server = EmbeddedServer(tmp_path / "state")
+    assert await put_and_count(server.start()) == 2
+    os.kill(server.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 (it is dead)
+    assert server.revive()
+    assert await put_and_count(server.url) == 3
+    server.stop()
+
+
+def test_embedded_that_cannot_start_keeps_its_tuples(tmp_path):
+    """Whatever the reason, it was not the tuples: they stay where they are."""
+    (tmp_path / "appendonlydir").mkdir(parents=True)
+    with pytest.raises(SpaceError, match="did not start"):
+        EmbeddedServer(tmp_path, binary="/bin/false").start()
+    assert [path.name for path in tmp_path.glob("appendonlydir*")] == ["appendonlydir"]
+
+
 async def test_embedded_is_private(tmp_path):
     server = EmbeddedServer(tmp_path / "state")
     url = server.start()
@@ -109,7 +160,8 @@ async def test_embedded_keeps_an_append_only_file(tmp_path, fsync):
             (b"appendfsync", fsync.encode()),
             (b"maxmemory-policy", b"noeviction"),
         ):
-            assert await space._connection.command("CONFIG", "GET", name) == [name, value]
+            connection = space._connection  # type: ignore[attr-defined]
+            assert await connection.command("CONFIG", "GET", name) == [name, value]
     finally:
         await space.close()
         server.stop()

@@ -1,11 +1,16 @@
 """What can happen between us and a server: logins, TLS, Sentinel, limits of the server, servers that are not there."""
 
 import asyncio
+import contextlib
 import logging
 import shutil
+import socket
+import struct
 import subprocess
+import threading
 
 import pytest
+import uvloop
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Link, Seeds, UrlBlock
@@ -220,7 +225,7 @@ async def test_cluster_spreads_the_inboxes_over_its_nodes(cluster):
     space = await open_space(cluster, crawl="spread", name="g")
     for number in range(30):
         await space.out(Seeds(["http://a/"]), to=f"g{number}")
-    client = space._connection._client
+    client = space._connection._client  # type: ignore[attr-defined]
     nodes = {client.get_node_from_key(f"{{gcs:spread:g{number}}}:seeds").port for number in range(30)}
     assert len(nodes) == 3
     assert len(await space.inbox_sizes()) == 30
@@ -254,6 +259,31 @@ async def test_server_out_of_memory_is_a_full_inbox_and_can_still_be_emptied(red
     assert [each.number for each in taken] == list(range(1, put + 1))
     assert [inbox.size_bytes for inbox in await space.inbox_sizes()] == [0]
     await space.close()
+
+
+def test_connection_that_is_closed_just_when_it_is_made_is_an_error_of_ours():
+    """As a proxy does whose server is away. uvloop tells of it by a RuntimeError now and then: many tries."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def hang_up() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        url = f"redis://127.0.0.1:{listener.getsockname()[1]}"
+
+        async def knock() -> None:
+            for _ in range(500):
+                with pytest.raises(SpaceError):
+                    await open_space(url, crawl="c", name="g", settings=SpaceSettings(open_s=0.0))
+
+        uvloop.run(knock())
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
 
 
 async def test_connection_maps_other_errors(on_redis):

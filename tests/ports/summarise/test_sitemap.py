@@ -6,6 +6,7 @@ import pytest
 
 from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options
+from tests.limits import cpu_limit
 
 summarise = Summarisers().summarise
 
@@ -157,3 +158,29 @@ def test_sitemap_of_rubbish_is_empty(content: bytes) -> None:
 def test_url_list_skips_what_is_no_url() -> None:
     text = b"http://a/1\r\nHTTPS://b/2  \n\n" + b"http://c/3"
     assert hrefs_of(text, "text/plain") == ["http://a/1", "HTTPS://b/2", "http://c/3"]
+
+
+@pytest.mark.parametrize("reference", ["&#55296;", "&#xDFFF;", "&#0;", "&#xFFFF;", "&#1114112;", "&#x110000;"])
+def test_sitemap_bears_references_to_what_is_no_character(reference: str) -> None:
+    """One of them lost all links of the file."""
+    urls = [f"http://h.test/{reference}", "http://h.test/b&#38;c", "http://h.test/&#xe9;"]
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    document = Summarisers().summarise(f"<urlset>{entries}</urlset>".encode(), "text/xml", "", "links")
+    assert document.hrefs == ["http://h.test/\ufffd", "http://h.test/b&c", "http://h.test/é"]
+
+
+@pytest.mark.parametrize("start", [b"<base", b"<base ", b"<base/", b"<base a='"])
+def test_sitemap_with_tags_without_end_takes_linear_time(start: bytes) -> None:
+    """For each of them, the parser looks for its end, up to the end of the file."""
+    page = b"<urlset><url><loc>http://h.test/</loc></url><!-- a < b -->" + start * 300_000 + b"></urlset>"
+    with cpu_limit(5.0):
+        document = Summarisers().summarise(page, "text/xml", "", "links")
+    assert document.hrefs == ["http://h.test/"]
+
+
+@pytest.mark.parametrize("filler", [b"<a/>", b"&", b"&#1;"])
+def test_sitemap_with_millions_of_tags_takes_no_time(filler: bytes) -> None:
+    page = b"<urlset><url><loc>http://h.test/</loc></url>" + filler * (8_000_000 // len(filler)) + b"</urlset>"
+    with cpu_limit(5.0):
+        document = Summarisers().summarise(page, "text/xml", "", "links")
+    assert document.hrefs == ["http://h.test/"]

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gcs.core.page.simhash import simhash
 from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options
-from gcs.ports.summarise.text_pool import TextExtract, TextPool
+from gcs.ports.summarise.text_pool import Extract, TextPool
 
 HTML = "text/html; charset=utf-8"
 PAGE = b"""<html><title>t</title><body><article><p>The words of this page are many, and they are English words.</p>
@@ -71,32 +72,33 @@ async def pool(plugin: Path) -> AsyncIterator[TextPool]:
 
 
 async def worker_of(pool: TextPool) -> int:
-    return int((await pool.submit(b"", "application/x-pid", "")).text)
+    return int((await pool.submit(b"", "application/x-pid", "")).document.text)
 
 
 async def test_pool_extracts_what_summarise_does(pool: TextPool) -> None:
     expected = Summarisers().summarise(PAGE, HTML, "http://x/", "full")
     extract = await pool.submit(PAGE, HTML, "http://x/")
-    assert extract == TextExtract(expected.text, "en", simhash(expected.text))
-    assert "two paragraphs" in extract.text
+    assert extract == Extract(msgspec.structs.replace(expected, hrefs=[]))
+    assert (extract.document.language, extract.document.simhash) == ("en", simhash(expected.text))
+    assert "two paragraphs" in extract.document.text
 
 
 async def test_pool_reads_any_format(pool: TextPool) -> None:
-    assert (await pool.submit(b"only words", "text/plain", "http://x/")).text == "only words"
-    assert await pool.submit(b"\x89PNG\r\n\x1a\n", "image/png", "http://x/") == TextExtract()
+    assert (await pool.submit(b"only words", "text/plain", "http://x/")).document.text == "only words"
+    assert await pool.submit(b"\x89PNG\r\n\x1a\n", "image/png", "http://x/") == Extract()
 
 
 async def test_pool_survives_a_page_that_kills_its_worker(pool: TextPool) -> None:
     before = await worker_of(pool)
-    assert await pool.submit(b"", "application/x-die", "http://x/") == TextExtract(note="the text worker died")
+    assert await pool.submit(b"", "application/x-die", "http://x/") == Extract(note="the text worker died")
     assert await worker_of(pool) != before
-    assert (await pool.submit(PAGE, HTML, "http://x/")).text
+    assert (await pool.submit(PAGE, HTML, "http://x/")).document.text
 
 
 async def test_pool_survives_a_page_that_raises_or_swells_in_the_same_worker(pool: TextPool) -> None:
     before = await worker_of(pool)
     failed = await pool.submit(b"", "application/x-fail", "http://x/")
-    assert failed == TextExtract(note="ValueError: of the plug-in")
+    assert failed == Extract(note="ValueError: of the plug-in")
     swollen = await pool.submit(b"", "application/x-swell", "http://x/")
     assert swollen.note.startswith("MemoryError")
     assert await worker_of(pool) == before
@@ -106,7 +108,7 @@ async def test_pool_gives_up_on_a_page_that_takes_too_long(pool: TextPool, plugi
     before = await worker_of(pool)
     pool.timeout_s, usual_s = 0.05, pool.timeout_s
     extract = await pool.submit(b"", "application/x-hang", str(plugin / "hung"))
-    assert extract == TextExtract(note="no text after 0.05 s")
+    assert extract == Extract(note="no text after 0.05 s")
     assert not alive(before)
     pool.timeout_s = usual_s
     assert await worker_of(pool) != before
@@ -125,7 +127,7 @@ async def test_pool_tells_how_much_it_takes(plugin: Path) -> None:
     tasks = [asyncio.create_task(pool.submit(PAGE, HTML, f"http://x/{number}")) for number in range(11)]
     await asyncio.sleep(0)
     assert pool.free == 0
-    assert all(extract.text for extract in await asyncio.gather(*tasks))
+    assert all(extract.document.text for extract in await asyncio.gather(*tasks))
     assert pool.free == 8
     await pool.close()
 
@@ -142,7 +144,7 @@ async def test_pool_close_ends_its_workers_and_answers_what_is_inside(plugin: Pa
     pages = [asyncio.create_task(pool.submit(b"", "application/x-hang", str(plugin / name))) for name in "ab"]
     worker = await hung(plugin, "a")
     await pool.close()
-    assert await asyncio.gather(*pages) == [TextExtract(note="the text pool is closed")] * 2
+    assert await asyncio.gather(*pages) == [Extract(note="the text pool is closed")] * 2
     assert not alive(worker)
     assert (await pool.submit(PAGE, HTML, "http://x/")).note == "the text pool is closed"
 
@@ -179,7 +181,7 @@ async def test_pool_workers_die_with_their_parent(plugin: Path) -> None:
 
 async def test_pool_passes_its_options_on(plugin: Path) -> None:
     pool = TextPool(1, options=Options(max_text_bytes=10))
-    assert (await pool.submit(b"0123456789 and more", "text/plain", "http://x/")).text == "0123456789"
+    assert (await pool.submit(b"0123456789 and more", "text/plain", "http://x/")).document.text == "0123456789"
     await pool.close()
 
 

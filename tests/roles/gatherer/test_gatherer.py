@@ -1,15 +1,18 @@
 """A gatherer against the fake web: everything that is allowed, nothing twice, nothing forbidden, politely."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gcs.app import assembly
-from gcs.core.page.values import PageRecord
+from gcs.core.page.values import FailureKind, PageRecord
+from gcs.core.url.canonical import origin_of_url
 from gcs.errors import GcsError, StoreError
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWeb
@@ -189,3 +192,55 @@ async def test_gatherer_records_parents_depths_and_links(tmp_path: Path) -> None
             else:
                 assert record.url in web.seeds
                 assert record.depth == 0
+
+
+#: a gatherer whose reader is held for ever by one page, and by one robots.txt
+HELD_READER = """
+import asyncio, sys
+from pathlib import Path
+from gcs.app import assembly
+from gcs.core.page.robots import Robots
+from gcs.ports.reader import Reader
+from gcs.ports.watchdog import Watchdog
+from gcs.settings import load
+import msgspec
+directory, bomb, robots_bomb, settings, *seeds = sys.argv[1:]
+Watchdog.__init__.__defaults__ = (0.3,)
+read, parse = Reader.read, Robots.parse
+def held(self, response):
+    return sum(range(1 << 40)) if response.request.url == bomb else read(self, response)
+Reader.read = held
+async def main():
+    gatherer = assembly.gatherer(Path(directory), "g0", load(None, {}, msgspec.json.decode(settings)), seeds)
+    answered = gatherer._dispatcher._robots.answered
+    def held_robots(origin, *rest):
+        return sum(range(1 << 40)) if origin == robots_bomb else answered(origin, *rest)
+    gatherer._dispatcher._robots.answered = held_robots
+    print(await gatherer.run(seeds))
+asyncio.run(main())
+"""
+
+
+async def test_gatherer_gives_up_what_held_its_last_run(tmp_path: Path) -> None:
+    """Without that, the page goes to the next gatherer, and to the next, until none is left."""
+    async with FakeWeb(FakeWebSpec(**SMALL)) as web:
+        truth = survey(web.web).pages
+        bomb = min(truth - set(web.seeds))
+        origins = sorted({origin_of_url(url) for url in truth} - {origin_of_url(bomb), *map(origin_of_url, web.seeds)})
+        settings = msgspec.json.encode(QUICK).decode()
+        arguments = [sys.executable, "-c", HELD_READER, str(tmp_path), bomb, origins[0], settings, *web.seeds]
+        codes = []
+        for _ in range(4):
+            process = await asyncio.create_subprocess_exec(*arguments, stdout=asyncio.subprocess.PIPE)
+            async with asyncio.timeout(120):
+                output = (await process.communicate())[0].decode()
+            codes.append(process.returncode)
+            if not process.returncode:
+                break
+        assert codes[-1] == 0 and output.strip() == "done"
+        assert codes[:-1] == [-signal.SIGPROF] * len(codes[:-1]) and len(codes) == 3
+        failures = {record.url: record.failure for record in read_records(tmp_path) if record.failure}
+        assert failures[bomb] == FailureKind.HELD
+        assert {failure for url, failure in failures.items() if origin_of_url(url) == origins[0]} == {FailureKind.HELD}
+        reachable = {url for url in truth if origin_of_url(url) != origins[0]}
+        assert len(set(pages(tmp_path)) & reachable) > len(reachable) / 2

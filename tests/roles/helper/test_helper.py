@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -13,7 +14,7 @@ from gcs.app.helper_process import make_helper
 from gcs.core.helpers.loan import Loan, LoanLimits
 from gcs.core.helpers.pools import pool
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
+from gcs.core.messages.tuples import HelperBeat, Means, Member, SummaryTS, UrlTS
 from gcs.core.page.values import Request, Response, Result
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWeb
@@ -101,6 +102,24 @@ async def test_helper_finds_what_a_gatherer_would_have_found():
             assert len(summary.page.outlinks) > 3 and all(
                 link.startswith("http://127.") for link in summary.page.outlinks
             )
+
+
+async def test_helper_says_why_it_finds_nothing_to_do_once_for_each_reason(monkeypatch, caplog):
+    monkeypatch.setattr(helper, "IDLE_S", 0.0)
+    monkeypatch.setattr(helper, "BEAT_S", 0.01)
+
+    def said() -> list[str]:
+        return [each.fields["reason"] for each in caplog.records if each.message == "helper.idle"]
+
+    with caplog.at_level(logging.INFO, "gcs.helper"):
+        async with scene() as there, at_work(there.helper()), asyncio.timeout(20):
+            while not said():
+                await asyncio.sleep(0.01)
+            await there.space.out(Member("g0", "run"))
+            while len(said()) < 2:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+    assert said() == ["the crawl has no gatherer at work", "nothing to lend: no URLs are queued"]
 
 
 async def test_helper_leaves_the_payload_where_it_is_not_asked_for():

@@ -2,9 +2,11 @@
 
 import asyncio
 from dataclasses import replace
+from random import Random
 
 import pytest
 
+from gcs.core.messages import codec
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import (
     Announcement,
@@ -24,8 +26,10 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.plan.triggers import MOST_SURVEYS
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 from gcs.errors import SettingsError
-from gcs.ports.space.memory_space import MemorySpace
+from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
+from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.leader import Leader as Candidate
+from tests.ports.space.ticking_clock import TickingClock
 
 from .crew import Crew, keys_of
 
@@ -431,3 +435,99 @@ async def test_healthy_crawl_is_not_rebalanced_for_ever():
     assert await crew.state() is CrawlState.RUNNING or not any(crew.queued().values())
     late = [plan for plan in crew.plans[6:] if plan.moves]
     assert len(late) <= 4
+
+
+# -- other versions, and a crawl that stands still ---------------------------------------------------------
+
+
+@pytest.fixture
+def version_99(monkeypatch):
+    """Writes a tuple as a later version of GCS would."""
+
+    async def out(space, item):
+        with monkeypatch.context() as later:
+            later.setitem(codec._headers, type(item), (bytes((item.code, 99)),) * 2)
+            await space.out(item)
+
+    return out
+
+
+@pytest.mark.parametrize("kind", ["member", "plan"])
+async def test_leader_that_cannot_read_the_board_resigns_and_changes_nothing(version_99, kind):
+    """It must take no newer heartbeat for a missing gatherer, and put no plan of its own in place of a newer one."""
+    crew = await giant("g1", "g2")
+    await crew.pass_time(10)
+    before, plans = await crew.posted(), len(crew.plans)
+    newer = Member("g9", "run") if kind == "member" else PlanPosted(before.epoch + 1, 9, b"later")
+    await version_99(crew.space, newer)
+    await crew.pass_time(SETTINGS.lease_s)
+    assert crew.leaders() == []
+    assert crew.ghosts == []
+    assert len(crew.plans) == plans
+    assert await crew.space.count(template(type(newer))) == (3 if kind == "member" else 1)
+    assert await crew.posted() == (before if kind == "member" else None)
+
+
+async def test_leader_that_cannot_read_a_plan_resigns():
+    """Its tuple can be read, but not what it holds."""
+    crew = await giant("g1", "g2")
+    await crew.pass_time(10)
+    plan = (await crew.posted()).plan
+    await crew.space.out(PlanPosted(99, 9, b"\xff" + plan[1:]))
+    leader = crew.processes[crew.leaders()[0]].leader
+    await leader.step()
+    assert not leader.leads
+    assert (await crew.posted()).epoch == 99
+
+
+async def test_team_in_which_nobody_can_lead_is_stopped(version_99):
+    crew = await giant("g1", "g2", settings=replace(SETTINGS, recover_s=5.0))
+    await crew.pass_time(10)
+    await version_99(crew.space, Member("g9", "run"))
+    await crew.pass_time(30)
+    control = await crew.space.read(template(Control))
+    assert (control.state, control.reason) == (CrawlState.STOPPING, "stuck")
+    assert "install one version everywhere" in control.detail
+
+
+@pytest.mark.parametrize(
+    ("unread", "why"), [(2, "cannot be read by g1 (2)"), (0, "nobody takes the messages of g1 (3)")]
+)
+async def test_crawl_in_which_everybody_waits_is_stopped(unread, why):
+    board = MemoryBoard(clock := TickingClock())
+    space = MemorySpace(board, "g1")
+    plan = Plan(1, ("g1", "g2"), (FIRST_KEY, b"m"), (0, 1))
+    await space.out(PlanPosted(1, 1, plan.encode(), committed=True))
+    settings = replace(SETTINGS, recover_s=20.0)
+    leader = Candidate(space, "g1", LeaderConfig(settings=settings, ghost=_no_ghost, random=Random(1)), clock.now)
+
+    async def live(
+        seconds: float, received: int = 0, state: CrawlState = CrawlState.RUNNING, there: str = "g1 g2"
+    ) -> CrawlState:
+        await space.out(Control(state))
+        for _ in range(round(seconds)):
+            for name, kept in ((name, 3 if name == "g1" else 0) for name in there.split()):
+                figures = {"waits": 1.0, "outbox": kept, "unread": unread if kept else 0}
+                beat = int(clock.now())
+                told = Member(name, "r", "", 1, 1, "running", not kept, 5, received, figures=figures, beat=beat)
+                await space.out(told, ttl_s=settings.lease_s)
+            await leader.step()
+            clock.advance(1.0)
+        return (await space.read(template(Control))).state
+
+    assert await live(15) is CrawlState.RUNNING
+    assert await live(15, received=1) is CrawlState.RUNNING, "something has moved"
+    assert await live(60, received=2, state=CrawlState.PAUSED) is CrawlState.PAUSED
+    await space.out(PlanPosted(1, 1, plan.encode(), committed=False))
+    assert await live(15, received=2) is CrawlState.RUNNING
+    await space.take(template(Member, gatherer="g2"))
+    assert await live(40, received=2, there="g1") is CrawlState.RUNNING, "g2 may come back"
+    assert await live(15, received=3) is CrawlState.RUNNING
+    assert await live(8, received=3) is CrawlState.STOPPING
+    control = await space.read(template(Control))
+    assert control.reason == "stuck"
+    assert why in control.detail
+
+
+async def _no_ghost(_name: str) -> bool:
+    return False

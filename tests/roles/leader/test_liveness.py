@@ -34,7 +34,7 @@ class Term:
         members = {name: Member(name, "run", epoch=3) for name in there}
         posted = PlanPosted(3, 1, PLAN.encode(), committed)
         return await self.liveness.step(
-            BoardView(self.now, CrawlState.RUNNING, 0, posted, PLAN, members, frozenset(gone))
+            BoardView(self.now, True, CrawlState.RUNNING, 0, posted, PLAN, members, frozenset(gone))
         )
 
 

@@ -62,7 +62,7 @@ class Client:
         self.copies: dict[str, QueuedUrl] = {}
         self.session = self.settled = 1
         self.beats = self.sent = self.received = 0
-        self.free_at: dict[str, float] = {}
+        self.free_in: dict[str, float] = {}
 
     async def step(self) -> None:
         taken = await self.space.take_many([template(UrlBlock)], at=self.name, limit=100)
@@ -76,7 +76,7 @@ class Client:
             links = Counter(link for url in done for link in web(url))
             self.sent += 1
             found = [Link(url, count) for url, count in links.items()]
-            finds = Finds(self.name, done, found, self.free_at, self.session)
+            finds = Finds(self.name, done, found, session=self.session, free_in=self.free_in)
             await self.space.out_many(Finds, [finds], to=self.server)
         await self.space.ack(taken)
         await self.beat()
@@ -112,7 +112,7 @@ class Scene:
         registry = UrlRegistry(self.directory / name, ORDERS["backlink"], fsync=False)
         space = MemorySpace(self.board, name)
         config = SeedServerConfig(name=name, rules=self.rules, team=TEAM, parent=parent, session=self.session)
-        server = SeedServer(config, space, registry, clock=self.clock, wall=self.clock)
+        server = SeedServer(config, space, registry, clock=self.clock)
         server.on_word = lambda *word: self.words.append(word)
         self.servers.append(server)
         return server
@@ -213,9 +213,11 @@ async def test_third_client_joins_and_gets_work(tmp_path: Path) -> None:
     # all hosts want to be left alone for a while: what was asked before must not be asked by another
     asked, free_at = {domain_of(url, "top") for url in scene.fetched}, scene.now + 10
     for client in scene.clients[:2]:
-        client.free_at = {f"a.{domain}": free_at for domain in asked}
+        client.free_in = {f"a.{domain}": 10.0 for domain in asked}
     await scene.go_on(until=lambda: scene.now >= free_at or bool(third.fetched))
     assert scene.now >= free_at or {domain_of(url, "top") for url in third.fetched}.isdisjoint(asked)
+    for client in scene.clients[:2]:
+        client.free_in = {}
     await scene.go_on()
     scene.check()
     assert third.fetched
@@ -406,7 +408,7 @@ async def test_second_server_of_a_name_is_refused(tmp_path: Path) -> None:
     await first.step()
     registry = UrlRegistry(tmp_path / "other", ORDERS["backlink"], fsync=False)
     config = SeedServerConfig(name="s", rules=scene.rules, team=TEAM)
-    second = SeedServer(config, MemorySpace(scene.board, "s"), registry, clock=scene.clock, wall=scene.clock)
+    second = SeedServer(config, MemorySpace(scene.board, "s"), registry, clock=scene.clock)
 
     async def serve() -> None:
         for _ in range(20):
@@ -418,4 +420,26 @@ async def test_second_server_of_a_name_is_refused(tmp_path: Path) -> None:
         await second.startup()
     await serving
     registry.close()
+    await scene.close()
+
+
+async def test_server_stops_a_crawl_whose_client_does_not_take_what_it_is_sent(tmp_path: Path) -> None:
+    """As a client of another version would: it lives, waits, and leaves its seeds in its inbox."""
+    scene = Scene(tmp_path, SeedServerSettings())
+    scene.server("s")
+    client = MemorySpace(scene.board, "c")
+    await scene.servers[0].startup()
+    await client.out(Seeds(["http://a.com/0"]), to="seeds")
+    control = None
+    for beat in range(400):
+        scene.now += 1.0
+        figures = {"waits": 1.0, "unread": 1.0}
+        await client.out(Member("c", "r", passive=True, settled_epoch=1, figures=figures, beat=beat, server="s"))
+        await scene.servers[0].step()
+        if (control := await client.read(template(Control))) is not None:
+            break
+    assert control is not None
+    assert (control.state, control.reason) == (CrawlState.STOPPING, "stuck")
+    assert "cannot be read by c (1)" in control.detail
+    assert scene.now >= TEAM.recover_s
     await scene.close()

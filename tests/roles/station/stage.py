@@ -31,6 +31,7 @@ from gcs.core.messages.tuples import (
 from gcs.core.plan.plan import Plan
 from gcs.core.report.counters import Counters, Traffic
 from gcs.core.report.report import Share
+from gcs.core.report.workload import SlowHost, TimeSpent, Workload
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station.station import ListenAddress, Station
@@ -53,7 +54,9 @@ async def fill(space: MemorySpace) -> None:
     for name, pages, key in (("g0", 60, A), ("g1", 40, B)):
         figures = {"pages": pages, "queued": 30, "known": pages + 35, "bytes": pages * 1000, "in_flight": 2}
         figures |= {"pages_per_s": 3.5, "busy": 0.5, "explored": 0.5, "superpages": 1, "outbox": 1}
-        await space.out(Member(name, "run", epoch=2, settled_epoch=2, figures=figures))
+        work = Workload(pages + 35, 30, pages, (0.5, 0.3, 0.7), 3.5, 3.5, spent=TimeSpent(10, 1, 9, 1), counted=30)
+        work = msgspec.structs.replace(work, slow=[SlowHost(f"{name}.org", 30, 1.0, "--delay 1")], slow_hosts=1)
+        await space.out(Member(name, "run", epoch=2, settled_epoch=2, figures=figures, work=work))
         counters = Counters(
             pages=pages, size_bytes=pages * 1000, failed=5, seconds=10, failures={"timeout": 3, "http-404": 2}
         )

@@ -176,6 +176,7 @@ LIES: dict[str, Any] = {
     "no digest": lambda lent: {"digest": "sha1:short"},
     "smuggled version": lambda lent: {"http_version": "1.1\r\nX: y"},
     "smuggled header": lambda lent: {"request_head": HEAD, "ip": "10.0.0.1\r\nWARC-Type: x"},
+    "request of another page": lambda lent: {"request_head": b64encode(b"GET /evil HTTP/1.1\r\n\r\n").decode()},
     "smuggled page": lambda lent: {"request_head": b64encode(b"GET / HTTP/1.1\r\n\r\n<p>evil").decode()},
     "no request": lambda lent: {"request_head": b64encode(b"<p>evil").decode()},
 }
@@ -326,10 +327,11 @@ async def test_gateway_tends_on_whatever_it_finds(room: Room, monkeypatch: pytes
     monkeypatch.setattr("gcs.roles.station.gateway.TEND_S", 0.0)
     await room.space.out(Charter(b'{"crawl": 7}', []))
     tending = asyncio.ensure_future(room.gateway.run())
-    while sum(each.message == "gateway.tending-failed" for each in caplog.records) < 2:
+    for _ in range(1000):
         assert not tending.done()
         await asyncio.sleep(0)
     tending.cancel()
+    assert [each.message for each in caplog.records] == ["gateway.charter-refused"]  # once, however often it is read
 
 
 async def test_machines_that_share_a_token_come_and_go_each_for_itself(room: Room) -> None:
@@ -441,6 +443,15 @@ async def port(room: Room) -> AsyncIterator[GatewayErrands]:
     await made.close()
 
 
+async def test_errand_port_says_why_there_is_nothing_to_do(room: Room, port: GatewayErrands) -> None:
+    await port.beat(HelperBeat("whoever", connections=3))
+    assert port.why_idle == "the crawl has no gatherer at work"
+    await room.lend("/1")
+    await port.take(1, 0.0)
+    await port.beat(HelperBeat("whoever", connections=3))
+    assert port.why_idle == ""
+
+
 async def test_errand_port_takes_puts_extends_and_gives_back(room: Room, port: GatewayErrands) -> None:
     errands = await room.lend("/1", "/2", "/3", payload=True)
     taken = await port.take(2, 0.0)
@@ -459,7 +470,7 @@ async def test_errand_port_takes_puts_extends_and_gives_back(room: Room, port: G
         page=PageFacts("http://a.test/c", "T" * 9000, text="words", language="en", outlinks=["http://b.test/"]),
         size_bytes=len(body),
         ip="10.1.2.3",
-        request_head=b"GET / HTTP/1.1\r\n\r\n",
+        request_head=b"GET /1 HTTP/1.1\r\n\r\n",
         body=body,
         digest="sha1:" + "B" * 32,
     )

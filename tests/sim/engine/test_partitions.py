@@ -33,7 +33,8 @@ def shared_data(request):
 def test_crawled_puts_pages_in_key_order_and_keeps_their_links():
     urls = ["http://b.example/", "http://a.example/z", "http://a.example/a", "http://b.example/long/name"]
     links = [(0, 1), (1, 2), (3, 0)]
-    bare = from_links("small", *np.array(links).T, 4)
+    sources, targets = np.array(links).T
+    bare = from_links("small", sources, targets, 4)
     data = partitions.crawled(
         WebGraph("small", bare.offsets, bare.targets, urls, sizes_bytes=np.array([10, 20, 30, 40]))
     )

@@ -35,7 +35,8 @@ def test_runs_grow_together_while_that_gains(seed, monkeypatch):
     monkeypatch.setattr(graph_files, "RUN_PAGES", 2)
     random = Random(seed)
     pairs = {(a, min(max(a + random.choice((-3, -2, -1, 1, 2, 3, 20)), 0), 39)) for a in range(40) for _ in range(3)}
-    web = from_links("g", *np.array(sorted(pairs)).T, 40)
+    sources, targets = np.array(sorted(pairs)).T
+    web = from_links("g", sources, targets, 40)
     found = ranges_of(web.offsets, web.targets)
     assert np.bincount(found).tolist() == slow_ranges(sorted(pairs), [[page, page + 1] for page in range(0, 40, 2)])
     assert (np.diff(found) >= 0).all() and 1 < found.max() < 19

@@ -53,14 +53,14 @@ class SourceFetcher:
             self._web.start(request)
 
     async def _answer(self, request: Request) -> None:
-        started_at = time.time()
+        started_at, begun_s = time.time(), time.monotonic()
         try:
             found = await self._read(request)
         except Exception:  # a damaged file may raise anything, and every request must be answered
             log.warning("source.failed", exc_info=True, extra={"url": request.url})
             found = FailureKind.PROTOCOL
         self._open -= 1  # first: the sink may look at `in_flight`
-        self._sink(_result(request, found, started_at, time.time() - started_at))
+        self._sink(_result(request, found, started_at, time.monotonic() - begun_s))
 
     async def _read(self, request: Request) -> Answer | FailureKind:
         url, limit = request.url, self._settings.max_body_bytes

@@ -28,7 +28,7 @@ for i = 1, #rows, 4 do
 end
 if done == 0 then return 0 end
 redis.call('ZREM', expiry, unpack(ids))
-redis.call('HINCRBY', book, 'bytes', -bytes)
+redis.call('HINCRBY', book, 'bytes', 0 - bytes)
 for sender, last in pairs(upto) do
   while redis.call('HDEL', book, 'x:' .. sender .. ':' .. (last + 1)) == 1 do last = last + 1 end
   redis.call('HSET', book, 'c:' .. sender, last)

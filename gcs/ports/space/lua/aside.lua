@@ -1,4 +1,4 @@
--- set aside: moves tuples that the taker cannot decode to the dead letters.
+-- set aside: moves damaged tuples to the dead letters, and throws away what is not ours.
 -- KEYS  1 dead letters  2 stream  3 book  4 expiry
 -- ARGV  1 name of the type  2 taker  3… for each tuple: id, reason, deliveries
 -- returns how many were moved

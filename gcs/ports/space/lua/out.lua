@@ -6,7 +6,7 @@ local stream, book, expiry = KEYS[1], KEYS[2], KEYS[3]
 local limit, ttl, sender = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local base, first = tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = now_ms()
-ensure(stream)
+ensure(stream, book, expiry)
 purge(stream, book, expiry, now)
 
 local bytes = tonumber(redis.call('HGET', book, 'bytes') or 0)

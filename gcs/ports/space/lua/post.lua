@@ -10,7 +10,8 @@ if ARGV[4] == 'absent' and old then return 0 end
 if ARGV[4] == 'holds' then
   purge(KEYS[4], KEYS[5], KEYS[6], now)
   local id = redis.call('HGET', KEYS[5], 'k:' .. ARGV[5])
-  if not id or redis.call('XRANGE', KEYS[4], id, id)[1][2][2] ~= ARGV[6] then return 0 end
+  local fence = id and redis.call('XRANGE', KEYS[4], id, id)[1]
+  if not fence or fence[2][2] ~= ARGV[6] then return 0 end
   old = redis.call('HGET', book, field)
 end
 if old then remove(stream, book, expiry, old) end

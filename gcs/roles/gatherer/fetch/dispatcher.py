@@ -4,6 +4,7 @@ Invariant: a page is requested only when its host's politeness and its origin's 
 that was started ends with one call, of `page_ended` or of `robots_answered`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ from gcs.core.messages.tuples import BusyNote, HostState, RobotsNote
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import FINAL, Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.core.polite import politeness
-from gcs.core.polite.politeness import HostTurn
+from gcs.core.polite.politeness import Sharing
 from gcs.core.polite.window import Host, Window
 from gcs.core.report.counters import Counters
 from gcs.core.url.canonical import host_of_url, origin_of_url
@@ -21,6 +22,7 @@ from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_key, host_name
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
+from gcs.roles.gatherer.fetch.backlog import Backlog
 from gcs.roles.gatherer.fetch.robots_cache import MAX_HOPS, RobotsCache
 
 #: failures that say nothing of the robots.txt itself: its host, or all of the web, is out of reach
@@ -72,8 +74,10 @@ class DispatcherParts:
     draw_urls: int = 1
     #: whether the user by now excludes a URL that was queued earlier
     is_left_out: Callable[[str], bool] = lambda _: False
-    #: called for every host that is overloaded: its name, until when it is to be left alone, and the time
-    on_busy: Callable[[str, float, float], None] = lambda *_: None
+    #: the headers that plug-ins want in the request of a URL
+    headers_of: Callable[[str], tuple[tuple[str, str], ...]] | None = None
+    #: called for every host that is overloaded: its name, and for how many seconds it is to be left alone
+    on_busy: Callable[[str, float], None] = lambda *_: None
 
 
 class Dispatcher:
@@ -83,6 +87,8 @@ class Dispatcher:
         self._frontier, self._limits, self._window = parts.frontier, parts.limits, parts.window
         self._robots, self._fetcher, self._counters = parts.robots, parts.fetcher, parts.counters
         self._draw_urls, self._is_left_out, self._on_busy = parts.draw_urls, parts.is_left_out, parts.on_busy
+        self._headers_of = parts.headers_of
+        self.backlog = Backlog(parts.window, parts.frontier)
         #: URLs that were requested and have no record yet
         self.open = parts.open_urls
         self._robots_hops: dict[str, tuple[str, int]] = {}  # by origin: the URL that its robots.txt redirects to
@@ -92,9 +98,23 @@ class Dispatcher:
         self.is_drawing = False
 
     @property
+    def window(self) -> Window[QueuedUrl]:
+        return self._window
+
+    @property
     def next_at(self) -> float | None:
         """When the next host that has to wait may be asked."""
         return self._window.next_at()
+
+    @property
+    def delayed(self) -> int:
+        """Hosts that have URLs and wait for their delays."""
+        return self._window.delayed
+
+    @property
+    def ready(self) -> int:
+        """Hosts that may be asked, and wait for room."""
+        return self._window.ready
 
     @property
     def has_waiting(self) -> bool:
@@ -110,20 +130,21 @@ class Dispatcher:
         """The frontier has just taken in these entries: offer their hosts to the window."""
         if self._frontier.is_pooled:
             return  # the order over all hosts says when they are drawn
-        for host in {host_of_url(entry.url) for entry in entries}:
+        for host, urls in Counter(host_of_url(entry.url) for entry in entries).items():
             self._offer(host)
+            self.backlog.added(host, urls)
 
     def put_back(self) -> None:
         """The plan has changed: return everything in the window that is not in flight to the frontier."""
         self._frontier.put_back(entry.url for entry in self._window.clear())
         self._hosts_on_disk, self._cursor = True, ""
 
-    def share_hosts(self, turns: Mapping[str, HostTurn], now: float) -> None:
-        """Other gatherers ask these hosts too, each in its turn."""
+    def share_hosts(self, sharing: Mapping[str, Sharing], now: float) -> None:
+        """Other gatherers ask these hosts too."""
         self.put_back()
-        for name in turns:
+        for name in sharing:
             self._window.host(name)  # the window must know hosts that are closed now when they are opened
-        self._window.share(turns, now)
+        self._window.share(sharing, now)
 
     def host_states(self, now: float) -> list[HostState]:
         """The delays of the hosts, and their robots.txt, for the gatherer that asks them next."""
@@ -131,18 +152,24 @@ class Dispatcher:
         return [
             HostState(
                 host_key(host.name),
-                max(host.pace.next_at, now + politeness.delay_of(host.pace, self._window.rules)),
-                host.pace.crawl_delay_s,
-                host.pace.adaptive_s,
-                robots.get(host.name),
+                crawl_delay_s=host.pace.crawl_delay_s,
+                adaptive_s=host.pace.adaptive_s,
+                robots=robots.get(host.name),
+                wait_s=max(host.pace.next_at - now, politeness.delay_of(host.pace, self._window.rules)),
             )
             for host in self._window.hosts.values()
         ]
 
-    def free_at(self, host: str) -> float:
-        """Before which time politeness lets nobody ask this host, in seconds since 1970; 0 if no delay is known."""
+    def delays(self) -> tuple[float, list[tuple[bytes, float]]]:
+        """The seconds that every host is owed, and the hosts in the window that are owed more."""
+        rules = self._window.rules
+        delays = ((host.name, politeness.delay_of(host.pace, rules)) for host in self._window.hosts.values())
+        return rules.delay_s, [(host_key(name), delay_s) for name, delay_s in delays if delay_s > rules.delay_s]
+
+    def free_in(self, host: str, now: float) -> float:
+        """For how many seconds politeness lets nobody ask this host; 0 if no delay is known."""
         known = self._window.hosts.get(host)
-        return known.pace.next_at if known else 0.0
+        return max(known.pace.next_at - now, 0.0) if known else 0.0
 
     def take_over(self, states: Iterable[HostState], now: float) -> None:
         """Keep to the delays of a range's last owner.
@@ -152,9 +179,9 @@ class Dispatcher:
         self._window.begin_anew(now)
         for state in states:
             pace = self._window.host(host_name(state.host)).pace
-            pace.next_at = max(pace.next_at, state.next_at)
             pace.crawl_delay_s = max(pace.crawl_delay_s, state.crawl_delay_s)
             pace.adaptive_s = max(pace.adaptive_s, state.adaptive_s)
+            politeness.wait(pace, self._window.rules, state.wait_s, now)
             if state.robots:
                 self._robots.take_over(state.robots)
 
@@ -167,16 +194,16 @@ class Dispatcher:
     def take_note(self, note: RobotsNote | BusyNote, now: float) -> None:
         """Take in the note of another owner of a shared host: its robots.txt, or that the host is overloaded."""
         if isinstance(note, BusyNote):
-            pace = self._window.host(note.host).pace
-            pace.next_at = max(pace.next_at, note.until)
+            politeness.wait(self._window.host(note.host).pace, self._window.rules, note.wait_s, now)
         elif self._robots.rules(note.origin, now) is None:
-            self._robots.answered(note.origin, note.status, note.body, note.fetched_at)
+            self._robots.answered(note.origin, note.status, note.body, now)
 
     def fill(self, now: float, room: int) -> float | None:
         """Feed hosts from the frontier, so that `room` requests can start; returns when the next retry is due."""
         hosts, due_at = self._frontier.requeue_due(now)
         for name in hosts:
             self._offer(name)
+            self.backlog.added(name)
         if self._hosts_on_disk and self._window.waiting < self._limits.window_urls // 2:
             self._next_hosts(now)
         batch = self._limits.host_window_urls
@@ -184,6 +211,7 @@ class Dispatcher:
         for host in list(self._window.hungry.values()) if room > 0 else ():
             entries = self._frontier.take(host.name, batch)
             self._window.feed(host, entries, more=len(entries) == batch)
+            self.backlog.taken(host, len(entries), is_all=len(entries) < batch)
         if self._frontier.is_pooled:
             self._draw(now, room)
         return due_at
@@ -210,7 +238,8 @@ class Dispatcher:
                 tag = PageVisit(host, entry)
                 self.open.add(entry.url)
                 once = politeness.delay_of(host.pace, self._window.rules) > 0
-                request = Request(entry.url, entry.etag or None, entry.last_modified or None, tag, once)
+                headers = self._headers_of(entry.url) if self._headers_of else ()
+                request = Request(entry.url, entry.etag or None, entry.last_modified or None, tag, once, headers)
                 self._request(host, request, now)
             elif robots.provisional:
                 closed.append((entry, self._robots.why_closed(origin)))
@@ -226,10 +255,11 @@ class Dispatcher:
             return 0.0
         retry_after_s = 0.0
         if result.status in politeness.OVERLOADED:
-            retry_after_s = politeness.retry_after_s(result.header("retry-after") or "", now)
+            asked = result.header("retry-after") or ""
+            retry_after_s = politeness.retry_after_s(asked, result.header("date") or "")
         self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
         if result.status in politeness.OVERLOADED:
-            self._on_busy(visit.host.name, visit.host.pace.next_at, now)
+            self._on_busy(visit.host.name, visit.host.pace.next_at - now)
         return retry_after_s
 
     def queue_again(self, entry: QueuedUrl) -> None:
@@ -237,6 +267,7 @@ class Dispatcher:
         self.open.discard(entry.url)
         self._frontier.put_back((entry.url,))
         self._offer(host_of_url(entry.url))
+        self.backlog.added(host_of_url(entry.url))
 
     def robots_answered(self, visit: RobotsVisit, result: Result, target: str | None, now: float) -> Robots | None:
         """Take in the result of a robots.txt request; `target` is set for a redirect. Returns the rules once known.
@@ -257,6 +288,10 @@ class Dispatcher:
             host.pace.next_at = max(host.pace.next_at, again_at or 0.0)
         self._window.ended(host, now, result.ip if type(result) is Response else "")
         return robots
+
+    def close_origin(self, origin: str, now: float) -> None:
+        """Give up the URLs of an origin whose robots.txt holds whoever reads it."""
+        self._robots.close(origin, now)
 
     def _request(self, host: Host[QueuedUrl], request: Request, now: float) -> None:
         self._window.begin(host, now)

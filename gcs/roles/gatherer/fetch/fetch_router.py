@@ -3,7 +3,8 @@
 To the dispatcher both are one engine. The own engine comes first, because it answers soonest. Lent are requests that
 politeness has released while the own engine has no room, and pages that need a browser.
 
-Invariant: never lent are robots.txt, sources that are no web servers, and pages that a helper has returned untried.
+Invariant: never lent are robots.txt, sources that are no web servers, requests with headers of a plug-in (they may hold
+secrets), and pages that a helper has returned untried.
 """
 
 from gcs.core.page.values import Request
@@ -47,7 +48,7 @@ class FetchRouter:
 
     def start(self, request: Request) -> None:
         means = None
-        if self._lending and type(request.tag) is PageVisit and not is_source(request.url):
+        if self._lending and type(request.tag) is PageVisit and not is_source(request.url) and not request.headers:
             means = self._lending.means_for(request.tag, own_room=self._left > 0)
         if self._lending and means:
             self._lending.start(request, means)

@@ -18,13 +18,16 @@ from dataclasses import dataclass
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import Failure, FailureKind, PageFacts, Response, Result
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.ports.reader import Reader
+from gcs.ports.reader import Glance, Reader
 from gcs.ports.records.record_store import Store
+from gcs.ports.watchdog import Watchdog
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.helpers.lending import Lending
 from gcs.roles.gatherer.helpers.spot_check import HeldPage, SpotCheck
 from gcs.roles.gatherer.record.recorder import Recorder
 
+#: how the watchdog's note on a robots.txt begins; the origin follows
+OF_ROBOTS = "robots "
 #: results taken in per turn, so that sockets are served in between
 RESULTS_PER_STEP = 64
 
@@ -53,8 +56,9 @@ class ResponsesParts:
     dispatcher: Dispatcher
     spot_check: SpotCheck
     lending: Lending | None
+    watchdog: Watchdog
     #: called with every robots.txt that was fetched
-    on_robots: Callable[[RobotsVisit, Response, Robots, float], None]
+    on_robots: Callable[[RobotsVisit, Response, Robots], None]
 
 
 class Responses:
@@ -62,9 +66,9 @@ class Responses:
 
     def __init__(self, parts: ResponsesParts) -> None:
         self._inbox, self._results = parts.inbox, parts.inbox.results
-        self._reader, self._texts, self._store = parts.reader, parts.reader.texts, parts.store
+        self._reader, self._store = parts.reader, parts.store
         self._recorder, self._dispatcher, self._on_robots = parts.recorder, parts.dispatcher, parts.on_robots
-        self._lending, self._spot_check = parts.lending, parts.spot_check
+        self._lending, self._spot_check, self._watchdog = parts.lending, parts.spot_check, parts.watchdog
         #: filled by the text pool; emptied by take_in
         self._read: deque[tuple[QueuedUrl, Response, asyncio.Future[PageFacts]]] = deque()
         #: pages whose text is being read elsewhere
@@ -82,25 +86,37 @@ class Responses:
 
     def take_in(self, now: float) -> None:
         """Read and record some of the results that have arrived."""
-        for _ in range(min(len(self._results), RESULTS_PER_STEP)):
-            result = self._results.popleft()
-            tag = result.request.tag
-            if type(tag) is PageVisit:
-                retry_after_s = self._dispatcher.page_ended(tag, result, now)
-                if type(result) is Failure and result.kind is FailureKind.NOT_TRIED:
-                    self._dispatcher.queue_again(tag.entry)
-                elif type(result) is Response and 200 <= result.status < 300:
-                    self._page(tag, result, now)
-                else:
-                    if self._spot_check.is_awaited(tag.entry.url):
-                        self._spot_check.no_page(tag.entry, result)
-                    self._recorder.without_page(tag.entry, result, now, retry_after_s)
-            elif type(tag) is RobotsVisit:
-                self._robots(tag, result, now)
+        if self._results:
+            try:
+                for _ in range(min(len(self._results), RESULTS_PER_STEP)):
+                    self._take(self._results.popleft(), now)
+            finally:
+                self._watchdog.end()
         while self._read:
             entry, response, done = self._read.popleft()
             self.in_texts -= 1
-            self._record(entry, response, done.result())  # an error of the pool ends the turn, and the crawl
+            self._watchdog.begin(entry.url)  # plug-ins read it
+            try:
+                self._record(entry, response, done.result())  # an error of the pool ends the turn, and the crawl
+            finally:
+                self._watchdog.end()
+
+    def _take(self, result: Result, now: float) -> None:
+        tag = result.request.tag
+        if type(tag) is PageVisit:
+            self._watchdog.begin(tag.entry.url)
+            retry_after_s = self._dispatcher.page_ended(tag, result, now)
+            if type(result) is Failure and result.kind is FailureKind.NOT_TRIED:
+                self._dispatcher.queue_again(tag.entry)
+            elif type(result) is Response and 200 <= result.status < 300:
+                self._page(tag, result, now)
+            else:
+                if self._spot_check.is_awaited(tag.entry.url):
+                    self._spot_check.no_page(tag.entry, result)
+                self._recorder.without_page(tag.entry, result, now, retry_after_s)
+        elif type(tag) is RobotsVisit:
+            self._watchdog.begin(OF_ROBOTS + tag.origin)
+            self._robots(tag, result, now)
 
     def _robots(self, visit: RobotsVisit, result: Result, now: float) -> None:
         target = None
@@ -109,10 +125,11 @@ class Responses:
             target = self._reader.redirect_target(result) if 300 <= result.status < 400 else None
         robots = self._dispatcher.robots_answered(visit, result, target, now)
         if robots and type(result) is Response:
-            self._on_robots(visit, result, robots, now)
+            self._on_robots(visit, result, robots)
 
     def _page(self, visit: PageVisit, response: Response, now: float) -> None:
-        entry, facts = visit.entry, visit.facts or self._reader.read(response)
+        glance = Glance(visit.facts) if visit.facts else self._reader.look(response)
+        entry, facts = visit.entry, glance.facts
         if visit.doubted:
             self._spot_check.hold(HeldPage(entry, response, facts), now)
             return
@@ -124,11 +141,11 @@ class Responses:
             self._store.fetched(response)
             self._recorder.put_aside(entry, until)
             return
-        if visit.facts or self._texts is None or facts.source:
+        if not glance.left:
             self._record(entry, response, facts)
             return
         self.in_texts += 1
-        task = asyncio.ensure_future(self._reader.read_text(response, facts))
+        task = asyncio.ensure_future(self._reader.finish(response, glance))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
     def _record(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:

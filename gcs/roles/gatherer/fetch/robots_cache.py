@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from gcs.core.page.robots import ALLOW_ALL, DENY_ALL, Robots
+from gcs.core.page.values import FailureKind
 from gcs.core.polite.politeness import Politeness
 from gcs.core.url.canonical import host_of_url
 from gcs.core.url.sources import is_source
 
-#: origins whose rules stay in memory
-MEMORY_ORIGINS = 10_000
+#: origins whose rules stay in memory, and lines of all their robots.txt together (about 200 bytes each)
+MEMORY_ORIGINS, MEMORY_LINES = 10_000, 500_000
 #: redirects of a robots.txt that are followed (RFC 9309 asks for at least five)
 MAX_HOPS = 5
 
@@ -42,6 +43,7 @@ class RobotsCache:
         self._memory: OrderedDict[str, tuple[float, Robots]] = OrderedDict()
         self._why: dict[str, str] = {}  # by closed origin of the memory: the failure that closed it
         self._tries: dict[str, int] = {}
+        self._lines = 0  # of the memory
         self._unused: set[str] = set()  # origins of the memory whose new rules were not yet returned
 
     def rules(self, origin: str, now: float) -> Robots | None:
@@ -54,7 +56,8 @@ class RobotsCache:
             if packed is None:
                 return None
             stored = msgspec.msgpack.decode(packed, type=StoredRobots)
-            held = (stored.expires_at, Robots.decode(stored.robots))
+            # of another run or another gatherer, by the clock of either: never believed for longer than a new one
+            held = (min(stored.expires_at, now + self._rules.robots_cache_s), Robots.decode(stored.robots))
             self._remember(origin, held)
         if now < held[0] or origin in self._unused:
             self._unused.discard(origin)
@@ -82,8 +85,14 @@ class RobotsCache:
         self._unused.add(origin)
         return None
 
+    def close(self, origin: str, now: float) -> None:
+        """The robots.txt holds whoever reads it: neither this run, nor the next, nor another owner is to ask for it."""
+        expires_at = now + self._rules.robots_cache_s
+        self._write(f"robots {origin}", msgspec.msgpack.encode(StoredRobots(expires_at, DENY_ALL.encode())))
+        self._remember(origin, (expires_at, DENY_ALL))
+
     def why_closed(self, origin: str) -> str:
-        return self._why[origin]
+        return self._why.get(origin, FailureKind.HELD)
 
     def export(self, hosts: Iterable[str]) -> dict[str, bytes]:
         """The stored robots.txt of these hosts' origins, by host, for the next owner of the hosts."""
@@ -104,8 +113,15 @@ class RobotsCache:
                 self._write(f"robots {origin}", packed)
 
     def _remember(self, origin: str, held: tuple[float, Robots]) -> None:
+        before = self._memory.get(origin)
         self._memory[origin] = held
-        if len(self._memory) > MEMORY_ORIGINS:
-            forgotten = self._memory.popitem(last=False)[0]
+        self._lines += _lines_of(held[1]) - (_lines_of(before[1]) if before else 0)
+        while len(self._memory) > MEMORY_ORIGINS or (self._lines > MEMORY_LINES and len(self._memory) > 1):
+            forgotten, (_, robots) = self._memory.popitem(last=False)
+            self._lines -= _lines_of(robots)
             self._why.pop(forgotten, None)
             self._unused.discard(forgotten)
+
+
+def _lines_of(robots: Robots) -> int:
+    return len(robots.rules) + len(robots.sitemaps)

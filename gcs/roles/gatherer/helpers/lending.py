@@ -28,7 +28,8 @@ from gcs.core.helpers.pools import HelperSettings, pool
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access, CutOff, HelperBeat, Means, Member, MemberState, SummaryTS, UrlTS
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
-from gcs.core.polite.politeness import Politeness, delay_of
+from gcs.core.polite.politeness import Politeness, Sharing, delay_of
+from gcs.core.report.estimate import CPU, NOTHING, POLITENESS
 from gcs.events import Events
 from gcs.ports.process import new_run
 from gcs.ports.space.port import Space
@@ -71,7 +72,6 @@ class LendingContext:
     rules: Politeness
     #: whether bodies are wanted, for the archive
     payload: bool
-    clock: Callable[[], float] = time.time
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,15 @@ class LendingPort:
     request_turn: Callable[[], None]
     #: called with the helpers that were cut off, by this gatherer or by others
     on_cut_off: Callable[[list[str]], None]
+    #: the gatherer's clock
+    clock: Callable[[], float]
 
 
 class Lending:
     """The pages that one gatherer lends to helpers."""
 
     def __init__(self, context: LendingContext, port: LendingPort) -> None:
-        self._space, self._me, self._place, self._clock = context.space, context.name, context.place, context.clock
+        self._space, self._me, self._place, self._clock = context.space, context.name, context.place, port.clock
         self._settings, self._rules = context.settings, context.rules
         self._payload = context.payload and context.settings.payload
         self._sink, self._request_turn, self._on_cut_off = port.sink, port.request_turn, port.on_cut_off
@@ -107,6 +109,7 @@ class Lending:
         self._tasks = BackgroundTasks(port.request_turn)
         self._shares = dict.fromkeys(Means, 0)  # how many pages may be lent
         self._epoch = 0
+        self._limited_by, self._slow_hosts = NOTHING, frozenset[str]()
         self._helpers = 0  # of this place, as last counted
         self._to_cut: list[CutOff] = []
 
@@ -140,9 +143,13 @@ class Lending:
     def means_for(self, visit: PageVisit, own_room: bool) -> Means | None:
         """To which kind of helper this page is to be lent now; None if it is for the own engine, which has `own_room`.
 
-        Not lent are pages that were returned untried; pages of hosts with a delay of more than half a lease, since the
-        next helper may come as soon as the lease of one that vanished ends; and pages of hosts that several gatherers
-        ask in turns, since nobody knows when a helper begins.
+        Helpers make a crawl faster that waits for answers or for the CPU. Where delays limit it they cannot, and a page
+        that is lent holds its host for longer: nothing is lent then, nor ever from the hosts that decide when the crawl
+        ends. A browser gets its pages all the same.
+
+        Also not lent are pages that were returned untried; pages of hosts with a delay of more than half a lease, since
+        the next helper may come as soon as the lease of one that vanished ends; and pages of hosts that several
+        gatherers share, since the baton of a host is for this gatherer, not for a helper.
         """
         url = visit.entry.url
         if url in self._kept:
@@ -152,11 +159,13 @@ class Lending:
             return None
         pace = visit.host.pace
         delay_s = delay_of(pace, self._rules)
-        if delay_s > self._settings.lease_s / 2 or (delay_s and pace.turn.count > 1):
+        if delay_s > self._settings.lease_s / 2 or (delay_s and pace.sharing is not Sharing.ALONE):
             return None
         if self._room_of(Means.BROWSER) and self._rendering.wants(url):
             return Means.BROWSER
-        return Means.PLAIN if self.room and not own_room else None
+        if self._limited_by == POLITENESS or visit.host.name in self._slow_hosts:
+            return None
+        return Means.PLAIN if self.room and (self._limited_by == CPU or not own_room) else None
 
     def reserve_for_browser(self, url: str) -> bool:
         """Keep this empty shell for a helper with a browser; False if there is none, or none took it before."""
@@ -189,6 +198,10 @@ class Lending:
         self._tasks.check()
         self._epoch, self._is_wanted_back = epoch, is_wanted_back
 
+    def limits(self, limited_by: str, slow_hosts: frozenset[str]) -> None:
+        """What limits the gatherer (see `core.report.estimate`), and the hosts whose delays decide when it is done."""
+        self._limited_by, self._slow_hosts = limited_by, slow_hosts
+
     def keep(self, url: str) -> None:
         """Do not lend this URL: the own engine is to fetch it."""
         self._kept.add(url)
@@ -196,7 +209,7 @@ class Lending:
     def cut_off(self, helper: str, reason: str) -> None:
         """Let no gatherer accept anything from this helper any more."""
         events.error("cut-off", helper=helper, reason=reason)
-        self._to_cut.append(CutOff(helper, reason, self._me, self._clock()))
+        self._to_cut.append(CutOff(helper, reason, self._me, time.time()))
 
     def figures(self) -> dict[str, float]:
         """What each heartbeat tells of lending."""
@@ -289,7 +302,7 @@ class Lending:
             self._not_tried(summary.id, f"{summary.helper} found no page, and is not trusted")
             return
         del self._lent[summary.id]
-        self._sink(result_of(summary, lent.request, lent.means, lent.at, self._clock()))
+        self._sink(result_of(summary, lent.request, lent.means, self._clock() - lent.at, time.time()))
 
     def _not_tried(self, errand: str, why: str) -> None:
         lent = self._lent.pop(errand, None)
@@ -299,7 +312,7 @@ class Lending:
             self._kept.add(url)
             if lent.means is Means.BROWSER:
                 self._rendering.missed(url)
-            self._sink(Failure(lent.request, FailureKind.NOT_TRIED, why, lent.at, 0.0))
+            self._sink(Failure(lent.request, FailureKind.NOT_TRIED, why, time.time(), 0.0))
 
     def _room_of(self, means: Means) -> int:
         share = self._shares[means]
@@ -308,10 +321,13 @@ class Lending:
         return max(share - sum(lent.means is means for lent in self._lent.values()), 0)
 
 
-def result_of(summary: SummaryTS, request: Request, means: Means, lent_at: float, now: float) -> Result:
-    """The summary as if the gatherer had fetched the page; a 2xx carries the page's facts in the request's tag."""
-    started_at = min(max(summary.started_at, lent_at), now)  # the helper's clock is its own
-    elapsed_s = min(summary.elapsed_s, now - lent_at)
+def result_of(summary: SummaryTS, request: Request, means: Means, lent_s: float, now: float) -> Result:
+    """The summary as if the gatherer had fetched the page; a 2xx carries the page's facts in the request's tag.
+
+    The page has been lent for `lent_s` seconds; `now` is a date.
+    """
+    started_at = min(max(summary.started_at, now - lent_s), now)  # the helper's clock is its own
+    elapsed_s = min(summary.elapsed_s, lent_s)
     if not summary.status:
         kind = FailureKind(summary.failure) if summary.failure in _FAILURES else FailureKind.PROTOCOL
         return Failure(request, kind, summary.message, started_at, elapsed_s)

@@ -128,15 +128,16 @@ def look_of(response: Response, facts: PageFacts) -> PageView:
     details = {
         ("its address", facts.final_url),
         ("noindex", str(facts.noindex)),
+        ("a shell", str(facts.shell)),
         ("a list of links", str(facts.source)),
         ("its status", str(response.status)),
-        ("its type", (response.header("content-type") or "").partition(";")[0].strip().lower()),
+        ("its type", _all_values(response, "content-type")),
         (f"size of {digest}", str(response.size_bytes)),
     }
     if facts.language:  # not every reader looks for it
         details.add(("its language", facts.language))
     if not response.absent:
-        details.add((f"coding of {digest}", (response.header("content-encoding") or "").strip().lower()))
+        details.add((f"coding of {digest}", _all_values(response, "content-encoding")))
     return PageView(
         frozenset({digest}),
         frozenset([*facts.outlinks, facts.final_url]),
@@ -147,10 +148,16 @@ def look_of(response: Response, facts: PageFacts) -> PageView:
     )
 
 
+def _all_values(response: Response, name: str) -> str:
+    """All headers of that name, as they are stored: readers of the WARC may believe any of them."""
+    return ",".join("".join(value.lower().split()) for value in response.header_values(name))
+
+
 def own_look(response: Response, facts: PageFacts) -> PageView:
     """The same of an own fetch, with all words of the page, and its digest without content coding, as in browsers."""
     look, digest = look_of(response, facts), payload_digest(response.content)
     bare = {(f"size of {digest}", str(len(response.content))), (f"coding of {digest}", "")}
+    bare.add(("a shell", str(False)))  # to a browser, no page is one
     return dataclasses.replace(
         look,
         digests=look.digests | {digest},

@@ -11,7 +11,8 @@ import msgspec
 from gcs.core.report.report import Share
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.events import Events
-from gcs.ports.records.record_log import Position
+from gcs.ports.frontier import Frontier
+from gcs.ports.records.record_log import BEGINNING, Position
 from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.roles.gatherer.membership import Membership
 from gcs.roles.gatherer.record.intake import Intake
@@ -22,6 +23,20 @@ events = Events("gatherer")
 #: seconds between checkpoints while blocks wait to leave or to be acked: with work in the window; and without work, or
 #: while ranges change their owner
 BUSY_S, IDLE_S = 2.0, 0.2
+#: the frontier's note of the gatherer's clock
+CLOCK_NOTE = "clock"
+
+
+def last_checkpoint_at(frontier: Frontier) -> float:
+    """What the gatherer's clock said at its last checkpoint; 0 if there is none."""
+    packed = frontier.note(CLOCK_NOTE)
+    return msgspec.msgpack.decode(packed, type=float) if packed else 0.0
+
+
+def last_position(frontier: Frontier) -> Position | None:
+    """The position in the record log as of the last checkpoint; None before the first."""
+    packed = frontier.note("position")
+    return msgspec.msgpack.decode(packed, type=Position) if packed else None
 
 
 class Checkpoints:
@@ -48,12 +63,17 @@ class Checkpoints:
             seconds = min(seconds, BUSY_S if busy and not self._team.is_changing else IDLE_S)
         return self._made_at + seconds
 
+    def hasten(self) -> None:
+        """Let the next turn make one, before it starts a request."""
+        self._made_at = 0.0
+
     def make(self, now: float) -> None:
         """Make the log durable, then the frontier, which follows from the log."""
         self._made_at = now
         self._intake.links()
         position = self._store.sync()
         self._frontier.set_note("position", msgspec.msgpack.encode(position))
+        self._frontier.set_note(CLOCK_NOTE, msgspec.msgpack.encode(now))
         self._meter.note(self._share())
         if self._team:
             self._team.before_commit()
@@ -61,15 +81,20 @@ class Checkpoints:
         if self._team:
             self._team.after_commit()
 
-    def replay(self, now: float) -> None:
-        """Apply the records that the log holds beyond the last checkpoint."""
+    def replay(self, now: float, session: int) -> None:
+        """Apply the records that the log holds beyond the last checkpoint; all of them, if there is no checkpoint.
+
+        Then this session, if it is not the first, begins anew: which of its pages were fetched is not known.
+        """
         self._made_at = now
-        packed = self._frontier.note("position")
-        position = msgspec.msgpack.decode(packed, type=Position) if packed else Position()
-        replayed = 0
-        for record in self._store.tail(position):
+        position, replayed = last_position(self._frontier), 0
+        for record in self._store.tail(position or BEGINNING):
             self._intake.replay(record)
             replayed += 1
+            if position is None and self._frontier.wants_commit:
+                self._frontier.commit()  # without a position: if it is interrupted, it begins anew
+        if position is None and session > 1:
+            self._recrawl.go_back(session - 1)
         if replayed:
             events.info("replayed", records=replayed)
 

@@ -1,6 +1,6 @@
 """The intake: links that belong to the crawl go into the frontier of this gatherer, or to the gatherer that owns them.
 
-    recorder.links, gifts ─► queue ─► (team: own or foreign?) ─► insert ─► frontier ─► window, statistics
+    recorder.links, gifts ─► queue ─► (team: own or foreign, `team.router`) ─► insert ─► frontier ─► window, statistics
 
 Invariant: whatever is new in the frontier is offered to the window and counted, once.
 """

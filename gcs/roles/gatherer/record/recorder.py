@@ -4,6 +4,7 @@ Invariant: a URL gets its final mark in the same turn in which its record is app
 links are derived from that record alone (`apply`), so that replaying the log gives the same frontier.
 """
 
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -41,7 +42,7 @@ class Recorder:
         self._name, self._counters, self._open_urls, self._on_record = name, counters, open_urls, on_record
         self._rules, self._max_redirects = settings.politeness, settings.crawl.max_redirects
         self._frontier, self._store, self._recrawl = dependencies.frontier, dependencies.store, dependencies.recrawl
-        self._reader, self._admission = dependencies.reader, dependencies.admission
+        self._reader, self._admission, self._plugins = dependencies.reader, dependencies.admission, dependencies.plugins
         self._order, self._ledger = dependencies.frontier.order, dependencies.frontier.ledger
         self.links: list[QueuedUrl] = []  # filled by apply; emptied by the intake
         #: what these and other links of the pages add to the worth of their targets; the same
@@ -56,23 +57,26 @@ class Recorder:
         status = result.status
         if status == 304:
             self._counters.revisits += 1
-            self._record(entry, result, PageFacts(entry.url), "", now)
+            self._record(entry, result, PageFacts(entry.url), "")
         elif 300 <= status < 400:
-            self._redirect(entry, result, now)
+            self._redirect(entry, result)
         elif status in politeness.RETRY_STATUSES:
             self._try_again(entry, f"http-{status}", now, retry_after_s, result)
         else:
-            self.give_up(entry, f"http-{status}", now, result)
+            self.give_up(entry, f"http-{status}", result)
 
     def record_page(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
         if not facts.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
-        self._record(entry, response, facts, "", response.started_at)
+        fields = ""
+        if self._plugins and not facts.source:
+            facts, fields = self._plugins.read(response, facts)
+        self._record(entry, response, facts, "", fields)
 
-    def give_up(self, entry: QueuedUrl, kind: str, now: float, response: Response | None = None) -> None:
+    def give_up(self, entry: QueuedUrl, kind: str, response: Response | None = None) -> None:
         self._counters.fail(kind)
-        self._record(entry, response, PageFacts(entry.url), kind, now)
+        self._record(entry, response, PageFacts(entry.url), kind)
 
     def put_aside(self, entry: QueuedUrl, until: float) -> None:
         """It is to be fetched once more, then."""
@@ -127,13 +131,13 @@ class Recorder:
         for url in links:
             gifts[url] = gifts.get(url, 0.0) + gift
 
-    def _redirect(self, entry: QueuedUrl, response: Response, now: float) -> None:
+    def _redirect(self, entry: QueuedUrl, response: Response) -> None:
         target = self._reader.redirect_target(response)
         if target is None or entry.hops >= self._max_redirects:
-            self.give_up(entry, "redirects" if target else f"http-{response.status}", now, response)
+            self.give_up(entry, "redirects" if target else f"http-{response.status}", response)
             return
         self._counters.redirects += 1
-        self._record(entry, response, PageFacts(target, outlinks=[target]), "", now)
+        self._record(entry, response, PageFacts(target, outlinks=[target]), "")
 
     def _try_again(
         self,
@@ -146,32 +150,37 @@ class Recorder:
     ) -> None:
         due_at = politeness.retry_at(entry.tries + 1, self._rules, now, retry_after_s)
         if due_at is None or final:
-            self.give_up(entry, kind, now, response)
+            self.give_up(entry, kind, response)
         else:
             if response:
                 self._store.fetched(response)
             self._counters.retries += 1
             self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
-    def _record(self, entry: QueuedUrl, response: Response | None, facts: PageFacts, failure: str, now: float) -> None:
-        record = self._record_of(entry, response, facts, failure, now)
+    def _record(
+        self, entry: QueuedUrl, response: Response | None, facts: PageFacts, failure: str, fields: str = ""
+    ) -> None:
+        record = self._record_of(entry, response, facts, failure, fields)
         self._counters.note(Change(record.change))
         copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
         record = self._store.add_page(record, response, copy_of)
         self._open_urls.discard(record.url)
-        self._on_record(record, response.elapsed_s if response else 0.0)
+        elapsed_s = response.elapsed_s if response else 0.0
+        self._counters.answer_s += elapsed_s
+        self._on_record(record, elapsed_s)
         self.apply(record, entry.hops)
 
     def _record_of(
-        self, entry: QueuedUrl, response: Response | None, facts: PageFacts, failure: str, now: float
+        self, entry: QueuedUrl, response: Response | None, facts: PageFacts, failure: str, fields: str
     ) -> PageRecord:
         """The record of a URL that is dealt with. The store fills in the place in the WARC."""
         if facts.noindex:
-            facts = msgspec.structs.replace(facts, title="", description="", text="")
+            facts = msgspec.structs.replace(facts, title="", description="", text="", thumbnail="")
         status, size_bytes, digest, headers = 0, 0, "", {}
         if response:
-            status, size_bytes, now = response.status, response.size_bytes, response.started_at
-            headers = {name.lower(): value for name, value in response.headers}
+            status, size_bytes = response.status, response.size_bytes
+            # of two headers of a name the first counts, as for the reader and the spot check
+            headers = {name.lower(): value for name, value in reversed(response.headers)}
             digest = digest_of(response)
         # a 304 confirms the copy that is held; silence, or a server that cannot answer just now, does not disprove it
         cannot = bool(failure) and status in politeness.RETRY_STATUSES
@@ -186,7 +195,7 @@ class Recorder:
             parent=entry.parent,
             depth=entry.depth,
             status=status,
-            fetched_at=now,
+            fetched_at=response.started_at if response else time.time(),
             content_type=headers.get("content-type", ""),
             bytes=size_bytes,
             digest=held.copy_digest or digest,
@@ -202,4 +211,5 @@ class Recorder:
             changes=seen.changes,
             misses=seen.misses,
             held_at_us=entry.copy_at_us if change is Change.SAME else held.copy_at_us,
+            fields=fields,
         )

@@ -93,6 +93,10 @@ class Recrawl:
         self._note()
         return self._frontier.renew()
 
+    def go_back(self, session: int) -> None:
+        """The frontier is made anew from the records: the last session that all records are of is this one."""
+        self._state = _State(session)
+
     def step(self, is_own: Callable[[bytes], bool] = lambda _: True) -> list[QueuedUrl]:
         """The next URLs to queue again. In a team, `is_own` tells by its key whether this gatherer owns a page."""
         if self._search_at is not None:

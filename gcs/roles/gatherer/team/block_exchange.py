@@ -8,6 +8,7 @@ Invariants
   commit as its cause, and goes when the receiver has committed the tuple. So a crash at any point repeats messages,
   and loses none; the worth that a repeated message carries counts once.
 - Blocks are kept only for gatherers of the plan. A tuple that was routed under a newer plan waits for that plan.
+- What another version of GCS wrote stays in the inbox, unacked, for a newer run of this gatherer; `unread` counts it.
 - Seeds have no sender that waits for them: a heartbeat tells of them before they are acked, so that at no time nobody
   knows of them (`core.messages.termination`).
 """
@@ -44,7 +45,7 @@ MOST_PARTS = 50
 TAKE, SHIP, ACK = 16, 16, 64
 #: seconds to wait for an inbox that is full, or for a receipt of blocks that are sent but not committed; doubled as
 #: long as nothing moves, up to the second
-RETRY_S, MOST_RETRY_S = 0.2, 1.6
+RETRY_S, MOST_RETRY_S = 0.1, 0.4
 
 
 class _Lane(NamedTuple):
@@ -78,6 +79,8 @@ class BlockExchange:
         self._ship_now = asyncio.Event()
         #: tuples that were received and committed, and tuples that were sent, by this run
         self.received = self.sent = 0
+        #: tuples in the inboxes that this program cannot read
+        self.unread = 0
         #: URLs sent to each of the others, by this run
         self.urls_sent: dict[str, int] = {}
         #: URLs that were shipped by this run, and the seconds that it took: the paper's rate c
@@ -86,7 +89,7 @@ class BlockExchange:
     # -- life ------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        self._tasks.start(self._listen(), self._listen_for_seeds(), self._ship())
+        self._tasks.start(self._listen(), self._listen_for_seeds(), self._ship(), self._count_unread())
 
     async def close(self) -> None:
         """Ack what was committed; the tasks have ended."""
@@ -216,6 +219,12 @@ class BlockExchange:
             else:
                 await self._space.release(taken)
 
+    async def _count_unread(self) -> None:
+        while True:
+            await asyncio.sleep(self._context.settings.beat_s)
+            places = {place for place, _ in self._space.unread.kinds if place in (self._context.name, SEEDS_INBOX)}
+            self.unread = sum([await self._space.count_unread(place) for place in places])
+
     async def _take_in(self, taken: list[Taken[Any]]) -> None:
         if taken:
             self._arrived.extend(taken)
@@ -258,7 +267,7 @@ class BlockExchange:
             self._ship_now.set()
         return bool(settled)
 
-    async def _ack(self, beat: Callable[[], Awaitable[None]] | None) -> None:
+    async def _ack(self, beat: Callable[[], Awaitable[bool]] | None) -> None:
         """Ack what is committed; a gatherer that lives on tells of seeds first."""
         while self._to_ack:
             batch = [self._to_ack.popleft() for _ in range(min(len(self._to_ack), ACK))]

@@ -13,7 +13,6 @@ import msgspec
 
 from gcs.core.messages.tuples import Bulletin, HostFailures, RecentPage, SuperpagePatch
 from gcs.core.page.values import PageRecord
-from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
 from gcs.core.url.canonical import host_of_url
 from gcs.ports.reader import clipped
@@ -34,7 +33,6 @@ class BulletinSource:
 
     epoch: int
     share: Callable[[], Share]
-    explored: Callable[[], Estimate]
     #: URLs sent to each other gatherer
     sent: Mapping[str, int]
     #: the URL tree in at most so many points
@@ -66,13 +64,13 @@ class BulletinWriter:
         self._due_at = now + BULLETIN_S
         if now >= self._tree_due_at or work.epoch != self._epoch:
             self._tree_due_at, self._epoch, self._patches = now + TREE_S, work.epoch, work.sample(POINTS)
-        explored = work.explored()
+        share = work.share()
         worst = sorted(self._failures.values(), key=lambda host: (-host.failed, host.host))[:TROUBLES]
         return Bulletin(
             gatherer=self._me,
             epoch=work.epoch,
-            share=msgspec.msgpack.encode(work.share()),
-            explored=(explored.fraction, explored.low, explored.high),
+            share=msgspec.msgpack.encode(share),
+            explored=share.workload.explored,
             sent=dict(work.sent),
             recent=[_recent_page(*each) for each in self._recent],
             troubles=worst,

@@ -27,7 +27,7 @@ from gcs.core.plan.plan import Plan
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.ports.frontier import Frontier, Mark
-from gcs.ports.frontier.team_tables import Piece
+from gcs.ports.frontier.frontier import Piece
 from gcs.ports.frontier.url_rows import short
 
 #: URLs in one part, and parts made in one turn
@@ -138,7 +138,7 @@ class HandOvers:
         # the new plan may have the epoch of the old one: the whiteboard had forgotten the old one
         awaited += [AwaitedRange(low, high, min(old.epoch + 1, new.epoch) if old else 0) for low, high in gained]
         begun = keyspace.intersect(self._state.begun, has)
-        if old is not None:
+        if old is not None or self._frontier.known():  # or made anew: links queued what others may have finished
             begun = keyspace.unite((*begun, *keyspace.intersect(has, new.lost)))
         # before the first plan nobody had stored anything
         closed = keyspace.intersect(has, new.lost) if new.epoch > 1 else ()

@@ -75,6 +75,12 @@ class Ownership:
         tells = plan is not None and (plan.epoch == recrawl.epoch or plan.lost)
         return recrawl.is_done and not (tells and (self._revisits or self._exchange.has_parts))
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether ranges are searched for or handed over, as far as others leave room for that."""
+        is_sending = self.hand_overs.is_handing_over and self._exchange.room_for_parts > 0
+        return not self._recovery.is_done or is_sending or bool(self._revisits)
+
     def adopt(self, old: Plan | None, plan: Plan) -> list[QueuedUrl]:
         """Go over to a plan; returns entries that were on their way to others and are now for this frontier."""
         self._port.dispatcher.put_back()

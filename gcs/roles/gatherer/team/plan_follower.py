@@ -13,9 +13,13 @@ from gcs.core.messages.template import template
 from gcs.core.messages.tuples import HandOver, Member, MemberState, PlanPosted, UrlBlock
 from gcs.core.plan import keyspace
 from gcs.core.plan.plan import Plan
-from gcs.errors import UsageError
+from gcs.errors import CodecError, UsageError
+from gcs.events import Events
 from gcs.ports.frontier import Frontier
+from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import IfAbsent, IfHolds, Space
+
+events = Events("team")
 
 #: where the frontier keeps the plan
 NOTE = "plan"
@@ -47,6 +51,8 @@ class PlanFollower:
         self.plan: Plan | None = None
         #: the posted plan counts on what was on this gatherer's disk, and the disk is empty
         self.is_blank = False
+        self._blank_epoch = 0  # epoch of that plan
+        self._unread = b""  # the last plan that cannot be read
 
     @property
     def epoch(self) -> int:
@@ -67,10 +73,11 @@ class PlanFollower:
         The heartbeat of an earlier run of this gatherer stands still. A second process on the same disk cannot be at
         work: the frontier is locked.
         """
+        asked_at = lease_time()
         before = await space.read(template(Member, gatherer=self._me))
         if before is None or before.state in (MemberState.GHOST, MemberState.GONE):
             return
-        await asyncio.sleep(2 * beat_s)
+        await asyncio.sleep(2 * (beat_s + lease_time() - asked_at))  # on a slow line, heartbeats are rarer
         now = await space.read(template(Member, gatherer=self._me))
         if now is not None and now.run == before.run and now.beat > before.beat:
             raise UsageError(
@@ -82,7 +89,9 @@ class PlanFollower:
         posted = await space.read(template(PlanPosted))
         packed = self._frontier.note(NOTE)
         if not packed:
-            self.is_blank = posted is not None and self._counts_on_disk(posted)
+            had_another = self._frontier.had_another
+            if posted is not None and (self._counts_on_disk(posted) or (had_another and self._names_me(posted))):
+                self.is_blank, self._blank_epoch = True, posted.epoch
             return
         self._packed, self.plan = packed, Plan.decode(packed)
         mine = PlanPosted(self.plan.epoch, 0, packed)
@@ -102,9 +111,10 @@ class PlanFollower:
 
         A different plan of the same epoch counts: the whiteboard lost the plan on disk before another gatherer saw it.
         """
-        if self.is_blank and self._counts_on_disk(posted):
+        if self.is_blank and (posted.epoch <= self._blank_epoch or self._counts_on_disk(posted)):
             return False
-        return posted.epoch > self.epoch or (posted.epoch == self.epoch and posted.plan != self._packed)
+        is_other = posted.epoch > self.epoch or (posted.epoch == self.epoch and posted.plan != self._packed)
+        return is_other and self._decoded(posted) is not None
 
     def follow(self, posted: PlanPosted) -> Plan:
         """Go over to this plan; the next commit makes that durable."""
@@ -113,9 +123,34 @@ class PlanFollower:
         self._frontier.set_note(NOTE, posted.plan)
         return plan
 
+    def _names_me(self, posted: PlanPosted) -> bool:
+        """Whether a plan gives this gatherer ranges, or waits for it to hand some over.
+
+        If its frontier was damaged, what others have handed over to it is gone, though the plan is not committed yet.
+        """
+        plan = Plan.decode(posted.plan)
+        owes = not posted.committed and any(move.loser == self._me for move in plan.moves)
+        return owes or bool(plan.ranges_of(self._me))
+
     def _counts_on_disk(self, posted: PlanPosted) -> bool:
         """Whether a plan counts on this gatherer's disk: gives it ranges that are neither new to it nor begun anew."""
-        plan = Plan.decode(posted.plan)
+        plan = self._decoded(posted)
+        if plan is None:
+            return False
         due = [] if posted.committed else [(move.low, move.high) for move in plan.moves if move.winner == self._me]
         begun = () if posted.committed else plan.lost
         return bool(keyspace.subtract(plan.ranges_of(self._me), keyspace.unite((*due, *begun))))
+
+    def _decoded(self, posted: PlanPosted) -> Plan | None:
+        """The plan; None if another version of GCS wrote it: this gatherer goes on under the plan that it has.
+
+        That is safe: what the plan takes from this gatherer begins elsewhere only when it was handed over.
+        """
+        if posted.plan == self._unread:
+            return None
+        try:
+            return Plan.decode(posted.plan)
+        except CodecError as error:
+            self._unread = posted.plan
+            events.warning("plan-unreadable", gatherer=self._me, epoch=posted.epoch, reason=str(error))
+            return None

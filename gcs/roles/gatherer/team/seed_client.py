@@ -49,6 +49,7 @@ class SeedClient:
         self._handed: set[str] = set()  # filled by begin; emptied by queued
         self._beats = 0
         self._has_left = False
+        self._was_passive = False  # as of the last heartbeat
         self.leaving = False
         #: how many connections the server allows; 0 before its first ClientPace
         self.connections = 0
@@ -156,11 +157,15 @@ class SeedClient:
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:  # noqa: ARG002
         self._done.append(record.url)
 
-    def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
+    def tell_robots(self, host: str, origin: str, status: int, body: bytes) -> None:
         """Nothing to post: no other client asks the same hosts."""
 
-    def tell_busy(self, host: str, until: float, now: float) -> None:
+    def tell_busy(self, host: str, wait_s: float) -> None:
         """Nothing to post: no other client asks the same hosts."""
+
+    def turn_ended(self) -> None:
+        if not self._was_passive and self.is_passive:
+            self.whiteboard.beat_soon()
 
     def before_commit(self) -> None:
         blocks = list(self._blocks())
@@ -181,25 +186,39 @@ class SeedClient:
         for at in range(0, max(len(links), len(self._done)), size):
             done = self._done[at : at + size]
             hosts = {host_name(host_of_key(sort_key(url))) for url in done}
-            free_at = {host: free for host in hosts if (free := self._port.dispatcher.free_at(host))}
-            yield Finds(self.me, done, links[at : at + size], free_at, self._session)
+            now, dispatcher = self._port.clock(), self._port.dispatcher
+            free_in = {host: free for host in hosts if (free := dispatcher.free_in(host, now))}
+            yield Finds(self.me, done, links[at : at + size], session=self._session, free_in=free_in)
         for at in range(0, len(self._copies), size):
             copies = self._copies[at : at + size]
             again = [Link(copy.url, 0, copy.depth, copy.parent) for copy in copies]
             yield Finds(self.me, [], again, session=self._session, copies=copies)
 
+    def _figures(self) -> dict[str, float]:
+        waits = self._port.is_quiet() and not self.has_uncommitted
+        return {
+            "outbox": self._frontier.team_tables.kept(),
+            "waits": float(waits),
+            "unread": self._exchange.unread,
+            "round_trip_s": self.whiteboard.round_trip_s,
+            "skew_s": round(self.whiteboard.skew_s, 2),
+        }
+
     def _next_heartbeat(self) -> Member:
         self._beats += 1
+        self._was_passive = self.is_passive
+        share = self._port.share()
         recrawl = self._port.recrawl  # may still be in the last session: heartbeats begin before the first turn
         return Member(
             gatherer=self.me,
             run=self._context.run,
             state=MemberState.LEAVING if self.leaving else MemberState.RUNNING,
             settled_epoch=recrawl.session if recrawl.is_done and self._has_reported else 0,
-            passive=self.is_passive,
+            passive=self._was_passive,
             blocks_sent=self._exchange.sent,
             blocks_received=self._exchange.received,
-            figures=self._port.figures() | {"outbox": self._frontier.team_tables.kept()},
+            figures=self._port.figures(share) | self._figures(),
             beat=self._beats,
             server=self._server,
+            work=share.work,
         )

@@ -30,13 +30,14 @@ from gcs.core.messages.tuples import (
 )
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.plan import Plan
-from gcs.core.polite.politeness import CLOSED, ROBOTS_NOTE_S, Everywhere, HostTurn
+from gcs.core.polite.politeness import ROBOTS_NOTE_S, Everywhere, Sharing
 from gcs.core.report.report import Share
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
 from gcs.ports.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
+from gcs.roles.gatherer.team.baton_keeper import BatonKeeper
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.bulletin import BULLETIN_TTL_S, BulletinSource, BulletinWriter
 from gcs.roles.gatherer.team.ownership import Ownership
@@ -60,6 +61,7 @@ class TeamMember:
         self._frontier = context.frontier
         self._tasks = BackgroundTasks(port.request_turn)
         self.whiteboard = Whiteboard(context, self._next_heartbeat, self._tasks)
+        self._batons = BatonKeeper(context, port, self._tasks)
         self._exchange = BlockExchange(context, port.traffic, self.whiteboard, self._tasks)
         self._follower = PlanFollower(self.me, self._frontier)
         self._ownership = Ownership(context, port, self._exchange, records)
@@ -68,7 +70,8 @@ class TeamMember:
         self._beats = 0
         self._settled_epoch = 0  # as of the last commit
         self._has_left = False
-        self._shared: Mapping[str, HostTurn] = {}
+        self._was_passive = False  # as of the last heartbeat
+        self._shared: Mapping[str, Sharing] = {}
         self._is_changing = False  # hosts are closed, because their owners change
         self.leaving = ghost
         self.connections = 0
@@ -85,7 +88,7 @@ class TeamMember:
         plan = self._follower.plan
         self._ownership.restore(plan)
         if plan:
-            self._share_hosts(plan, time.time())
+            self._share_hosts(plan, self._port.clock())
         self._note_settled()
         self._exchange.restore(plan.gatherers if plan else None)
         self.whiteboard.start()
@@ -102,10 +105,18 @@ class TeamMember:
         await context.space.close()
 
     async def relieved(self) -> None:
-        """Returns when the gatherer wants to leave and everything is handed over, or nobody is there to take it."""
-        space = self._context.space
+        """Returns when the gatherer wants to leave and everything is handed over, or nobody is there to take it.
+
+        Or if the gatherer waits in vain for others, because it cannot read what they write: a newer one can.
+        """
+        space, settings, waits_since = self._context.space, self._context.settings, time.monotonic()
         while True:
-            await asyncio.sleep(self._context.settings.beat_s)
+            await asyncio.sleep(settings.beat_s)
+            if not (self.leaving and self._exchange.unread and self._waits):
+                waits_since = time.monotonic()
+            elif time.monotonic() - waits_since > settings.recover_s:
+                events.warning("left-unread", gatherer=self.me, tuples=self._exchange.unread)
+                return
             if not self.leaving:
                 continue
             plan = self._follower.plan
@@ -173,6 +184,12 @@ class TeamMember:
             and self._port.is_quiet()
         )
 
+    @property
+    def _waits(self) -> bool:
+        """Whether nothing will happen here before others act: take what was sent, send what was promised, or plan."""
+        is_quiet = not self._port.dispatcher.open if self.leaving else self._port.is_quiet()
+        return is_quiet and not self.has_uncommitted and not self._ownership.is_at_work
+
     # -- the turn --------------------------------------------------------------------------------------
 
     def begin(self, now: float) -> list[QueuedUrl]:
@@ -180,6 +197,7 @@ class TeamMember:
         self._exchange.drop_settled()
         while self.whiteboard.notes:
             self._port.dispatcher.take_note(self.whiteboard.notes.popleft(), now)
+        self._batons.begin(now)
         posted, new = self.whiteboard.plan, list[QueuedUrl]()
         if posted is not None and self._follower.is_news(posted):
             new += self._adopt(posted, now)
@@ -208,22 +226,30 @@ class TeamMember:
     def queued(self, entries: list[QueuedUrl]) -> None:
         self._ownership.stats.queued(entries)
 
-    def tell_robots(self, host: str, origin: str, status: int, body: bytes, now: float) -> None:
+    def tell_robots(self, host: str, origin: str, status: int, body: bytes) -> None:
         """Post the robots.txt of a host if other gatherers ask it too."""
         if host in self._shared:
-            self.whiteboard.post(RobotsNote(origin, status, body, now), ROBOTS_NOTE_S)
+            self.whiteboard.post(RobotsNote(origin, status, body), ROBOTS_NOTE_S)
 
-    def tell_busy(self, host: str, until: float, now: float) -> None:
+    def tell_busy(self, host: str, wait_s: float) -> None:
         """Post that a host is overloaded if other gatherers ask it too."""
-        if host in self._shared and until > now:
-            self.whiteboard.post(BusyNote(host, until), until - now)
+        if host in self._shared and wait_s > 0:
+            self.whiteboard.post(BusyNote(host, wait_s), wait_s)
+
+    def turn_ended(self) -> None:
+        self._batons.turn_ended(self._port.clock())
+        if not self._was_passive and self.is_passive:
+            self.whiteboard.beat_soon()
 
     def before_commit(self) -> None:
         self._ownership.before_commit()
 
     def after_commit(self) -> None:
         self._exchange.committed()
+        settled = self._settled_epoch
         self._note_settled()
+        if self._settled_epoch != settled:  # the leader waits for it
+            self.whiteboard.beat_soon()
         if self._owes_statistics:
             self._post_statistics()
 
@@ -249,22 +275,24 @@ class TeamMember:
         return posted is not None and posted.epoch == self.epoch and posted.committed
 
     def _share_hosts(self, plan: Plan, now: float) -> None:
-        """Ask shared hosts in turns; hosts whose owners change are closed until all gatherers follow the plan."""
-        turns: Mapping[str, HostTurn]
+        """Ask shared hosts with their batons; hosts whose owners change are closed until all follow the plan."""
+        sharing: Mapping[str, Sharing]
         self._is_changing = not self._is_committed
         if plan.shares_all_hosts and self.me in plan.gatherers:
-            turn = HostTurn(plan.gatherers.index(self.me), len(plan.gatherers))
-            turns = Everywhere(CLOSED if self._is_changing else turn)
+            is_shared = len(plan.gatherers) > 1
+            sharing = Everywhere(
+                Sharing.CLOSED if self._is_changing else Sharing.SHARED if is_shared else Sharing.ALONE
+            )
         else:
-            turns = {
-                host_name(host): HostTurn(owners.index(self.me), len(owners))
-                for host, owners in plan.shared_hosts().items()
-                if self.me in owners
-            }
-            if self._is_changing:
-                turns |= {host_name(host): CLOSED for host in plan.changing_hosts()}
-        self._shared = turns
-        self._port.dispatcher.share_hosts(turns, now)
+            shared = {host for host, owners in plan.shared_hosts().items() if self.me in owners}
+            changing = plan.changing_hosts() if self._is_changing else set()
+            sharing = {host_name(host): Sharing.SHARED for host in shared}
+            sharing |= {host_name(host): Sharing.CLOSED for host in changing}
+            is_shared = bool(sharing)
+        if is_shared:
+            self._batons.start()
+        self._shared = sharing
+        self._port.dispatcher.share_hosts(sharing, now)
 
     # -- reports ---------------------------------------------------------------------------------------
 
@@ -282,7 +310,10 @@ class TeamMember:
         assert asked is not None
         queued, hot = self._frontier.queued(), self._ownership.router.hot_candidates()
         counted = self._ownership.stats.encode(self._exchange.shipped)
-        reply = StatisticsReply(self.me, asked.round, self.epoch, *counted, queued, hot)
+        delay_s, delays = self._port.dispatcher.delays()
+        reply = StatisticsReply(
+            *(self.me, asked.round, self.epoch, *counted, queued, hot), delay_s=delay_s, delays=delays
+        )
         self.whiteboard.post(reply, STATISTICS_TTL_S)
 
     @property
@@ -294,16 +325,26 @@ class TeamMember:
         return MemberState.LEAVING if self.leaving else MemberState.RUNNING
 
     def _post_bulletin(self) -> None:
-        work = BulletinSource(
-            self.epoch, self._port.share, self._port.explored, self._exchange.urls_sent, self._ownership.stats.patches
-        )
+        work = BulletinSource(self.epoch, self._port.share, self._exchange.urls_sent, self._ownership.stats.patches)
         if bulletin := self._bulletins.bulletin(time.monotonic(), work):
             self.whiteboard.post(bulletin, BULLETIN_TTL_S)
+
+    def _figures(self) -> dict[str, float]:
+        return {
+            "superpages": self.superpages,
+            "outbox": self._frontier.team_tables.kept(),
+            "waits": float(self._waits),
+            "unread": self._exchange.unread,
+            "round_trip_s": self.whiteboard.round_trip_s,
+            "skew_s": round(self.whiteboard.skew_s, 2),
+        }
 
     def _next_heartbeat(self) -> Member:
         """Count the beat and make its heartbeat; a bulletin is posted along with it, when one is due."""
         self._beats += 1
+        self._was_passive = self.is_passive
         self._post_bulletin()
+        share = self._port.share()
         return Member(
             gatherer=self.me,
             run=self._context.run,
@@ -311,9 +352,10 @@ class TeamMember:
             epoch=self.epoch,
             settled_epoch=self._settled_epoch if self._ownership.is_settled else 0,
             state=self._state,
-            passive=self.is_passive,
+            passive=self._was_passive,
             blocks_sent=self._exchange.sent,
             blocks_received=self._exchange.received,
-            figures=self._port.figures() | {"superpages": self.superpages, "outbox": self._frontier.team_tables.kept()},
+            figures=self._port.figures(share) | self._figures(),
             beat=self._beats,
+            work=share.work,
         )

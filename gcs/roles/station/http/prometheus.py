@@ -44,6 +44,7 @@ _ROWS = {
     "superpages": ("gcs_gatherer_superpages", "gauge", "Superpages owned."),
     "inbox": ("gcs_gatherer_inbox_blocks", "gauge", "Blocks waiting in its inbox."),
     "outbox": ("gcs_gatherer_outbox_blocks", "gauge", "Blocks not committed by their receivers."),
+    "refused": ("gcs_gatherer_refused_tuples_total", "counter", "Tuples refused: not sealed with the team key."),
 }
 
 

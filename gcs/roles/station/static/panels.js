@@ -10,20 +10,19 @@ const SHORT = 5; // characters of a name that heads a column
 
 // -- how it stands ------------------------------------------------------------------------------------
 
-/** What is said instead of the time that is left, where none is known. */
-const NO_TIME = { done: "finished", stopped: "stopped", stopping: "stopping", paused: "paused", waiting: "not started" };
-
-export function outlook({ outlook: found, state, now }) {
+/** All texts come from the estimate, so that the page says what the progress line and `gcs status` say. */
+export function outlook({ outlook: found, now }) {
   const begun = now.known > 0;
-  say($("explored"), begun ? percent(found.fraction) : "–");
-  say($("explored-bounds"), !begun || found.low === found.high ? "" : `between ${percent(found.low)} and ${percent(found.high)}`);
-  const known = state === "running" && found.eta_s !== null;
-  say($("eta"), known ? `${duration(found.eta_s)} left` : (NO_TIME[state] ?? "no estimate yet"));
-  say($("eta-bounds"), known ? `${duration(found.soonest_s)} to ${found.latest_s === null ? "much longer" : duration(found.latest_s)}` : "");
+  const isLimited = begun && !found.done.endsWith(" explored"); // then the bar shows the way to the limit
+  say($("outlook-title"), isLimited ? "Progress" : "Explored");
+  say($("explored"), begun ? found.done.replace(" explored", "") : "–");
+  say($("explored-bounds"), !begun || found.low === found.high ? "" : `${isLimited ? "explored: " : ""}between ${percent(found.low)} and ${percent(found.high)}`);
+  say($("eta"), found.left);
+  say($("why"), found.why);
   say($("dealt"), now.known ? `${count(now.known - now.queued)} of ${count(now.known)} known URLs are dealt with` : "");
-  $("progress-fill").style.width = `${100 * found.fraction}%`;
-  $("progress-band").style.width = `${begun ? 100 * found.high : 0}%`;
-  $("progress").setAttribute("aria-valuenow", Math.round(100 * found.fraction));
+  $("progress-fill").style.width = `${100 * found.progress}%`;
+  $("progress-band").style.width = `${begun ? 100 * Math.max(found.high, found.progress) : 0}%`;
+  $("progress").setAttribute("aria-valuenow", Math.floor(100 * found.progress));
 }
 
 export function figures({ report, now, team, helpers, state }) {

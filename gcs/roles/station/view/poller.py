@@ -23,8 +23,8 @@ from gcs.roles.station.view.schemas import Errors, ExchangedLinks, History, Reba
 
 #: seconds between two polls
 POLL_S = 1.0
-#: seconds over which the rate is measured that the end of the crawl is estimated from
-RATE_S = 60.0
+#: seconds without an answer of the whiteboard after which the estimate says so
+AWAY_S = 3.0
 
 events = Events("station")
 
@@ -70,10 +70,10 @@ class Poller:
 
     def status(self) -> Status:
         plan = self._plan[1] if self._plan and self.board.plan else None
-        return views.status(self.board, plan, self.report(), self._now, self._urls_per_s())
+        return views.status(self.board, plan, self.report(), self._now)
 
     def report(self) -> Report:
-        return views.report(self.board)
+        return views.report(self.board, self.age_s() > AWAY_S)
 
     def history(self) -> History:
         return History(self._series.step_s, self._series.points())
@@ -94,11 +94,3 @@ class Poller:
         if self._points is None:
             self._points = views.points(self.board)
         return tile(self._points, path, levels=levels, most=most)
-
-    def _urls_per_s(self) -> float:
-        """URLs finished per second, over the last minute."""
-        points = [point for point in self._series.points() if point.at >= self.board.at - RATE_S]
-        if len(points) < 2 or points[-1].at - points[0].at < POLL_S:
-            return 0.0
-        first, last = points[0], points[-1]
-        return max((last.known - last.queued) - (first.known - first.queued), 0) / (last.at - first.at)

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from gcs.core.report.estimate import Eta
+from gcs.core.report.estimate import Outlook
 from gcs.core.report.report import Report
 from gcs.core.report.roster import Row
 from gcs.core.report.series import SeriesPoint
@@ -46,7 +46,7 @@ class Status(msgspec.Struct, frozen=True):
     hot_pages: int
     mode: str
     seeds: int
-    outlook: Eta
+    outlook: Outlook
     #: the newest point of the history
     now: SeriesPoint
     team: list[Row]
@@ -117,7 +117,7 @@ class Errors(msgspec.Struct, frozen=True):
     hosts: list[HostErrors]
 
 
-class Page(msgspec.Struct, frozen=True):
+class ShownPage(msgspec.Struct, frozen=True):
     """A page that was stored lately."""
 
     gatherer: str
@@ -137,7 +137,7 @@ class Page(msgspec.Struct, frozen=True):
 class RecentPages(msgspec.Struct, frozen=True):
     """Pages that were stored lately, the newest first."""
 
-    pages: list[Page]
+    pages: list[ShownPage]
 
 
 class Me(msgspec.Struct, frozen=True):

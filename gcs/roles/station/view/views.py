@@ -5,13 +5,13 @@ from collections import defaultdict
 import msgspec
 from msgspec.structs import asdict
 
-from gcs.core.messages.tuples import Bulletin, Control, CrawlState, Member, MemberState
+from gcs.core.messages.tuples import Control, CrawlState, Member, MemberState
 from gcs.core.plan.plan import Plan
 from gcs.core.report import report as reports
 from gcs.core.report.counters import Counters
-from gcs.core.report.estimate import eta
-from gcs.core.report.report import Report, Share
-from gcs.core.report.roster import natural, rows
+from gcs.core.report.estimate import AWAY, estimate
+from gcs.core.report.report import Report, Share, decoded, with_outlook
+from gcs.core.report.roster import natural, rows, workloads
 from gcs.core.report.series import SeriesCounts, SeriesPoint
 from gcs.core.report.treemap import Point, points_of
 from gcs.roles.station.view import schemas
@@ -23,13 +23,7 @@ SUMMED = ("pages", "queued", "known", "in_flight")
 MOST_PAGES, MOST_HOSTS = 30, 50
 
 
-def status(
-    board: BoardSnapshot, plan: Plan | None, report: Report, now: SeriesPoint, urls_per_s: float
-) -> schemas.Status:
-    explored = [(_known(board, bulletin), bulletin.explored) for bulletin in board.bulletins] or [
-        (int(member.figures.get("known", 0)), (member.figures.get("explored", 0.0), 0.0, 1.0))
-        for member in board.members
-    ]
+def status(board: BoardSnapshot, plan: Plan | None, report: Report, now: SeriesPoint) -> schemas.Status:
     return schemas.Status(
         crawl=board.crawl,
         state=report.state,
@@ -41,7 +35,7 @@ def status(
         hot_pages=len(plan.hot_pages) if plan else 0,
         mode=str(plan.mode) if plan else "",
         seeds=len(board.charter.seeds) if board.charter else 0,
-        outlook=eta(explored, now.known - now.queued, now.queued, urls_per_s),
+        outlook=report.outlook,
         now=now,
         team=[
             *rows(board.at_work, board.leader, dict(board.waiting)),
@@ -63,13 +57,22 @@ def state_of(control: Control | None, anybody: bool) -> str:
     return str(control.state) if anybody else "waiting"
 
 
-def report(board: BoardSnapshot) -> Report:
-    """The report as it would be now, with the gatherers that have left or died."""
+def report(board: BoardSnapshot, is_away: bool = False) -> Report:
+    """The report as it would be now, with the gatherers that have left or died.
+
+    `is_away`: the whiteboard does not answer, so the board is old. The estimate is that of the heartbeats, which are
+    newer than the bulletins, and which all others see.
+    """
     shown = {bulletin.gatherer: bulletin.share for bulletin in board.bulletins}
     shares = [_share(member, shown.get(member.gatherer, b"")) for member in board.at_work]
     shares = sorted([*shares, *_gone(board)], key=lambda share: natural(share.id))
     built = reports.build(board.crawl, state_of(board.control, bool(board.at_work)), shares)
-    return msgspec.structs.replace(built, helpers=len(board.helpers))
+    built = msgspec.structs.replace(built, helpers=len(board.helpers))
+    if not board.at_work:
+        return built
+    session = board.charter.session if board.charter else 1
+    works = workloads(board.at_work, board.accounts, session)
+    return with_outlook(built, estimate(works, AWAY if is_away else built.state))
 
 
 def sample(board: BoardSnapshot, report: Report) -> tuple[SeriesPoint, SeriesCounts]:
@@ -79,10 +82,8 @@ def sample(board: BoardSnapshot, report: Report) -> tuple[SeriesPoint, SeriesCou
     def total(name: str) -> int:
         return int(sum(each.get(name, 0.0) for each in figures))
 
-    known = total("known")
-    explored = sum(each.get("explored", 0.0) * each.get("known", 0.0) for each in figures) / known if known else 0.0
     summed = {name: total(name) for name in SUMMED}
-    point = SeriesPoint(at=board.at, failed=report.failed, explored=round(explored, 4), **summed)
+    point = SeriesPoint(at=board.at, failed=report.failed, explored=report.explored_fraction, **summed)
     return point, SeriesCounts(board.at, point.pages, total("bytes"))
 
 
@@ -138,7 +139,7 @@ def errors(board: BoardSnapshot, report: Report) -> schemas.Errors:
 def pages(board: BoardSnapshot) -> schemas.RecentPages:
     """The newest pages of all."""
     found = [
-        schemas.Page(bulletin.gatherer, **asdict(page)) for bulletin in board.bulletins for page in bulletin.recent
+        schemas.ShownPage(bulletin.gatherer, **asdict(page)) for bulletin in board.bulletins for page in bulletin.recent
     ]
     return schemas.RecentPages(sorted(found, key=lambda page: (-page.fetched_at, page.url))[:MOST_PAGES])
 
@@ -148,22 +149,15 @@ def points(board: BoardSnapshot) -> list[Point]:
     return sorted(point for bulletin in board.bulletins for point in points_of(bulletin.gatherer, bulletin.patches))
 
 
-def _known(board: BoardSnapshot, bulletin: Bulletin) -> int:
-    """URLs that a gatherer knows, from its heartbeat; if all have gone, from its last bulletin."""
-    if not board.at_work and (share := _decoded(bulletin.share)):
-        return share.known_urls
-    return sum(int(each.figures.get("known", 0)) for each in board.members if each.gatherer == bulletin.gatherer)
-
-
 def _gone(board: BoardSnapshot, session: int = 0) -> list[Share]:
     """Shares of gatherers that are not here, for this session (0: all): from their accounts or their last bulletins."""
     here = {member.gatherer for member in board.at_work}
     found: dict[str, Share] = {}
     for bulletin in board.bulletins:
-        if share := _decoded(bulletin.share):
+        if share := decoded(bulletin.share):
             # a gatherer that has died: the others have, or will get, the URLs that were queued there
             found[share.id] = msgspec.structs.replace(share, known_urls=0, queued=0) if here else share
-    found |= {share.id: share for account in board.accounts if (share := _decoded(account.share))}
+    found |= {share.id: share for account in board.accounts if (share := decoded(account.share))}
     gone = [share for share in found.values() if share.id not in here and session in (0, share.session)]
     return sorted(gone, key=lambda share: natural(share.id))
 
@@ -188,17 +182,9 @@ def _gone_members(board: BoardSnapshot, session: int) -> list[Member]:
     ]
 
 
-def _decoded(share: bytes) -> Share | None:
-    """The share; None if another version of GCS encoded it."""
-    try:
-        return msgspec.msgpack.decode(share, type=Share)
-    except msgspec.DecodeError:
-        return None
-
-
 def _share(member: Member, shown: bytes) -> Share:
     """A gatherer's share from its bulletin; if there is none, or of another version, from its heartbeat."""
-    if found := _decoded(shown):
+    if found := decoded(shown):
         return found
     figure = defaultdict(float, member.figures)
     return Share(

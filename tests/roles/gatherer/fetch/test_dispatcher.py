@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from gcs.core.messages.tuples import BusyNote
+from gcs.core.messages.tuples import BusyNote, HostState
 from gcs.core.page.values import Request, Response
 from gcs.core.polite.politeness import Politeness
 from gcs.core.polite.window import Window
 from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.sortkey import host_key
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
@@ -70,7 +71,7 @@ def test_dispatcher_waits_when_another_owner_of_a_host_is_told_to_wait(tmp_path:
     window: Window[QueuedUrl] = Window(rules)
     robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
     fetcher: Any = engine
-    told: list[tuple[str, float, float]] = []
+    told: list[tuple[str, float]] = []
     dispatcher = Dispatcher(
         DispatcherParts(
             frontier, FrontierSettings(), window, robots, fetcher, Counters(), on_busy=lambda *what: told.append(what)
@@ -81,11 +82,47 @@ def test_dispatcher_waits_when_another_owner_of_a_host_is_told_to_wait(tmp_path:
         window.begin(host, 100.0)
         answer = Response(Request(PAGE), status, "", "1.1", headers, b"", b"", b"", "10.0.0.1", 100.0, 0.1)
         dispatcher.page_ended(PageVisit(host, QueuedUrl(PAGE)), answer, 101.0)
-    assert told == [("other.com", 141.0, 101.0)]
+    assert told == [("other.com", 40.0)]
     dispatcher.queued(frontier.insert([QueuedUrl(PAGE)]))
-    dispatcher.take_note(BusyNote("example.com", 140.0), 100.0)
+    dispatcher.take_note(BusyNote("example.com", 40.0), 100.0)
     for now, started in ((139.9, []), (140.0, [PAGE])):
         dispatcher.fill(now, 1)
         dispatcher.dispatch(now, 1)
         assert engine.started == started
+    frontier.close()
+
+
+def test_dispatcher_takes_over_what_a_host_is_owed_from_an_owner_whose_clock_is_wrong(tmp_path: Path) -> None:
+    """Hand-overs tell for how long to wait. What no delay can have caused is cut, what is owed at least is waited."""
+    rules, engine = Politeness(delay_s=1.0, robots=False, max_pause_s=50.0), Engine()
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    fetcher: Any = engine
+
+    def dispatcher() -> Dispatcher:
+        robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
+        return Dispatcher(DispatcherParts(frontier, FrontierSettings(), Window(rules), robots, fetcher, Counters()))
+
+    loser, winner, now = dispatcher(), dispatcher(), 1_000.0
+    for ahead_s in (3_600.0, -600.0):
+        loser.rest([PAGE], now + ahead_s + 7.0)
+        [state] = loser.host_states(now + ahead_s)
+        winner.take_over([state], now)
+        assert winner.free_in("example.com", now) == pytest.approx(7.0)
+        loser, winner = dispatcher(), dispatcher()
+    for wait_s, waited_s in ((1e9, 60.0), (0.0, 1.0)):
+        winner = dispatcher()
+        winner.take_over([HostState(host_key("example.com"), wait_s=wait_s)], now)
+        assert winner.free_in("example.com", now) == pytest.approx(waited_s)
+    frontier.close()
+
+
+def test_robots_txt_of_a_disk_is_believed_no_longer_than_a_new_one(tmp_path: Path) -> None:
+    """It was stored by a clock that was a year ahead."""
+    rules = Politeness(robots_cache_s=100.0)
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    RobotsCache(rules, "gcs", frontier.note, frontier.set_note).answered("http://a.org", 200, b"", 1e9)
+    robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
+    assert robots.rules("http://a.org", 50.0) is not None
+    assert robots.rules("http://a.org", 149.0) is not None
+    assert robots.rules("http://a.org", 151.0) is None
     frontier.close()

@@ -1,7 +1,7 @@
 """Stored rules go to the next owner of a host, and serve the request that waited for them."""
 
 from gcs.core.polite.politeness import Politeness
-from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
+from gcs.roles.gatherer.fetch.robots_cache import MEMORY_LINES, RobotsCache
 
 
 class Cache(RobotsCache):
@@ -37,3 +37,14 @@ def test_robots_cache_serves_old_rules_to_the_request_that_waited_for_them() -> 
     closed = cache.rules(origin, 300.0)
     assert closed is not None and closed.provisional
     assert cache.rules(origin, 300.0) is None
+
+
+def test_memory_is_bounded_by_lines_not_only_by_origins() -> None:
+    """A stranger with a thousand host names has a robots.txt of 500 KB for each."""
+    cache = Cache()
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % number for number in range(20_000))
+    for number in range(40):
+        cache.answered(f"http://h{number}", 200, body, 0.0)
+    assert cache._lines <= MEMORY_LINES
+    assert len(cache._memory) == MEMORY_LINES // 20_000
+    assert (rules := cache.rules("http://h0", 1.0)) and len(rules.rules) == 20_000  # from the notes

@@ -17,7 +17,7 @@ from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, HelperBeat, Means, Member, PlanPosted, Seeds, SummaryTS, UrlTS
 from gcs.core.page.values import Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.core.plan.plan import Plan
-from gcs.core.polite.politeness import HostPace, HostTurn, Politeness
+from gcs.core.polite.politeness import HostPace, Politeness, Sharing
 from gcs.core.polite.window import Host
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY
@@ -48,9 +48,10 @@ class Stand:
         context = LendingContext(
             *(MemorySpace(self.board, "g0"), "g0", place, replace(SETTINGS, **settings)),
             *(Politeness(delay_s=1.0), True),
-            clock=self.clock.now,
         )
-        self.lending = Lending(context, LendingPort(self.results.append, lambda: None, self.cut_off.extend))
+        self.lending = Lending(
+            context, LendingPort(self.results.append, lambda: None, self.cut_off.extend, self.clock.now)
+        )
 
     def visit(self, number: int, path: str = "", **pace: Any) -> PageVisit:
         return PageVisit(Host("a.example", HostPace(**pace)), QueuedUrl(f"http://a.example/{path or number}"))
@@ -221,8 +222,26 @@ async def test_lending_lends_no_host_whose_delay_a_vanished_helper_could_break()
         assert there.lending.means_for(there.visit(1), own_room=False) is Means.PLAIN
         assert there.lending.means_for(there.visit(1, crawl_delay_s=5.0), own_room=False) is Means.PLAIN
         assert there.lending.means_for(there.visit(1, crawl_delay_s=5.1), own_room=False) is None
-        assert there.lending.means_for(there.visit(1, turn=HostTurn(0, 2)), own_room=False) is None
+        assert there.lending.means_for(there.visit(1, sharing=Sharing.SHARED), own_room=False) is None
         assert there.lending.means_for(there.visit(1), own_room=True) is None
+
+
+async def test_lending_lends_where_answers_or_the_cpu_limit_the_crawl_and_not_where_delays_do():
+    async with stand(browser=(r"/app/",)) as there:
+        await there.beat(4)
+        await there.until(lambda: there.lending.room == 4)
+        visit, means_for = there.visit(1), there.lending.means_for
+        there.lending.limits("politeness", frozenset())
+        assert means_for(visit, own_room=False) is None
+        there.lending.limits("latency", frozenset())
+        assert (means_for(visit, own_room=False), means_for(visit, own_room=True)) == (Means.PLAIN, None)
+        there.lending.limits("cpu", frozenset())
+        assert (means_for(visit, own_room=False), means_for(visit, own_room=True)) == (Means.PLAIN, Means.PLAIN)
+        there.lending.limits("latency", frozenset({"a.example"}))
+        assert means_for(visit, own_room=False) is None, "its delay decides when the crawl ends"
+        there.lending.limits("politeness", frozenset({"a.example"}))
+        await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
+        await there.until(lambda: means_for(there.visit(1, path="app/1"), own_room=True) is Means.BROWSER)
 
 
 async def test_lending_sends_to_a_browser_pages_of_the_rules_and_empty_shells():
@@ -315,8 +334,8 @@ async def crawl(directory: Path, web: FakeWeb, settings: Settings, helpers: int)
         quiet = 0
         while quiet < 3:
             await asyncio.sleep(0.05)
-            member = await space.read(template(Member))
-            quiet = quiet + 1 if member and member.passive and member.figures["pages"] else 0
+            heartbeat = await space.read(template(Member))
+            quiet = quiet + 1 if heartbeat and heartbeat.passive and heartbeat.figures["pages"] else 0
             assert not task.done() or task.result()
     await space.out(Control(CrawlState.DONE))
     await task
@@ -359,14 +378,23 @@ async def test_gatherer_without_payload_keeps_size_and_digest(tmp_path: Path):
 
 
 async def test_gatherer_and_helpers_keep_the_delay_of_each_host(tmp_path: Path):
+    """Answers take so long that the two connections of the gatherer are the limit, and not the delays."""
     settings = load(None, {}, QUICK | {"politeness.delay_s": 0.1})
-    async with FakeWeb(FakeWebSpec.plain(hosts=12, pages=60, latency_s=0.03)) as web:
+    async with FakeWeb(FakeWebSpec.plain(hosts=12, pages=60, latency_s=0.2)) as web:
         records = await crawl(tmp_path, web, settings, 2)
         gaps = [host.min_gap_s for host in web.log.hosts.values() if host.min_gap_s is not None]
         assert set(records) == survey(web.web).pages
         assert any(record.helper for record in records.values())
         assert min(gaps) >= 0.1
         assert max(host.max_in_flight for host in web.log.hosts.values()) == 1
+
+
+async def test_gatherer_lends_nothing_where_delays_limit_it(tmp_path: Path):
+    settings = load(None, {}, QUICK | {"politeness.delay_s": 0.1, "fetch.connections": 8})
+    async with FakeWeb(FakeWebSpec.plain(hosts=2, pages=20)) as web:
+        records = await crawl(tmp_path, web, settings, 2)
+        assert set(records) == survey(web.web).pages
+    assert not any(record.helper for record in records.values())
 
 
 SHELL = b"<html><head><title>App</title><script src=/app.js></script></head><body><div id=root></div></body></html>"

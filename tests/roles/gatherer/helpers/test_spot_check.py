@@ -109,7 +109,8 @@ class Crawl:
         crawl = asyncio.create_task(gatherer.run([]))
         await self.space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))
         help_ = asyncio.create_task(self._help(put)) if put else None
-        while put and not await self.space.scan(template(HelperBeat)):
+        while help_ and not await self.space.scan(template(HelperBeat)):
+            assert not help_.done() or help_.result()
             await asyncio.sleep(0.01)
         await self.space.out(Seeds(list(self.web.seeds)), to="seeds")
         try:
@@ -117,8 +118,8 @@ class Crawl:
                 quiet = 0
                 while quiet < 3:
                     await asyncio.sleep(0.05)
-                    member = await self.space.read(template(Member))
-                    quiet = quiet + 1 if member and member.passive and member.figures["pages"] else 0
+                    heartbeat = await self.space.read(template(Member))
+                    quiet = quiet + 1 if heartbeat and heartbeat.passive and heartbeat.figures["pages"] else 0
                     assert not crawl.done() or crawl.result()
                 await self.space.out(Control(CrawlState.DONE))
                 await crawl
@@ -234,6 +235,22 @@ def liar(**changes: Any) -> Any:
     return lie
 
 
+def second(name: str, value: str, *, first: bool = False) -> Any:
+    """Deliver the true summary, with one more header of a name."""
+
+    async def lie(errands: Stranger, summary: SummaryTS) -> None:
+        more = [(name, value), *summary.headers] if first else [*summary.headers, (name, value)]
+        await errands.tell(told(summary, headers=more) if summary.status == 200 else summary)
+
+    lie.__name__ = f"{'first' if first else 'last'}_of_two_{name}"
+    return lie
+
+
+async def another_charset(errands: Stranger, summary: SummaryTS) -> None:
+    """The type is true, but what is stored of it is not."""
+    await errands.tell(told(summary, headers=[("Content-Type", "text/html; charset=evil")]))
+
+
 async def made_up_title(errands: Stranger, summary: SummaryTS) -> None:
     """A few words where the page says many."""
     await errands.tell(told(summary, title="evil", text=f"{summary.page.text} " * 9))
@@ -253,7 +270,8 @@ async def another_page(errands: Stranger, summary: SummaryTS) -> None:
     """Everything is true, but of one page for all."""
     first = getattr(errands, "first", summary)
     errands.first = first  # type: ignore[attr-defined]
-    await errands.tell(told(first, number=summary.number, url=summary.url, final_url=summary.page.final_url))
+    asked = {"number": summary.number, "url": summary.url, "request_head": summary.request_head}
+    await errands.tell(told(first, **asked, final_url=summary.page.final_url))
 
 
 async def wrong_url(errands: Stranger, summary: SummaryTS) -> None:
@@ -276,6 +294,8 @@ LIES = (
     *(made_up_links, links_kept_back, made_up_text, made_up_title, page_where_there_is_none, another_page),
     *(another_address, liar(noindex=True), liar(source=True), liar(description="evil"), liar(language="xx")),
     *(liar(status=203), liar(headers=[("Content-Type", "evil/evil")]), liar(size_bytes=1, body=b"", request_head=b"")),
+    *(second("content-type", "evil/evil"), second("Content-Type", "evil/evil", first=True), another_charset),
+    *(second("content-encoding", "br"), second("Content-Encoding", "br", first=True), liar(shell=True)),
     *(wrong_url, not_on_its_lease, oversized, malformed),
 )
 
@@ -294,7 +314,7 @@ async def test_liar_changes_nothing_in_the_store_and_the_log_names_it(
     assert note.helper == helper_name(KEY)
     assert not await crawl.space.scan(template(Access))
     assert "revoked" in crawl.farewell or "cut off" in crawl.farewell
-    names = {record.message for record in caplog.records if record.fields.get("helper") == helper_name(KEY)}
+    names = {record.message for record in caplog.records if vars(record)["fields"].get("helper") == helper_name(KEY)}
     assert names & {"spot-check.lied", "gateway.refused"} and names & {"lending.cut-off", "gateway.cut-off"}
 
 

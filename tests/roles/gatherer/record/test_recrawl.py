@@ -235,9 +235,7 @@ async def test_session_continues_with_the_urls_that_the_last_one_left_queued(tmp
         assert first.final_share.queued
         second = make(tmp_path, web, politeness__robots=False)
         await second.run(list(web.seeds), session=2)
-        everything = (
-            survey(web.web, robots=False).pages if "robots" in survey.__annotations__ else survey(web.web).pages
-        )
+        everything = survey(web.web).pages
         found = {record.url for record in records(tmp_path) if record.session == 2 and not record.failure}
         assert everything <= found
         stored = Counter(record.url for record in records(tmp_path) if record.session == 2)

@@ -7,8 +7,8 @@ from gcs.core.messages.codec import encode
 from gcs.core.messages.tuples import SuperpagePatch
 from gcs.core.page.values import PageRecord
 from gcs.core.report.counters import Counters
-from gcs.core.report.estimate import Estimate
 from gcs.core.report.report import Share
+from gcs.core.report.workload import Workload
 from gcs.roles.gatherer.team import bulletin
 from gcs.roles.gatherer.team.bulletin import BULLETIN_S, HOSTS, PAGES, TREE_S, TROUBLES, BulletinSource, BulletinWriter
 
@@ -28,8 +28,8 @@ class Crawl:
         self.samples = 0
 
     def work(self, epoch: int = 1) -> BulletinSource:
-        share = Share("g", Counters(pages=3), 10, 7, 3, 0.3)
-        return BulletinSource(epoch, lambda: share, lambda: Estimate(0.3, 0.1, 0.5), {"h": 4}, self._sample)
+        share = Share("g", Counters(pages=3), 10, 7, 3, 0.3, work=Workload(10, 7, 3, (0.3, 0.1, 0.5)))
+        return BulletinSource(epoch, lambda: share, {"h": 4}, self._sample)
 
     def _sample(self, most: int) -> list[SuperpagePatch]:
         self.samples += 1

@@ -235,6 +235,15 @@ def test_hand_over_sends_on_what_is_not_its_own_any_more(member: Callable[[str],
     assert c.marks() == {key(2): Mark.QUEUED, key(3): Mark.DONE}
 
 
+def test_marks_of_others_end_what_a_rebuilt_frontier_took_for_waiting(member: Callable[[str], Member]) -> None:
+    """The frontier of b was damaged; made anew from b's records, it queues a page that only a record of a tells of."""
+    b = member("b")
+    b.frontier.insert([QueuedUrl(url(0))])
+    b.adopt(plan(4, TO_B, lost=ALL))
+    b.receive(HandOver(4, b"", LAST_KEY, False, [], [(key(0), Mark.DONE.value.decode())]))
+    assert b.marks() == {key(0): Mark.DONE}
+
+
 def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(member: Callable[[str], Member]) -> None:
     """a was counted as lost, b has begun its range anew through links, a comes back."""
     a, b = member("a"), member("b")

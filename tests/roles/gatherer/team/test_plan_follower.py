@@ -53,6 +53,33 @@ async def test_follower_is_blank_where_a_plan_counts_on_a_disk_that_is_gone(fron
         assert not follower.is_blank
 
 
+@pytest.mark.parametrize(
+    ("plan", "committed", "blank"),
+    [
+        (PLAN, False, True),
+        (WON, False, True),  # parts of the range may have been handed over already
+        (LOST, False, True),
+        (Plan(3, ("a",), (b"",), (0,), moves=(Move(b"m", LAST_KEY, "b", "a"),), leavers=("b",)), False, True),
+        (Plan(3, ("a",), (b"",), (0,), moves=(Move(b"m", LAST_KEY, "b", "a"),), leavers=("b",)), True, False),
+        (OTHERS, False, False),
+    ],
+)
+async def test_follower_whose_frontier_was_damaged_is_blank_under_any_plan_that_names_it(
+    tmp_path: Path, plan: Plan, committed: bool, blank: bool
+) -> None:
+    (tmp_path / "data.mdb.cut").touch()
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    space = MemorySpace(MemoryBoard(), "b")
+    posted = PlanPosted(3, 1, plan.encode(), committed)
+    await space.out(posted)
+    follower = PlanFollower("b", frontier)
+    await follower.restore(space)
+    assert follower.is_blank == blank
+    assert follower.is_news(posted) != blank
+    assert follower.is_news(PlanPosted(4, 1, LOST.encode()))
+    frontier.close()
+
+
 async def test_follower_posts_its_plan_again_on_a_board_that_lost_it(frontier) -> None:
     space = MemorySpace(MemoryBoard(), "b")
     PlanFollower("b", frontier).follow(PlanPosted(3, 1, PLAN.encode()))
@@ -98,3 +125,19 @@ async def test_follower_takes_a_name_whose_last_user_has_handed_over(frontier, s
     space = MemorySpace(MemoryBoard(), "b")
     await space.out(Member("b", "run", state=state))
     await PlanFollower("b", frontier).enter(space, 3_600.0)
+
+
+@pytest.mark.parametrize("has_disk", [True, False])
+async def test_follower_goes_on_under_its_plan_if_another_version_wrote_the_next(frontier, has_disk, caplog) -> None:
+    space = MemorySpace(MemoryBoard(), "b")
+    later = PlanPosted(9, 1, b"\xff" + PLAN.encode()[1:])
+    await space.out(later)
+    if has_disk:
+        PlanFollower("b", frontier).follow(PlanPosted(3, 1, PLAN.encode()))
+    follower = PlanFollower("b", frontier)
+    await follower.restore(space)
+    assert not follower.is_blank
+    assert not follower.is_news(later)
+    assert not follower.is_news(later)
+    assert follower.epoch == (3 if has_disk else 0)
+    assert caplog.messages.count("team.plan-unreadable") == 1

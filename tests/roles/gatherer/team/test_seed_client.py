@@ -4,7 +4,8 @@ from typing import Any
 
 from gcs.core.ordering import GIFT, ORDERS
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.report.counters import Traffic
+from gcs.core.report.counters import Counters, Traffic
+from gcs.core.report.report import Share
 from gcs.core.url.admission import Admission, Guard, Recent
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.scope import Scope
@@ -13,12 +14,13 @@ from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.gatherer.membership import MemberContext
 from gcs.roles.gatherer.team.seed_client import SeedClient
 
+FIGURES: dict[str, Any] = {"share": lambda: Share("a", Counters(), 0, 0, 0, 0.0), "figures": lambda _: {}}
 SEED, LINK, OUTSIDE = "http://a.example/", "http://a.example/b", "http://elsewhere.example/"
 
 
 def client_of(frontier: Frontier, session: int = 1, **port: Any) -> SeedClient:
     context = MemberContext("a", MemorySpace(MemoryBoard(), "a"), TeamSettings(), frontier, session=session)
-    gatherer: Any = SimpleNamespace(request_turn=lambda: None, **port)
+    gatherer: Any = SimpleNamespace(**{"dispatcher": None, **port}, request_turn=lambda: None, clock=lambda: 0.0)
     return SeedClient(context, gatherer, "server")
 
 
@@ -45,7 +47,7 @@ async def test_client_beats_in_the_last_session_until_it_has_told_what_it_knows_
     frontier = Frontier(tmp_path, FrontierSettings(fsync=False), ORDERS["backlink"])
     try:
         recrawl = SimpleNamespace(session=1, is_done=True)
-        client = client_of(frontier, session=2, recrawl=recrawl, traffic=Traffic(), is_quiet=lambda: True, figures=dict)
+        client = client_of(frontier, session=2, recrawl=recrawl, traffic=Traffic(), is_quiet=lambda: True, **FIGURES)
         assert client._next_heartbeat().settled_epoch == 1
         recrawl.session, recrawl.is_done = 2, False
         assert client._next_heartbeat().settled_epoch == 0

@@ -258,11 +258,11 @@ async def test_owners_of_a_host_tell_one_another_that_it_wants_to_be_left_alone(
         await team.plan({b"": "a", pages[len(pages) // 4]: "b"}, lost=ALL)
         await team.settled()
         await team.commit()
-        busy_until, (a, b) = time.time() + 3_600, (team.gatherers[name] for name in "ab")
+        a, b = (team.gatherers[name] for name in "ab")
         for host in (alone, shared):
-            a.team.tell_busy(host, busy_until, time.time())
-        await team.until(lambda _: b._dispatcher.free_at(shared) == busy_until)
-        assert not b._dispatcher.free_at(alone), "no other gatherer asks this host"
+            a.team.tell_busy(host, 3_600.0)
+        await team.until(lambda _: b._dispatcher.free_in(shared, b._clock()) > 3_000)
+        assert not b._dispatcher.free_in(alone, b._clock()), "no other gatherer asks this host"
 
 
 async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> N
         a, b = (team.gatherers[name] for name in "ab")
         for url in (pages[-1], pages[cut]):
             rules = f"User-agent: *\nDisallow: {urlsplit(url).path}".encode()
-            a.team.tell_robots(host_of_url(url), origin_of_url(url), 200, rules, time.time())
+            a.team.tell_robots(host_of_url(url), origin_of_url(url), 200, rules)
         await team.until(lambda _: b._dispatcher._robots.rules(origin_of_url(pages[cut]), time.time()) is not None)
         assert b._dispatcher._robots.rules(origin_of_url(pages[-1]), time.time()) is None
         await team.space.out(Seeds([pages[cut], pages[cut + 1]]), to="seeds")

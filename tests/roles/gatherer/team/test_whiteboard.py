@@ -18,7 +18,7 @@ from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
-from gcs.roles.gatherer.team.whiteboard import Whiteboard
+from gcs.roles.gatherer.team.whiteboard import Whiteboard, difference_s
 
 
 async def test_heartbeat_tells_of_seeds_before_they_are_acked(tmp_path: Path) -> None:
@@ -70,3 +70,10 @@ def test_lease_is_over_when_the_machine_wakes_after_it(monkeypatch: pytest.Monke
     awake = {time.CLOCK_BOOTTIME: time.clock_gettime(time.CLOCK_BOOTTIME) + 3_600}
     monkeypatch.setattr(time, "clock_gettime", lambda clock: awake.get(clock, 0.0))
     assert not tenure.holds(lease_time())
+
+
+@pytest.mark.parametrize(
+    ("before", "there", "after", "ahead_s"), [(100.0, 100.1, 100.2, 0.0), (700.0, 100.1, 700.2, 600.0), (1, 9, 3, -7.0)]
+)
+def test_clocks_are_compared_as_exactly_as_the_answer_was_quick(before, there, after, ahead_s) -> None:
+    assert difference_s(before, there, after) == pytest.approx(ahead_s)

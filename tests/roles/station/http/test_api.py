@@ -35,7 +35,7 @@ async def test_api_status_tells_how_the_crawl_stands():
     assert status["report"]["pages"] == 100 and status["report"]["exchanged_urls"] == 14
     assert status["report"]["failures"] == {"http-404": 4, "timeout": 6}
     assert status["helpers"][0]["helper"] == "lab@1" and status["report"]["helpers"] == 1
-    assert (status["outlook"]["fraction"], status["outlook"]["low"], status["outlook"]["high"]) == (0.5, 0.3, 0.7)
+    assert (status["outlook"]["fraction"], status["outlook"]["low"], status["outlook"]["high"]) == (0.5, 0.3, 0.6471)
     assert status["now"]["known"] == 170 and status["now"]["queued"] == 60
     assert (status["superpages"], status["hot_pages"], status["committed"]) == (2, 1, True)
 

@@ -48,6 +48,8 @@ def test_page_shows_every_value(browser, target, complaints):
     page = see(browser, target, complaints)
     assert page.inner_text("#crawl") == "test" and page.inner_text("#state") == "running"
     assert page.inner_text("#explored") == "50 %"
+    assert page.inner_text("#eta") == "at least 29 s left"
+    assert page.inner_text("#why") == "limited by 2 hosts at 1 page/s each (--delay 1)"
     assert [row.inner_text().split()[0] for row in page.query_selector_all("#team tbody tr")] == ["g0", "g1"]
     assert "a.org/x" in page.inner_text("#treemap") and "b.org/y" in page.inner_text("#treemap")
     assert page.inner_text("#links tbody tr:nth-child(1)").split() == ["g0", "·", "5"]

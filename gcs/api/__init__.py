@@ -1,0 +1,1 @@
+"""GCS as a library: what `import gcs` offers. `gcs/__init__.py` loads each part when it is used first."""

@@ -1,0 +1,131 @@
+"""The follower: reads the records of one gatherer from a position on, also while the gatherer writes them.
+
+`Cursor` keeps a reader's position in a small file, so that a reader that was killed goes on where it was.
+
+Invariants
+- A record is handed out only when its frame is whole in the log: it outlives a kill of the process that stored it.
+- A reader that was killed gets each record again whose position was not kept; it misses none.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from gcs.core.page.values import PageRecord
+from gcs.ports.own_file import open_own
+from gcs.ports.records.layout import StoreLayout, store_error
+from gcs.ports.records.parquet import FIELDS
+from gcs.ports.records.reading import Row, rows, warn
+from gcs.ports.records.record_log import BEGINNING, PAGE, Position, file_name, frames_of, log_numbers, page_of
+
+_POSITION = struct.Struct("<QQ")
+
+
+class Stored(NamedTuple):
+    """A record, and the position behind it."""
+
+    record: PageRecord
+    position: Position
+
+
+class RecordFollower:
+    """Reads the records of one gatherer. It must not change anything."""
+
+    def __init__(self, directory: Path, gatherer: str, position: Position = BEGINNING) -> None:
+        self._directory, self._gatherer = directory, gatherer
+        self._log = StoreLayout(directory, gatherer).log
+        #: behind the record that was read last
+        self.position = position
+        self._file: BinaryIO | None = None
+        self._offset = 0
+        #: the rest of a log file that has become Parquet
+        self._rest: Iterator[Row] | None = None
+
+    def read(self, most: int) -> list[Stored]:
+        """The next records, as many as there are, up to `most`; none if nothing new is stored yet."""
+        found: list[Stored] = []
+        while len(found) < most:
+            is_over = self._is_closed()  # looked at first: what is read after that is all there is
+            before = len(found)
+            found += islice(self._next(), most - len(found))
+            if len(found) == before and not is_over:
+                break
+            if is_over and len(found) < most:
+                self._go_to(Position(self.position.file + 1, 0))
+        return found
+
+    def close(self) -> None:
+        self._rest = None
+        if self._file:
+            self._file.close()
+            self._file = None
+
+    def _is_closed(self) -> bool:
+        """Whether nothing will be added to the log file at the position: there is a later one."""
+        numbers = log_numbers(self._log)
+        return bool(numbers) and numbers[-1] > self.position.file
+
+    def _go_to(self, position: Position) -> None:
+        self.close()
+        self.position, self._offset = position, 0
+
+    def _next(self) -> Iterator[Stored]:
+        skip = 0
+        if self._file is None:
+            skip = self.position.records
+            try:
+                self._file = (self._log / file_name(self.position.file)).open("rb")
+            except FileNotFoundError:
+                if self._is_closed():  # it has become Parquet, here or at the store's URL
+                    yield from self._finished(skip)
+                return
+            except OSError as error:
+                raise store_error("read", self._log, error) from error
+        for frame in frames_of(self._file, self._offset):
+            self._offset = frame.end
+            if frame.kind == PAGE and skip:
+                skip -= 1
+            elif frame.kind == PAGE:
+                yield self._stored(page_of(frame))
+
+    def _finished(self, skip: int) -> Iterator[Stored]:
+        if self._rest is None:
+            key = self._gatherer, self.position.file
+            found = rows(self._directory, FIELDS, lambda gatherer, number: (gatherer, number) == key, on_damage=warn)
+            self._rest = islice(found, skip, None)
+        for row in self._rest:
+            yield self._stored(PageRecord(**dict(zip(FIELDS, row))))
+
+    def _stored(self, record: PageRecord) -> Stored:
+        self.position = Position(self.position.file, self.position.records + 1)
+        return Stored(record, self.position)
+
+
+class Cursor:
+    """A reader's position, in a file of 16 bytes that one system call replaces."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = open_own(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+            kept = os.pread(self._fd, _POSITION.size, 0)
+        except OSError as error:
+            raise store_error("open", file, error) from error
+        self.position = Position(*_POSITION.unpack(kept)) if len(kept) == _POSITION.size else BEGINNING
+
+    def keep(self, position: Position) -> None:
+        """Everything before this position is dealt with."""
+        self.position = position
+        try:
+            os.pwrite(self._fd, _POSITION.pack(position.file, position.records), 0)
+        except OSError as error:
+            raise store_error("write", self._file, error) from error
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
