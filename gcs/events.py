@@ -40,27 +40,27 @@ class Events:
         """Log a change of state."""
         self._emit(logging.INFO, event, fields)
 
-    def warning(self, event: str, **fields: Any) -> None:
-        """Log something that went wrong while the crawl goes on."""
-        self._emit(logging.WARNING, event, fields)
+    def warning(self, event: str, *, cause: BaseException | None = None, **fields: Any) -> None:
+        """Log something that went wrong while the crawl goes on; the traceback of its cause follows."""
+        self._emit(logging.WARNING, event, fields, cause)
 
     def error(self, event: str, **fields: Any) -> None:
         """Log something that went wrong and that somebody has to act on."""
         self._emit(logging.ERROR, event, fields)
 
-    def _emit(self, level: int, event: str, fields: dict[str, Any]) -> None:
+    def _emit(self, level: int, event: str, fields: dict[str, Any], cause: BaseException | None = None) -> None:
         if self._log.isEnabledFor(level):
-            self._log.log(level, f"{self._part}.{event}", extra={"fields": fields})
+            self._log.log(level, f"{self._part}.{event}", exc_info=cause, extra={"fields": fields})
 
 
 class TextFormatter(logging.Formatter):
-    """One line for a person, whatever a value holds."""
+    """One line for a person, whatever a value holds; a traceback follows on lines of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
         pairs = getattr(record, "fields", {}).items()
         fields = " ".join(f"{key}={' '.join(str(value).split())}" for key, value in pairs)
-        line = f"{self.formatTime(record, '%H:%M:%S')} {record.levelname:<7} {super().format(record)} {fields}"
-        return tame(line.rstrip())
+        line = f"{self.formatTime(record, '%H:%M:%S')} {record.levelname:<7} {record.getMessage()} {fields}".rstrip()
+        return tame(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)
 
 
 class JsonFormatter(logging.Formatter):
@@ -68,6 +68,8 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {"time": record.created, "level": record.levelname.lower(), "event": record.getMessage()}
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry | getattr(record, "fields", {}), default=str)
 
 

@@ -68,3 +68,19 @@ def test_text_log_turns_no_line_round_and_commands_no_terminal() -> None:
     line = events.TextFormatter().format(record)
     assert not {ord(each) for each in line} & set(events.COMMANDS)
     assert "ValueError" in line
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_events_name_their_fields_before_the_traceback_of_their_cause(capsys, as_json: bool) -> None:
+    events.set_up("info", as_json=as_json)
+    try:
+        raise KeyError("gone")
+    except KeyError as error:
+        Events("part").warning("failed", url="http://a.test/", cause=error)
+    err = capsys.readouterr().err
+    if as_json:
+        entry = json.loads(err)
+        assert (entry["url"], entry["traceback"].splitlines()[-1]) == ("http://a.test/", "KeyError: 'gone'")
+    else:
+        assert err.splitlines()[0].endswith("part.failed url=http://a.test/")
+        assert err.splitlines()[-1] == "KeyError: 'gone'"

@@ -14,7 +14,6 @@ what that plug-in would have added. It never stops the crawl; a link or a reques
 """
 
 import inspect
-import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import msgspec
 
 from gcs.core.page.values import PageFacts, Response
 from gcs.errors import SettingsError
+from gcs.events import Events
 from gcs.ports.fetch import is_field
 from gcs.ports.summarise.html import as_utf8, bounded
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # loaded when a plug-in selects something
     from turbohtml import Document as HtmlTree
     from turbohtml import Element
 
-log = logging.getLogger(__name__)
+events = Events("plugin")
 
 HOOKS = ("on_page", "keep_link", "on_request")
 #: the field that holds what went wrong
@@ -198,7 +198,7 @@ class Plugins:
     def _note(self, name: str, hook: str, url: str, error: BaseException) -> str:
         self._logged[name] = self._logged.get(name, 0) + 1
         if self._logged[name] <= _MOST_LOGGED:
-            log.warning("plugin.failed", exc_info=error, extra={"plugin": name, "hook": hook, "url": url})
+            events.warning("failed", plugin=name, hook=hook, url=url, cause=error)
         return f"{hook}: {type(error).__name__}: {error}"[:_NOTE_LETTERS]
 
 

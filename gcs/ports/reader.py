@@ -10,7 +10,6 @@ matching URL prefix wins, then the one added last. A summariser that raises cost
 An empty shell (`is_shell`) says next to nothing until its scripts have run: it needs a browser.
 """
 
-import logging
 import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
@@ -22,6 +21,7 @@ from gcs.core.page.values import Document, PageFacts, Response
 from gcs.core.url.canonical import UrlRules
 from gcs.core.url.join import Joiner, facts_of
 from gcs.errors import UsageError
+from gcs.events import Events
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
 from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
 from gcs.ports.summarise.feed import summarise_feed
@@ -44,7 +44,7 @@ from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, s
 from gcs.ports.summarise.text import summarise_text
 from gcs.ports.summarise.text_pool import TextPool
 
-log = logging.getLogger(__name__)
+events = Events("summarise")
 
 ENTRY_POINTS = "gcs.summarisers"
 _ARCHIVES = (Format.ZIP, Format.TAR)
@@ -235,8 +235,8 @@ class Summarisers:
         """What a document says, `here` unless a worker has to read it. Never raises: an unreadable one says nothing."""
         try:
             return self.read(Source(content, content_type, url, depth, options), here=here)
-        except Exception:  # a plug-in, or a native parser on hostile bytes: anything may come
-            log.warning("summarise.failed", exc_info=True, extra={"url": url})
+        except Exception as error:  # a plug-in, or a native parser on hostile bytes: anything may come
+            events.warning("failed", url=url, cause=error)
             return Document(hrefs=[])
 
     def read(self, source: Source, *, here: bool = False) -> Document:

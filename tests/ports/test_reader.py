@@ -94,7 +94,9 @@ def test_registry_survives_a_summariser_that_raises(caplog: pytest.LogCaptureFix
     registry = Summarisers([Summariser(Format.PDF, broken)])
     with caplog.at_level(logging.WARNING):
         assert registry.summarise(b"%PDF-1", "application/pdf", "http://x/", "links") == Document(hrefs=[])
-    assert [(record.message, vars(record)["url"]) for record in caplog.records] == [("summarise.failed", "http://x/")]
+    assert [(record.message, vars(record)["fields"]["url"]) for record in caplog.records] == [
+        ("summarise.failed", "http://x/")
+    ]
 
 
 def install(folder: Path, module: str, source: str, entry_point: str) -> None:
@@ -150,7 +152,7 @@ HEADS = [
 @given(st.sampled_from(HEADS), st.binary(max_size=300), st.sampled_from(TYPES), st.sampled_from(["links", "fast"]))
 def test_summarise_takes_any_bytes_without_a_word(head: bytes, tail: bytes, content_type: str, depth) -> None:
     """Without the net: what the built-in summarisers raise would be logged, and warnings are errors here."""
-    logger = logging.getLogger("gcs.ports.reader")
+    logger = logging.getLogger("gcs.summarise")
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append  # type: ignore[method-assign]

@@ -11,7 +11,6 @@ Invariant: nothing is in the log whose WARC record is not written. It must not b
 """
 
 import fcntl
-import logging
 import os
 import time
 from collections import OrderedDict
@@ -65,8 +64,6 @@ from gcs.ports.records.record_log import (
 )
 from gcs.ports.records.recovery import Recovered, recover
 from gcs.ports.records.warc import Original
-
-log = logging.getLogger(__name__)
 
 #: more than this does not wait in memory, however seldom `flush` is called
 _MAX_PENDING_BYTES = 4 << 20
@@ -492,7 +489,7 @@ class LogFile:
         except UnicodeEncodeError:  # a lone surrogate from a page's JSON or a browser
             body = _encoder.encode([_without_surrogates(value) for value in _columns_of(record)])
         if len(body) > MAX_RECORD_BYTES and (record.outlinks or record.text):
-            log.warning("record.too-long", extra={"url": record.url, "bytes": len(body)})
+            events.warning("too-long", url=record.url, bytes=len(body))
             return self.append_record(structs.replace(record, outlinks=[], text=""))
         self.append(PAGE, body)
         self.records += 1

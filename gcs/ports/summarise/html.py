@@ -19,7 +19,6 @@
 Never raises, whatever the bytes. Knows nothing of URLs: links leave as they are written.
 """
 
-import logging
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -31,9 +30,10 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser
 
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
+from gcs.events import Events
 from gcs.ports.summarise import DEFAULT, Options, Source
 
-log = logging.getLogger(__name__)
+events = Events("text")
 
 # encoding
 UTF_8 = "utf-8"
@@ -471,8 +471,8 @@ def full_text(markup: bytes, url: str, options: Options) -> str:
     page = markup[: options.max_text_bytes].decode("utf-8", "replace")
     try:
         text: str | None = trafilatura.extract(page, url=url, include_comments=False)
-    except Exception:  # a third-party parser on hostile input: its failures are not known beforehand
-        log.warning("text.failed", exc_info=True, extra={"url": url})
+    except Exception as error:  # a third-party parser on hostile input: its failures are not known beforehand
+        events.warning("failed", url=url, cause=error)
         text = None
     return text or fast_text(markup, options)
 

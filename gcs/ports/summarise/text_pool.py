@@ -29,6 +29,7 @@ import msgspec
 from gcs.core.malloc import keep_arena
 from gcs.core.page.values import Document
 from gcs.errors import GcsError
+from gcs.events import Events
 from gcs.ports.process import end_with
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source
 
@@ -44,7 +45,7 @@ _HEADER_BYTES = 4
 _MEMORY_BYTES = 4 * 1024**3
 #: pages after which the caches of trafilatura are emptied: they grow with every new host
 _CACHED_PAGES = 2_000
-log = logging.getLogger(__name__)
+events = Events("text")
 
 
 class TextJob(msgspec.Struct, frozen=True, array_like=True):
@@ -126,7 +127,7 @@ class TextPool:
                 answer = self._decode(await worker.ask(self._encode(job)))
             answered = True
             if answer.note:
-                log.warning("text.lost", extra={"url": job.url, "note": answer.note})
+                events.info("unreadable", url=job.url, note=answer.note)
         except TimeoutError:
             return _lost(job.url, f"no text after {self.timeout_s:g} s")
         except (OSError, EOFError, msgspec.DecodeError):
@@ -141,7 +142,7 @@ class TextPool:
 
 
 def _lost(url: str, note: str) -> Extract:
-    log.warning("text.lost", extra={"url": url, "note": note})
+    events.warning("lost", url=url, note=note)
     return Extract(note=note)
 
 

@@ -105,7 +105,7 @@ ARRAY_FIELDS = {
     "tree._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
     "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
-    "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell=",
+    "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
@@ -128,7 +128,7 @@ ARRAY_FIELDS = {
     "tournament._State": "node_keys places items front pending nodes=",
 }
 #: arrays between two processes of one version, which nobody keeps
-SHORT_LIVED = {"TextJob", "TextExtract"}
+SHORT_LIVED = {"TextJob", "Extract"}
 
 #: values whose encoding is a map: the names count, their order does not
 MAP_FIELDS: dict[type[Any], str] = {
@@ -153,7 +153,7 @@ RECORD_COLUMNS = (
     *("url", "final_url", "parent", "depth", "status", "fetched_at", "content_type", "bytes", "digest", "language"),
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified", "warc_file"),
     *("warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change", "visits", "changes"),
-    *("misses", "held_at_us", "description", "shell", "fields"),
+    *("misses", "held_at_us", "description", "shell", "fields", "thumbnail"),
 )
 
 

@@ -4,7 +4,6 @@ Invariant: a source is read only if it lies below one that the user has named (`
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -13,13 +12,14 @@ from urllib.parse import unquote, urlsplit
 
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.core.url.sources import is_below, is_source
+from gcs.events import Events
 from gcs.ports.fetch import Fetcher, FetchSettings, Sink
 from gcs.ports.fetch.sources import Answer
 from gcs.ports.fetch.sources.database import read_database
 from gcs.ports.fetch.sources.files import read_file
 from gcs.ports.fetch.sources.news import read_news
 
-log = logging.getLogger(__name__)
+events = Events("source")
 
 
 class SourceFetcher:
@@ -56,8 +56,8 @@ class SourceFetcher:
         started_at, begun_s = time.time(), time.monotonic()
         try:
             found = await self._read(request)
-        except Exception:  # a damaged file may raise anything, and every request must be answered
-            log.warning("source.failed", exc_info=True, extra={"url": request.url})
+        except Exception as error:  # a damaged file may raise anything, and every request must be answered
+            events.warning("failed", url=request.url, cause=error)
             found = FailureKind.PROTOCOL
         self._open -= 1  # first: the sink may look at `in_flight`
         self._sink(_result(request, found, started_at, time.monotonic() - begun_s))
