@@ -19,7 +19,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from gcs import __version__
 from gcs.core.helpers.pools import HelperSettings
 from gcs.core.helpers.trust import TrustSettings
 from gcs.core.plan.seed_domains import SeedServerSettings
@@ -34,6 +33,7 @@ from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.layout import NAME, StoreSettings
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.summarise import SummarySettings
+from gcs.version import __version__
 
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
