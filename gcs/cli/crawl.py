@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
-from gcs import events
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
 from gcs.app.crawl_input import CrawlRun, read_crawl, setting_options
-from gcs.app.sink_processes import sink_option, sinks_beside
+from gcs.app.processes.sink_processes import sink_option, sinks_beside
 from gcs.app.terminal import finish, save_report
 from gcs.errors import UsageError
+from gcs.events import LEVELS, log_to_stderr
 
 
 @click.command()
@@ -36,7 +36,7 @@ from gcs.errors import UsageError
     "--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]"
 )
 @click.option(
-    "--log", "log_level", type=click.Choice(events.LEVELS), default="warning", show_default=True, help="What is logged."
+    "--log", "log_level", type=click.Choice(LEVELS), default="warning", show_default=True, help="What is logged."
 )
 @click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
 @click.option(
@@ -70,7 +70,7 @@ def crawl(
 
     A seed is a URL, a folder (./docs), a database (db:./shop.sqlite) or a news group (nntp://HOST/GROUP/).
     """
-    events.set_up(log_level, log_json)
+    log_to_stderr(log_level, log_json)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     run = read_crawl(output, urls, seeds_file, flags, begins)
@@ -78,7 +78,7 @@ def crawl(
     with sinks_beside(output, sinks):
         if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
             # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
-            from gcs.app.local_team import TeamSpec, run_local_team
+            from gcs.app.processes.local_team import TeamSpec, run_local_team
 
             blueprint = _blueprint(run, gatherers, plan)
             spec = TeamSpec(run, gatherers, url, log_level, listen if station else None, blueprint)

@@ -17,11 +17,10 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
-from gcs import events
 from gcs.app.say import say
 from gcs.core.page.spreadsheet import harmless
 from gcs.errors import StoreError, UsageError
-from gcs.events import tame
+from gcs.events import log_to_stderr, tame
 from gcs.ports.records import cdxj, reading
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
@@ -59,7 +58,7 @@ def export(
         raise UsageError("--latest is for jsonl and csv: an index of the WARC files names all that is in them")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
-    events.set_up("warning", as_json=False)
+    log_to_stderr("warning", as_json=False)
     if raw and form != "csv":
         raise UsageError("--raw is for csv: no other format is changed")
     chosen = _fields(fields)

@@ -9,8 +9,8 @@ import click
 from gcs.app.assembly import run_loop
 from gcs.app.consent import allow_option
 from gcs.app.crawl_input import log_options
-from gcs.app.member_process import MemberSpec, run_member
-from gcs.app.sink_processes import sink_option, sinks_beside
+from gcs.app.processes.member_process import MemberSpec, run_member
+from gcs.app.processes.sink_processes import sink_option, sinks_beside
 
 
 @click.command()

@@ -11,8 +11,8 @@ import msgspec
 
 from gcs.app.crawl_dir import running_gatherers
 from gcs.app.crawl_input import log_options
+from gcs.app.processes.sink_processes import TARGET_VARIABLE, TARGETS
 from gcs.app.say import say
-from gcs.app.sink_processes import TARGET_VARIABLE, TARGETS
 from gcs.errors import StoreError
 from gcs.ports.records.reading import check_crawl
 from gcs.ports.sinks.sink_delivery import SinkDelivery

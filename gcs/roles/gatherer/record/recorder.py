@@ -15,6 +15,7 @@ from gcs.core.page.values import FINAL, Failure, PageFacts, PageRecord, Response
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
+from gcs.ports.fetch.http_message import conditions
 from gcs.ports.frontier import Mark
 from gcs.ports.reader import gist
 from gcs.ports.records.record_store import digest_of
@@ -55,10 +56,10 @@ class Recorder:
             return
         assert type(result) is Response
         status = result.status
-        if status == 304:
+        if status == 304 and conditions(result.request):
             self._counters.revisits += 1
             self._record(entry, result, PageFacts(entry.url), "")
-        elif 300 <= status < 400:
+        elif 300 <= status < 400 and status != 304:
             self._redirect(entry, result)
         elif status in politeness.RETRY_STATUSES:
             self._try_again(entry, f"http-{status}", now, retry_after_s, result)
@@ -148,7 +149,7 @@ class Recorder:
         response: Response | None,
         final: bool = False,
     ) -> None:
-        due_at = politeness.retry_at(entry.tries + 1, self._rules, now, retry_after_s)
+        due_at = politeness.retry_at(entry.tries + 1, self._rules.tries, self._rules, now, retry_after_s)
         if due_at is None or final:
             self.give_up(entry, kind, response)
         else:
