@@ -26,7 +26,7 @@ class Survey:
     pages: set[str] = field(default_factory=set)
     #: found, and refused by robots.txt: never to be requested
     forbidden: set[str] = field(default_factory=set)
-    #: requested, and never a whole page: URL → "404", "500", "reset", "cut", "garbage", "encoding", "too-large", "timeout"
+    #: requested, and never a whole page: URL → "404", "500", "reset", "cut", "garbage", "encoding", "too-large"…
     failed: dict[str, str] = field(default_factory=dict)
     #: URL → target
     redirects: dict[str, str] = field(default_factory=dict)
