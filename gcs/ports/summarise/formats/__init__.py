@@ -12,7 +12,8 @@ from itertools import islice
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
-from gcs.ports.summarise.html import language_of, primary_language
+from gcs.ports.summarise.html import primary_language
+from gcs.ports.summarise.main_text import language_of
 
 #: letters of a title and of a description
 _TITLE_LETTERS, _DESCRIPTION_LETTERS = 300, 1_000
