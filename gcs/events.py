@@ -73,7 +73,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry | getattr(record, "fields", {}), default=str)
 
 
-def set_up(level: str, as_json: bool) -> None:
+def log_to_stderr(level: str, as_json: bool) -> None:
     """Send the events of this process to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())

@@ -20,7 +20,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from gcs import __version__
 from gcs.core.helpers.pools import HelperSettings
 from gcs.core.helpers.trust import TrustSettings
 from gcs.core.plan.seed_domains import SeedServerSettings
@@ -35,12 +34,13 @@ from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.layout import NAME, StoreSettings
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.summarise import SummarySettings
+from gcs.version import __version__
 
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
 NOT_SETTINGS = frozenset({
     "GCS_SPACE", "GCS_SPACE_KEY", "GCS_SPACE_KEY_FILE", "GCS_ALLOW", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN",
-    "GCS_STATION_LISTEN",
+    "GCS_STATION_LISTEN", "GCS_SINK", "GCS_SINKS",
     "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
 })  # fmt: skip
 #: characters that the comment of a User-Agent may have

@@ -19,13 +19,13 @@ from urllib.parse import quote, unquote, urlsplit
 import click
 import msgspec
 
-from gcs import events
 from gcs.app import crawl_dir
 from gcs.app.crawl_dir import read_kept, write_kept
 from gcs.core.polite.politeness import Politeness
 from gcs.core.url.canonical import UrlRules, is_own, seed_url
 from gcs.core.url.sources import is_below, is_local, is_source, source_url
 from gcs.errors import SettingsError, StoreError, UsageError
+from gcs.events import LEVELS, log_to_stderr
 from gcs.settings import NOTHING, Settings, differences, documentation, load, types
 
 #: flag → dotted key of the setting it sets; everything else by --set
@@ -328,12 +328,12 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run(log_level: str, log_json: bool, **options: Any) -> Any:
-        events.set_up(log_level, log_json)
+        log_to_stderr(log_level, log_json)
         return command(**options)
 
     run = click.option("--log-json", is_flag=True, help="Log one JSON object a line.")(run)
     return click.option(
-        "--log", "log_level", type=click.Choice(events.LEVELS), default="info", show_default=True,
+        "--log", "log_level", type=click.Choice(LEVELS), default="info", show_default=True,
         help="What is logged.",
     )(run)  # fmt: skip
 

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from gcs import events as logging
 from gcs.app.say import say
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter
 from gcs.errors import SpaceError, UsageError
+from gcs.events import log_to_stderr
 from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.embedded_server import address_of
 from gcs.ports.space.port import Space
@@ -67,7 +67,7 @@ def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def visit(at: CrawlAddress, do: Callable[[Space], Awaitable[T]]) -> T:
     """Open the whiteboard of a crawl, do something there, and close it. Returns what `do` returns."""
-    logging.set_up("error", as_json=False)  # if it cannot be reached, the error message says so
+    log_to_stderr("error", as_json=False)  # if it cannot be reached, the error message says so
     return asyncio.run(_visit(at, do))
 
 

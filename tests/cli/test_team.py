@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from gcs import cli
 from gcs.app.crawl_input import CrawlRun
-from gcs.app.local_team import CrawlStart, TeamSpec, open_crawl, run_local_team
+from gcs.app.processes.local_team import CrawlStart, TeamSpec, open_crawl, run_local_team
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, CrawlState, Member
 from gcs.core.page.values import FailureKind
@@ -391,7 +391,7 @@ def test_team_ends_at_a_limit_that_one_has_reached_before_anybody_looked(tmp_pat
 
 #: in every process of the team: this page holds its reader for ever, in code that Python cannot interrupt
 HELD_READER = """
-from gcs.ports import watchdog
+from gcs.ports.system import watchdog
 from gcs.ports.reader import Reader
 watchdog.Watchdog.__init__.__defaults__ = (0.5,)
 read = Reader.read

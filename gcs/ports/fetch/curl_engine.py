@@ -125,7 +125,7 @@ class CurlFetcher:
         curl = transfer.curl
         curl.setopt(pycurl.URL, request.url)
         if self._settings.http2:
-            # rather one more stream than one more connection; without TLS there is nothing to wait for, but libcurl would
+            # rather one more stream than one more connection; without TLS, libcurl would wait for nothing
             curl.setopt(pycurl.PIPEWAIT, request.url.startswith("https:"))
         if has_own_headers(request):
             curl.setopt(pycurl.HTTPHEADER, self._fields + _lines(own_headers(request)))

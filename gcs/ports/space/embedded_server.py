@@ -34,10 +34,10 @@ from typing import Literal
 
 from gcs.errors import SpaceError, StoreError, UsageError
 from gcs.events import Events
-from gcs.ports.own_file import own_stream, refuse_links
-from gcs.ports.process import end_with
 from gcs.ports.records.file_book import hash_of
 from gcs.ports.records.layout import set_aside
+from gcs.ports.system.own_file import own_stream, refuse_links
+from gcs.ports.system.process import end_with
 
 #: the path of a unix socket fits into 107 bytes, and less elsewhere
 MAX_SOCKET_PATH_BYTES = 100

@@ -53,13 +53,13 @@ from gcs.core.report.workload import Workload
 from gcs.core.tree import tree
 from gcs.errors import GcsError, StuckError, UsageError
 from gcs.events import Events
-from gcs.ports.process import end_with
 from gcs.ports.records.finished_files import Remote
 from gcs.ports.space.address import parse
 from gcs.ports.space.crawl_control import put_back, send
 from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.port import SEEDS_INBOX, Space
 from gcs.ports.space.redis_space import open_space
+from gcs.ports.system.process import end_with
 from gcs.settings import Settings
 
 events = Events("team")
@@ -197,7 +197,7 @@ class LocalTeam:
     def _station(self) -> AbstractAsyncContextManager[None]:
         if self._spec.listen is None:
             return nullcontext()
-        from gcs.app.station_process import serving  # an HTTP server is slow to load
+        from gcs.app.processes.station_process import serving  # an HTTP server is slow to load
 
         return serving(self._url, self._settings.crawl.name, self._spec.listen)
 
