@@ -8,6 +8,7 @@ import click
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
 from gcs.app.crawl_input import CrawlRun, read_crawl, setting_options
+from gcs.app.processes.sink_processes import sink_option, sinks_beside
 from gcs.app.terminal import finish, save_report
 from gcs.errors import UsageError
 from gcs.events import LEVELS, log_to_stderr
@@ -46,6 +47,7 @@ from gcs.events import LEVELS, log_to_stderr
     "--plan", type=click.Path(path_type=Path), metavar="FILE",
     help="Divide the work by this plan of gcs plan. [the one in DIR for this session]",
 )  # fmt: skip
+@sink_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def crawl(
     urls: tuple[str, ...],
@@ -60,6 +62,7 @@ def crawl(
     log_json: bool,
     begins: bool,
     plan: Path | None,
+    sinks: tuple[str, ...],
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -72,19 +75,20 @@ def crawl(
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     run = read_crawl(output, urls, seeds_file, flags, begins)
     coordination = run.settings.team.coordination
-    if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
-        # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
-        from gcs.app.processes.local_team import TeamSpec, run_local_team
+    with sinks_beside(output, sinks):
+        if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
+            # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
+            from gcs.app.processes.local_team import TeamSpec, run_local_team
 
-        blueprint = _blueprint(run, gatherers, plan)
-        spec = TeamSpec(run, gatherers, url, log_level, listen if station else None, blueprint)
-        outcome = run_local_team(spec, progress=not as_json)
-    else:
-        outcome = run_alone(run, progress=not as_json)
-    code = finish(outcome, output, as_json)
-    save_report(outcome.report, crawl_dir.report_file(output, run.session))
-    # last: a place that is bad hides no result
-    save_report(outcome.report, report or output / "report.json", is_named=report is not None)
+            blueprint = _blueprint(run, gatherers, plan)
+            spec = TeamSpec(run, gatherers, url, log_level, listen if station else None, blueprint)
+            outcome = run_local_team(spec, progress=not as_json)
+        else:
+            outcome = run_alone(run, progress=not as_json)
+        code = finish(outcome, output, as_json)
+        save_report(outcome.report, crawl_dir.report_file(output, run.session))
+        # last: a place that is bad hides no result
+        save_report(outcome.report, report or output / "report.json", is_named=report is not None)
     return code
 
 

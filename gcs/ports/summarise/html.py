@@ -18,11 +18,12 @@ from typing import Any
 from turbohtml import Document as Tree
 from turbohtml import Namespace, parse
 
+from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Options, Source
 from gcs.ports.summarise.encoding import as_utf8
-from gcs.ports.summarise.main_text import NO_PART, MainPart, language_of, main_part, trafilatura_part
+from gcs.ports.summarise.main_text import NO_PART, MainPart, main_part, trafilatura_part
 from gcs.ports.summarise.markup_guard import guarded
 
 #: the elements that are looked at
@@ -171,7 +172,7 @@ class HtmlElements:
             "nofollow" in directives or "none" in directives,
             found.get("title", ""),
             found.get("description") or found.get("og:description", ""),
-            primary_language(found.get("language", "")) or language_of(text),
+            detect(text, primary_language(found.get("language", ""))),
             text,
             simhash(text) if text else 0,
         )

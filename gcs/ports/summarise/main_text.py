@@ -17,8 +17,6 @@ from gcs.ports.summarise.markup_guard import most_levels
 
 events = Events("text")
 
-#: letters of the text that tell its language
-_SAMPLE_LETTERS = 2_000
 #: pages with fewer tags cannot be so deep that the search for the main part takes long
 _SHALLOW_TAGS = 4_000
 #: cells of tables: the width of a table squared may be needed to lay it out
@@ -68,16 +66,6 @@ def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
     return (
         _cut(text, "", source.options.max_text_bytes) if text else main_part(tree, tags, source.options.max_text_bytes)
     )
-
-
-def language_of(text: str) -> str:
-    """The language of a text as ISO 639-1, or "" where it cannot be told."""
-    from resiliparse.parse.lang import detect_fast
-
-    if not text:
-        return ""
-    language: str = detect_fast(text[:_SAMPLE_LETTERS])[0]
-    return "" if language == "unknown" else language
 
 
 def _text_of(main: Element, tags: int) -> str:
