@@ -7,7 +7,10 @@ events.info("resumed", queued=120, pages=31)      →      gatherer.resumed queu
 import json
 import logging
 import sys
+from pathlib import Path
 from typing import Any
+
+from gcs.errors import UsageError
 
 LEVELS = ("debug", "info", "warning", "error")
 #: characters that command a terminal or deceive its reader: C0 and C1 (but for tab and newline), those that change the
@@ -73,9 +76,20 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry | getattr(record, "fields", {}), default=str)
 
 
-def set_up(level: str, as_json: bool) -> None:
-    """Send the events of this process to stderr."""
-    handler = logging.StreamHandler(sys.stderr)
+class _Stderr(logging.StreamHandler[Any]):
+    """Writes to what sys.stderr is at the moment: a display of progress may have taken its place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def set_up(level: str, as_json: bool, file: Path | None = None) -> None:
+    """Send the events of this process to stderr, or add them to a file."""
+    try:
+        handler = logging.FileHandler(file, delay=False) if file else _Stderr()
+    except OSError as error:
+        raise UsageError(f"--log-file {file}: cannot be written ({error.strerror})") from None
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
     logger = logging.getLogger("gcs")
     logger.handlers[:] = [handler]

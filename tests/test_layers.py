@@ -19,7 +19,7 @@ ALLOWED = {
     "cli": {"cli", "app", "fakeweb", "sim", "roles", "ports", "core", "errors", "events", "settings", ""},
     "settings": {"ports", "core", "errors", ""},
     "errors": set(),
-    "events": set(),
+    "events": {"errors"},
     "__main__": {"cli"},
     "": {"api", "errors", "ports"},  # the names of the library, for type checkers; loaded at their first use
 }

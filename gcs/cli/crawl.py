@@ -1,5 +1,7 @@
 """`gcs crawl`: a whole crawl on this machine."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,14 @@ from gcs import events
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
 from gcs.app.crawl_input import CrawlRun, read_crawl, setting_options
+from gcs.app.say import say
 from gcs.app.terminal import finish, save_report
+from gcs.core.url.scope import folder_of
+from gcs.core.url.sources import is_source
 from gcs.errors import UsageError
+
+#: new seeds that are shown
+SEEDS_SHOWN = 10
 
 
 @click.command()
@@ -70,7 +78,11 @@ def crawl(
     events.set_up(log_level, log_json)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
-    run = read_crawl(output, urls, seeds_file, flags, begins)
+    if len(urls) == 1 and crawl_dir.is_crawl(Path(urls[0])) and _is_default("output"):  # gcs crawl --next DIR
+        output, urls = Path(urls[0]), ()
+    run = read_crawl(output, urls, seeds_file, flags, begins, names_itself=not url)
+    if not as_json:
+        run = replace(run, on_begin=partial(_echo_seeds, run))
     coordination = run.settings.team.coordination
     if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
         # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
@@ -86,6 +98,23 @@ def crawl(
     # last: a place that is bad hides no result
     save_report(outcome.report, report or output / "report.json", is_named=report is not None)
     return code
+
+
+def _echo_seeds(run: CrawlRun) -> None:
+    """Show the seeds that are new as they are understood, and what the scope makes of a path."""
+    known = frozenset(run.saved.seeds if run.saved else ())
+    new = [seed for seed in run.seeds if seed not in known]
+    for seed in new[:SEEDS_SHOWN]:
+        say(f"seed: {seed}", err=True)
+    if len(new) > SEEDS_SHOWN:
+        say(f"and {len(new) - SEEDS_SHOWN:,} seeds more", err=True)
+    folders = {folder_of(seed) for seed in new if not is_source(seed)}
+    if run.settings.crawl.scope == "host" and len(folders) == 1 and (folder := folders.pop()) != "/":
+        say(f"the whole host is crawled; only what lies below {folder}: --scope prefix", err=True)
+
+
+def _is_default(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.DEFAULT
 
 
 def _was_team(directory: Path) -> bool:
