@@ -11,6 +11,8 @@ As a library:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gcs.version import __version__
+
 if TYPE_CHECKING:
     from gcs.api.crawling import Crawl, CrawlOptions, crawl
     from gcs.api.page import Page
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from gcs.errors import GcsError
     from gcs.ports.plugins import ReadPage
 
-__version__ = "0.1.0"
 __all__ = ["Crawl", "CrawlOptions", "GcsError", "Page", "ReadPage", "StoredCrawl", "__version__", "crawl", "open"]
 
 #: name → module; loaded at the first use, so that `import gcs` costs nothing

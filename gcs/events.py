@@ -35,6 +35,11 @@ class Events:
         self._part = part
         self._log = logging.getLogger(f"gcs.{part}")
 
+    @property
+    def tells_info(self) -> bool:
+        """Whether `info` writes anything: for events whose fields cost something."""
+        return self._log.isEnabledFor(logging.INFO)
+
     def debug(self, event: str, **fields: Any) -> None:
         """Log what only a developer wants to see."""
         self._emit(logging.DEBUG, event, fields)
@@ -84,8 +89,8 @@ class _Stderr(logging.StreamHandler[Any]):
         super().emit(record)
 
 
-def set_up(level: str, as_json: bool, file: Path | None = None) -> None:
-    """Send the events of this process to stderr, or add them to a file."""
+def set_up_log(level: str, as_json: bool, file: Path | None = None, with_urls: bool = True) -> None:
+    """Send the events of this process to stderr, or add them to a file; those of each URL only `with_urls`."""
     try:
         handler = logging.FileHandler(file, delay=False) if file else _Stderr()
     except OSError as error:
@@ -95,3 +100,4 @@ def set_up(level: str, as_json: bool, file: Path | None = None) -> None:
     logger.handlers[:] = [handler]
     logger.setLevel(level.upper())
     logger.propagate = False
+    logging.getLogger("gcs.url").setLevel(logging.NOTSET if with_urls else logging.WARNING)

@@ -137,3 +137,16 @@ def test_differences_bring_the_same_settings_back(flags: dict[str, object]) -> N
     settings = load(None, {}, flags)
     kept = msgspec.json.decode(msgspec.json.encode(differences(settings)))
     assert load(None, {}, {}, kept) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns"),
+    [
+        ('["/doc/\\\\d+", "a,b"]', ("/doc/\\d+", "a,b")),
+        ("[]", ()),
+        ("[a-z]+x,y", ("[a-z]+x", "y")),
+    ],
+)
+def test_a_list_is_read_as_it_is_printed(text: str, patterns: tuple[str, ...]) -> None:
+    """`gcs settings` prints JSON; before, `--set crawl.include=["re"]` made a pattern that matched nothing."""
+    assert load(None, {}, {"crawl.include": text}).crawl.include == patterns

@@ -24,9 +24,9 @@ from gcs.app.terminal import save_report
 from gcs.core.report import report
 from gcs.core.report.report import Report
 from gcs.errors import GcsError, UsageError
-from gcs.ports.control_socket import answering
 from gcs.ports.plugins import Plugin
 from gcs.ports.records.record_log import Position
+from gcs.ports.system.control_socket import answering
 from gcs.roles.gatherer import Gatherer, GathererState
 
 #: of the gatherer of a program: the same as that of `gcs crawl` with one gatherer, so that either goes on with the

@@ -29,8 +29,6 @@ from gcs.core.url.admission import Admission, Recent
 from gcs.core.url.canonical import UrlRules
 from gcs.core.url.scope import Scope
 from gcs.errors import SettingsError
-from gcs.ports import process
-from gcs.ports.control_socket import answering
 from gcs.ports.fetch import Fetcher, FetchSettings
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.own_code import load_named
@@ -43,7 +41,9 @@ from gcs.ports.records.record_store import Store
 from gcs.ports.space.port import Space
 from gcs.ports.summarise import Options, SummarySettings
 from gcs.ports.summarise.text_pool import TextPool
-from gcs.ports.watchdog import LIMIT_S, Watchdog
+from gcs.ports.system import process
+from gcs.ports.system.control_socket import answering
+from gcs.ports.system.watchdog import LIMIT_S, Watchdog
 from gcs.roles.gatherer import Dependencies, Gatherer, GathererState, Outlet
 from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
 from gcs.roles.gatherer.membership import GathererPort, MemberContext, Membership
@@ -247,7 +247,7 @@ def queue_maker(folder: Path, settings: FrontierSettings) -> Callable[[], Queue]
     """What makes the queue of one order over all hosts; None where each host has its own."""
     if settings.queue == HOSTS:
         return None
-    from gcs.ports.disk_queue import DiskSettings, open_scratch  # it brings numpy
+    from gcs.ports.frontier.disk_queue import DiskSettings, open_scratch  # it brings numpy
 
     on_disk = DiskSettings(settings.queue_bytes, BLOCK_KEYS)
     return lambda: open_scratch(settings.queue, folder, on_disk)

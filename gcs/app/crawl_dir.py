@@ -24,7 +24,7 @@ from gcs.core.report.report import Report, Share
 from gcs.errors import DamagedError, StoreError, UsageError
 from gcs.events import Events
 from gcs.ports.frontier.lmdb_file import FrontierPeek, is_locked, peek
-from gcs.ports.own_file import open_own
+from gcs.ports.system.own_file import open_own
 from gcs.settings import Settings
 
 #: URLs in a block: fewer cost more than they save, more would hold up the gatherer that takes them in

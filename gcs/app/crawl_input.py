@@ -19,13 +19,13 @@ from urllib.parse import quote, unquote, urlsplit
 import click
 import msgspec
 
-from gcs import events
 from gcs.app import crawl_dir
 from gcs.app.crawl_dir import read_kept, write_kept
 from gcs.core.polite.politeness import Politeness
 from gcs.core.url.canonical import UrlRules, is_own, seed_url, why_no_seed
 from gcs.core.url.sources import is_below, is_local, is_source, source_url
 from gcs.errors import SettingsError, StoreError, UsageError
+from gcs.events import LEVELS, set_up_log
 from gcs.settings import NOTHING, Settings, differences, documentation, load, types
 
 #: flag → dotted key of the setting it sets; everything else by --set
@@ -359,18 +359,35 @@ def read_settings(
 
 
 def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --log and --log-json, and set logging up before the command runs."""
+    """Give a command --log, --log-json and --log-file, and set logging up before the command runs.
+
+    A line for each URL is written only if --log is given: these commands run for months.
+    """
 
     @functools.wraps(command)
-    def run(log_level: str, log_json: bool, **options: Any) -> Any:
-        events.set_up(log_level, log_json)
+    def run(log_level: str | None, log_json: bool, log_file: Path | None, **options: Any) -> Any:
+        set_up_log(log_level or "info", log_json, log_file, with_urls=log_level is not None)
         return command(**options)
 
-    run = click.option("--log-json", is_flag=True, help="Log one JSON object a line.")(run)
-    return click.option(
-        "--log", "log_level", type=click.Choice(events.LEVELS), default="info", show_default=True,
-        help="What is logged.",
-    )(run)  # fmt: skip
+    return log_flags("info, without a line for each URL")(run)
+
+
+def log_flags(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Gives a command --log, --log-json and --log-file."""
+
+    def give(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--log-file", type=click.Path(path_type=Path), metavar="FILE", help="Log to FILE. [stderr]"),
+            click.option("--log-json", is_flag=True, help="Log one JSON object a line."),
+            click.option(
+                "--log", "log_level", type=click.Choice(LEVELS),
+                help=f"What is logged; info: a line for each URL, too.  [{default}]",
+            ),
+        ):  # fmt: skip
+            command = option(command)
+        return command
+
+    return give
 
 
 def _variable(key: str) -> str:

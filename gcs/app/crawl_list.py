@@ -10,7 +10,7 @@ from gcs.app.crawl_input import SavedCrawl
 from gcs.core.report import report
 from gcs.core.report.report import Report
 from gcs.errors import GcsError, UsageError
-from gcs.ports.control_socket import Order, ask
+from gcs.ports.system.control_socket import Order, ask
 from gcs.settings import Settings
 
 #: folders below the one that is named in which crawls are looked for
@@ -53,7 +53,7 @@ def status_of(directory: Path) -> Report:
         return report.build(name, answer.state, [answer.share])
     shares, running = read_shares(directory)
     if not shares and not running and not is_crawl(directory):
-        raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR` (gcs ls lists them)")
+        raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")
     left = not shares or any(share.queued for share in shares)  # without a share, it ended before its first checkpoint
     state = "running" if running else "stopped" if left else "done"
     return report.build(name, state, shares, None if running else count_unique(directory, shares))

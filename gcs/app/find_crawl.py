@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import click
 
-from gcs import events as logging
 from gcs.app.crawl_dir import is_crawl
 from gcs.app.say import say
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter
 from gcs.errors import SpaceError, UsageError
+from gcs.events import set_up_log
 from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.embedded_server import address_of
 from gcs.ports.space.port import Space
@@ -91,7 +91,7 @@ def _words() -> str:
 
 def visit(at: CrawlAddress, do: Callable[[Space], Awaitable[T]]) -> T:
     """Open the whiteboard of a crawl, do something there, and close it. Returns what `do` returns."""
-    logging.set_up("error", as_json=False)  # if it cannot be reached, the error message says so
+    set_up_log("error", as_json=False)  # if it cannot be reached, the error message says so
     return asyncio.run(_visit(at, do))
 
 

@@ -128,7 +128,8 @@ def _first_line(width: int, counts: str, rate: str, share: float, left: Sequence
     """The parts that fit, the most important first; in the order of the line."""
     done, queued, rest = left
     parts = {"counts": counts, "rate": rate, "bar": "━" * BAR, "done": done, "queued": queued, "rest": rest}
-    room, kept = width, []
+    kept: list[str] = []
+    room = width
     for name in ("counts", "done", "rest", "queued", "rate", "bar"):
         if parts[name] and len(parts[name]) + 2 <= room + 2 * (not kept):
             kept.append(name)

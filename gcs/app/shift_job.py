@@ -13,10 +13,10 @@ import redis
 from rq import get_current_job
 from rq.job import Job
 
-from gcs import events as logging
-from gcs.app import consent, helper_process
+from gcs.app import consent
 from gcs.app.assembly import run_loop
-from gcs.events import Events
+from gcs.app.processes import helper_process
+from gcs.events import Events, set_up_log
 from gcs.ports.shift_book import ShiftBook, is_dismissed
 
 events = Events("shift")
@@ -31,7 +31,7 @@ def work(name: str) -> dict[str, Any]:
     """Work the shift of this name; returns what came of it, for RQ to keep."""
     job = get_current_job()
     assert job is not None, "run by a worker of RQ"
-    logging.set_up("info", False)
+    set_up_log("info", False)
     watch = ShiftWatch(name, job)
     order = watch.order
     if order is None or watch.is_over():

@@ -2,7 +2,7 @@
 
 from gcs.app.crawl_input import CrawlRun, read_seeds
 from gcs.errors import UsageError
-from gcs.ports.control_socket import Answer, Order
+from gcs.ports.system.control_socket import Answer, Order
 from gcs.roles.gatherer import Gatherer
 
 #: why nothing may start (`Workload.holds`) → the state of the crawl

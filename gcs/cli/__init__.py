@@ -10,9 +10,9 @@ import sys
 
 import click
 
-from gcs import __version__
 from gcs.app.say import say
 from gcs.errors import DiskFullError, GcsError
+from gcs.version import __version__
 
 #: what to do about a full disk
 FREE_SOME = "; free some space and run the same command again: nothing stored is lost"

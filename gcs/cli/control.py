@@ -9,8 +9,8 @@ from gcs.app.find_crawl import CrawlAddress, at_crawl, split_dir, visit
 from gcs.app.say import say
 from gcs.core.messages.tuples import CrawlState
 from gcs.errors import UsageError
-from gcs.ports.control_socket import Answer, Order, ask
 from gcs.ports.space import crawl_control
+from gcs.ports.system.control_socket import Answer, Order, ask
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 

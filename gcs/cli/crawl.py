@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from gcs import events
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
-from gcs.app.crawl_input import CrawlRun, read_crawl, setting_options
+from gcs.app.crawl_input import CrawlRun, log_flags, read_crawl, setting_options
 from gcs.app.say import say
 from gcs.app.terminal import finish, save_report
 from gcs.core.url.scope import folder_of
 from gcs.core.url.sources import is_source
 from gcs.errors import UsageError
+from gcs.events import set_up_log
 
 #: new seeds that are shown
 SEEDS_SHOWN = 10
@@ -42,10 +42,7 @@ SEEDS_SHOWN = 10
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]"
 )
-@click.option(
-    "--log", "log_level", type=click.Choice(events.LEVELS), default="warning", show_default=True, help="What is logged."
-)
-@click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
+@log_flags("warning; info with --log-file")
 @click.option(
     "--next", "begins", is_flag=True,
     help="Begin the next session: ask again for every page of DIR; what has not changed costs little.",
@@ -64,8 +61,9 @@ def crawl(
     station: bool,
     listen: str,
     report: Path | None,
-    log_level: str,
+    log_level: str | None,
     log_json: bool,
+    log_file: Path | None,
     begins: bool,
     plan: Path | None,
     as_json: bool,
@@ -75,21 +73,23 @@ def crawl(
 
     A seed is a URL, a folder (./docs), a database (db:./shop.sqlite) or a news group (nntp://HOST/GROUP/).
     """
-    events.set_up(log_level, log_json)
+    log_level = log_level or ("info" if log_file else "warning")
+    set_up_log(log_level, log_json, log_file)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
     if len(urls) == 1 and crawl_dir.is_crawl(Path(urls[0])) and _is_default("output"):  # gcs crawl --next DIR
         output, urls = Path(urls[0]), ()
     run = read_crawl(output, urls, seeds_file, flags, begins, names_itself=not url)
-    if not as_json:
+    if not (as_json or log_json):
         run = replace(run, on_begin=partial(_echo_seeds, run))
     coordination = run.settings.team.coordination
     if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
         # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
-        from gcs.app.local_team import TeamSpec, run_local_team
+        from gcs.app.processes.local_team import TeamSpec, run_local_team
 
         blueprint = _blueprint(run, gatherers, plan)
-        spec = TeamSpec(run, gatherers, url, log_level, listen if station else None, blueprint)
+        log_words = ("--log", log_level, *(("--log-file", str(log_file)) if log_file else ()))
+        spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint)
         outcome = run_local_team(spec, progress=not as_json)
     else:
         outcome = run_alone(run, progress=not as_json)

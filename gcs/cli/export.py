@@ -17,10 +17,9 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
-from gcs import events
 from gcs.app.say import say
 from gcs.errors import StoreError, UsageError
-from gcs.events import tame
+from gcs.events import set_up_log, tame
 from gcs.ports.records import cdxj, reading
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
@@ -62,7 +61,7 @@ def export(
         raise UsageError("--latest is for jsonl and csv: an index of the WARC files names all that is in them")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
-    events.set_up("warning", as_json=False)
+    set_up_log("warning", as_json=False)
     if raw and form != "csv":
         raise UsageError("--raw is for csv: no other format is changed")
     chosen = _fields(fields)

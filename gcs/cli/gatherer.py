@@ -9,7 +9,7 @@ import click
 from gcs.app.assembly import run_loop
 from gcs.app.consent import allow_option
 from gcs.app.crawl_input import log_options
-from gcs.app.member_process import MemberSpec, run_member
+from gcs.app.processes.member_process import MemberSpec, run_member
 
 
 @click.command()

@@ -86,10 +86,14 @@ def has_own_headers(request: Request) -> bool:
 
 
 def own_headers(request: Request) -> list[tuple[str, str]]:
-    """Those that make a request conditional (the server may answer 304 to it), and those that plug-ins want."""
+    """The conditions of a request, and the headers that plug-ins want."""
+    return [*conditions(request), *request.headers]
+
+
+def conditions(request: Request) -> list[tuple[str, str]]:
+    """The headers that allow the server to answer 304; with none of them a 304 is an error."""
     validators = (("If-None-Match", request.etag), ("If-Modified-Since", request.last_modified))
-    conditions = [(name, value) for name, value in validators if value and _VALIDATOR.fullmatch(value)]
-    return [*conditions, *request.headers]
+    return [(name, value) for name, value in validators if value and _VALIDATOR.fullmatch(value)]
 
 
 def reject(url: str) -> str | None:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from gcs.core.page.values import PageRecord
-from gcs.ports.own_file import open_own
 from gcs.ports.records.layout import StoreLayout, store_error
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import Row, rows, warn
 from gcs.ports.records.record_log import BEGINNING, PAGE, Position, file_name, frames_of, log_numbers, page_of
+from gcs.ports.system.own_file import open_own
 
 _POSITION = struct.Struct("<QQ")
 

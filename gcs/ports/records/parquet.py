@@ -18,9 +18,9 @@ import msgspec
 
 from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.errors import DamagedError, StoreError
-from gcs.ports.own_file import own_stream
 from gcs.ports.records.layout import store_error, sync_directory
 from gcs.ports.records.record_log import pages
+from gcs.ports.system.own_file import own_stream
 
 #: a row group is closed at this many rows …
 _GROUP_ROWS = 1_000

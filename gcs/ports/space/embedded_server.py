@@ -31,11 +31,11 @@ from typing import Literal
 
 from gcs.errors import SpaceError, StoreError, UsageError
 from gcs.events import Events
-from gcs.ports.own_file import own_stream, refuse_links
-from gcs.ports.process import end_with
 from gcs.ports.records.file_book import hash_of
 from gcs.ports.records.layout import set_aside
-from gcs.ports.socket_place import private_place
+from gcs.ports.system.own_file import own_stream, refuse_links
+from gcs.ports.system.process import end_with
+from gcs.ports.system.socket_place import private_place
 
 #: seconds for a dying server to go, and for a new one to answer (it reads its append-only file first)
 GO_S, START_S = 10.0, 120.0

@@ -15,8 +15,8 @@ from gcs.core.report.report import Share
 from gcs.core.url.admission import Admission
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.frontier import Frontier
-from gcs.ports.process import new_run
 from gcs.ports.space.port import Space
+from gcs.ports.system.process import new_run
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher
 from gcs.roles.gatherer.record.recrawl import Recrawl
 

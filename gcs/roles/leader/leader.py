@@ -14,7 +14,7 @@ from gcs.errors import SpaceError, UnknownVersionError
 from gcs.events import Events
 from gcs.ports.space.candidate import Candidate
 from gcs.ports.space.port import BOARD, IfHolds, Space
-from gcs.ports.tasks import end
+from gcs.ports.system.tasks import end
 from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.fenced_board import DeposedError, FencedBoard, NewestPlan
 from gcs.roles.leader.term import STUCK, Term

@@ -30,8 +30,8 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import UsageError
 from gcs.events import Events
-from gcs.ports.process import new_run
 from gcs.ports.space.port import SEEDS_INBOX, Space, Taken
+from gcs.ports.system.process import new_run
 from gcs.ports.url_registry import Node, UrlRegistry
 from gcs.roles.seedserver.clients import Clients
 

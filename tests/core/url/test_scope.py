@@ -44,7 +44,7 @@ def test_covers_by_host_and_by_domain(url: str, by_host: bool, by_domain: bool) 
     [
         (
             "http://h.test/docs/",
-            ["/docs/", "/docs", "/docs?p=1", "/docs/a/b.html"],
+            ["/docs/", "/docs", "/docs?p", "/docs/a/b.html"],
             ["/", "/docs2/", "/doc", "/a/docs/"],
         ),
         ("http://h.test/docs", ["/docs", "/docs/a"], ["/", "/docs2", "/docs.html"]),

@@ -26,7 +26,7 @@ from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_name, host_of_key, sort_key
 from gcs.events import Events
 from gcs.ports.frontier import Mark
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.whiteboard import Whiteboard

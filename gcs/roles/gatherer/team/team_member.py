@@ -35,7 +35,7 @@ from gcs.core.report.report import Share
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.baton_keeper import BatonKeeper
 from gcs.roles.gatherer.team.block_exchange import BlockExchange

@@ -18,7 +18,7 @@ import msgspec
 from gcs.core.report.report import Share
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
-from gcs.ports.socket_place import place_of, private_place
+from gcs.ports.system.socket_place import place_of, private_place
 
 #: bytes of an order: seeds by the ten thousands
 MOST_BYTES = 1 << 24

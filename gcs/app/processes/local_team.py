@@ -54,13 +54,13 @@ from gcs.core.report.workload import Workload
 from gcs.core.tree import tree
 from gcs.errors import GcsError, StuckError, UsageError
 from gcs.events import Events
-from gcs.ports.process import end_with
 from gcs.ports.records.finished_files import Remote
 from gcs.ports.space.address import parse
 from gcs.ports.space.crawl_control import put_back, send
 from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.port import SEEDS_INBOX, Space
 from gcs.ports.space.redis_space import open_space
+from gcs.ports.system.process import end_with
 from gcs.settings import Settings
 
 events = Events("team")
@@ -94,8 +94,8 @@ class TeamSpec:
     gatherers: int
     #: URL of the whiteboard; None for an embedded server of its own
     space_url: str | None
-    #: log level of the gatherers
-    log: str
+    #: flags of the gatherers' logs
+    log: tuple[str, ...] = ()
     #: HOST:PORT of the station; None for no station
     listen: str | None = None
     #: the plan made ahead for the session, encoded; b"" for none
@@ -146,7 +146,7 @@ class LocalTeam:
         self._control: Control | None = None
         self._detail = ""
         self._started_at = self._heard_at = time.monotonic()
-        self._members: list[Member] = []
+        self._works: Sequence[Workload] = ()
         self._stopping = False
         self.interrupted = False
 
@@ -160,7 +160,7 @@ class LocalTeam:
                 refuse_one_alone(self._directory)
             asyncio.run(self._start_crawl())
             self._spec.run.begin()  # not before: now no other crawl runs here
-            words = ["--crawl", self._settings.crawl.name, "-o", str(self._directory), "--log", self._spec.log]
+            words = ["--crawl", self._settings.crawl.name, "-o", str(self._directory), *self._spec.log]
             told = {"GCS_SPACE": self._url, consent.VARIABLE: consent.all_of(self._settings)}
             stderr = self._lines.write_end if self._lines else None
             children = [Child("gatherer", f"g{index}", words, told, stderr) for index in range(self._count)]
@@ -209,7 +209,7 @@ class LocalTeam:
     def _station(self) -> AbstractAsyncContextManager[None]:
         if self._spec.listen is None:
             return nullcontext()
-        from gcs.app.station_process import serving  # an HTTP server is slow to load
+        from gcs.app.processes.station_process import serving  # an HTTP server is slow to load
 
         return serving(self._url, self._settings.crawl.name, self._spec.listen)
 
