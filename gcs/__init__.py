@@ -15,10 +15,10 @@ from gcs.version import __version__
 
 if TYPE_CHECKING:
     from gcs.api.crawling import Crawl, CrawlOptions, crawl
-    from gcs.api.page import Page
     from gcs.api.stored_crawl import StoredCrawl, open
     from gcs.errors import GcsError
     from gcs.ports.plugins import ReadPage
+    from gcs.ports.records.page import Page
 
 __all__ = ["Crawl", "CrawlOptions", "GcsError", "Page", "ReadPage", "StoredCrawl", "__version__", "crawl", "open"]
 
@@ -27,7 +27,7 @@ _PARTS = {
     "Crawl": "gcs.api.crawling",
     "CrawlOptions": "gcs.api.crawling",
     "GcsError": "gcs.errors",
-    "Page": "gcs.api.page",
+    "Page": "gcs.ports.records.page",
     "ReadPage": "gcs.ports.plugins",
     "StoredCrawl": "gcs.api.stored_crawl",
     "crawl": "gcs.api.crawling",

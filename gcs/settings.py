@@ -40,7 +40,7 @@ ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
 NOT_SETTINGS = frozenset({
     "GCS_SPACE", "GCS_SPACE_KEY", "GCS_SPACE_KEY_FILE", "GCS_ALLOW", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN",
-    "GCS_STATION_LISTEN",
+    "GCS_STATION_LISTEN", "GCS_SINK", "GCS_SINKS",
     "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
 })  # fmt: skip
 #: characters that the comment of a User-Agent may have

@@ -17,6 +17,7 @@ ALLOWED = {
     "app": {"app", "sim", "roles", "ports", "core", "errors", "events", "settings"},
     "api": {"api", "app", "roles", "ports", "core", "errors", "events", "settings"},
     "cli": {"cli", "app", "fakeweb", "sim", "roles", "ports", "core", "errors", "events", "settings", "version"},
+    "testing": {"fakeweb"},  # for the tests of users
     "settings": {"ports", "core", "errors", "version"},
     "errors": set(),
     "events": {"errors"},

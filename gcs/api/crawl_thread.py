@@ -45,6 +45,10 @@ class Room:
         #: called in the crawl's thread when there is something to read, or the crawl has ended
         self.on_news: Callable[[], object] = lambda: None
 
+    def open(self) -> None:
+        """Nobody takes the records: the crawl may be ahead as far as it likes."""
+        self._ahead = 1 << 62
+
     def room(self) -> int:
         return self._ahead - (self._stored - self._taken)
 

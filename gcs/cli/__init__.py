@@ -36,6 +36,7 @@ COMMANDS = {
     "station": ("gcs.cli.station", "Serve the page from which a crawl is watched and run, its API and its metrics."),
     "token": ("gcs.cli.token", "Make, list and revoke tokens of the station."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
+    "sink": ("gcs.cli.sink", "Bring the pages of a crawl to a file, a database or a stream."),
     "verify": ("gcs.cli.verify", "Check the files of a crawl against one another, and repair what can be derived."),
     "search": ("gcs.cli.search", "Find pages of a crawl by their words."),
     "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),

@@ -10,6 +10,7 @@ import click
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
 from gcs.app.crawl_input import CrawlRun, log_flags, read_crawl, setting_options
+from gcs.app.processes.sink_processes import sink_option, sinks_beside
 from gcs.app.say import say
 from gcs.app.terminal import finish, save_report
 from gcs.core.url.scope import folder_of
@@ -51,6 +52,7 @@ SEEDS_SHOWN = 10
     "--plan", type=click.Path(path_type=Path), metavar="FILE",
     help="Divide the work by this plan of gcs plan. [the one in DIR for this session]",
 )  # fmt: skip
+@sink_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def crawl(
     urls: tuple[str, ...],
@@ -66,6 +68,7 @@ def crawl(
     log_file: Path | None,
     begins: bool,
     plan: Path | None,
+    sinks: tuple[str, ...],
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -83,20 +86,21 @@ def crawl(
     if not (as_json or log_json):
         run = replace(run, on_begin=partial(_echo_seeds, run))
     coordination = run.settings.team.coordination
-    if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
-        # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
-        from gcs.app.processes.local_team import TeamSpec, run_local_team
+    with sinks_beside(output, sinks):
+        if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
+            # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
+            from gcs.app.processes.local_team import TeamSpec, run_local_team
 
-        blueprint = _blueprint(run, gatherers, plan)
-        log_words = ("--log", log_level, *(("--log-file", str(log_file)) if log_file else ()))
-        spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint)
-        outcome = run_local_team(spec, progress=not as_json)
-    else:
-        outcome = run_alone(run, progress=not as_json)
-    code = finish(outcome, output, as_json)
-    save_report(outcome.report, crawl_dir.report_file(output, run.session))
-    # last: a place that is bad hides no result
-    save_report(outcome.report, report or output / "report.json", is_named=report is not None)
+            blueprint = _blueprint(run, gatherers, plan)
+            log_words = ("--log", log_level, *(("--log-file", str(log_file)) if log_file else ()))
+            spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint)
+            outcome = run_local_team(spec, progress=not as_json)
+        else:
+            outcome = run_alone(run, progress=not as_json)
+        code = finish(outcome, output, as_json)
+        save_report(outcome.report, crawl_dir.report_file(output, run.session))
+        # last: a place that is bad hides no result
+        save_report(outcome.report, report or output / "report.json", is_named=report is not None)
     return code
 
 
