@@ -42,8 +42,14 @@ class Room:
         self._ahead = max(ahead, 1)
         self._stored = self._taken = 0  # each written by one thread only
         self._told = 0
-        #: called in the crawl's thread when there is something to read, or the crawl has ended
-        self.on_news: Callable[[], object] = lambda: None
+        self._on_news: Callable[[], object] = lambda: None
+
+    def listen(self, on_news: Callable[[], object]) -> None:
+        """`on_news` is called in the crawl's thread when there is something to read, or the crawl has ended."""
+        self._on_news = on_news
+
+    def tell(self) -> None:
+        self._on_news()
 
     def open(self) -> None:
         """Nobody takes the records: the crawl may be ahead as far as it likes."""
@@ -58,7 +64,7 @@ class Room:
     def flushed(self) -> None:
         if self._stored != self._told:
             self._told = self._stored
-            self.on_news()
+            self.tell()
 
     def take(self) -> bool:
         """The program has dealt with a record; whether the crawl should be told, because it may be waiting."""
@@ -133,7 +139,7 @@ class CrawlThread:
         finally:
             self.has_ended = True
             self._started.set()
-            self.room.on_news()
+            self.room.tell()
 
     async def _crawl(self) -> None:
         run = self._run

@@ -264,7 +264,7 @@ class _Delivery:
 
     def __init__(self, thread: CrawlThread, directory: Path, on_news: Callable[[], object]) -> None:
         self._thread = thread
-        thread.room.on_news = on_news  # before the first look: nothing is missed
+        thread.room.listen(on_news)  # before the first look: nothing is missed
         self._cursor = Cursor(cursor_file(directory))
         # a power cut may have taken records that were delivered: what comes in their place is new
         self._follower = RecordFollower(directory, NAME, min(self._cursor.position, thread.begins_at))
