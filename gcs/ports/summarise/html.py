@@ -11,7 +11,7 @@
   on the few nodes that it returns.
 - Depth `fast`: resiliparse parses (it is lexbor too), and links and text come from that one tree. Depth `full`:
   trafilatura extracts the text. Both extractors are imported when the first page needs them: they are slow to load.
-  Neither is told what language a page is in; where the page does not say, the text is asked.
+  Neither is told what language a page is in: the text tells, with what the page declares.
 - `HtmlElements`: what the elements mean to a crawler. It knows no parser: it is filled by the walk of either parser, in
   document order, and emptied by `document()`. The first title, base, canonical, description and refresh count; robots
   directives add up.
@@ -28,6 +28,7 @@ from typing import Any
 from msgspec.structs import replace
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser
 
+from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.events import Events
@@ -147,8 +148,6 @@ Attribute = Callable[[str], str | None]
 _WITHOUT_EVENTS = 1
 
 # text
-#: letters of the text that tell its language
-_SAMPLE_LETTERS = 2_000
 #: the search for the main part is quadratic in the depth of the tree: pages with fewer tags cannot be deep,
 #: others are tested against these depths (the first test is cheap and passes nearly all of them)
 _SHALLOW_TAGS = 500
@@ -447,7 +446,7 @@ def summarise_fast(markup: bytes, options: Options) -> Document:
     reading = HtmlElements()
     declared = _read(tree.document, reading, options)
     text = _text_of(tree, markup)
-    language = reading.language(declared) or language_of(text)
+    language = detect(text, reading.language(declared))
     return reading.document(options, language=language, text=text, simhash=simhash(text))
 
 
@@ -477,18 +476,8 @@ def full_text(markup: bytes, url: str, options: Options) -> str:
     return text or fast_text(markup, options)
 
 
-def language_of(text: str) -> str:
-    """The language of a text as ISO 639-1, or "" where it cannot be told."""
-    from resiliparse.parse.lang import detect_fast
-
-    if not text:
-        return ""
-    language: str = detect_fast(text[:_SAMPLE_LETTERS])[0]
-    return "" if language == "unknown" else language
-
-
 def _with_text(document: Document, text: str) -> Document:
-    language = document.language or language_of(text)
+    language = detect(text, document.language)
     return replace(document, text=text, language=language, simhash=simhash(text))
 
 

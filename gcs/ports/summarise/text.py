@@ -5,11 +5,12 @@
 
 from selectolax.lexbor import LexborHTMLParser
 
+from gcs.core.page.language import detect
 from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Source
-from gcs.ports.summarise.html import as_text, as_utf8, language_of
+from gcs.ports.summarise.html import as_text, as_utf8
 
 #: letters of the first line that make a title
 _TITLE_LETTERS = 120
@@ -22,7 +23,7 @@ def summarise_text(source: Source) -> Document:
     title = " ".join(first_line.split())[:_TITLE_LETTERS]
     if source.depth == "links" or not text:
         return Document(hrefs=[], title=title)
-    return Document(hrefs=[], title=title, language=language_of(text), text=text, simhash=simhash(text))
+    return Document(hrefs=[], title=title, language=detect(text), text=text, simhash=simhash(text))
 
 
 def all_words(content: bytes, content_type: str) -> str:
