@@ -10,7 +10,7 @@ from gcs.app.crawl_input import SavedCrawl
 from gcs.core.report import report
 from gcs.core.report.report import Report
 from gcs.errors import GcsError, UsageError
-from gcs.ports.system.control_socket import Order, ask
+from gcs.ports.system.control_socket import ControlOrder, ask
 from gcs.settings import Settings
 
 #: folders below the one that is named in which crawls are looked for
@@ -48,7 +48,7 @@ def list_crawls(folder: Path) -> Iterator[ListedCrawl]:
 def status_of(directory: Path) -> Report:
     """The report of the crawl as it stands now: by its own word, or as of its last checkpoint."""
     name = str(SavedCrawl.read(directory).settings.get("crawl.name", Settings().crawl.name))
-    answer = ask(directory, Order("status"))
+    answer = ask(directory, ControlOrder("status"))
     if answer and answer.share:
         return report.build(name, answer.state, [answer.share])
     shares, running = read_shares(directory)

@@ -2,14 +2,14 @@
 
 from gcs.app.crawl_input import CrawlRun, read_seeds
 from gcs.errors import UsageError
-from gcs.ports.system.control_socket import Answer, Order
+from gcs.ports.system.control_socket import ControlAnswer, ControlOrder
 from gcs.roles.gatherer import Gatherer
 
 #: why nothing may start (`Workload.holds`) → the state of the crawl
 STATES = {"paused": "paused", "ending": "stopping"}
 
 
-def obey(run: CrawlRun, alone: Gatherer, order: Order) -> Answer:
+def obey(run: CrawlRun, alone: Gatherer, order: ControlOrder) -> ControlAnswer:
     """Do what the order says. Called in the loop of the gatherer."""
     seeds: list[str] = []
     match order.verb:
@@ -25,7 +25,7 @@ def obey(run: CrawlRun, alone: Gatherer, order: Order) -> Answer:
         case _:
             raise UsageError(f"this crawl is by one gatherer: {order.verb} is for a team (gcs crawl -n N)")
     share = alone.share()
-    return Answer(seeds=seeds, state=STATES.get(share.work.holds, "running"), share=share)
+    return ControlAnswer(seeds=seeds, state=STATES.get(share.work.holds, "running"), share=share)
 
 
 def add_seeds(run: CrawlRun, alone: Gatherer, seeds: list[str]) -> None:

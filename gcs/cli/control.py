@@ -10,18 +10,18 @@ from gcs.app.say import say
 from gcs.core.messages.tuples import CrawlState
 from gcs.errors import UsageError
 from gcs.ports.space import crawl_control
-from gcs.ports.system.control_socket import Answer, Order, ask
+from gcs.ports.system.control_socket import ControlAnswer, ControlOrder, ask
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
 
 
 def _order(at: CrawlAddress, verb: str, state: CrawlState, text: str, as_json: bool) -> None:
-    if _alone(at, Order(verb)) is None:
+    if _alone(at, ControlOrder(verb)) is None:
         visit(at, lambda space: crawl_control.order(space, state, "user"))
     _say({"state": str(state)}, text, as_json)
 
 
-def _alone(at: CrawlAddress, order: Order) -> Answer | None:
+def _alone(at: CrawlAddress, order: ControlOrder) -> ControlAnswer | None:
     """Give the order to the crawl by one gatherer; None if a team is meant."""
     if at.url or (at.output / "state" / "space" / "address").exists():
         return None
@@ -65,7 +65,7 @@ def stop(at: CrawlAddress, as_json: bool) -> None:
 @as_json_option
 def rebalance(at: CrawlAddress, as_json: bool) -> None:
     """Ask the leader of a running crawl to share the work anew."""
-    _alone(at, Order("rebalance"))  # which says that it is for a team
+    _alone(at, ControlOrder("rebalance"))  # which says that it is for a team
     visit(at, lambda space: crawl_control.call_rebalance(space, "user"))
     _say({"called": "rebalance"}, "the leader is asked to share the work anew: see gcs status", as_json)
 
@@ -81,6 +81,6 @@ def seed(words: tuple[str, ...], seeds_file: str | None, at: CrawlAddress, as_js
     urls = [*words, *read_lines(seeds_file)]
     if not urls:
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
-    answer = _alone(at, Order("seed", urls))
+    answer = _alone(at, ControlOrder("seed", urls))
     added = answer.seeds if answer else visit(at, lambda space: crawl_control.add_seeds(space, urls))
     _say({"seeds": added}, "\n".join(f"added: {url}" for url in added), as_json)

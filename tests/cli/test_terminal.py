@@ -20,7 +20,7 @@ from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.record_store import Store
-from gcs.ports.system.control_socket import Order, ask
+from gcs.ports.system.control_socket import ControlOrder, ask
 
 #: the pieces of a terminal's language that rich speaks here
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -159,9 +159,9 @@ def test_a_narrow_terminal_wraps_nothing(web: FakeWebProcess, tmp_path: Path, en
 def test_a_pause_is_shown(web: FakeWebProcess, tmp_path: Path, environment: dict[str, str]) -> None:
     with terminal(tmp_path, environment, "crawl", web.seeds[0], *CRAWL) as screen:
         screen.read_until(lambda text: any(int(pages) > 5 for pages, _ in LINE.findall(text)))
-        assert ask(tmp_path / "out", Order("pause"))
+        assert ask(tmp_path / "out", ControlOrder("pause"))
         screen.read_until(lambda text: "queued  paused" in text)
-        assert ask(tmp_path / "out", Order("resume"))
+        assert ask(tmp_path / "out", ControlOrder("resume"))
         assert screen.end() == 0
 
 

@@ -28,14 +28,14 @@ PATIENCE_S = 10.0
 events = Events("control")
 
 
-class Order(msgspec.Struct, frozen=True):
+class ControlOrder(msgspec.Struct, frozen=True):
     """What the crawl is to do: pause, resume, stop, seed; `status` changes nothing."""
 
     verb: str
     seeds: list[str] = []
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ControlAnswer(msgspec.Struct, frozen=True):
     """What came of an order."""
 
     #: why nothing was done
@@ -47,8 +47,8 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def answering(directory: Path, obey: Callable[[Order], Answer]) -> AsyncIterator[None]:
-    """Answer orders during the `async with` block. The directory must be locked: its old socket is removed."""
+async def answering(directory: Path, obey: Callable[[ControlOrder], ControlAnswer]) -> AsyncIterator[None]:
+    """ControlAnswer orders during the `async with` block. The directory must be locked: its old socket is removed."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, TimeoutError):  # who asks has gone, or is no command of ours
@@ -81,14 +81,14 @@ async def answering(directory: Path, obey: Callable[[Order], Answer]) -> AsyncIt
                 place.parent.rmdir()
 
 
-def _answer(line: bytes, obey: Callable[[Order], Answer]) -> Answer:
+def _answer(line: bytes, obey: Callable[[ControlOrder], ControlAnswer]) -> ControlAnswer:
     try:
-        return obey(msgspec.json.decode(line, type=Order))
+        return obey(msgspec.json.decode(line, type=ControlOrder))
     except (msgspec.MsgspecError, GcsError) as error:
-        return Answer(error=str(error))
+        return ControlAnswer(error=str(error))
 
 
-def ask(directory: Path, order: Order) -> Answer | None:
+def ask(directory: Path, order: ControlOrder) -> ControlAnswer | None:
     """Give an order to the crawl that one gatherer runs in this directory; None if there is none."""
     place = place_of(directory / "state", "control")
     with socket.socket(socket.AF_UNIX) as there:
@@ -100,7 +100,7 @@ def ask(directory: Path, order: Order) -> Answer | None:
         try:
             there.sendall(msgspec.json.encode(order) + b"\n")
             with there.makefile("rb") as stream:
-                answer = msgspec.json.decode(stream.readline(MOST_BYTES), type=Answer)
+                answer = msgspec.json.decode(stream.readline(MOST_BYTES), type=ControlAnswer)
         except (OSError, msgspec.MsgspecError) as error:
             raise GcsError(f"{directory}: the crawl there does not answer ({error}); try again") from None
     if answer.error:
