@@ -65,14 +65,13 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path, 
         session=charter.session,
         pause_s=settings.politeness.max_crawl_delay_s if registry.counts() else 0.0,
     )
-    server = SeedServer(config, space, registry, clock=lease_time)
     with own_stream(directory / "pace.csv", "a", newline="") as file:
         write = csv.writer(file).writerow
 
         def note(client: str, word: Word, connections: int, held: int) -> None:
             write((f"{time.time():.3f}", client, word, connections, held))
 
-        server.on_word = note
+        server = SeedServer(config, space, registry, clock=lease_time, on_word=note)
         serving = asyncio.ensure_future(server.run())
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, serving.cancel)

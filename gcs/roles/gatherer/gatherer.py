@@ -194,7 +194,7 @@ class Gatherer:
     def leave(self) -> None:
         """Hand everything over to the other gatherers, then end."""
         assert self.team
-        self.team.leaving = True
+        self.team.leave()
         self._scheduler.request_turn()
 
     def stop(self, state: GathererState = GathererState.STOPPED) -> None:
