@@ -23,8 +23,8 @@ from gcs.sim.studies import SeenCrawl, WebTimes
 
 #: pauses of a host, at least, that say how fast it answers
 LEAST_PAUSES = 20
-#: share of its connections that a gatherer uses if it has too few of them
-FULL = 0.8
+#: share of its connections that a gatherer uses, at least, if it has too few of them
+FULL = 0.5
 #: pages of one gatherer at a host: when it was asked for each
 _Visits = dict[tuple[str, str], list[float]]
 
