@@ -1,0 +1,132 @@
+"""A crawl of two sessions, as other tools see it: pywb, warcio and FastWARC agree, and every page replays as it was."""
+
+import asyncio
+import contextlib
+import http.client
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gcs.app import assembly
+from gcs.ports.records import cdxj, reading
+from gcs.roles.gatherer import GathererState
+from gcs.settings import load
+from tests.roles.gatherer.strange_site import html, strange_site
+
+from .replay import pywb_program
+
+QUICK = {"fetch.allow_private": True, "politeness.delay_s": 0.0, "summary.depth": "links", "frontier.fsync": False}
+
+
+def confirmed(page: Any) -> Any:
+    """A page with a validator that answers 304 to who has it."""
+    status, headers, body = page
+
+    def answer(asked: dict[str, str]) -> Any:
+        known = asked.get("if-none-match") == '"1"'
+        return (304, {"ETag": '"1"', "X-Session": "2"}, b"") if known else (status, headers | {"ETag": '"1"'}, body)
+
+    return answer
+
+
+class Told:
+    """What the site said, by session: path → body; and when each session ended."""
+
+    def __init__(self, directory: Path, origin: str) -> None:
+        self.directory, self.origin = directory, origin
+        self.pages: list[dict[str, bytes]] = []
+        self.ended: list[float] = []
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return asyncio.run(_crawl(tmp_path_factory.mktemp("crawl")))
+
+
+async def _crawl(directory: Path) -> Told:
+    same, plain, before, after = html("/plain", "/changed"), html(), html("/old"), html("/new")
+    answers = {"/": confirmed(same), "/plain": plain, "/changed": before, "/old": html(head="old"), "/new": html()}
+    async with strange_site(answers) as site:
+        told = Told(directory, site.origin)
+        for session in (1, 2):
+            settings = load(None, {}, QUICK)
+            gatherer = assembly.gatherer(directory, "g0", settings, [f"{site.origin}/"])
+            assert await gatherer.run([f"{site.origin}/"], session) is GathererState.DONE
+            told.pages.append({"/": same[2], "/plain": plain[2], "/changed": (before, after)[session - 1][2]})
+            told.ended.append(time.time())
+            site.answers["/changed"] = after
+            await asyncio.sleep(1.1)  # indexes count whole seconds: two captures within one cannot be told apart
+    return told
+
+
+def test_second_session_holds_a_304_an_unchanged_and_a_changed_page(crawl: Told) -> None:
+    records = {r.url.removeprefix(crawl.origin): r for r in reading.read_records(crawl.directory) if r.session == 2}
+    assert (records["/"].status, records["/"].change) == (304, "same")
+    assert (records["/plain"].status, records["/plain"].change) == (200, "same")
+    assert records["/changed"].change == "changed"
+
+
+@pytest.mark.filterwarnings("ignore:Use the new Reader:DeprecationWarning")
+def test_warcio_and_fastwarc_find_every_record_sound(crawl: Told) -> None:
+    from fastwarc.warc import ArchiveIterator as FastIterator  # warns of its own parts when it is loaded
+
+    by_warcio, by_fastwarc = [], []
+    for _, file in reading.warc_files(crawl.directory):
+        for record in ArchiveIterator(file, check_digests="raise"):
+            record.content_stream().read()
+            by_warcio.append((record.rec_type, record.rec_headers["WARC-Record-ID"]))
+        file.seek(0)
+        for record in FastIterator(file, parse_http=False):
+            assert record.verify_block_digest()
+            by_fastwarc.append((record.headers["WARC-Type"], record.record_id))
+    assert by_warcio == by_fastwarc
+    assert [kind for kind, _ in by_warcio].count("revisit") == 3  # a 304, and two payloads that are here already
+
+
+@pytest.fixture(scope="module")
+def wayback(crawl: Told, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a pywb with two collections: one by our index, one by its own."""
+    root = tmp_path_factory.mktemp("pywb")
+    for name in ("ours", "theirs"):
+        (root / "collections" / name / "indexes").mkdir(parents=True)
+        shutil.copytree(crawl.directory / "warc", root / "collections" / name / "archive")
+    lines = (line for name, file in reading.warc_files(crawl.directory) for line in cdxj.index(file, name))
+    (root / "collections" / "ours" / "indexes" / "index.cdxj").write_bytes(b"".join(cdxj.merge(lines)))
+    own = root / "collections" / "theirs"
+    command = [pywb_program("cdx-indexer"), "-j", *(own / "archive").iterdir()]
+    found = subprocess.run(command, check=True, capture_output=True).stdout.splitlines(keepends=True)
+    (own / "indexes" / "index.cdxj").write_bytes(b"".join(sorted(found)))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [pywb_program("wayback"), "-b", "127.0.0.1", "-p", str(port), "-d", root]
+    with (root / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(ConnectionRefusedError):
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                assert server.poll() is None, "pywb ended"
+                time.sleep(0.1)
+            yield port
+        finally:
+            server.terminate()
+
+
+@pytest.mark.parametrize("collection", ["ours", "theirs"])
+@pytest.mark.parametrize("session", [1, 2])
+def test_pywb_replays_each_session_as_it_was(crawl: Told, wayback: int, collection: str, session: int) -> None:
+    at = datetime.fromtimestamp(crawl.ended[session - 1], UTC).strftime("%Y%m%d%H%M%S")
+    for path, body in crawl.pages[session - 1].items():
+        connection = http.client.HTTPConnection("127.0.0.1", wayback, timeout=30)
+        connection.request("GET", f"/{collection}/{at}id_/{crawl.origin}{path}")
+        answer = connection.getresponse()
+        assert (path, answer.status, answer.read()) == (path, 200, body)
+        connection.close()
