@@ -20,7 +20,7 @@ ALLOWED = {
     "testing": {"fakeweb"},  # for the tests of users
     "settings": {"ports", "core", "errors", "version"},
     "errors": set(),
-    "events": set(),
+    "events": {"errors"},
     "__main__": {"cli"},
     "version": set(),
     "": {"api", "errors", "ports", "version"},  # the names of the library, for type checkers; loaded at their first use

@@ -20,7 +20,7 @@ import msgspec
 from gcs.app.say import say
 from gcs.core.page.spreadsheet import harmless
 from gcs.errors import StoreError, UsageError
-from gcs.events import log_to_stderr, tame
+from gcs.events import set_up_log, tame
 from gcs.ports.records import cdxj, reading
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
@@ -58,7 +58,7 @@ def export(
         raise UsageError("--latest is for jsonl and csv: an index of the WARC files names all that is in them")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
-    log_to_stderr("warning", as_json=False)
+    set_up_log("warning", as_json=False)
     if raw and form != "csv":
         raise UsageError("--raw is for csv: no other format is changed")
     chosen = _fields(fields)
