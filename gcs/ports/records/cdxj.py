@@ -79,9 +79,11 @@ def _unquote(text: str) -> bytes:
     return data
 
 
-def index(file: BinaryIO, file_name: str) -> Iterator[bytes]:
-    """A line, unsorted, for every record of a WARC file that can be replayed."""
+def index(file: BinaryIO, file_name: str, ends: dict[str, int] | None = None) -> Iterator[bytes]:
+    """A line, unsorted, for every record of a WARC file that can be replayed; `ends`: where its last record ends."""
     for member in members(file):
+        if ends is not None:
+            ends[file_name] = member.offset + member.size_bytes
         warc, http = heads(member.head)
         kind = warc.fields.get("warc-type")
         if kind not in ("response", "revisit", "resource"):

@@ -16,12 +16,12 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.app import assembly
+from gcs.core.page.values import PageRecord
 from gcs.ports.records import cdxj, reading
 from gcs.roles.gatherer import GathererState
 from gcs.settings import load
+from tests.ports.records.replay import pywb_program
 from tests.roles.gatherer.strange_site import html, strange_site
-
-from .replay import pywb_program
 
 QUICK = {"fetch.allow_private": True, "politeness.delay_s": 0.0, "summary.depth": "links", "frontier.fsync": False}
 
@@ -38,17 +38,20 @@ def confirmed(page: Any) -> Any:
 
 
 class Told:
-    """What the site said, by session: path → body; and when each session ended."""
+    """What the site said, by session: path → body."""
 
     def __init__(self, directory: Path, origin: str) -> None:
         self.directory, self.origin = directory, origin
         self.pages: list[dict[str, bytes]] = []
-        self.ended: list[float] = []
 
 
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Told:
     return asyncio.run(_crawl(tmp_path_factory.mktemp("crawl")))
+
+
+def records(crawl: Told, session: int) -> list[PageRecord]:
+    return [record for record in reading.read_records(crawl.directory) if record.session == session]
 
 
 async def _crawl(directory: Path) -> Told:
@@ -61,17 +64,16 @@ async def _crawl(directory: Path) -> Told:
             gatherer = assembly.gatherer(directory, "g0", settings, [f"{site.origin}/"])
             assert await gatherer.run([f"{site.origin}/"], session) is GathererState.DONE
             told.pages.append({"/": same[2], "/plain": plain[2], "/changed": (before, after)[session - 1][2]})
-            told.ended.append(time.time())
             site.answers["/changed"] = after
             await asyncio.sleep(1.1)  # indexes count whole seconds: two captures within one cannot be told apart
     return told
 
 
 def test_second_session_holds_a_304_an_unchanged_and_a_changed_page(crawl: Told) -> None:
-    records = {r.url.removeprefix(crawl.origin): r for r in reading.read_records(crawl.directory) if r.session == 2}
-    assert (records["/"].status, records["/"].change) == (304, "same")
-    assert (records["/plain"].status, records["/plain"].change) == (200, "same")
-    assert records["/changed"].change == "changed"
+    found = {r.url.removeprefix(crawl.origin): r for r in records(crawl, 2)}
+    assert (found["/"].status, found["/"].change) == (304, "same")
+    assert (found["/plain"].status, found["/plain"].change) == (200, "same")
+    assert found["/changed"].change == "changed"
 
 
 @pytest.mark.filterwarnings("ignore:Use the new Reader:DeprecationWarning")
@@ -123,8 +125,9 @@ def wayback(crawl: Told, tmp_path_factory: pytest.TempPathFactory) -> Iterator[i
 @pytest.mark.parametrize("collection", ["ours", "theirs"])
 @pytest.mark.parametrize("session", [1, 2])
 def test_pywb_replays_each_session_as_it_was(crawl: Told, wayback: int, collection: str, session: int) -> None:
-    at = datetime.fromtimestamp(crawl.ended[session - 1], UTC).strftime("%Y%m%d%H%M%S")
+    asked = {r.url.removeprefix(crawl.origin): r.fetched_at for r in records(crawl, session)}
     for path, body in crawl.pages[session - 1].items():
+        at = datetime.fromtimestamp(asked[path], UTC).strftime("%Y%m%d%H%M%S")
         connection = http.client.HTTPConnection("127.0.0.1", wayback, timeout=30)
         connection.request("GET", f"/{collection}/{at}id_/{crawl.origin}{path}")
         answer = connection.getresponse()
