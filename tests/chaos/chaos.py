@@ -61,7 +61,7 @@ POLITE_DECK = (KILL, KILL, STOP, LEAVE, LEAVE, JOIN, JOIN, JOIN, REBALANCE, FLUS
 #: share of the pages after which there is peace
 NEARLY = 0.9
 #: seconds without a new page, from then on, in which the crawl has to end, and its processes after it
-PEACE_S, EXIT_S = 60.0, 30.0
+PEACE_S, EXIT_S = 180.0, 30.0
 PR_SET_PDEATHSIG = 1
 
 
