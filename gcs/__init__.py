@@ -11,14 +11,15 @@ As a library:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gcs.version import __version__
+
 if TYPE_CHECKING:
     from gcs.api.crawling import Crawl, CrawlOptions, crawl
-    from gcs.api.page import Page
     from gcs.api.stored_crawl import StoredCrawl, open
     from gcs.errors import GcsError
     from gcs.ports.plugins import ReadPage
+    from gcs.ports.records.page import Page
 
-__version__ = "0.1.0"
 __all__ = ["Crawl", "CrawlOptions", "GcsError", "Page", "ReadPage", "StoredCrawl", "__version__", "crawl", "open"]
 
 #: name → module; loaded at the first use, so that `import gcs` costs nothing
@@ -26,7 +27,7 @@ _PARTS = {
     "Crawl": "gcs.api.crawling",
     "CrawlOptions": "gcs.api.crawling",
     "GcsError": "gcs.errors",
-    "Page": "gcs.api.page",
+    "Page": "gcs.ports.records.page",
     "ReadPage": "gcs.ports.plugins",
     "StoredCrawl": "gcs.api.stored_crawl",
     "crawl": "gcs.api.crawling",

@@ -11,6 +11,7 @@ import math
 import re
 import typing
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from gcs import __version__
 from gcs.core.helpers.pools import HelperSettings
 from gcs.core.helpers.trust import TrustSettings
 from gcs.core.plan.seed_domains import SeedServerSettings
@@ -34,12 +34,13 @@ from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.layout import NAME, StoreSettings
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.summarise import SummarySettings
+from gcs.version import __version__
 
 ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
 NOT_SETTINGS = frozenset({
     "GCS_SPACE", "GCS_SPACE_KEY", "GCS_SPACE_KEY_FILE", "GCS_ALLOW", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN",
-    "GCS_STATION_LISTEN",
+    "GCS_STATION_LISTEN", "GCS_SINK", "GCS_SINKS",
     "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
 })  # fmt: skip
 #: characters that the comment of a User-Agent may have
@@ -55,8 +56,8 @@ class CrawlSettings:
     name: str = "crawl"
     #: e-mail address or page of whoever answers for this crawl; sites see it in the User-Agent
     contact: str = ""
-    #: follow links to: the hosts of the seeds, their registered domains, or anywhere
-    scope: Literal["host", "domain", "any"] = "host"
+    #: follow links to: what lies below the seeds, their hosts, their registered domains, or anywhere
+    scope: Literal["prefix", "host", "domain", "any"] = "host"
     #: what goes first: bfs (fewest links from a seed), backlink (most linked), opic (on-line page importance), or a
     #: score of your own: module:function, or an entry point of the group gcs.orders
     order: str = "bfs"
@@ -249,10 +250,12 @@ def _parts() -> dict[str, Any]:
 
 
 def _convert(dotted: str, value: object, annotation: Any, source: str) -> object:
-    """The value as the key's type. In text, a list is separated by commas, and an empty text means None."""
+    """The value as the key's type. In text, a list is written as `gcs settings` prints it, or separated by commas; an
+    empty text means None.
+    """
     given = value
     if isinstance(value, str) and typing.get_origin(annotation) is tuple:
-        value = [part.strip() for part in value.split(",") if part.strip()]
+        value = _list_of(value)
     elif value == "" and type(None) in typing.get_args(annotation):
         return None
     try:
@@ -262,6 +265,13 @@ def _convert(dotted: str, value: object, annotation: Any, source: str) -> object
     if isinstance(converted, int | float) and not 0 <= converted < math.inf:
         raise SettingsError(f"{source}: {dotted} is {given!r}: it must not be negative or without end")
     return converted
+
+
+def _list_of(text: str) -> list[str]:
+    if text.lstrip().startswith("["):
+        with suppress(msgspec.DecodeError):  # a regular expression begins so, too
+            return msgspec.json.decode(text, type=list[str])
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _wanted(annotation: Any) -> str:

@@ -10,13 +10,14 @@ Invariants
 
 import asyncio
 import contextlib
+import functools
 import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from gcs.app import crawl_dir
+from gcs.app import crawl_dir, solo_control
 from gcs.app.assembly import gatherer
 from gcs.app.crawl_input import CrawlRun
 from gcs.app.terminal import save_report
@@ -25,6 +26,7 @@ from gcs.core.report.report import Report
 from gcs.errors import GcsError, UsageError
 from gcs.ports.plugins import Plugin
 from gcs.ports.records.record_log import Position
+from gcs.ports.system.control_socket import answering
 from gcs.roles.gatherer import Gatherer, GathererState
 
 #: of the gatherer of a program: the same as that of `gcs crawl` with one gatherer, so that either goes on with the
@@ -40,8 +42,18 @@ class Room:
         self._ahead = max(ahead, 1)
         self._stored = self._taken = 0  # each written by one thread only
         self._told = 0
-        #: called in the crawl's thread when there is something to read, or the crawl has ended
-        self.on_news: Callable[[], object] = lambda: None
+        self._on_news: Callable[[], object] = lambda: None
+
+    def listen(self, on_news: Callable[[], object]) -> None:
+        """`on_news` is called in the crawl's thread when there is something to read, or the crawl has ended."""
+        self._on_news = on_news
+
+    def tell(self) -> None:
+        self._on_news()
+
+    def open(self) -> None:
+        """Nobody takes the records: the crawl may be ahead as far as it likes."""
+        self._ahead = 1 << 62
 
     def room(self) -> int:
         return self._ahead - (self._stored - self._taken)
@@ -52,7 +64,7 @@ class Room:
     def flushed(self) -> None:
         if self._stored != self._told:
             self._told = self._stored
-            self.on_news()
+            self.tell()
 
     def take(self) -> bool:
         """The program has dealt with a record; whether the crawl should be told, because it may be waiting."""
@@ -100,14 +112,7 @@ class CrawlThread:
         if self.has_ended:
             raise UsageError("the crawl has ended: start another one on its directory with these seeds")
 
-        def add() -> None:
-            self._gatherer.add_seeds(seeds)
-            if self._run.saved is not None:
-                all_seeds = list(dict.fromkeys([*self._run.seeds, *seeds]))
-                self._run.seeds[:] = all_seeds
-                self._run.saved.write(self._run.directory, all_seeds, self._run.settings)
-
-        self._ask(add)
+        self._ask(lambda: solo_control.add_seeds(self._run, self._gatherer, seeds))
 
     def report(self) -> Report:
         """The report so far, or of the whole crawl when it has ended."""
@@ -134,7 +139,7 @@ class CrawlThread:
         finally:
             self.has_ended = True
             self._started.set()
-            self.room.on_news()
+            self.room.tell()
 
     async def _crawl(self) -> None:
         run = self._run
@@ -143,7 +148,8 @@ class CrawlThread:
         self.begins_at = self._gatherer.stored_to
         run.begin()  # not before: now the directory is locked
         self._started.set()
-        state = await self._gatherer.run(run.seeds, run.session)
+        async with answering(run.directory, functools.partial(solo_control.obey, run, self._gatherer)):
+            state = await self._gatherer.run(run.seeds, run.session)
         self._report = report.build(run.settings.crawl.name, state, [self._gatherer.final_share])
         save_report(self._report, crawl_dir.report_file(run.directory, run.session))
         save_report(self._report, run.directory / "report.json")

@@ -24,13 +24,16 @@ from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
 from gcs.api.crawl_thread import NAME, CrawlThread, cursor_file
-from gcs.api.page import Page
 from gcs.app.crawl_input import FLAGS, compose_crawl, read_seeds
+from gcs.app.sink_threads import SinkThreads
 from gcs.core.page.values import PageRecord
 from gcs.core.report.report import Report
-from gcs.errors import UsageError
+from gcs.errors import StoreError, UsageError
 from gcs.ports.plugins import Plugin, ReadPage
 from gcs.ports.records.follower import Cursor, RecordFollower, Stored
+from gcs.ports.records.page import Page
+from gcs.ports.sinks import Sink
+from gcs.ports.sinks.sink_names import named_sink
 
 #: records read from the log at a time
 _BATCH = 64
@@ -44,6 +47,7 @@ class CrawlOptions(TypedDict, total=False):
     again: begin the next session: ask again for every page, and tell what has changed.
     everything: deliver URLs that ended without a page, too (failures, redirects, sitemaps).
     ahead: records that may be stored before the loop has taken them; 1,000 unless told.
+    sinks: where the pages go besides: targets as of --sink, or functions, classes, objects; see `gcs.ports.sinks`.
     plugins: your own code, as names (module:object) or as it is: functions, classes, objects.
     on_page, keep_link, on_request: functions that are plug-ins by themselves; see `gcs.ports.plugins`.
     """
@@ -52,7 +56,8 @@ class CrawlOptions(TypedDict, total=False):
     contact: str
     max_pages: int
     max_seconds: float
-    scope: Literal["host", "domain", "any"]
+    scope: Literal["prefix", "host", "domain", "any"]
+    depth: int
     order: str
     queue: str
     include: tuple[str, ...]
@@ -67,6 +72,7 @@ class CrawlOptions(TypedDict, total=False):
     again: bool
     everything: bool
     ahead: int
+    sinks: Sequence[object]
     plugins: Sequence[object]
     on_page: Callable[[ReadPage], Mapping[str, object] | None]
     keep_link: Callable[[str, ReadPage], bool]
@@ -91,13 +97,15 @@ class Crawl:
         """
         again, ahead = options.pop("again", False), options.pop("ahead", _AHEAD)
         self._everything = options.pop("everything", False)
+        sinks = [named_sink(each) if isinstance(each, str) else Sink.of(each) for each in options.pop("sinks", ())]
         names, plugins = _take_plugins(options)
         flags = {**settings, **_flags(options), **names}
         self._scratch = _Scratch() if output is None else None
         self.directory = self._scratch.path if self._scratch else Path(output or ".")
-        self._run = compose_crawl(self.directory, seeds, flags, again)
+        self._run = compose_crawl(self.directory, seeds, flags, again, is_kept=output is not None)
         _refuse_team(self.directory)
         self._thread = CrawlThread(self._run, ahead, plugins)
+        self._sinks = SinkThreads(self.directory, sinks, self._scratch)
         self._is_started = self._is_taken = False
 
     # -- control ---------------------------------------------------------------------------------------
@@ -107,6 +115,19 @@ class Crawl:
         if not self._is_started:
             self._is_started = True
             self._thread.start()
+            self._sinks.start()
+
+    def run(self) -> Report:
+        """Crawl to the end without a loop: the pages are in the directory, and in the sinks if there are any."""
+        self._claim()
+        self._thread.room.open()
+        try:
+            self.start()
+            self._thread.join()
+        finally:
+            self._end()
+        self._thread.raise_error()
+        return self.report()
 
     def pause(self) -> None:
         """Start no more requests until `resume`."""
@@ -150,8 +171,7 @@ class Crawl:
                 news.wait()
             self._thread.raise_error()
         finally:
-            self._thread.stop()
-            self._thread.join()
+            self._end()
             delivery.close()
 
     async def __aiter__(self) -> AsyncIterator[Page]:
@@ -174,16 +194,25 @@ class Crawl:
                 await news.wait()
             self._thread.raise_error()
         finally:
-            self._thread.stop()
-            await asyncio.to_thread(self._thread.join)
+            await asyncio.to_thread(self._end)
             delivery.close()
 
     def _begin(self, on_news: Callable[[], object]) -> "_Delivery":
+        self._claim()
+        self.start()
+        return _Delivery(self._thread, self.directory, on_news)
+
+    def _claim(self) -> None:
         if self._is_taken:
             raise UsageError("the pages of a crawl are delivered once: make another Crawl on its directory to go on")
         self._is_taken = True
-        self.start()
-        return _Delivery(self._thread, self.directory, on_news)
+
+    def _end(self) -> None:
+        """End the crawl, and let the sinks have the rest. Raises StoreError if one of them cannot take it."""
+        self._thread.stop()
+        self._thread.join()
+        if self._is_started and (problems := self._sinks.finish()):
+            raise StoreError(f"{'; '.join(problems)}; they wait in {self.directory} for the next run with this sink")
 
     def _is_wanted(self, record: PageRecord) -> bool:
         """Pages, and what became of pages that were known."""
@@ -235,7 +264,7 @@ class _Delivery:
 
     def __init__(self, thread: CrawlThread, directory: Path, on_news: Callable[[], object]) -> None:
         self._thread = thread
-        thread.room.on_news = on_news  # before the first look: nothing is missed
+        thread.room.listen(on_news)  # before the first look: nothing is missed
         self._cursor = Cursor(cursor_file(directory))
         # a power cut may have taken records that were delivered: what comes in their place is new
         self._follower = RecordFollower(directory, NAME, min(self._cursor.position, thread.begins_at))

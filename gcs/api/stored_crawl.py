@@ -6,13 +6,13 @@ Everything is read when it is asked for, record by record. Works while the crawl
 from collections.abc import Iterator
 from pathlib import Path
 
-from gcs.api.page import Page
 from gcs.app import crawl_dir
 from gcs.core.page.values import PageRecord, tells
 from gcs.core.polite.politeness import RETRY_STATUSES
 from gcs.core.report.report import Report
 from gcs.errors import UsageError
 from gcs.ports.records import reading
+from gcs.ports.records.page import Page
 from gcs.ports.records.parquet import FIELDS
 
 

@@ -13,10 +13,10 @@ import redis
 from rq import get_current_job
 from rq.job import Job
 
-from gcs import events as logging
-from gcs.app import consent, helper_process
+from gcs.app import consent
 from gcs.app.assembly import run_loop
-from gcs.events import Events
+from gcs.app.processes import helper_process
+from gcs.events import Events, set_up_log
 from gcs.ports.shift_book import ShiftBook, is_dismissed
 
 events = Events("shift")
@@ -31,17 +31,17 @@ def work(name: str) -> dict[str, Any]:
     """Work the shift of this name; returns what came of it, for RQ to keep."""
     job = get_current_job()
     assert job is not None, "run by a worker of RQ"
-    logging.set_up("info", False)
+    set_up_log("info", False)
     watch = ShiftWatch(name, job)
     order = watch.order
-    if order is None or watch.is_over():
+    if order is None or watch.look():
         events.info("not-worked", shift=name, why=watch.why)
         return {"shift": name, "ended": watch.why}
     loan = order.loan
     if loan.allow_private and "private" not in os.environ.get(consent.VARIABLE, "").split():
         events.warning("not-allowed", shift=name, reason="private addresses need gcs shift worker --allow private")
         loan = replace(loan, allow_private=False)
-    done = run_loop(helper_process.work_shift(loan, watch.is_over))
+    done = run_loop(helper_process.work_shift(loan, watch.look))
     return {"shift": name, "ended": watch.why or "nothing is left to do", **asdict(done)}
 
 
@@ -56,7 +56,8 @@ class ShiftWatch:
         self._look_at = 0.0
         self.why = ""
 
-    def is_over(self) -> bool:
+    def look(self) -> bool:
+        """Look again, if the last look is a while ago; whether the shift is to end."""
         now = time.monotonic()
         if not self.why and now >= self._look_at:
             self._look_at = now + LOOK_S

@@ -10,9 +10,9 @@ import sys
 
 import click
 
-from gcs import __version__
 from gcs.app.say import say
 from gcs.errors import DiskFullError, GcsError
+from gcs.version import __version__
 
 #: what to do about a full disk
 FREE_SOME = "; free some space and run the same command again: nothing stored is lost"
@@ -26,6 +26,7 @@ COMMANDS = {
     "seed-server": ("gcs.cli.seedserver", "Keep the URLs of a crawl and hand them out to gatherers (WEB-SAILOR)."),
     "helper": ("gcs.cli.helper", "Lend this machine to a crawl; it keeps nothing on disk."),
     "shift": ("gcs.cli.shift", "Night shifts of machines that lend themselves: schedule, list, cancel, cron, worker."),
+    "ls": ("gcs.cli.ls", "List the crawls of a folder."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
     "pause": ("gcs.cli.control", "Pause a running crawl: it starts no more fetches until it is resumed."),
     "resume": ("gcs.cli.control", "Let a paused crawl go on."),
@@ -35,6 +36,7 @@ COMMANDS = {
     "station": ("gcs.cli.station", "Serve the page from which a crawl is watched and run, its API and its metrics."),
     "token": ("gcs.cli.token", "Make, list and revoke tokens of the station."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
+    "sink": ("gcs.cli.sink", "Bring the pages of a crawl to a file, a database or a stream."),
     "verify": ("gcs.cli.verify", "Check the files of a crawl against one another, and repair what can be derived."),
     "search": ("gcs.cli.search", "Find pages of a crawl by their words."),
     "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),

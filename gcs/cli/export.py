@@ -17,20 +17,16 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
-from gcs import events
 from gcs.app.say import say
+from gcs.core.page.spreadsheet import harmless
 from gcs.errors import StoreError, UsageError
-from gcs.events import tame
+from gcs.events import set_up_log, tame
 from gcs.ports.records import cdxj, reading
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
 
-#: what a formula begins with, or an apostrophe: the first character that a spreadsheet looks at
-_FORMULA = ("=", "+", "-", "@", "\t", "\n", "'", "＝", "＋", "－", "＠")
 #: how the name of a value begins that a plug-in has added
 _ADDED = "fields."
-#: control characters, but for tab and newline
-_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(0x7F, 0xA0)], "\N{REPLACEMENT CHARACTER}")
 
 
 @click.command()
@@ -62,7 +58,7 @@ def export(
         raise UsageError("--latest is for jsonl and csv: an index of the WARC files names all that is in them")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
-    events.set_up("warning", as_json=False)
+    set_up_log("warning", as_json=False)
     if raw and form != "csv":
         raise UsageError("--raw is for csv: no other format is changed")
     chosen = _fields(fields)
@@ -105,7 +101,7 @@ def _jsonl(rows: Iterable[reading.Row], fields: list[str]) -> Iterator[bytes]:
 
 def _csv(rows: Iterable[reading.Row], fields: list[str], raw: bool) -> Iterator[bytes]:
     """A header and a line per record; out-links stand in one cell, apart by spaces (a URL holds none)."""
-    shown = (lambda cell: cell) if raw else _harmless
+    shown = (lambda cell: cell) if raw else harmless
     text = io.StringIO()
     writer = csv.writer(text)
     for row in chain([fields], (_shown(fields, row) for row in rows)):
@@ -119,18 +115,6 @@ def _cell(name: str, value: object) -> object:
     if name == "outlinks" and isinstance(value, list):
         return " ".join(value)
     return msgspec.json.encode(value).decode() if isinstance(value, list | dict) else value
-
-
-def _harmless(cell: object) -> object:
-    """A cell that no spreadsheet takes for a formula, as OWASP advises.
-
-    A text that begins like one gets an apostrophe before it, and so does one that begins with an apostrophe: to take
-    one apostrophe away from each text that begins with one brings back what was stored, but for control characters.
-    """
-    if not isinstance(cell, str):
-        return cell
-    text = cell.translate(_CONTROLS)
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _cdxj(place: str) -> Iterator[bytes]:

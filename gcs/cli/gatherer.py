@@ -9,7 +9,8 @@ import click
 from gcs.app.assembly import run_loop
 from gcs.app.consent import allow_option
 from gcs.app.crawl_input import log_options
-from gcs.app.member_process import MemberSpec, run_member
+from gcs.app.processes.member_process import MemberSpec, run_member
+from gcs.app.processes.sink_processes import sink_option, sinks_beside
 
 
 @click.command()
@@ -27,7 +28,9 @@ from gcs.app.member_process import MemberSpec, run_member
 @click.option("--coordination", metavar="NAME", help="Join only a crawl with this coordination. [any]")
 @allow_option
 @click.option("--stay", is_flag=True, help="Wait for a crawl to begin, and after its end for the next one.")
+@sink_option
 @log_options
-def gatherer(stay: bool, **member: Any) -> int:
+def gatherer(stay: bool, sinks: tuple[str, ...], output: Path, **member: Any) -> int:
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
-    return run_loop(run_member(MemberSpec(**member), stay))
+    with sinks_beside(output, sinks):
+        return run_loop(run_member(MemberSpec(output=output, **member), stay))

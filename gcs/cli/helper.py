@@ -10,7 +10,7 @@ import click
 
 from gcs.app.assembly import run_loop
 from gcs.app.crawl_input import log_options
-from gcs.app.helper_process import lend, loan_options, read_loan
+from gcs.app.processes.helper_process import lend, loan_options, read_loan
 
 
 @click.command()

@@ -12,14 +12,14 @@ from gcs.app import consent
 from gcs.app.assembly import load_order, run_loop
 from gcs.app.crawl_input import log_options
 from gcs.app.find_crawl import read_charter
-from gcs.app.member_process import tenacious
+from gcs.app.processes.member_process import tenacious
 from gcs.core.plan.seed_domains import Word
 from gcs.errors import GcsError
-from gcs.ports.own_file import own_stream
 from gcs.ports.records.layout import check_names
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.redis_space import open_space
+from gcs.ports.system.own_file import own_stream
 from gcs.ports.url_registry import UrlRegistry
 from gcs.roles.seedserver.seed_server import SeedServer, SeedServerConfig
 from gcs.settings import of_charter
@@ -65,14 +65,13 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path, 
         session=charter.session,
         pause_s=settings.politeness.max_crawl_delay_s if registry.counts() else 0.0,
     )
-    server = SeedServer(config, space, registry, clock=lease_time)
     with own_stream(directory / "pace.csv", "a", newline="") as file:
         write = csv.writer(file).writerow
 
         def note(client: str, word: Word, connections: int, held: int) -> None:
             write((f"{time.time():.3f}", client, word, connections, held))
 
-        server.on_word = note
+        server = SeedServer(config, space, registry, clock=lease_time, on_word=note)
         serving = asyncio.ensure_future(server.run())
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, serving.cancel)

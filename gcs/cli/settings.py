@@ -3,8 +3,8 @@
 import click
 import msgspec
 
-from gcs import settings as tree
 from gcs.app.say import say
+from gcs.settings import documentation
 
 
 @click.command()
@@ -12,11 +12,11 @@ from gcs.app.say import say
 def settings(as_json: bool) -> None:
     """List every setting with its default, as a TOML file to start from."""
     if as_json:
-        rows = {key: {"default": default, "about": text} for key, default, text in tree.documentation()}
+        rows = {key: {"default": default, "about": text} for key, default, text in documentation()}
         say(msgspec.json.encode(rows))
         return
     section = ""
-    for key, default, text in tree.documentation():
+    for key, default, text in documentation():
         head, _, name = key.partition(".")
         if head != section:
             section = head

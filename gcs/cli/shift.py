@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from gcs.app import consent
-from gcs.app.helper_process import loan_options, read_loan
+from gcs.app.processes.helper_process import loan_options, read_loan
 from gcs.app.say import say
 from gcs.app.shift_job import work
 from gcs.errors import UsageError

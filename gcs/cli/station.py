@@ -8,7 +8,7 @@ import click
 from gcs.app.assembly import run_loop
 from gcs.app.crawl_input import log_options
 from gcs.app.find_crawl import CrawlAddress, at_crawl
-from gcs.app.station_process import serving
+from gcs.app.processes.station_process import serving
 
 
 @click.command()

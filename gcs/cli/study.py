@@ -13,7 +13,6 @@ from typing import Any
 import click
 import msgspec
 
-from gcs import settings
 from gcs.app.crawl_dir import write_whole
 from gcs.app.crawl_times import crawl_times
 from gcs.app.say import say
@@ -24,6 +23,7 @@ from gcs.core.partition import PARTITIONERS
 from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import UsageError
 from gcs.ports.records import reading
+from gcs.settings import notes
 from gcs.sim import plots
 from gcs.sim.engine.capacity import NEVER_0, Costs
 from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
@@ -49,7 +49,7 @@ def own_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command an option for each field of `_OWN_OPTIONS`; `read_own` reads them."""
     for study, part in reversed(list(_OWN_OPTIONS.items())):
         types = typing.get_type_hints(part)
-        for name, default, text in reversed(list(settings.notes(part))):
+        for name, default, text in reversed(list(notes(part))):
             choices = _CHOICES.get(name) or typing.get_args(types[name])
             kinds = {int: click.IntRange(1 if default else 0), float: click.FloatRange(0)}
             kind = click.Choice(choices) if choices else kinds[types[name]]
@@ -66,7 +66,7 @@ def read_own(options: Mapping[str, object], study: str) -> dict[str, Any]:
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{_flag(name)} is {value}: give a number")
     for owner, part in _OWN_OPTIONS.items():
-        foreign = [name for name, _, _ in settings.notes(part) if name in said and owner != study]
+        foreign = [name for name, _, _ in notes(part) if name in said and owner != study]
         if foreign:
             raise UsageError(f"{_flag(foreign[0])} is for gcs study {owner}: {study} does not look at it")
     return said

@@ -156,7 +156,7 @@ class Reader:
         document, facts = extract.document, glance.facts
         if is_all:
             return self._facts(response, document)
-        language = facts.language or document.language
+        language = document.language or facts.language
         return msgspec.structs.replace(facts, text=document.text, language=language, simhash=document.simhash)
 
 

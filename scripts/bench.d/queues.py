@@ -47,8 +47,8 @@ import numpy as np
 from gcs.core.malloc import keep_arena
 from gcs.core.queues.blocks import MemoryStorage
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
-from gcs.ports.disk_queue import DiskQueue
-from gcs.ports.process import peak_rss_mb
+from gcs.ports.frontier.disk_queue import DiskQueue
+from gcs.ports.system.process import peak_rss_mb
 from gcs.sim.engine.counting_loops import Loops
 
 BATCH = 100_000

@@ -179,7 +179,7 @@ def test_options_are_the_flags_of_the_command() -> None:
     flags = {flag[2:].replace("-", "_"): types()[key] for flag, key in FLAGS.items()}
     left_out = {"coordination", "mode"}  # of teams
     assert set(CrawlOptions.__annotations__) == set(flags) - left_out | {
-        *("again", "everything", "ahead", "on_page", "keep_link", "on_request")
+        *("again", "everything", "ahead", "sinks", "on_page", "keep_link", "on_request")
     }
     known = {name: kind for name, kind in flags.items() if kind in (int, float, bool, str)}
     assert {name: CrawlOptions.__annotations__[name] for name in known if name not in left_out} == {

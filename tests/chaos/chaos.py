@@ -35,7 +35,7 @@ from pathlib import Path
 
 from warcio.archiveiterator import ArchiveIterator
 
-from gcs.app.local_team import CrawlStart, open_crawl
+from gcs.app.processes.local_team import CrawlStart, open_crawl
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, RebalanceCall
 from gcs.core.plan.blueprint import hashed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gcs.app.local_team import CrawlStart, open_crawl
+from gcs.app.processes.local_team import CrawlStart, open_crawl
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Control, CrawlState, Member
 from gcs.fakeweb import FakeWebSpec, survey

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gcs.app import helper_process
+from gcs.app.processes import helper_process
 from gcs.core.helpers.loan import Loan
 from gcs.errors import SpaceError
 from gcs.fakeweb import FakeWebSpec, survey

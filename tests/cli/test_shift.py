@@ -159,13 +159,13 @@ def test_shift_is_over_when_the_clock_says_so(
     book.add(order(url, hours), shown)
     watch = shift_job.ShiftWatch("night", _Job(book.connection))  # type: ignore[arg-type]
     shown = day + timedelta(hours=end, seconds=-1)
-    assert not watch.is_over()
+    assert not watch.look()
     shown = day + timedelta(hours=end)
-    assert watch.is_over() and watch.why == "it has ended"
+    assert watch.look() and watch.why == "it has ended"
     shown = day + timedelta(days=1, hours=14)
     if hours == "11:00-13:00":
         late = shift_job.ShiftWatch("night", _Job(book.connection))  # type: ignore[arg-type]
-        assert late.is_over() and late.why == "it is not on"
+        assert late.look() and late.why == "it is not on"
 
 
 def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
@@ -178,9 +178,9 @@ def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
     began = datetime.now()
     ShiftBook(connection, shift_job.work).add(order("redis://127.0.0.1:9"), began)
     watch = shift_job.ShiftWatch("night", _Job(connection))  # type: ignore[arg-type]
-    assert not watch.is_over()
+    assert not watch.look()
     server.stop()
-    assert not watch.is_over()
+    assert not watch.look()
     assert any(each.message == "shift.no-book" for each in caplog.records)
 
     class Wall(datetime):
@@ -189,7 +189,7 @@ def test_shift_goes_on_while_its_book_is_out_of_reach_and_ends_by_the_clock(
             return began + timedelta(days=1)
 
     monkeypatch.setattr(shift_job, "datetime", Wall)
-    assert watch.is_over() and watch.why == "it has ended"
+    assert watch.look() and watch.why == "it has ended"
 
 
 def test_bell_rings_for_the_orders_of_the_book(url: str, book: ShiftBook) -> None:
@@ -235,9 +235,9 @@ def test_shift_that_is_on_and_changed_begins_anew(url: str, book: ShiftBook, mon
     monkeypatch.setattr(shift_job, "LOOK_S", 0.0)
     book.add(order(url, workers=2), datetime.now())
     watch = shift_job.ShiftWatch("night", _Job(book.connection))  # type: ignore[arg-type]
-    assert not watch.is_over()
+    assert not watch.look()
     assert book.add(order(url, workers=1), datetime.now())
-    assert watch.is_over() and watch.why == "it was changed"
+    assert watch.look() and watch.why == "it was changed"
     assert len(PlainQueue("gcs", book.connection).jobs) == 1
     assert ShiftBell(book, lambda: datetime.now().astimezone()).enqueue_jobs() == []  # it has begun already
 

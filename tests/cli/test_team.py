@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from gcs import cli
 from gcs.app.crawl_input import CrawlRun
-from gcs.app.local_team import CrawlStart, TeamSpec, open_crawl, run_local_team
+from gcs.app.processes.local_team import CrawlStart, TeamSpec, open_crawl, run_local_team
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, CrawlState, Member
 from gcs.core.page.values import FailureKind
@@ -371,7 +371,7 @@ def test_team_begins_with_the_superpages_that_the_user_names(tmp_path: Path, cap
 
 
 def test_team_ends_when_a_gatherer_cannot_work_with_what_it_is_told(tmp_path: Path, capfd: Any) -> None:
-    spec = TeamSpec(CrawlRun(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"]), 2, None, "nonsense")
+    spec = TeamSpec(CrawlRun(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"]), 2, None, ("--log", "nonsense"))
     with pytest.raises(UsageError, match="see its message"):
         run_local_team(spec, progress=False)
     assert capfd.readouterr().err.count("'nonsense' is not one of") == 2, "they were not started again"
@@ -391,7 +391,7 @@ def test_team_ends_at_a_limit_that_one_has_reached_before_anybody_looked(tmp_pat
 
 #: in every process of the team: this page holds its reader for ever, in code that Python cannot interrupt
 HELD_READER = """
-from gcs.ports import watchdog
+from gcs.ports.system import watchdog
 from gcs.ports.reader import Reader
 watchdog.Watchdog.__init__.__defaults__ = (0.5,)
 read = Reader.read

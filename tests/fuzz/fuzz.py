@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gcs.ports.process import end_with
+from gcs.ports.system.process import end_with
 
 from .readers import READERS, WORDS, seeds
 

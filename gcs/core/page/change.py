@@ -45,7 +45,7 @@ class Past(msgspec.Struct, frozen=True):
 
 
 def change_of(past: Past, status: int, digest: str, failed: bool) -> Change:
-    if status == 304:
+    if status == 304 and not failed:
         return Change.SAME
     if failed:
         return Change.GONE if past.digest and status in _GONE else Change.NOTHING

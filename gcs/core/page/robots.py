@@ -189,5 +189,7 @@ def _decode(body: bytes) -> str:
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return body.decode("utf-16", "replace")
-    text = body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+    # a part of the mark has to go, too: else the first line would not be read
+    mark = next(length for length in (3, 2, 1, 0) if body.startswith(codecs.BOM_UTF8[:length]))
+    text = body[mark:].decode("utf-8", "surrogateescape")
     return _STRAY_BYTE.sub(lambda stray: f"%{ord(stray[0]) - 0xDC00:02X}", text)

@@ -2,10 +2,11 @@
 
 A host is owed one delay between the end of a request and the start of the next. The delay is the largest of the
 configured one, the crawl-delay of its robots.txt (up to a limit) and the adaptive one, which doubles when the host
-answers 429 or 503 and falls back slowly when it answers well. A host without a delay may be asked over several
-connections at once. Where a plan shares a host among several gatherers, only the one that has the host's baton asks it
-(`core.polite.batons`). While the owners of such a host change, nobody asks it: the one that owned it alone needed no
-baton.
+answers 429 or 503 and falls back slowly when it answers well. Answers to requests that were under way together count
+once. What was asked for makes no difference: a page, a sitemap or a robots.txt. A host without a delay may be asked
+over several connections at once. Where a plan shares a host among several gatherers, only the one that has the host's
+baton asks it (`core.polite.batons`). While the owners of such a host change, nobody asks it: the one that owned it
+alone needed no baton.
 
 Invariant: the time between the end of a request to a host and the start of the next one is never below the host's
 delay, whoever its owners are (`answered`).
@@ -93,6 +94,8 @@ class HostPace:
     #: the time before which no request may start, by the gatherer's own clock
     next_at: float = 0.0
     in_flight: int = 0
+    #: requests that were under way when the host last said that it is overloaded, and are still
+    burst: int = 0
     sharing: Sharing = Sharing.ALONE
 
 
@@ -140,8 +143,11 @@ def asked_for(pace: HostPace, rules: Politeness, crawl_delay_s: float) -> None:
 def answered(pace: HostPace, rules: Politeness, now: float, status: int = 0, retry_after_s: float = 0.0) -> None:
     """A request has ended, with an HTTP status or with 0 where there was none."""
     pace.in_flight -= 1
-    if status in OVERLOADED:
+    if pace.burst:  # its request was sent before the host could be left alone: it tells nothing new
+        pace.burst -= 1
+    elif status in OVERLOADED:
         pace.adaptive_s = min(max(2 * pace.adaptive_s, 2 * rules.delay_s, rules.overload_s), rules.max_pause_s)
+        pace.burst = pace.in_flight
     elif pace.adaptive_s and 0 < status < 500:
         pace.adaptive_s = 0.0 if pace.adaptive_s < 0.1 * rules.overload_s else pace.adaptive_s * 0.8
     pause = max(delay_of(pace, rules), min(retry_after_s, rules.max_pause_s))
@@ -154,9 +160,9 @@ def wait(pace: HostPace, rules: Politeness, seconds: float, now: float) -> None:
     pace.next_at = max(pace.next_at, now + max(min(seconds, longest), delay_s))
 
 
-def retry_at(tries: int, rules: Politeness, now: float, retry_after_s: float = 0.0) -> float | None:
-    """When to try a URL again after its tries-th failure; None to give it up."""
-    if tries >= rules.tries:
+def retry_at(tries: int, most: int, rules: Politeness, now: float, retry_after_s: float = 0.0) -> float | None:
+    """When to try again after the tries-th failure of `most`; None to give it up."""
+    if tries >= most:
         return None
     wait: float = rules.retry_s * 2 ** (tries - 1)
     return now + min(max(wait, retry_after_s), rules.max_pause_s)

@@ -13,5 +13,6 @@
 
 Invariant: every queue gives out the same pairs in the same order for the same calls. A pair that was inserted twice
 comes out twice: to change a priority, insert the id again and drop the stale pair when it comes out.
-On disk: `gcs.ports.disk_queue`. `contract` says what a queue can do, and needs no numpy; `queue_maker` makes queues.
+On disk: `gcs.ports.frontier.disk_queue`. `contract` says what a queue can do, and needs no numpy; `queue_maker` makes
+queues.
 """

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 
-from gcs import __version__
 from gcs.core.helpers.claims import FIELDS, NAME, REASON, VALUE, Claim
 from gcs.core.messages.tuples import HelperBeat, Means, SummaryTS, UrlTS
 from gcs.core.page.values import LINE_LENGTH, MOST_LINKS, TEXT_LENGTH, URL_LENGTH
@@ -23,6 +22,7 @@ from gcs.errors import GcsError, UsageError
 from gcs.events import Events
 from gcs.ports.errands.gateway_messages import MACHINE, Beat, Errands, Greeting, HelperStanding, Ids, Wanted, Welcome
 from gcs.ports.fetch import one_line
+from gcs.version import __version__
 
 #: seconds for which a gateway that is away is waited for, and between two tries
 PATIENCE_S, PAUSE_S = 30.0, 0.5

@@ -132,6 +132,9 @@ class CurlFetcher:
         transfer = self._idle.pop() if self._idle else CurlTransfer(self._options, self._guarded)
         curl = transfer.curl
         curl.setopt(pycurl.URL, request.url)
+        if self._settings.http2:
+            # rather one more stream than one more connection; without TLS, libcurl would wait for nothing
+            curl.setopt(pycurl.PIPEWAIT, request.url.startswith("https:"))
         if has_own_headers(request):
             curl.setopt(pycurl.HTTPHEADER, self._fields + _lines(own_headers(request)))
         transfer.request = request
@@ -169,7 +172,7 @@ class CurlFetcher:
             head.headers,
             body,
             content,
-            self._head.compose(transfer.request, head.version),
+            self._head.compose(transfer.request),
             curl.getinfo(pycurl.PRIMARY_IP),
             transfer.started_at,
             curl.getinfo(pycurl.TOTAL_TIME),

@@ -19,8 +19,8 @@ import lmdb
 
 from gcs.errors import DamagedError, DiskFullError, InUseError, StoreError
 from gcs.ports.frontier.soundness import DATA, SEAL, break_seal, damage_of, write_seal
-from gcs.ports.own_file import own_stream, refuse_links
 from gcs.ports.records.layout import set_aside
+from gcs.ports.system.own_file import own_stream, refuse_links
 
 #: address space reserved for the map; the file grows only as it fills
 MAP_BYTES = 1 << 40

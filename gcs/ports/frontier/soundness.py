@@ -21,8 +21,8 @@ import xxhash
 
 from gcs.ports.frontier.url_rows import decode as _decode
 from gcs.ports.frontier.url_rows import key_of, split
-from gcs.ports.own_file import own_stream
 from gcs.ports.records.file_book import hash_of
+from gcs.ports.system.own_file import own_stream
 
 DATA, SEAL = "data.mdb", "seal"
 #: rank and sequence behind the mark of a URL that waits, the rank before a row of the pool, the key of a retry

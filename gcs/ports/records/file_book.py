@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import xxhash
 
-from gcs.ports.own_file import own_stream
 from gcs.ports.records.layout import store_error
+from gcs.ports.system.own_file import own_stream
 
 _CHUNK_BYTES = 1 << 20
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from gcs.core.page.values import PageRecord
-from gcs.ports.own_file import open_own
 from gcs.ports.records.layout import StoreLayout, store_error
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import Row, rows, warn
-from gcs.ports.records.record_log import BEGINNING, PAGE, Position, file_name, frames_of, log_numbers, page_of
+from gcs.ports.records.record_log import BEGINNING, PAGE, Position, file_name, frames, frames_of, log_numbers, page_of
+from gcs.ports.system.own_file import open_own
 
 _POSITION = struct.Struct("<QQ")
 
@@ -84,6 +84,9 @@ class RecordFollower:
                 return
             except OSError as error:
                 raise store_error("read", self._log, error) from error
+        if os.fstat(self._file.fileno()).st_size < self._offset:  # cut back at the start after a power cut
+            self._go_to(min(self.position, log_end(self._directory, self._gatherer, self.position)))
+            return
         for frame in frames_of(self._file, self._offset):
             self._offset = frame.end
             if frame.kind == PAGE and skip:
@@ -102,6 +105,18 @@ class RecordFollower:
     def _stored(self, record: PageRecord) -> Stored:
         self.position = Position(self.position.file, self.position.records + 1)
         return Stored(record, self.position)
+
+
+def log_end(directory: Path, gatherer: str, most: Position) -> Position:
+    """The end of a gatherer's log, if `most` lies in its last file or behind it; else `most`.
+
+    A power cut may take records that a reader has dealt with: what is stored in their place is new.
+    """
+    log = StoreLayout(directory, gatherer).log
+    numbers = log_numbers(log)
+    if not numbers or most.file < numbers[-1]:
+        return most
+    return Position(numbers[-1], sum(1 for frame in frames(log / file_name(numbers[-1])) if frame.kind == PAGE))
 
 
 class Cursor:

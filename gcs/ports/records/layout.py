@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gcs.errors import DiskFullError, SettingsError, StoreError, UsageError
-from gcs.ports.own_file import own_stream
+from gcs.ports.system.own_file import own_stream
 
 WARC, SUMMARIES = "warc", "summaries"
 #: what can be part of a file name and of a key of the whiteboard

@@ -18,9 +18,9 @@ import msgspec
 
 from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.errors import DamagedError, StoreError
-from gcs.ports.own_file import own_stream
 from gcs.ports.records.layout import store_error, sync_directory
 from gcs.ports.records.record_log import pages
+from gcs.ports.system.own_file import own_stream
 
 #: a row group is closed at this many rows …
 _GROUP_ROWS = 1_000
@@ -71,7 +71,7 @@ def convert(log_path: Path, parquet_path: Path) -> int:
 
 
 def _write(records: Iterator[PageRecord], path: Path) -> int:
-    pa, pq = _arrow()
+    _, pq = _arrow()
     columns, rows = schema(), 0
     with (
         own_stream(path, "wb") as file,
@@ -80,7 +80,7 @@ def _write(records: Iterator[PageRecord], path: Path) -> int:
         ) as writer,
     ):
         for group in _groups(records):
-            writer.write_batch(pa.record_batch(_arrays(group, columns), schema=columns))
+            writer.write_batch(record_batch(group, columns))
             rows += len(group)
         writer.close()
         file.flush()
@@ -101,11 +101,13 @@ def _groups(records: Iterator[PageRecord]) -> Iterator[list[PageRecord]]:
         yield group
 
 
-def _arrays(group: Sequence[PageRecord], columns: Any) -> list[Any]:
+def record_batch(group: Sequence[PageRecord], columns: Any = None) -> Any:
+    """Records as an Arrow batch."""
     pa, _ = _arrow()
-    values = dict(zip(FIELDS, zip(*map(attrgetter(*FIELDS), group))))
+    columns = columns or schema()
+    values = dict(zip(FIELDS, zip(*map(attrgetter(*FIELDS), group)))) or dict.fromkeys(FIELDS, ())
     values["fetched_at"] = tuple(round(at * 1e6) for at in values["fetched_at"])
-    return [pa.array(values[field.name], field.type) for field in columns]
+    return pa.record_batch([pa.array(values[field.name], field.type) for field in columns], schema=columns)
 
 
 def read_rows(source: Path | BinaryIO, fields: Sequence[str] = FIELDS, skip: int = 0) -> Iterator[tuple[Any, ...]]:

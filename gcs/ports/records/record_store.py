@@ -23,11 +23,9 @@ from typing import IO, NamedTuple
 
 from msgspec import msgpack, structs
 
-from gcs import __version__
 from gcs.core.page.values import COLUMNS, PageRecord, Response
 from gcs.errors import StoreError
 from gcs.events import Events
-from gcs.ports.own_file import open_own, own_stream
 from gcs.ports.records import warc
 from gcs.ports.records.file_book import FileBook, differs
 from gcs.ports.records.finished_files import Finisher, Remote, replace_damaged
@@ -64,6 +62,8 @@ from gcs.ports.records.record_log import (
 )
 from gcs.ports.records.recovery import Recovered, recover
 from gcs.ports.records.warc import Original
+from gcs.ports.system.own_file import open_own, own_stream
+from gcs.version import __version__
 
 #: more than this does not wait in memory, however seldom `flush` is called
 _MAX_PENDING_BYTES = 4 << 20

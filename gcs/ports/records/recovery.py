@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from gcs.errors import CodecError
 from gcs.events import Events
-from gcs.ports.own_file import own_stream
 from gcs.ports.records.layout import keep_copy, store_error, sync_directory, warc_paths, warc_serial
 from gcs.ports.records.record_log import (
     BEGINNING,
@@ -34,6 +33,7 @@ from gcs.ports.records.record_log import (
     opened_of,
 )
 from gcs.ports.records.warc import members
+from gcs.ports.system.own_file import own_stream
 
 events = Events("records")
 

@@ -30,8 +30,8 @@ from gcs.core.malloc import keep_arena
 from gcs.core.page.values import Document
 from gcs.errors import GcsError
 from gcs.events import Events
-from gcs.ports.process import end_with
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source
+from gcs.ports.system.process import end_with
 
 #: pages inside the pool for each worker: one in work, the others so that it need not wait
 _SLOTS_PER_WORKER = 4

@@ -12,7 +12,7 @@ from gcs.ports.frontier import Frontier
 from gcs.ports.plugins import Plugins
 from gcs.ports.reader import Reader
 from gcs.ports.records.record_store import Store
-from gcs.ports.watchdog import Watchdog
+from gcs.ports.system.watchdog import Watchdog
 from gcs.roles.gatherer.helpers.lending import Lending, LendingPort
 from gcs.roles.gatherer.membership import GathererPort, Membership
 from gcs.roles.gatherer.record.recrawl import Recrawl

@@ -21,7 +21,7 @@ from gcs.core.url.queued_url import QueuedUrl
 from gcs.events import Events
 from gcs.ports.frontier.url_rows import key_of
 from gcs.ports.records.record_log import BEGINNING, Position
-from gcs.ports.steady_clock import SteadyClock
+from gcs.ports.system.steady_clock import SteadyClock
 from gcs.roles.gatherer.dependencies import Dependencies, GathererState
 from gcs.roles.gatherer.fetch.backlog import SlowHosts
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, RobotsVisit
@@ -194,7 +194,7 @@ class Gatherer:
     def leave(self) -> None:
         """Hand everything over to the other gatherers, then end."""
         assert self.team
-        self.team.leaving = True
+        self.team.leave()
         self._scheduler.request_turn()
 
     def stop(self, state: GathererState = GathererState.STOPPED) -> None:

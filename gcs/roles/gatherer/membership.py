@@ -15,8 +15,8 @@ from gcs.core.report.report import Share
 from gcs.core.url.admission import Admission
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.frontier import Frontier
-from gcs.ports.process import new_run
 from gcs.ports.space.port import Space
+from gcs.ports.system.process import new_run
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher
 from gcs.roles.gatherer.record.recrawl import Recrawl
 
@@ -70,8 +70,6 @@ class Notices(Protocol):
 class Membership(Protocol):
     """See `team.team_member.TeamMember` and `team.seed_client.SeedClient`."""
 
-    #: the gatherer wants to hand over what it has, and to go
-    leaving: bool
     #: requests that may be under way at once; 0 for as many as the settings say
     connections: int
 
@@ -84,6 +82,9 @@ class Membership(Protocol):
 
     async def shutdown(self, share: Share | None) -> None:
         """Stop listening, and account for the gatherer's work."""
+
+    def leave(self) -> None:
+        """The gatherer wants to hand over what it has, and to go."""
 
     async def relieved(self) -> None:
         """Returns when the gatherer wants to leave and may."""

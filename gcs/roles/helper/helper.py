@@ -20,12 +20,12 @@ from gcs.core.page.values import Failure, FailureKind, PageFacts, Request, Respo
 from gcs.events import Events
 from gcs.ports.errands import ErrandPort
 from gcs.ports.fetch import Fetcher
-from gcs.ports.process import family_cpu_s
 from gcs.ports.reader import Reader
 from gcs.ports.records.warc import payload_digest
 from gcs.ports.space.clock import lease_time
-from gcs.ports.tasks import end
-from gcs.ports.watchdog import cpu_limit
+from gcs.ports.system.process import family_cpu_s
+from gcs.ports.system.tasks import end
+from gcs.ports.system.watchdog import cpu_limit
 
 events = Events("helper")
 

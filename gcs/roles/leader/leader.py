@@ -14,7 +14,7 @@ from gcs.errors import SpaceError, UnknownVersionError
 from gcs.events import Events
 from gcs.ports.space.candidate import Candidate
 from gcs.ports.space.port import BOARD, IfHolds, Space
-from gcs.ports.tasks import end
+from gcs.ports.system.tasks import end
 from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.fenced_board import DeposedError, FencedBoard, NewestPlan
 from gcs.roles.leader.term import STUCK, Term
@@ -74,7 +74,7 @@ class Leader:
 
     async def step(self) -> None:
         """Stand for election; then act as the leader, or watch over the plan as one that does not lead."""
-        if self._outdated and await self._is_led():
+        if self._outdated and await self._look_for_leader():
             return
         mine = await self._candidate.step()
         if mine is not None and self._outdated:
@@ -99,8 +99,8 @@ class Leader:
             events.warning("outdated", reason=self._outdated, advice="a gatherer of the newer version has to lead")
             await self.resign()
 
-    async def _is_led(self) -> bool:
-        """Whether another candidate leads, or has done so lately: one that can read the board."""
+    async def _look_for_leader(self) -> bool:
+        """Look whether another candidate leads, one that can read the board; returns whether one has done so lately."""
         if await self._space.read(template(LeaderLease)) is not None:
             self._led_at = self._clock()
         return self._clock() - self._led_at < self._config.settings.recover_s

@@ -30,8 +30,8 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import UsageError
 from gcs.events import Events
-from gcs.ports.process import new_run
 from gcs.ports.space.port import SEEDS_INBOX, Space, Taken
+from gcs.ports.system.process import new_run
 from gcs.ports.url_registry import Node, UrlRegistry
 from gcs.roles.seedserver.clients import Clients
 
@@ -87,9 +87,10 @@ class SeedServer:
         registry: UrlRegistry,
         *,
         clock: Callable[[], float],
+        on_word: Callable[[str, Word, int, int], None] = lambda *_: None,
     ) -> None:
-        """`clock` is monotonic."""
-        self._space, self.registry, self._clock = space, registry, clock
+        """`clock` is monotonic. `on_word` hears each word to a client: client, word, connections, seeds held for it."""
+        self._space, self.registry, self._clock, self._on_word = space, registry, clock, on_word
         self.name, self._parent, self._session = config.name, config.parent, config.session
         self._rules, self._team = config.rules, config.team
         self._run = new_run()
@@ -105,8 +106,6 @@ class SeedServer:
         self._snapshot: TeamSnapshot | None = None
         self._still: Standstill | None = None
         self.state = CrawlState.RUNNING
-        #: called with every word to a client: its name, the word, its connections, the seeds held for it
-        self.on_word: Callable[[str, Word, int, int], None] = lambda *_: None
 
     async def run(self) -> None:
         """Serve until the crawl ends."""
@@ -330,7 +329,7 @@ class SeedServer:
             if word is not Word.STEADY:
                 await self._space.out(ClientPace(client, then, str(word)))
                 events.info("pace", client=client, word=str(word), connections=then, held=mine)
-            self.on_word(client, word, then, mine)
+            self._on_word(client, word, then, mine)
 
     async def _beat(self, passive: bool, lease_s: float) -> None:
         self._beats += 1

@@ -37,7 +37,7 @@ from gcs.events import Events
 from gcs.ports.errands import HelperTerms
 from gcs.ports.errands import gateway_messages as messages
 from gcs.ports.space.port import Space
-from gcs.ports.tasks import repeat
+from gcs.ports.system.tasks import repeat
 from gcs.roles.station.http.auth import KEY, needs
 from gcs.roles.station.http.problems import problem
 from gcs.roles.station.leases import MOST, Credit, GatewayHelper, Lease

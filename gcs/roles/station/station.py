@@ -18,7 +18,7 @@ from gcs.core.messages.tuples import Access
 from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.space.port import Space
-from gcs.ports.tasks import end
+from gcs.ports.system.tasks import end
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.app import make_app
 from gcs.roles.station.http.auth import Authenticator

@@ -14,6 +14,7 @@ HELD = Past("sha1:A", visits=2, changes=1)
         (Past(), 404, "sha1:X", True, Change.NOTHING),
         (Past(), 301, "sha1:X", False, Change.NOTHING),
         (HELD, 304, "", False, Change.SAME),
+        (HELD, 304, "", True, Change.NOTHING),  # nobody had asked for it
         (HELD, 200, "sha1:A", False, Change.SAME),
         (HELD, 200, "sha1:B", False, Change.CHANGED),
         (HELD, 301, "sha1:X", False, Change.CHANGED),

@@ -249,3 +249,9 @@ def test_parse_bounds_the_stars_and_forbids_rather_more() -> None:
     assert not robots.allows(SITE + "/private18000/y/x")
     assert not robots.allows(SITE + "/private18000/y")  # more than the site asked for, not less
     assert robots.allows(SITE + "/public")
+
+
+@pytest.mark.parametrize("length", range(4))
+def test_a_part_of_a_byte_order_mark_does_not_hide_the_first_group(length: int) -> None:
+    body = b"\xef\xbb\xbf"[:length] + b"User-agent: gcs\nDisallow: /"
+    assert not Robots.parse(body, "gcs").allows("http://a.example/x")

@@ -44,6 +44,21 @@ def test_overload_doubles_the_delay_and_good_answers_bring_it_back() -> None:
     assert delays[-1] == RULES.delay_s
 
 
+def test_answers_to_requests_that_were_under_way_together_count_once() -> None:
+    """Five 429 within milliseconds are one event: the host could not be left alone any sooner."""
+    rules, pace, now = Politeness(delay_s=0.0, overload_s=1.0), HostPace(), 0.0
+    for _ in range(5):
+        started(pace, rules, now)
+    for status in (200, 429, 429, 200, 429):
+        now += 0.01
+        answered(pace, rules, now, status, 7.0 if now > 0.04 else 0.0)
+    assert delay_of(pace, rules) == 1.0, "raised once, and not worn off by what was under way"
+    assert pace.next_at == pytest.approx(0.05 + 7.0), "whoever says for how long to wait is heard"
+    started(pace, rules, 10.0)
+    answered(pace, rules, 10.0, 429)
+    assert delay_of(pace, rules) == 2.0, "a request that was sent later counts"
+
+
 def test_retry_after_is_obeyed_up_to_the_longest_pause() -> None:
     for asked, pause in ((30.0, 30.0), (1e9, RULES.max_pause_s)):
         pace = HostPace()
@@ -73,8 +88,8 @@ def test_host_without_delay_may_be_asked_over_several_connections() -> None:
 
 
 def test_retry_backs_off_and_gives_up() -> None:
-    assert [retry_at(tries, RULES, 100.0) for tries in (1, 2, 3)] == [105.0, 110.0, None]
-    assert retry_at(1, RULES, 100.0, retry_after_s=60.0) == 160.0
+    assert [retry_at(tries, 3, RULES, 100.0) for tries in (1, 2, 3)] == [105.0, 110.0, None]
+    assert retry_at(1, 3, RULES, 100.0, retry_after_s=60.0) == 160.0
 
 
 @pytest.mark.parametrize("header", ["\x1c20", "20\x1f", " 20 "])

@@ -12,8 +12,8 @@ from gcs.core.ordering import BFS, GIFT, ORDERS, Found, Ordering, Scored, rank
 from gcs.core.queues.queue_maker import make_queue
 from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.ports.disk_queue import DiskSettings, open_scratch
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
+from gcs.ports.frontier.disk_queue import DiskSettings, open_scratch
 
 QUICK = FrontierSettings(fsync=False)
 OPIC, BACKLINK = ORDERS["opic"], ORDERS["backlink"]

@@ -201,7 +201,7 @@ from pathlib import Path
 from gcs.app import assembly
 from gcs.core.page.robots import Robots
 from gcs.ports.reader import Reader
-from gcs.ports.watchdog import Watchdog
+from gcs.ports.system.watchdog import Watchdog
 from gcs.settings import load
 import msgspec
 directory, bomb, robots_bomb, settings, *seeds = sys.argv[1:]

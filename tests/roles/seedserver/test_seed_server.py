@@ -112,8 +112,7 @@ class Scene:
         registry = UrlRegistry(self.directory / name, ORDERS["backlink"], fsync=False)
         space = MemorySpace(self.board, name)
         config = SeedServerConfig(name=name, rules=self.rules, team=TEAM, parent=parent, session=self.session)
-        server = SeedServer(config, space, registry, clock=self.clock)
-        server.on_word = lambda *word: self.words.append(word)
+        server = SeedServer(config, space, registry, clock=self.clock, on_word=lambda *word: self.words.append(word))
         self.servers.append(server)
         return server
 

@@ -9,10 +9,11 @@ Invariants: what is unfolded of a document is bounded (`zip_package`), and so ar
 from collections.abc import Iterable
 from itertools import islice
 
+from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
-from gcs.ports.summarise.html import language_of, primary_language
+from gcs.ports.summarise.html import primary_language
 
 #: letters of a title and of a description
 _TITLE_LETTERS, _DESCRIPTION_LETTERS = 300, 1_000
@@ -46,7 +47,7 @@ def document_of(
         hrefs=links,
         title=title[:_TITLE_LETTERS],
         description=one_line(description)[:_DESCRIPTION_LETTERS],
-        language=primary_language(language) or (language_of(text) if text else ""),
+        language=detect(text, primary_language(language)),
         text=text,
         simhash=simhash(text) if text else 0,
     )

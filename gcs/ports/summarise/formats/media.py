@@ -13,7 +13,7 @@ from gcs.ports.summarise.formats import described, document_of
 #: boxes or elements of a container that are looked at, and how deep
 _MAX_BOXES, _MAX_DEPTH = 10_000, 12
 _MP4_FOLDERS = frozenset((b"moov", b"trak", b"mdia", b"minf", b"stbl", b"udta", b"ilst"))
-_MP4_TAGS = {b"\xa9nam": "title", b"\xa9ART": "artist", b"\xa9alb": "album"}
+_MP4_TITLE, _MP4_ARTIST, _MP4_ALBUM = b"\xa9nam", b"\xa9ART", b"\xa9alb"
 _EBML = b"\x1aE\xdf\xa3"
 #: elements of Matroska: segment, info, tracks, track, tags, tag, simple tag
 _MKV_FOLDERS = frozenset((0x18538067, 0x1549A966, 0x1654AE6B, 0xAE, 0x1254C367, 0x7373, 0x67C8))
@@ -83,6 +83,7 @@ def _sound(content: bytes) -> MediaFacts:
 
 def _mp4(content: bytes) -> MediaFacts:
     facts = MediaFacts("sound" if content[8:11] == b"M4A" else "film")
+    tags: dict[bytes, str] = {}
     for kind, body in _boxes(content):
         if kind == b"mvhd" and len(body) >= 32:
             scale, length = struct.unpack(
@@ -91,8 +92,9 @@ def _mp4(content: bytes) -> MediaFacts:
             facts.duration_s = length / scale if scale else 0.0
         elif kind == b"stsd" and len(body) >= 16:
             facts.codecs.append(body[12:16].decode("latin-1").strip())
-        elif kind in _MP4_TAGS and body[4:8] == b"data":
-            setattr(facts, _MP4_TAGS[kind], body[16:1_000].decode("utf-8", "replace"))
+        elif kind in (_MP4_TITLE, _MP4_ARTIST, _MP4_ALBUM) and body[4:8] == b"data":
+            tags[kind] = body[16:1_000].decode("utf-8", "replace")
+    facts.title, facts.artist, facts.album = (tags.get(kind, "") for kind in (_MP4_TITLE, _MP4_ARTIST, _MP4_ALBUM))
     return facts
 
 

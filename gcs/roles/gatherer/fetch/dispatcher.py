@@ -250,17 +250,21 @@ class Dispatcher:
 
     def page_ended(self, visit: PageVisit, result: Result, now: float) -> float:
         """A page's request has ended; returns the seconds that the server asks to wait, or 0."""
-        if type(result) is not Response or visit.doubted:  # an untrusted helper is no evidence of a host
+        if visit.doubted:  # an untrusted helper is no evidence of a host
             self._window.ended(visit.host, now)
             return 0.0
-        retry_after_s = 0.0
-        if result.status in politeness.OVERLOADED:
-            asked = result.header("retry-after") or ""
-            retry_after_s = politeness.retry_after_s(asked, result.header("date") or "")
-        self._window.ended(visit.host, now, result.ip, result.status, retry_after_s)
-        if result.status in politeness.OVERLOADED:
-            self._on_busy(visit.host.name, visit.host.pace.next_at - now)
+        retry_after_s = _retry_after_s(result)
+        self._ended(visit.host, result, retry_after_s, now)
         return retry_after_s
+
+    def _ended(self, host: Host[QueuedUrl], result: Result, retry_after_s: float, now: float) -> None:
+        """A request has ended, whatever was asked for."""
+        if type(result) is not Response:
+            self._window.ended(host, now)
+            return
+        self._window.ended(host, now, result.ip, result.status, retry_after_s)
+        if result.status in politeness.OVERLOADED:
+            self._on_busy(host.name, host.pace.next_at - now)
 
     def queue_again(self, entry: QueuedUrl) -> None:
         """Request the page once more, when its host's delay is over."""
@@ -276,17 +280,18 @@ class Dispatcher:
         """
         host, robots = visit.host, None
         host.held = False
+        retry_after_s = _retry_after_s(result)
         if type(result) is Response and target and visit.hops < MAX_HOPS:
             self._robots_hops[visit.origin] = target, visit.hops + 1  # asked for when the delay is over
-        elif type(result) is Response and result.status < 500 and result.status != 429:
+        elif type(result) is Response and result.status < 500 and result.status not in politeness.OVERLOADED:
             robots = self._robots.answered(visit.origin, result.status, result.content, now)
             host.pace.crawl_delay_s = robots.crawl_delay_s or 0.0
         else:
             kind = result.kind if type(result) is Failure else None
             why = str(kind) if kind in OF_THE_HOST else "robots-unreachable"
-            again_at = self._robots.unreachable(visit.origin, why, now, final=kind in FINAL)
+            again_at = self._robots.unreachable(visit.origin, why, now, retry_after_s, final=kind in FINAL)
             host.pace.next_at = max(host.pace.next_at, again_at or 0.0)
-        self._window.ended(host, now, result.ip if type(result) is Response else "")
+        self._ended(host, result, retry_after_s, now)
         return robots
 
     def close_origin(self, origin: str, now: float) -> None:
@@ -341,3 +346,10 @@ class Dispatcher:
         at_end = len(names) < HOSTS_PER_FILL
         self._hosts_on_disk = not at_end or bool(self._cursor)
         self._cursor = "" if at_end else names[-1]
+
+
+def _retry_after_s(result: Result) -> float:
+    """The seconds for which an overloaded server asks to be left alone, or 0."""
+    if type(result) is not Response or result.status not in politeness.OVERLOADED:
+        return 0.0
+    return politeness.retry_after_s(result.header("retry-after") or "", result.header("date") or "")

@@ -20,7 +20,7 @@ from gcs.core.page.values import Failure, FailureKind, PageFacts, Response, Resu
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.reader import Glance, Reader
 from gcs.ports.records.record_store import Store
-from gcs.ports.watchdog import Watchdog
+from gcs.ports.system.watchdog import Watchdog
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.helpers.lending import Lending
 from gcs.roles.gatherer.helpers.spot_check import HeldPage, SpotCheck

@@ -2,8 +2,8 @@
 
 The rules of an origin are in a bounded memory, and in the frontier's notes, so that the robots.txt is not requested
 again after a restart or a hand-over. An unreachable robots.txt (5xx, no answer) forbids everything for now: it is
-requested again after a pause, and after `robots_tries` the origin's URLs are given up. Unreachability is kept in
-memory alone, so that the next run of the crawl asks again.
+requested again after a pause (as long as its server asks for), and after `robots_tries` the origin's URLs are given up.
+Unreachability is kept in memory alone, so that the next run of the crawl asks again.
 
 Invariant: `rules` returns rules older than `robots_cache_s` only once, for the request that waited for them: the delay
 of a host may be longer than that.
@@ -16,6 +16,7 @@ import msgspec
 
 from gcs.core.page.robots import ALLOW_ALL, DENY_ALL, Robots
 from gcs.core.page.values import FailureKind
+from gcs.core.polite import politeness
 from gcs.core.polite.politeness import Politeness
 from gcs.core.url.canonical import host_of_url
 from gcs.core.url.sources import is_source
@@ -73,12 +74,14 @@ class RobotsCache:
         self._unused.add(origin)
         return robots
 
-    def unreachable(self, origin: str, why: str, now: float, final: bool = False) -> float | None:
+    def unreachable(
+        self, origin: str, why: str, now: float, retry_after_s: float = 0.0, final: bool = False
+    ) -> float | None:
         """No rules were received. Returns when to ask again, or None if that is given up: the origin is then closed."""
         tries = self._tries[origin] = self._tries.get(origin, 0) + 1
-        if tries < self._rules.robots_tries and not final:
-            pause_s: float = self._rules.retry_s * 2 ** (tries - 1)
-            return now + min(pause_s, self._rules.max_pause_s)
+        again_at = politeness.retry_at(tries, self._rules.robots_tries, self._rules, now, retry_after_s)
+        if again_at is not None and not final:
+            return again_at
         del self._tries[origin]
         self._why[origin] = why
         self._remember(origin, (now + self._rules.robots_cache_s, DENY_ALL))

@@ -31,9 +31,9 @@ from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.core.polite.politeness import Politeness, Sharing, delay_of
 from gcs.core.report.estimate import CPU, NOTHING, POLITENESS
 from gcs.events import Events
-from gcs.ports.process import new_run
 from gcs.ports.space.port import Space
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.process import new_run
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 from gcs.roles.gatherer.helpers.rendering import Rendering
 

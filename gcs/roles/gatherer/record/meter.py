@@ -14,7 +14,7 @@ from gcs.core.report.explored import Explored, ExploredEvidence
 from gcs.core.report.report import Share
 from gcs.core.report.workload import TimeSpent, Workload
 from gcs.ports.frontier import Frontier
-from gcs.ports.process import core_s, cpu_s, peak_rss_mb
+from gcs.ports.system.process import core_s, cpu_s, peak_rss_mb
 
 #: seconds over which rates are measured, and between two of the marks that they are measured from
 RATES_S, MARK_S = 10.0, 1.0

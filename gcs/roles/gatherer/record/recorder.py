@@ -15,12 +15,17 @@ from gcs.core.page.values import FINAL, Failure, PageFacts, PageRecord, Response
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
+from gcs.events import Events
+from gcs.ports.fetch.http_message import conditions
 from gcs.ports.frontier import Mark
 from gcs.ports.reader import gist
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
 from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.settings import Settings
+
+#: a line for each URL, with what Heritrix writes into its crawl.log
+urls = Events("url")
 
 
 class Recorder:
@@ -55,10 +60,10 @@ class Recorder:
             return
         assert type(result) is Response
         status = result.status
-        if status == 304:
+        if status == 304 and conditions(result.request):
             self._counters.revisits += 1
             self._record(entry, result, PageFacts(entry.url), "")
-        elif 300 <= status < 400:
+        elif 300 <= status < 400 and status != 304:
             self._redirect(entry, result)
         elif status in politeness.RETRY_STATUSES:
             self._try_again(entry, f"http-{status}", now, retry_after_s, result)
@@ -148,7 +153,7 @@ class Recorder:
         response: Response | None,
         final: bool = False,
     ) -> None:
-        due_at = politeness.retry_at(entry.tries + 1, self._rules, now, retry_after_s)
+        due_at = politeness.retry_at(entry.tries + 1, self._rules.tries, self._rules, now, retry_after_s)
         if due_at is None or final:
             self.give_up(entry, kind, response)
         else:
@@ -168,6 +173,8 @@ class Recorder:
         elapsed_s = response.elapsed_s if response else 0.0
         self._counters.answer_s += elapsed_s
         self._on_record(record, elapsed_s)
+        if urls.tells_info:
+            _log(record, elapsed_s)
         self.apply(record, entry.hops)
 
     def _record_of(
@@ -213,3 +220,19 @@ class Recorder:
             held_at_us=entry.copy_at_us if change is Change.SAME else held.copy_at_us,
             fields=fields,
         )
+
+
+def _log(record: PageRecord, elapsed_s: float) -> None:
+    urls.info(
+        "failed" if record.failure else "fetched",
+        status=record.status,
+        bytes=record.bytes,
+        url=record.url,
+        depth=record.depth,
+        via=record.parent or "-",
+        type=record.content_type.partition(";")[0] or "-",
+        by=record.helper or record.gatherer,
+        seconds=round(elapsed_s, 3),
+        digest=record.digest or "-",
+        note=record.failure or record.change or "-",
+    )

@@ -16,7 +16,7 @@ from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Baton, BatonCall, BatonLease, Posted
 from gcs.core.polite.batons import BATON_S, Batons, BatonStep
 from gcs.ports.space.port import IfAbsent, IfHolds
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 
 #: the lease of a gatherer's batons, as a part of its membership's

@@ -30,7 +30,7 @@ from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import SEEDS_INBOX, Numbered, Taken
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import MemberContext
 from gcs.roles.gatherer.team.whiteboard import LEAVE_S, Whiteboard
 

@@ -172,7 +172,7 @@ class Ownership:
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""
-        if self._c_queue.is_due(self._clock(), self._port.dispatcher.has_plenty):
+        if self._c_queue.tick(self._clock(), self._port.dispatcher.has_plenty):
             self._exchange.send(self.router.close_blocks())
         if self._revisits and self.router.plan:
             self._send_revisits(self.router.plan, *self._revisits)

@@ -94,8 +94,8 @@ class CQueue:
         """Count another page of the superstep."""
         self._pages += 1
 
-    def is_due(self, now: float, busy: bool) -> bool:
-        """Whether the superstep is over."""
+    def tick(self, now: float, busy: bool) -> bool:
+        """Begin a superstep with the first link; returns whether it is over."""
         if not self._links:
             return False
         if self._begun_at is None:

@@ -26,7 +26,7 @@ from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_name, host_of_key, sort_key
 from gcs.events import Events
 from gcs.ports.frontier import Mark
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.whiteboard import Whiteboard
@@ -50,7 +50,7 @@ class SeedClient:
         self._beats = 0
         self._has_left = False
         self._was_passive = False  # as of the last heartbeat
-        self.leaving = False
+        self._leaving = False
         #: how many connections the server allows; 0 before its first ClientPace
         self.connections = 0
 
@@ -70,11 +70,14 @@ class SeedClient:
         await self.whiteboard.leave(account, gone if self._has_left else None)
         await self._context.space.close()
 
+    def leave(self) -> None:
+        self._leaving = True
+
     async def relieved(self) -> None:
         """Returns when the client wants to leave and may: pages that were in flight are stored and reported."""
         while True:
             await asyncio.sleep(self._context.settings.beat_s)
-            if self.leaving and not self._port.dispatcher.open and self._has_reported:
+            if self._leaving and not self._port.dispatcher.open and self._has_reported:
                 self._has_left = True
                 return
 
@@ -90,7 +93,7 @@ class SeedClient:
     known_plan: PlanPosted | None = None
 
     def may_fetch(self) -> bool:
-        return not self.leaving and self.whiteboard.may_fetch()
+        return not self._leaving and self.whiteboard.may_fetch()
 
     @property
     def has_uncommitted(self) -> bool:
@@ -212,7 +215,7 @@ class SeedClient:
         return Member(
             gatherer=self.me,
             run=self._context.run,
-            state=MemberState.LEAVING if self.leaving else MemberState.RUNNING,
+            state=MemberState.LEAVING if self._leaving else MemberState.RUNNING,
             settled_epoch=recrawl.session if recrawl.is_done and self._has_reported else 0,
             passive=self._was_passive,
             blocks_sent=self._exchange.sent,

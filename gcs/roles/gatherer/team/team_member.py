@@ -35,7 +35,7 @@ from gcs.core.report.report import Share
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_name
 from gcs.events import Events
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.baton_keeper import BatonKeeper
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
@@ -73,7 +73,7 @@ class TeamMember:
         self._was_passive = False  # as of the last heartbeat
         self._shared: Mapping[str, Sharing] = {}
         self._is_changing = False  # hosts are closed, because their owners change
-        self.leaving = ghost
+        self._leaving = ghost
         self.connections = 0
 
     # -- life ------------------------------------------------------------------------------------------
@@ -104,6 +104,9 @@ class TeamMember:
         await self.whiteboard.leave(account, gone if self._has_left else None)
         await context.space.close()
 
+    def leave(self) -> None:
+        self._leaving = True
+
     async def relieved(self) -> None:
         """Returns when the gatherer wants to leave and everything is handed over, or nobody is there to take it.
 
@@ -112,12 +115,12 @@ class TeamMember:
         space, settings, waits_since = self._context.space, self._context.settings, time.monotonic()
         while True:
             await asyncio.sleep(settings.beat_s)
-            if not (self.leaving and self._exchange.unread and self._waits):
+            if not (self._leaving and self._exchange.unread and self._waits):
                 waits_since = time.monotonic()
             elif time.monotonic() - waits_since > settings.recover_s:
                 events.warning("left-unread", gatherer=self.me, tuples=self._exchange.unread)
                 return
-            if not self.leaving:
+            if not self._leaving:
                 continue
             plan = self._follower.plan
             if self.is_passive and plan is not None and self.me not in plan.gatherers:
@@ -142,7 +145,7 @@ class TeamMember:
     def may_fetch(self) -> bool:
         """Whether requests may be started: under a plan, with only own URLs in the frontier, and not while leaving."""
         return (
-            not self.leaving
+            not self._leaving
             and self._follower.plan is not None
             and self._has_begun
             and not self._ownership.hand_overs.has_foreign_urls
@@ -187,7 +190,7 @@ class TeamMember:
     @property
     def _waits(self) -> bool:
         """Whether nothing will happen here before others act: take what was sent, send what was promised, or plan."""
-        is_quiet = not self._port.dispatcher.open if self.leaving else self._port.is_quiet()
+        is_quiet = not self._port.dispatcher.open if self._leaving else self._port.is_quiet()
         return is_quiet and not self.has_uncommitted and not self._ownership.is_at_work
 
     # -- the turn --------------------------------------------------------------------------------------
@@ -208,7 +211,7 @@ class TeamMember:
             new += self._ownership.committed()
             if self._is_changing:
                 self._share_hosts(plan, now)
-        self._exchange.take_seeds(self.me in plan.gatherers and not self.leaving and self._has_begun)
+        self._exchange.take_seeds(self.me in plan.gatherers and not self._leaving and self._has_begun)
         for returned in self._exchange.returned():
             new += self._ownership.accept_back(returned, plan, now)
         for item in self._exchange.arrivals(plan.epoch):
@@ -322,7 +325,7 @@ class TeamMember:
             return MemberState.BLANK
         if self._ghost:
             return MemberState.GHOST
-        return MemberState.LEAVING if self.leaving else MemberState.RUNNING
+        return MemberState.LEAVING if self._leaving else MemberState.RUNNING
 
     def _post_bulletin(self) -> None:
         work = BulletinSource(self.epoch, self._port.share, self._exchange.urls_sent, self._ownership.stats.patches)

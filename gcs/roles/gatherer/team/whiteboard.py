@@ -35,7 +35,7 @@ from gcs.core.messages.tuples import (
 from gcs.errors import SpaceError
 from gcs.events import Events
 from gcs.ports.space.clock import lease_time
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import MemberContext
 
 events = Events("team")

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from gcs import __version__
 from gcs.roles.station.http.api import Endpoint
 from gcs.roles.station.http.problems import ProblemDetails
+from gcs.version import __version__
 
 _REF = "#/components/schemas/{name}"
 #: statuses of problems: of any call, of a call with parameters or a body, and of a command

@@ -17,7 +17,7 @@ from gcs.core.report.series import Series, SeriesPoint
 from gcs.core.report.treemap import Point, Tile, tile
 from gcs.events import Events
 from gcs.ports.space.port import Space
-from gcs.ports.tasks import repeat
+from gcs.ports.system.tasks import repeat
 from gcs.roles.station.view.board_snapshot import BoardSnapshot, LastBulletins, read_board
 from gcs.roles.station.view.schemas import Errors, ExchangedLinks, History, Rebalances, RecentPages, Status
 

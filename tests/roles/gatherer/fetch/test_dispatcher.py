@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gcs.core.messages.tuples import BusyNote, HostState
@@ -13,7 +14,7 @@ from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import host_key
 from gcs.ports.frontier import Frontier, FrontierSettings
-from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit
+from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit, RobotsVisit
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
 
 PAGE = "http://example.com/page"
@@ -89,6 +90,50 @@ def test_dispatcher_waits_when_another_owner_of_a_host_is_told_to_wait(tmp_path:
         dispatcher.fill(now, 1)
         dispatcher.dispatch(now, 1)
         assert engine.started == started
+    frontier.close()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (("Retry-After", "3600"),),
+        (("Date", "Thu, 01 Jan 1970 00:00:00 GMT"), ("Retry-After", "Thu, 01 Jan 1970 01:00:00 GMT")),
+    ],
+)
+def test_an_overloaded_robots_txt_means_what_an_overloaded_page_means(
+    tmp_path: Path, status: int, headers: tuple[tuple[str, str], ...]
+) -> None:
+    """The host is left alone for as long as it asks, its delay grows, and the other owners are told."""
+    rules, engine = Politeness(delay_s=1.0, robots_tries=3), Engine()
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    window: Window[QueuedUrl] = Window(rules)
+    robots = RobotsCache(rules, "gcs", frontier.note, frontier.set_note)
+    fetcher: Any = engine
+    told: list[tuple[str, float]] = []
+    dispatcher = Dispatcher(
+        DispatcherParts(
+            frontier, FrontierSettings(), window, robots, fetcher, Counters(), on_busy=lambda *what: told.append(what)
+        )
+    )
+    dispatcher.queued(frontier.insert([QueuedUrl(PAGE)]))
+
+    def turn(now: float) -> list[str]:
+        dispatcher.fill(now, 1)
+        dispatcher.dispatch(now, 1)
+        return engine.started
+
+    robots_txt = "http://example.com/robots.txt"
+    assert turn(100.0) == [robots_txt]
+    host = window.hosts["example.com"]
+    answer = Response(Request(robots_txt), status, "", "1.1", headers, b"", b"", b"", "10.0.0.1", 100.0, 0.1)
+    assert dispatcher.robots_answered(RobotsVisit(host, "http://example.com", 0), answer, None, 100.0) is None
+    assert told == [("example.com", 3_600.0)] and host.pace.adaptive_s == 2.0
+    assert turn(3_699.0) == [robots_txt] and turn(3_700.0) == [robots_txt] * 2
+    good = msgspec.structs.replace(answer, status=200, headers=())
+    assert dispatcher.robots_answered(RobotsVisit(host, "http://example.com", 0), good, None, 3_700.0)
+    assert turn(3_701.0)[2:] == [], "the delay has grown"
+    assert turn(3_702.0)[2:] == [PAGE]
     frontier.close()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gcs.app import assembly
-from gcs.app.helper_process import make_helper
+from gcs.app.processes.helper_process import make_helper
 from gcs.core.helpers.loan import Loan, LoanLimits
 from gcs.core.helpers.pools import HelperSettings, pool
 from gcs.core.messages.template import template

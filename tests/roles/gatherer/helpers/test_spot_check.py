@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from gcs.app import assembly
-from gcs.app.helper_process import Loan, make_helper
+from gcs.app.processes.helper_process import Loan, make_helper
 from gcs.core.helpers.access import Role, entry, helper_name
 from gcs.core.helpers.loan import LoanLimits
 from gcs.core.messages.template import template

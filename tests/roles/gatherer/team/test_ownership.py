@@ -19,7 +19,7 @@ from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, DispatcherParts, PageVisit
 from gcs.roles.gatherer.fetch.robots_cache import RobotsCache
 from gcs.roles.gatherer.membership import GathererPort, MemberContext

@@ -148,24 +148,24 @@ def test_c_queue_prefers_the_parent_of_a_real_link() -> None:
 
 def test_c_queue_is_due_by_pages_urls_time_or_want_of_work() -> None:
     queue = CQueue(Tolerance(pages=3, urls=2, seconds=10.0))
-    assert not queue.is_due(0.0, busy=False), "nothing to send"
+    assert not queue.tick(0.0, busy=False), "nothing to send"
     queue.add("a", Link(URL))
-    assert queue.is_due(0.0, busy=False)
-    assert not queue.is_due(9.0, busy=True)
-    assert queue.is_due(10.0, busy=True)
+    assert queue.tick(0.0, busy=False)
+    assert not queue.tick(9.0, busy=True)
+    assert queue.tick(10.0, busy=True)
     queue.blocks(1)
     queue.add("a", Link(URL))
-    assert not queue.is_due(11.0, busy=True), "a new superstep has begun"
+    assert not queue.tick(11.0, busy=True), "a new superstep has begun"
     for _ in range(3):
         queue.fetched()
-    assert queue.is_due(11.0, busy=True)
+    assert queue.tick(11.0, busy=True)
     queue.blocks(1)
     queue.add("a", Link(URL))
     queue.add("a", Link(SECOND))
-    assert queue.is_due(11.0, busy=True)
+    assert queue.tick(11.0, busy=True)
 
 
 def test_c_queue_sends_with_every_checkpoint_unless_told_otherwise() -> None:
     queue = CQueue(Tolerance.of(TeamSettings()))
     queue.add("a", Link(URL))
-    assert queue.is_due(0.0, busy=True)
+    assert queue.tick(0.0, busy=True)

@@ -4,8 +4,10 @@ import asyncio
 import random
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
+from email.utils import formatdate
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +34,7 @@ from gcs.roles.gatherer import Gatherer, GathererState
 from gcs.roles.gatherer.fetch import dispatcher
 from gcs.roles.gatherer.record import checkpoints
 from gcs.settings import load
+from tests.roles.gatherer.strange_site import html, strange_site
 
 QUICK = {
     "crawl.scope": "any",
@@ -263,6 +266,29 @@ async def test_owners_of_a_host_tell_one_another_that_it_wants_to_be_left_alone(
             a.team.tell_busy(host, 3_600.0)
         await team.until(lambda _: b._dispatcher.free_in(shared, b._clock()) > 3_000)
         assert not b._dispatcher.free_in(alone, b._clock()), "no other gatherer asks this host"
+
+
+@pytest.mark.parametrize("busy", ["/robots.txt", "/sitemap.xml", "/m"])
+async def test_all_owners_of_a_host_wait_when_it_tells_one_of_them_to(tmp_path: Path, busy: str) -> None:
+    """Retry-After, as a date, in answer to a robots.txt, a sitemap or a page: nobody asks the host again until then."""
+    refusal = 503, {"Date": formatdate(0), "Retry-After": formatdate(3_600)}, b""
+    robots = 200, {}, b"Sitemap: /sitemap.xml"
+    async with strange_site({"/robots.txt": robots, "/a": html("/b"), "/m": html("/n"), busy: refusal}) as site:
+        web: Any = SimpleNamespace(seeds=[f"{site.origin}/a", f"{site.origin}/m"])
+        team = Team(tmp_path, web, politeness__delay_s=0.02)
+        team.join("a", "b")
+        await team.plan({b"": "a", sort_key(f"{site.origin}/k"): "b"}, lost=ALL)
+        await team.settled()
+        await team.commit()
+        await team.space.out(Seeds(web.seeds), to="seeds")
+        host = host_of_url(site.origin + "/")
+        both = team.gatherers.values()
+        await team.until(lambda _: all(each._dispatcher.free_in(host, each._clock()) > 3_500 for each in both))
+        await team.beats(3)
+        assert site.log[-1][0] == busy and site.hits[busy] == 1
+        for task in team.tasks.values():
+            task.cancel()
+        await asyncio.gather(*team.tasks.values(), return_exceptions=True)
 
 
 async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> None:

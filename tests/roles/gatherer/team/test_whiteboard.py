@@ -15,7 +15,7 @@ from gcs.core.report.counters import Traffic
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.ports.tasks import BackgroundTasks
+from gcs.ports.system.tasks import BackgroundTasks
 from gcs.roles.gatherer.membership import MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.whiteboard import Whiteboard, difference_s

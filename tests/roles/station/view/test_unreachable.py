@@ -9,7 +9,7 @@ import pytest
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.redis_space import open_space
-from gcs.ports.tasks import end
+from gcs.ports.system.tasks import end
 from gcs.roles.station import gateway
 from gcs.roles.station.view import poller
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gcs.ports import process
-from gcs.ports.process import core_s, cpu_s, family_cpu_s, peak_rss_mb
+from gcs.ports.system import process
+from gcs.ports.system.process import core_s, cpu_s, family_cpu_s, peak_rss_mb
 
-CHILD = "from gcs.ports.process import peak_rss_mb; print(peak_rss_mb())"
+CHILD = "from gcs.ports.system.process import peak_rss_mb; print(peak_rss_mb())"
 
 
 def test_peak_is_the_largest_memory_held() -> None:
@@ -56,7 +56,7 @@ def test_cpu_counts_children_that_ended() -> None:
 #: asks as some process does, says how it is scheduled before and after, and what a child of it gets
 PROBE = """
 import ctypes, os, sys
-from gcs.ports import process
+from gcs.ports.system import process
 def look():
     attributes = process._Attributes()
     call = process._CALLS.get(os.uname().machine, (0, 0))[0]

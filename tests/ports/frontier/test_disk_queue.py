@@ -17,8 +17,8 @@ from gcs.core.queues import quickheap
 from gcs.core.queues.primitives import Vectors
 from gcs.core.queues.queue_maker import QUEUES
 from gcs.errors import DiskFullError, StoreError, UsageError
-from gcs.ports import disk_queue
-from gcs.ports.disk_queue import DiskQueue, DiskSettings, open_scratch
+from gcs.ports.frontier import disk_queue
+from gcs.ports.frontier.disk_queue import DiskQueue, DiskSettings, open_scratch
 
 BATCH = st.lists(st.tuples(st.integers(-3, 3).map(float), st.integers(0, 9)), max_size=60)
 CALLS = st.lists(st.one_of(BATCH, st.integers(0, 90), st.sampled_from(["save", "crash"])), max_size=25)
@@ -72,7 +72,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from gcs.core.queues import quickheap
-from gcs.ports.disk_queue import DiskSettings, DiskQueue
+from gcs.ports.frontier.disk_queue import DiskSettings, DiskQueue
 quickheap.SMALL = 64
 queue = DiskQueue(sys.argv[1], Path(sys.argv[2]), DiskSettings(cache_bytes=16 * 64 * 16, block_keys=64))
 for step in range(int(sys.argv[3]), 1000000):

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gcs.app.member_process import MemberProcess, MemberSpec, tenacious
+from gcs.app.processes.member_process import MemberProcess, MemberSpec, tenacious
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Link, UrlBlock
 from gcs.errors import SettingsError, UsageError

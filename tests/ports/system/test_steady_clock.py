@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from gcs.ports import steady_clock
-from gcs.ports.steady_clock import SteadyClock
+from gcs.ports.system import steady_clock
+from gcs.ports.system.steady_clock import SteadyClock
 
 
 class Machine:

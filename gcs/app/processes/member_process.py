@@ -18,12 +18,12 @@ from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState
 from gcs.errors import GcsError, InUseError, StuckError, UsageError
 from gcs.events import Events
-from gcs.ports.own_file import open_own
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import open_space
-from gcs.ports.tasks import end
+from gcs.ports.system.own_file import open_own
+from gcs.ports.system.tasks import end
 from gcs.roles.gatherer import Gatherer, GathererState
 from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.leader import Leader

@@ -11,6 +11,8 @@ import xxhash
 from gcs.core.page.values import PageRecord
 from gcs.errors import UsageError
 from gcs.ports.records.warc_reading import Exchange, read_exchange
+from gcs.ports.summarise.encoding import as_utf8
+from gcs.ports.summarise.markup_guard import bounded
 
 
 class Page:
@@ -76,6 +78,16 @@ class Page:
     def text(self) -> str:
         """The main text, without navigation; "" with `summary="links"`, and where the page asks not to be indexed."""
         return self._record.text
+
+    @property
+    def markdown(self) -> str:
+        """The main content as Markdown: headings, lists, tables, code, links; the text of what is no HTML."""
+        if stored := str(getattr(self._record, "markdown", "")):
+            return stored
+        record = self._record
+        if record.noindex or not record.is_page or not record.warc_file or "html" not in record.content_type:
+            return record.text
+        return markdown_of(self.content, record.content_type)
 
     @property
     def language(self) -> str:
@@ -153,3 +165,12 @@ class Page:
 def page_id(record: PageRecord) -> str:
     """The id of a record for those who may see it twice."""
     return xxhash.xxh3_128_hexdigest(f"{record.session} {record.url}".encode("utf-8", "surrogatepass"))
+
+
+def markdown_of(content: bytes, content_type: str) -> str:
+    """The main content of an HTML page."""
+    from turbohtml import parse
+
+    tree = parse(bounded(as_utf8(content, content_type)), encoding="utf-8", positions=False)
+    main = tree.main_content()
+    return main.to_markdown().strip() if main is not None else ""

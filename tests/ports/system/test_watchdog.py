@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from gcs.ports.watchdog import Watchdog, cpu_limit
+from gcs.ports.system.watchdog import Watchdog, cpu_limit
 
 URL = "http://h.test/bomb"
 #: reads something with a limit of CPU time, in a way that no Python code can interrupt
 READ = """
 import sys
 from pathlib import Path
-from gcs.ports.watchdog import Watchdog
+from gcs.ports.system.watchdog import Watchdog
 watchdog = Watchdog(Path(sys.argv[1]), 0.2)
 watchdog.begin("http://h.test/harmless")
 watchdog.begin("http://h.test/bomb")

@@ -19,8 +19,8 @@ from gcs.core.queues.entries import ENTRY_BYTES, Entries
 from gcs.core.queues.primitives import Primitives
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue
 from gcs.errors import GcsError, StoreError, UsageError
-from gcs.ports.own_file import open_own, own_stream
 from gcs.ports.records.layout import store_error, sync_data, sync_directory
+from gcs.ports.system.own_file import open_own, own_stream
 
 VERSION = 1
 _HASH_BYTES = 8

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gcs.ports.own_file import open_own, own_stream, refuse_links
+from gcs.ports.system.own_file import open_own, own_stream, refuse_links
 
 
 @pytest.fixture

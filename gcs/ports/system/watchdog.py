@@ -20,8 +20,8 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from gcs.ports.own_file import open_own, own_stream
 from gcs.ports.records.layout import store_error
+from gcs.ports.system.own_file import open_own, own_stream
 
 #: CPU seconds that one answer may take: 20 times as much as the worst that the readers' own bounds allow
 LIMIT_S = 10.0

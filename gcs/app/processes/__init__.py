@@ -1,0 +1,1 @@
+"""The processes of a crawl: a team on this machine, one member of it, a helper, a station."""

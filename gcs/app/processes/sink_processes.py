@@ -1,0 +1,64 @@
+"""The sinks of a crawl from the command line: `gcs sink` beside it, a process for each.
+
+Such a process goes on until its standard input ends and everything is delivered, so that also a crawl that is killed
+has its last pages delivered.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gcs.errors import StoreError
+from gcs.ports.sinks.sink_names import named_sink
+
+#: environment variable of the target: a command line, which everybody can see, may not hold a password
+TARGET_VARIABLE = "GCS_SINK"
+#: the same of the targets of a crawl or a gatherer
+SINKS_VARIABLE = "GCS_SINKS"
+#: what is said of a target
+TARGETS = (
+    "pages.jsonl, pages.csv, pages.duckdb, corpus.md/, pages.parquet/, s3://…, postgresql://…, redis://…, "
+    "or NAME=TARGET of a sink of yours."
+)
+
+
+def sink_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --sink."""
+    about = f"Bring each page there, too: {TARGETS}"
+    return click.option("--sink", "sinks", multiple=True, envvar=SINKS_VARIABLE, metavar="TARGET", help=about)(command)
+
+
+@contextlib.contextmanager
+def sinks_beside(directory: Path, targets: Sequence[str]) -> Iterator[None]:
+    """While the body runs, and until everything is delivered. Raises an error for a target that cannot be."""
+    for target in targets:
+        named_sink(target).close()  # a mistake is told before anything is crawled
+    os.environ.pop(SINKS_VARIABLE, None)  # gatherers that this process starts have no sinks of their own
+    command = [sys.executable, "-m", "gcs", "sink", str(directory), "--attend", "--log", "warning"]
+    processes = [
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, TARGET_VARIABLE: target},
+            start_new_session=True,  # Ctrl-C is for the crawl
+        )
+        for target in targets
+    ]
+    try:
+        yield
+    finally:
+        for process in processes:
+            assert process.stdin
+            process.stdin.close()
+        codes = [process.wait() for process in processes]
+    if any(codes):
+        raise StoreError(
+            f"not all pages are delivered; nothing is lost: gcs sink {directory} --to TARGET delivers the rest"
+        )

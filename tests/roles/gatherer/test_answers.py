@@ -1,0 +1,74 @@
+"""What a gatherer makes of answers that are neither pages nor plain errors."""
+
+from pathlib import Path
+from typing import Any
+
+from warcio.archiveiterator import ArchiveIterator
+
+from gcs.app import assembly
+from gcs.core.page.values import PageRecord
+from gcs.ports.records.reading import read_records, warc_files
+from gcs.roles.gatherer import GathererState
+from gcs.settings import load
+from tests.roles.gatherer.strange_site import StrangeSite, html, strange_site
+
+QUICK = {
+    "fetch.allow_private": True,
+    "politeness.delay_s": 0.0,
+    "politeness.retry_s": 0.01,
+    "summary.depth": "links",
+    "frontier.fsync": False,
+}
+
+
+async def crawl(directory: Path, site: StrangeSite, session: int = 1, **changes: Any) -> dict[str, PageRecord]:
+    """The newest record of each path."""
+    settings = load(None, {}, QUICK | {key.replace("__", "."): value for key, value in changes.items()})
+    seeds = [f"{site.origin}/"]
+    gatherer = assembly.gatherer(directory, "g0", settings, seeds)
+    assert await gatherer.run(seeds, session) is GathererState.DONE
+    return {record.url.removeprefix(site.origin): record for record in read_records(directory)}
+
+
+async def test_what_costs_money_and_what_the_law_forbids_are_kept_as_that(tmp_path: Path) -> None:
+    """402 and 451: asked for once, recorded with their status, and their words are in the archive."""
+    answers = {
+        "/": html("/paid", "/banned"),
+        "/paid": (402, {"crawler-price": "USD 0.01"}, b"pay"),
+        "/banned": (451, {"Link": '</law>; rel="blocked-by"'}, b"a court has said so"),
+    }
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site)
+        assert site.hits["/paid"] == site.hits["/banned"] == 1
+    found = {path: (record.status, record.failure) for path, record in records.items()}
+    assert found == {"/": (200, ""), "/paid": (402, "http-402"), "/banned": (451, "http-451")}
+    kept = {}
+    for _, file in warc_files(tmp_path):
+        for member in ArchiveIterator(file):
+            if member.rec_type == "response":
+                path = member.rec_headers["WARC-Target-URI"].removeprefix(site.origin)
+                kept[path] = member.http_headers, member.content_stream().read()
+    assert kept["/paid"][0]["crawler-price"] == "USD 0.01" and kept["/banned"][1] == b"a court has said so"
+
+
+async def test_a_304_that_nobody_asked_for_is_an_error(tmp_path: Path) -> None:
+    """It says that a copy is good, and there was no word of a copy: neither in the first session nor later."""
+    async with strange_site({"/": html("/a"), "/a": (304, {"ETag": '"x"', "Location": "/b"}, b"")}) as site:
+        first = await crawl(tmp_path, site)
+        assert (first["/a"].failure, first["/a"].change) == ("http-304", "")
+        site.answers["/a"] = html(head="no validators")
+        second = await crawl(tmp_path, site, 2)
+        site.answers["/a"] = (304, {}, b"")
+        third = await crawl(tmp_path, site, 3)
+        assert (second["/a"].change, third["/a"].change, third["/a"].failure) == ("new", "", "http-304")
+        assert "if-none-match" not in site.asked["/a"] and site.hits["/b"] == 0
+
+
+async def test_a_304_that_was_asked_for_confirms_the_copy(tmp_path: Path) -> None:
+    def page(asked: dict[str, str]) -> Any:
+        return (304, {"ETag": '"1"'}, b"") if asked.get("if-none-match") == '"1"' else html(ETag='"1"')
+
+    async with strange_site({"/": page}) as site:
+        first = await crawl(tmp_path, site)
+        second = await crawl(tmp_path, site, 2)
+    assert (first["/"].change, second["/"].change, second["/"].status) == ("new", "same", 304)
