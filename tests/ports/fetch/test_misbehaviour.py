@@ -109,7 +109,7 @@ async def test_body_of_tiny_chunks_takes_little_memory(serve, get) -> None:
         await conversation.send(b"0\r\n\r\n")
 
     site = await serve(answer)
-    with memory_limit(2_500_000):
+    with memory_limit(5_000_000):
         assert (await get(site.url)).body == b"ab" * 60_000
 
 
