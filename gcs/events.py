@@ -7,7 +7,10 @@ events.info("resumed", queued=120, pages=31)      →      gatherer.resumed queu
 import json
 import logging
 import sys
+from pathlib import Path
 from typing import Any
+
+from gcs.errors import UsageError
 
 LEVELS = ("debug", "info", "warning", "error")
 #: characters that command a terminal or deceive its reader: C0 and C1 (but for tab and newline), those that change the
@@ -31,6 +34,11 @@ class Events:
     def __init__(self, part: str) -> None:
         self._part = part
         self._log = logging.getLogger(f"gcs.{part}")
+
+    @property
+    def tells_info(self) -> bool:
+        """Whether `info` writes anything: for events whose fields cost something."""
+        return self._log.isEnabledFor(logging.INFO)
 
     def debug(self, event: str, **fields: Any) -> None:
         """Log what only a developer wants to see."""
@@ -73,11 +81,23 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry | getattr(record, "fields", {}), default=str)
 
 
-def log_to_stderr(level: str, as_json: bool) -> None:
-    """Send the events of this process to stderr."""
-    handler = logging.StreamHandler(sys.stderr)
+class _Stderr(logging.StreamHandler[Any]):
+    """Writes to what sys.stderr is at the moment: a display of progress may have taken its place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def set_up_log(level: str, as_json: bool, file: Path | None = None, with_urls: bool = True) -> None:
+    """Send the events of this process to stderr, or add them to a file; those of each URL only `with_urls`."""
+    try:
+        handler = logging.FileHandler(file, delay=False) if file else _Stderr()
+    except OSError as error:
+        raise UsageError(f"--log-file {file}: cannot be written ({error.strerror})") from None
     handler.setFormatter(JsonFormatter() if as_json else TextFormatter())
     logger = logging.getLogger("gcs")
     logger.handlers[:] = [handler]
     logger.setLevel(level.upper())
     logger.propagate = False
+    logging.getLogger("gcs.url").setLevel(logging.NOTSET if with_urls else logging.WARNING)

@@ -56,8 +56,8 @@ class CrawlSettings:
     name: str = "crawl"
     #: e-mail address or page of whoever answers for this crawl; sites see it in the User-Agent
     contact: str = ""
-    #: follow links to: the hosts of the seeds, their registered domains, or anywhere
-    scope: Literal["host", "domain", "any"] = "host"
+    #: follow links to: what lies below the seeds, their hosts, their registered domains, or anywhere
+    scope: Literal["prefix", "host", "domain", "any"] = "host"
     #: what goes first: bfs (fewest links from a seed), backlink (most linked), opic (on-line page importance), or a
     #: score of your own: module:function, or an entry point of the group gcs.orders
     order: str = "bfs"

@@ -21,7 +21,7 @@ def emit_all() -> None:
 @pytest.mark.parametrize(("level", "count"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
 def test_events_below_the_level_are_silent(capsys: pytest.CaptureFixture[str], level: str, count: int) -> None:
     assert level in events.LEVELS
-    events.log_to_stderr(level, as_json=True)
+    events.set_up_log(level, as_json=True)
     emit_all()
     out, err = capsys.readouterr()
     assert out == ""
@@ -29,7 +29,7 @@ def test_events_below_the_level_are_silent(capsys: pytest.CaptureFixture[str], l
 
 
 def test_events_as_text_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
-    events.log_to_stderr("info", as_json=False)
+    events.set_up_log("info", as_json=False)
     emit_all()
     began, slowed, lost = capsys.readouterr().err.splitlines()
     assert began.split(maxsplit=1)[1] == "INFO    part.began pages=3"
@@ -38,7 +38,7 @@ def test_events_as_text_are_one_line_each(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_events_as_json_keep_their_fields(capsys: pytest.CaptureFixture[str]) -> None:
-    events.log_to_stderr("info", as_json=True)
+    events.set_up_log("info", as_json=True)
     emit_all()
     began, slowed, _ = map(json.loads, capsys.readouterr().err.splitlines())
     assert began.pop("time") > 0
@@ -47,14 +47,14 @@ def test_events_as_json_keep_their_fields(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_events_are_set_up_anew_each_time(capsys: pytest.CaptureFixture[str]) -> None:
-    events.log_to_stderr("info", as_json=False)
-    events.log_to_stderr("info", as_json=False)
+    events.set_up_log("info", as_json=False)
+    events.set_up_log("info", as_json=False)
     Events("part").info("began")
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_events_as_text_command_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    events.log_to_stderr("info", as_json=False)
+    events.set_up_log("info", as_json=False)
     Events("part").info("hello", agent="\x1b]0;mine\x07 caf\xe9\x9b2J \u200d")
     assert capsys.readouterr().err.rstrip().endswith("part.hello agent=\ufffd]0;mine\ufffd caf\xe9\ufffd2J \u200d")
 
@@ -72,7 +72,7 @@ def test_text_log_turns_no_line_round_and_commands_no_terminal() -> None:
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_events_name_their_fields_before_the_traceback_of_their_cause(capsys, as_json: bool) -> None:
-    events.log_to_stderr("info", as_json=as_json)
+    events.set_up_log("info", as_json=as_json)
     try:
         raise KeyError("gone")
     except KeyError as error:

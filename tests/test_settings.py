@@ -91,7 +91,7 @@ def test_settings_read_truth_from_text(text: str, expected: bool) -> None:
         ({}, {"crawl.max_pages": "many"}, "command line: crawl.max_pages is 'many': give a whole number"),
         ({}, {"crawl.max_pages": "-1"}, "crawl.max_pages is '-1': it must not be negative or without end"),
         ({}, {"politeness.delay_s": "nan"}, "politeness.delay_s is 'nan': it must not be negative or without end"),
-        ({}, {"crawl.scope": "all"}, "command line: crawl.scope is 'all': give host, domain, any"),
+        ({}, {"crawl.scope": "all"}, "command line: crawl.scope is 'all': give prefix, host, domain, any"),
         ({}, {"crawl.include": 3}, "command line: crawl.include is 3: give a list of texts"),
         ({}, {"store.warc_level": "9"}, "warc_level is 9: it must be 0, 1, 2 or 3"),
         ({}, {"fetch.proxy": "x"}, "'x' is not a proxy"),

@@ -10,13 +10,14 @@ Invariants
 
 import asyncio
 import contextlib
+import functools
 import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from gcs.app import crawl_dir
+from gcs.app import crawl_dir, solo_control
 from gcs.app.assembly import gatherer
 from gcs.app.crawl_input import CrawlRun
 from gcs.app.terminal import save_report
@@ -25,6 +26,7 @@ from gcs.core.report.report import Report
 from gcs.errors import GcsError, UsageError
 from gcs.ports.plugins import Plugin
 from gcs.ports.records.record_log import Position
+from gcs.ports.system.control_socket import answering
 from gcs.roles.gatherer import Gatherer, GathererState
 
 #: of the gatherer of a program: the same as that of `gcs crawl` with one gatherer, so that either goes on with the
@@ -84,6 +86,8 @@ class CrawlThread:
         #: the end of what earlier runs have stored
         self.begins_at = Position()
         self.has_ended = False
+        #: the gatherer has closed its files: it can tell nothing any more
+        self._is_closed = False
 
     def start(self) -> None:
         """Start, and wait until the crawl runs. Raises what hinders it."""
@@ -110,20 +114,14 @@ class CrawlThread:
         if self.has_ended:
             raise UsageError("the crawl has ended: start another one on its directory with these seeds")
 
-        def add() -> None:
-            self._gatherer.add_seeds(seeds)
-            if self._run.saved is not None:
-                all_seeds = list(dict.fromkeys([*self._run.seeds, *seeds]))
-                self._run.seeds[:] = all_seeds
-                self._run.saved.write(self._run.directory, all_seeds, self._run.settings)
-
-        self._ask(add)
+        self._ask(lambda: solo_control.add_seeds(self._run, self._gatherer, seeds))
 
     def report(self) -> Report:
         """The report so far, or of the whole crawl when it has ended."""
         if self._report is None and not self.has_ended:
             with contextlib.suppress(_EndedError):
                 return self._ask(self._live_report)
+            self.join()  # it is about to write its report
         if self._report is None:
             self.raise_error()
             raise GcsError("the crawl ended without a report; see its messages")
@@ -153,7 +151,11 @@ class CrawlThread:
         self.begins_at = self._gatherer.stored_to
         run.begin()  # not before: now the directory is locked
         self._started.set()
-        state = await self._gatherer.run(run.seeds, run.session)
+        async with answering(run.directory, functools.partial(solo_control.obey, run, self._gatherer)):
+            try:
+                state = await self._gatherer.run(run.seeds, run.session)
+            finally:
+                self._is_closed = True
         self._report = report.build(run.settings.crawl.name, state, [self._gatherer.final_share])
         save_report(self._report, crawl_dir.report_file(run.directory, run.session))
         save_report(self._report, run.directory / "report.json")
@@ -174,6 +176,8 @@ class CrawlThread:
 
         def answer() -> None:
             try:
+                if self._is_closed:
+                    raise _EndedError("the crawl has ended")
                 results.append(what())
             except BaseException as error:  # it belongs to whoever asked
                 errors.append(error)

@@ -56,7 +56,8 @@ class CrawlOptions(TypedDict, total=False):
     contact: str
     max_pages: int
     max_seconds: float
-    scope: Literal["host", "domain", "any"]
+    scope: Literal["prefix", "host", "domain", "any"]
+    depth: int
     order: str
     queue: str
     include: tuple[str, ...]
@@ -101,7 +102,7 @@ class Crawl:
         flags = {**settings, **_flags(options), **names}
         self._scratch = _Scratch() if output is None else None
         self.directory = self._scratch.path if self._scratch else Path(output or ".")
-        self._run = compose_crawl(self.directory, seeds, flags, again)
+        self._run = compose_crawl(self.directory, seeds, flags, again, is_kept=output is not None)
         _refuse_team(self.directory)
         self._thread = CrawlThread(self._run, ahead, plugins)
         self._sinks = SinkThreads(self.directory, sinks, self._scratch)

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gcs.app.crawl_input import CrawlRun
-from gcs.app.terminal import Outcome, Progress
+from gcs.app.progress import Progress
+from gcs.app.solo_control import STATES, obey
+from gcs.app.terminal import Outcome
 from gcs.core.malloc import keep_arena
 from gcs.core.ordering import ORDERS, Ordering, Scored
 from gcs.core.page.values import Result
@@ -40,6 +42,7 @@ from gcs.ports.space.port import Space
 from gcs.ports.summarise import Options, SummarySettings
 from gcs.ports.summarise.text_pool import TextPool
 from gcs.ports.system import process
+from gcs.ports.system.control_socket import answering
 from gcs.ports.system.watchdog import LIMIT_S, Watchdog
 from gcs.roles.gatherer import Dependencies, Gatherer, GathererState, Outlet
 from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
@@ -95,12 +98,13 @@ async def _run_alone(run: CrawlRun, progress: bool) -> Outcome:
         alone.stop()
 
     loop = asyncio.get_running_loop()
-    with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
+    with Progress() if progress else nullcontext() as bar:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupt)
         display = asyncio.create_task(_show(alone, bar)) if bar else None
         try:
-            state = await alone.run(run.seeds, run.session)
+            async with answering(run.directory, functools.partial(obey, run, alone)):
+                state = await alone.run(run.seeds, run.session)
         finally:
             if display:
                 display.cancel()
@@ -115,7 +119,8 @@ async def _show(alone: Gatherer, bar: Progress) -> None:
         await asyncio.sleep(REFRESH_S)
         if alone.state is not GathererState.RUNNING:
             return
-        bar.update([alone.share().work], "running")
+        work = alone.share().work
+        bar.update([work], STATES.get(work.holds, "running"))
 
 
 @dataclass(frozen=True, slots=True)

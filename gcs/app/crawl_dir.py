@@ -6,6 +6,7 @@
     sessions/NNNN.plan, .json        plan and report of each session
     state/.NAME.copy                 copies of seeds.txt, settings.json and session, with a checksum
     state/NAME/frontier              the disk of a gatherer, with its share of the report
+    state/control                    socket for orders to a crawl by one gatherer: see ports/control_socket.py
 
 Invariant: the files are replaced in one step, so a full disk or a crash leaves the old ones.
 """
@@ -34,6 +35,12 @@ _ADVICE = "choose another place"
 _CHECKSUM_BYTES = 8
 
 events = Events("crawl")
+
+
+def is_crawl(directory: Path) -> bool:
+    """Whether there is a crawl, or was one."""
+    state = directory / "state"
+    return (state / "seeds.txt").is_file() or next(state.glob("*/frontier/data.mdb"), None) is not None
 
 
 def write_whole(file: Path, data: bytes, advice: str, mode: int = 0o666, *, is_named: bool = False) -> None:

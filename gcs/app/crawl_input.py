@@ -22,10 +22,10 @@ import msgspec
 from gcs.app import crawl_dir
 from gcs.app.crawl_dir import read_kept, write_kept
 from gcs.core.polite.politeness import Politeness
-from gcs.core.url.canonical import UrlRules, is_own, seed_url
+from gcs.core.url.canonical import UrlRules, is_own, seed_url, why_no_seed
 from gcs.core.url.sources import is_below, is_local, is_source, source_url
 from gcs.errors import SettingsError, StoreError, UsageError
-from gcs.events import LEVELS, log_to_stderr
+from gcs.events import LEVELS, set_up_log
 from gcs.settings import NOTHING, Settings, differences, documentation, load, types
 
 #: flag → dotted key of the setting it sets; everything else by --set
@@ -35,6 +35,7 @@ FLAGS = {
     "--max-pages": "crawl.max_pages",
     "--max-seconds": "crawl.max_seconds",
     "--scope": "crawl.scope",
+    "--depth": "traps.max_depth",
     "--order": "crawl.order",
     "--queue": "frontier.queue",
     "--include": "crawl.include",
@@ -54,6 +55,8 @@ FLAGS = {
 ONE_RUN = frozenset({"crawl.max_pages", "crawl.max_seconds"})
 #: characters of a bad seed that its error shows
 _SHOWN = 100
+#: what the name of a crawl cannot hold, and how long one that is made of a directory's may be
+_NO_NAME, _LONGEST_NAME = re.compile(r"[^A-Za-z0-9._-]+"), 64
 #: what a saved seed begins with
 _SEED = re.compile(r"[a-z]+://[^/\s]+/")
 #: what a path begins with; "docs" alone may be a host
@@ -70,34 +73,61 @@ class CrawlRun:
     session: int = 1
     #: seeds and settings of earlier runs in the directory; None if this run saves nothing there
     saved: "SavedCrawl | None" = None
+    #: called when the crawl has begun, and nothing has been fetched yet
+    on_begin: Callable[[], object] | None = None
 
     def begin(self) -> None:
         """Save seeds, settings and session. Not before the directory is locked: another crawl may be running there."""
         if self.saved is not None:
             self.saved.write(self.directory, self.seeds, self.settings)
             crawl_dir.begin_session(self.directory, self.session)
+        if self.on_begin is not None:
+            self.on_begin()
 
 
 def read_crawl(
-    directory: Path, urls: tuple[str, ...], seeds_file: str | None, options: dict[str, Any], begins: bool
+    directory: Path,
+    urls: tuple[str, ...],
+    seeds_file: str | None,
+    options: dict[str, Any],
+    begins: bool,
+    names_itself: bool = True,
 ) -> CrawlRun:
     """The run that a command line of `gcs crawl` asks for: its seeds and settings are added to those of earlier runs.
 
-    Takes the options of settings out of `options`. With `begins`, the run begins the next session.
+    Takes the options of settings out of `options`. With `begins`, the run begins the next session. `names_itself`: a
+    new crawl is named after its directory, unless it is given a name.
     """
     saved = SavedCrawl.read(directory)
     delay_is_told = options[_variable("politeness.delay_s")] is not None
     settings = read_settings(options, before=saved.settings)
+    if names_itself and not saved.seeds:
+        settings = _named_after(directory, settings)
     given = read_seeds(urls, seeds_file, settings.urls)
     return _run(directory, saved, settings, given, begins, delay_is_told, sys.stdin.isatty())
 
 
-def compose_crawl(directory: Path, urls: tuple[str, ...], flags: Mapping[str, object], begins: bool) -> CrawlRun:
-    """The run that a program asks for: `flags` maps dotted keys to values. As `read_crawl`, but nobody is asked."""
+def compose_crawl(
+    directory: Path, urls: tuple[str, ...], flags: Mapping[str, object], begins: bool, is_kept: bool = True
+) -> CrawlRun:
+    """The run that a program asks for: `flags` maps dotted keys to values. As `read_crawl`, but nobody is asked.
+
+    `is_kept`: the directory outlives the program, so the crawl is named after it.
+    """
     saved = SavedCrawl.read(directory)
     settings = load(None, os.environ, flags, saved.settings)
+    if is_kept and not saved.seeds:
+        settings = _named_after(directory, settings)
     delay_is_told = flags.get("politeness.delay_s") is not None
     return _run(directory, saved, settings, read_seeds(urls, None, settings.urls), begins, delay_is_told, False)
+
+
+def _named_after(directory: Path, settings: Settings) -> Settings:
+    """A crawl without a name has that of its directory, as far as it can be part of a file name."""
+    name = _NO_NAME.sub("-", directory.absolute().name).lstrip("._-")[:_LONGEST_NAME]
+    if settings.crawl.name != Settings().crawl.name or not name:
+        return settings
+    return replace(settings, crawl=replace(settings.crawl, name=name))
 
 
 def _run(
@@ -199,8 +229,8 @@ def read_seeds(urls: tuple[str, ...], file: str | None, rules: UrlRules) -> list
     for place, text in [*(("command line", url) for url in urls), *_lines(file)]:
         url = _source(text) or seed_url(text, rules)
         if url is None:
-            kinds = "a folder (./docs), a database (db:FILE) or news (nntp://HOST/GROUP/)"
-            raise UsageError(f"{place}: {text[:_SHOWN]!r} is not an http or https URL, and not {kinds}")
+            kinds = "folders are written ./docs, databases db:FILE, news nntp://HOST/GROUP/"
+            raise UsageError(f"{place}: {text[:_SHOWN]!r} {why_no_seed(text[:_SHOWN])}; {kinds}")
         found[url] = None
     return list(found)
 
@@ -236,6 +266,11 @@ def _source(text: str) -> str:
     if path.is_dir() or url.startswith("db:"):
         url = url.rstrip("/") + "/"
     return url
+
+
+def read_lines(file: str | None) -> list[str]:
+    """The lines of a file of seeds, as they are written; none without a file."""
+    return [text for _, text in _lines(file)]
 
 
 def _lines(file: str | None) -> list[tuple[str, str]]:
@@ -324,18 +359,35 @@ def read_settings(
 
 
 def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --log and --log-json, and set logging up before the command runs."""
+    """Give a command --log, --log-json and --log-file, and set logging up before the command runs.
+
+    A line for each URL is written only if --log is given: these commands run for months.
+    """
 
     @functools.wraps(command)
-    def run(log_level: str, log_json: bool, **options: Any) -> Any:
-        log_to_stderr(log_level, log_json)
+    def run(log_level: str | None, log_json: bool, log_file: Path | None, **options: Any) -> Any:
+        set_up_log(log_level or "info", log_json, log_file, with_urls=log_level is not None)
         return command(**options)
 
-    run = click.option("--log-json", is_flag=True, help="Log one JSON object a line.")(run)
-    return click.option(
-        "--log", "log_level", type=click.Choice(LEVELS), default="info", show_default=True,
-        help="What is logged.",
-    )(run)  # fmt: skip
+    return log_flags("info, without a line for each URL")(run)
+
+
+def log_flags(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Gives a command --log, --log-json and --log-file."""
+
+    def give(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--log-file", type=click.Path(path_type=Path), metavar="FILE", help="Log to FILE. [stderr]"),
+            click.option("--log-json", is_flag=True, help="Log one JSON object a line."),
+            click.option(
+                "--log", "log_level", type=click.Choice(LEVELS),
+                help=f"What is logged; info: a line for each URL, too.  [{default}]",
+            ),
+        ):  # fmt: skip
+            command = option(command)
+        return command
+
+    return give
 
 
 def _variable(key: str) -> str:

@@ -1,6 +1,7 @@
 """Find a running crawl: the options that name it, its whiteboard, its charter, and a short visit there."""
 
 import asyncio
+import dataclasses
 import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -9,17 +10,21 @@ from typing import Any, TypeVar
 
 import click
 
+from gcs.app.crawl_dir import is_crawl
 from gcs.app.say import say
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter
 from gcs.errors import SpaceError, UsageError
-from gcs.events import log_to_stderr
+from gcs.events import set_up_log
 from gcs.ports.space.address import SpaceSettings, shown
 from gcs.ports.space.embedded_server import address_of
 from gcs.ports.space.port import Space
 from gcs.ports.space.redis_space import crawls_at, open_space
 
 T = TypeVar("T")
+
+#: an option was written on the command line
+_TYPED = click.core.ParameterSource.COMMANDLINE
 
 #: seconds that a process waits for the charter of its crawl
 CHARTER_S = 60.0
@@ -46,28 +51,47 @@ class CrawlAddress:
         return url, names[0]
 
 
-def at_crawl(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that name a running crawl; the command takes them as one CrawlAddress, `at`."""
+def at_crawl(command: Callable[..., Any] | None = None, *, with_dir: bool = True) -> Callable[..., Any]:
+    """Give a command the argument and options that name a running crawl; it takes them as one CrawlAddress, `at`.
+
+    Without `with_dir`, DIR may stand before the command's own arguments: it calls `split_dir`.
+    """
+    if command is None:
+        return functools.partial(at_crawl, with_dir=with_dir)
 
     @functools.wraps(command)
-    def run(output: Path, url: str | None, crawl: str | None, **options: Any) -> Any:
-        return command(at=CrawlAddress(output, url, crawl), **options)
+    def run(output: Path | None, url: str | None, crawl: str | None, **options: Any) -> Any:
+        directory = options.pop("directory", None)
+        if output and directory is None and click.get_current_context().get_parameter_source("output") is _TYPED:
+            say(f"gcs: note: DIR needs no -o any more: {_words()} {output}", err=True)
+        return command(at=CrawlAddress(directory or output or Path("crawl"), url, crawl), **options)
 
-    for option in (
+    options = [
         click.option("--crawl", help="Name of the crawl. [the only one there]"),
         click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Its whiteboard, if not in DIR."),
-        click.option(
-            "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
-            help="Directory of the crawl.",
-        ),
-    ):  # fmt: skip
+        click.option("-o", "--output", type=click.Path(path_type=Path), hidden=True),
+    ]
+    if with_dir:
+        options.append(click.argument("directory", type=click.Path(path_type=Path), required=False, metavar="[DIR]"))
+    for option in options:
         run = option(run)
     return run
 
 
+def split_dir(at: CrawlAddress, words: tuple[str, ...]) -> tuple[CrawlAddress, tuple[str, ...]]:
+    """Take DIR from the beginning of the words, if the first of them names a directory with a crawl."""
+    if words and is_crawl(Path(words[0])):
+        return dataclasses.replace(at, output=Path(words[0])), words[1:]
+    return at, words
+
+
+def _words() -> str:
+    return click.get_current_context().command_path
+
+
 def visit(at: CrawlAddress, do: Callable[[Space], Awaitable[T]]) -> T:
     """Open the whiteboard of a crawl, do something there, and close it. Returns what `do` returns."""
-    log_to_stderr("error", as_json=False)  # if it cannot be reached, the error message says so
+    set_up_log("error", as_json=False)  # if it cannot be reached, the error message says so
     return asyncio.run(_visit(at, do))
 
 

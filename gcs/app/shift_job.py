@@ -16,7 +16,7 @@ from rq.job import Job
 from gcs.app import consent
 from gcs.app.assembly import run_loop
 from gcs.app.processes import helper_process
-from gcs.events import Events, log_to_stderr
+from gcs.events import Events, set_up_log
 from gcs.ports.shift_book import ShiftBook, is_dismissed
 
 events = Events("shift")
@@ -31,7 +31,7 @@ def work(name: str) -> dict[str, Any]:
     """Work the shift of this name; returns what came of it, for RQ to keep."""
     job = get_current_job()
     assert job is not None, "run by a worker of RQ"
-    log_to_stderr("info", False)
+    set_up_log("info", False)
     watch = ShiftWatch(name, job)
     order = watch.order
     if order is None or watch.look():

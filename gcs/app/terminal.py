@@ -1,22 +1,16 @@
-"""What a crawl shows in a terminal: the progress line, tables, and the report at its end, as text or as JSON."""
+"""What a crawl shows at its end: tables and the report, as text or as JSON. While it runs: `progress`."""
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from gcs.app.crawl_dir import write_whole
 from gcs.app.say import say
-from gcs.core.report.estimate import estimate
 from gcs.core.report.report import Report
-from gcs.core.report.workload import Workload
-
-if TYPE_CHECKING:  # slow to load
-    from rich.console import RenderableType
 
 EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1, "stuck": 4}
 #: kind of failure → what to do when a crawl has fetched nothing
@@ -31,59 +25,6 @@ ADVICE = {
     "too-large": "--set fetch.max_body_bytes=N and fetch.max_content_bytes=N allow more",
     "robots-unreachable": "without its robots.txt a site is not crawled; try again later",
 }
-
-
-class Progress:
-    """A live line on stderr: pages, pages/s, share done, queue, time left; and a second one: what limits the crawl."""
-
-    def __enter__(self) -> "Progress":
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as Bars
-        from rich.text import Text
-
-        class TwoLines(Bars):
-            """The bar, and a line of text below."""
-
-            why = ""
-
-            def get_renderables(self) -> Iterable["RenderableType"]:
-                yield self.make_tasks_table(self.tasks)
-                yield Text(self.why, style="dim", no_wrap=True, overflow="ellipsis")
-
-        self._bars = TwoLines(
-            TextColumn("[bold]{task.fields[pages]:,}[/] pages  {task.fields[rate]:,.0f}/s"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[done]}  {task.fields[queued]:,} queued  {task.fields[left]}"),
-            console=Console(stderr=True),
-            transient=True,
-            auto_refresh=False,  # no thread that redraws ten times a second
-        )
-        self._bars.start()
-        self._task = self._bars.add_task("crawl", total=1.0, pages=0, rate=0.0, queued=0, done="", left="")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Remove the lines, and leave the terminal as it was."""
-        self._bars.stop()
-
-    def update(self, works: Sequence[Workload], state: str) -> None:
-        """Show the estimate from the workloads of the gatherers; `state` is that of the crawl."""
-        outlook = estimate(works, state)
-        self._bars.why = outlook.why
-        self._bars.update(
-            self._task,
-            completed=outlook.progress,
-            pages=sum(work.pages for work in works),
-            rate=sum(work.pages_per_s for work in works),
-            queued=sum(work.queued for work in works),
-            done=outlook.done,
-            left=outlook.left,
-            refresh=True,
-        )
 
 
 def columns(lines: Iterable[Sequence[str]], left: int = 0) -> list[str]:

@@ -26,6 +26,7 @@ COMMANDS = {
     "seed-server": ("gcs.cli.seedserver", "Keep the URLs of a crawl and hand them out to gatherers (WEB-SAILOR)."),
     "helper": ("gcs.cli.helper", "Lend this machine to a crawl; it keeps nothing on disk."),
     "shift": ("gcs.cli.shift", "Night shifts of machines that lend themselves: schedule, list, cancel, cron, worker."),
+    "ls": ("gcs.cli.ls", "List the crawls of a folder."),
     "status": ("gcs.cli.status", "Show how a crawl stands."),
     "pause": ("gcs.cli.control", "Pause a running crawl: it starts no more fetches until it is resumed."),
     "resume": ("gcs.cli.control", "Let a paused crawl go on."),

@@ -1,5 +1,7 @@
 """`gcs crawl`: a whole crawl on this machine."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +9,17 @@ import click
 
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
-from gcs.app.crawl_input import CrawlRun, read_crawl, setting_options
+from gcs.app.crawl_input import CrawlRun, log_flags, read_crawl, setting_options
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
+from gcs.app.say import say
 from gcs.app.terminal import finish, save_report
+from gcs.core.url.scope import folder_of
+from gcs.core.url.sources import is_source
 from gcs.errors import UsageError
-from gcs.events import LEVELS, log_to_stderr
+from gcs.events import set_up_log
+
+#: new seeds that are shown
+SEEDS_SHOWN = 10
 
 
 @click.command()
@@ -35,10 +43,7 @@ from gcs.events import LEVELS, log_to_stderr
 @click.option(
     "--report", type=click.Path(path_type=Path), metavar="FILE", help="Where the report goes. [DIR/report.json]"
 )
-@click.option(
-    "--log", "log_level", type=click.Choice(LEVELS), default="warning", show_default=True, help="What is logged."
-)
-@click.option("--log-json", is_flag=True, help="Log one JSON object a line.")
+@log_flags("warning; info with --log-file")
 @click.option(
     "--next", "begins", is_flag=True,
     help="Begin the next session: ask again for every page of DIR; what has not changed costs little.",
@@ -58,8 +63,9 @@ def crawl(
     station: bool,
     listen: str,
     report: Path | None,
-    log_level: str,
+    log_level: str | None,
     log_json: bool,
+    log_file: Path | None,
     begins: bool,
     plan: Path | None,
     sinks: tuple[str, ...],
@@ -70,10 +76,15 @@ def crawl(
 
     A seed is a URL, a folder (./docs), a database (db:./shop.sqlite) or a news group (nntp://HOST/GROUP/).
     """
-    log_to_stderr(log_level, log_json)
+    log_level = log_level or ("info" if log_file else "warning")
+    set_up_log(log_level, log_json, log_file)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
-    run = read_crawl(output, urls, seeds_file, flags, begins)
+    if len(urls) == 1 and crawl_dir.is_crawl(Path(urls[0])) and _is_default("output"):  # gcs crawl --next DIR
+        output, urls = Path(urls[0]), ()
+    run = read_crawl(output, urls, seeds_file, flags, begins, names_itself=not url)
+    if not (as_json or log_json):
+        run = replace(run, on_begin=partial(_echo_seeds, run))
     coordination = run.settings.team.coordination
     with sinks_beside(output, sinks):
         if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
@@ -81,7 +92,8 @@ def crawl(
             from gcs.app.processes.local_team import TeamSpec, run_local_team
 
             blueprint = _blueprint(run, gatherers, plan)
-            spec = TeamSpec(run, gatherers, url, log_level, listen if station else None, blueprint)
+            log_words = ("--log", log_level, *(("--log-file", str(log_file)) if log_file else ()))
+            spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint)
             outcome = run_local_team(spec, progress=not as_json)
         else:
             outcome = run_alone(run, progress=not as_json)
@@ -90,6 +102,23 @@ def crawl(
         # last: a place that is bad hides no result
         save_report(outcome.report, report or output / "report.json", is_named=report is not None)
     return code
+
+
+def _echo_seeds(run: CrawlRun) -> None:
+    """Show the seeds that are new as they are understood, and what the scope makes of a path."""
+    known = frozenset(run.saved.seeds if run.saved else ())
+    new = [seed for seed in run.seeds if seed not in known]
+    for seed in new[:SEEDS_SHOWN]:
+        say(f"seed: {seed}", err=True)
+    if len(new) > SEEDS_SHOWN:
+        say(f"and {len(new) - SEEDS_SHOWN:,} seeds more", err=True)
+    folders = {folder_of(seed) for seed in new if not is_source(seed)}
+    if run.settings.crawl.scope == "host" and len(folders) == 1 and (folder := folders.pop()) != "/":
+        say(f"the whole host is crawled; only what lies below {folder}: --scope prefix", err=True)
+
+
+def _is_default(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.DEFAULT
 
 
 def _was_team(directory: Path) -> bool:

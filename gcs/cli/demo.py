@@ -12,7 +12,7 @@ from gcs.app.crawl_input import CrawlRun, read_settings, setting_options
 from gcs.app.say import say
 from gcs.app.terminal import EXIT_CODES, save_report, summary
 from gcs.core.report.report import Report
-from gcs.events import log_to_stderr
+from gcs.events import set_up_log
 from gcs.fakeweb import FakeWebSpec, RequestLog, Survey, Web, survey
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
@@ -54,7 +54,7 @@ class DemoVerdict(msgspec.Struct, frozen=True):
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def demo(hosts: int, pages: int, output: Path | None, as_json: bool, **flags: Any) -> int:
     """Crawl a small web that ships with GCS (served on loopback), and print the report."""
-    log_to_stderr("error", as_json=False)
+    set_up_log("error", as_json=False)
     spec = FakeWebSpec.demo(hosts=hosts, pages=pages)
     settings = read_settings(flags, DEFAULTS | {"politeness.delay_s": spec.delay_s})
     with tempfile.TemporaryDirectory(prefix="gcs-demo-") as scratch, FakeWebProcess(spec) as server:

@@ -1,6 +1,7 @@
 """`gcs space`: the whiteboard as a person sees it. Looking changes nothing; only `rm` does."""
 
 import dataclasses
+import functools
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from gcs.app.find_crawl import CrawlAddress, at_crawl, visit
+from gcs.app.find_crawl import CrawlAddress, at_crawl, split_dir, visit
 from gcs.app.say import say
 from gcs.core.messages.template import OneOf, Template, template
 from gcs.core.messages.tuples import BY_NAME, Tuple
@@ -29,13 +30,21 @@ def space() -> None:
 
 def tuple_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     """The arguments and options that choose tuples."""
+
+    @functools.wraps(command)
+    def run(words: tuple[str, ...], at: CrawlAddress, **options: Any) -> Any:
+        at, words = split_dir(at, words)
+        if not 1 <= len(words) <= 2:
+            raise UsageError("give a TYPE, and an INBOX or none: see --help")
+        return command(at=at, kind=words[0], inbox=words[1] if len(words) > 1 else BOARD, **options)
+
     for option in (
-        click.argument("inbox", required=False, default=BOARD),
-        click.argument("kind", metavar="TYPE"),
+        click.argument("words", nargs=-1, required=True, metavar="[DIR] TYPE [INBOX]"),
         click.option("--where", multiple=True, metavar="FIELD=VALUE", help="Only these; repeat for several values."),
     ):
-        command = option(command)
-    return at_crawl(command)
+        run = option(run)
+    named: Callable[..., Any] = at_crawl(with_dir=False)(run)
+    return named
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="For a program.")

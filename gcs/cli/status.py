@@ -5,14 +5,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs.app.crawl_dir import count_unique, read_shares
-from gcs.app.crawl_input import SavedCrawl
+from gcs.app.crawl_list import status_of
 from gcs.app.say import say
 from gcs.app.terminal import summary
-from gcs.core.report import report
-from gcs.core.report.report import Report, with_outlook
-from gcs.errors import UsageError
-from gcs.settings import Settings
+from gcs.core.report.report import with_outlook
 
 
 @click.command()
@@ -21,8 +17,8 @@ from gcs.settings import Settings
 @click.option("--crawl", help="Name of the crawl there. [the only one]")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
-    """Show how the crawl in DIR stands (its last checkpoint, at most a few seconds old), and its team, live."""
-    figures = None if url else read_status(directory)
+    """Show how the crawl in DIR stands (at most a few seconds ago), and its team, live."""
+    figures = None if url else status_of(directory)
     team = None
     if url or (directory / "state" / "space" / "address").exists():
         from gcs.app import team_roster  # the whiteboard's client is slow to load
@@ -38,13 +34,3 @@ def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -
         say(summary(figures))
     if team:
         say(team_roster.table(team, with_outlook=not figures))
-
-
-def read_status(directory: Path) -> Report:
-    """The report of the crawl as it stands now."""
-    shares, running = read_shares(directory)
-    if not shares and not running:
-        raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")
-    state = "running" if running else "stopped" if any(share.queued for share in shares) else "done"
-    name = SavedCrawl.read(directory).settings.get("crawl.name", Settings().crawl.name)
-    return report.build(str(name), state, shares, None if running else count_unique(directory, shares))

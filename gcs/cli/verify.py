@@ -8,7 +8,7 @@ import msgspec
 from gcs.app import crawl_check
 from gcs.app.crawl_check import Verification
 from gcs.app.say import say
-from gcs.events import log_to_stderr
+from gcs.events import set_up_log
 
 
 @click.command()
@@ -21,7 +21,7 @@ def verify(directory: Path, repair: bool, as_json: bool) -> int:
     Everything is read once. The crawl must not be running. Exit code: 0 all is sound, or is repaired; 1 something is
     damaged or missing; 2 there is no crawl in DIR, or it runs.
     """
-    log_to_stderr("error", as_json=False)  # what is found is printed below
+    set_up_log("error", as_json=False)  # what is found is printed below
     found = crawl_check.verify(directory, repair)
     say(msgspec.json.encode(found) if as_json else _text(found))
     return 0 if found.is_sound else 1

@@ -2,7 +2,7 @@
 
 The packages are downloaded with `apt-get` and unpacked into a scratch folder (300 MB); their HTML is read as a crawl
 reads it (`--summary fast`). The truth is the folder of a page. A page counts as translated where it has 50 letters or
-more, hardly shares a line with its English sibling, or, if the language has a script of its own, is mostly written in it:
+more, shares hardly a line with its English sibling or, if the language has a script of its own, is mostly in that:
 translations are seldom complete. `undeclared` asks about the text alone, `declared` with the language of <html lang>.
 `--every N` takes each Nth page only. `--scratch FOLDER` keeps what was unpacked there for the next run.
 """

@@ -1,12 +1,14 @@
 """One estimate: the progress line, `gcs status`, the station and the report say the same of the same state."""
 
+import io
 import time
 
 import msgspec
 import pytest
 
 from gcs.app import team_roster
-from gcs.app.terminal import Progress, summary
+from gcs.app.progress import Progress
+from gcs.app.terminal import summary
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Account, Control, CrawlState, Member, MemberState
 from gcs.core.report.counters import Counters
@@ -38,10 +40,11 @@ CASES = {
 
 
 def shown_by_the_progress_line(works: list[Workload], state: str) -> str:
-    with Progress() as bar:
-        bar.update(works, state)
-        fields = bar._bars.tasks[0].fields
-        return ", ".join(part for part in (fields["done"], fields["left"], bar._bars.why) if part)
+    shown = io.StringIO()
+    with Progress(shown, now=-100.0) as bar:
+        bar.update(works, state, now=0.0)
+    parts = shown.getvalue().rstrip("\n").split(", ")
+    return ", ".join(part for part in parts[2:] if not part.endswith(" queued"))
 
 
 async def shown(works: list[Workload], state: CrawlState) -> dict[str, str]:

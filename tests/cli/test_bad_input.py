@@ -44,11 +44,12 @@ def stored(directory: Path) -> Counter[str]:
         (["--seeds", "odd.txt"], r"odd.txt:3: '\x00\x1b[31m' is not an http or https URL"),
         (["ftp://example.org/"], "command line: 'ftp://example.org/' is not an http or https URL"),
         (["mailto:me@example.org"], "command line: 'mailto:me@example.org' is not an http or https URL"),
-        (["not a url"], "command line: 'not a url' is not an http or https URL"),
+        (["not a url"], "command line: 'not a url' holds a space: give one URL a line"),
+        (["not", "a", "url"], "command line: 'not' is a word, not a URL: write https://not/ if there is such a host"),
         (["http://"], "command line: 'http://' is not an http or https URL"),
         ([""], "command line: '' is not an http or https URL"),
         ([OWN, "--deley", "3"], "No such option '--deley'. (Did you mean one of: '--delay',"),
-        ([OWN, "--scope", "all"], "'all' is not one of 'host', 'domain', 'any'"),
+        ([OWN, "--scope", "all"], "'all' is not one of 'prefix', 'host', 'domain', 'any'"),
         ([OWN, "--log", "loud"], "'loud' is not one of 'debug', 'info', 'warning', 'error'"),
         ([OWN, "--delay"], "Option '--delay' requires an argument"),
         ([OWN, "--delay", "long"], "command line: politeness.delay_s is 'long': give a number"),
@@ -198,7 +199,7 @@ def test_crawl_goes_on_after_the_disk_was_full(gcs: Run, small_disk: Path) -> No
         full = gcs(*command, quick=True)
         assert full.code == 1
         assert "free some space and run the same command again: nothing stored is lost" in full.err
-        assert len(full.err.splitlines()) == 1
+        assert len(full.err.splitlines()) == 2  # the first shows the seed
         before = stored(small_disk / "out")
         assert 0 < len(before) < 300
         still_full = gcs(*command, quick=True)

@@ -38,9 +38,23 @@ def test_crawl_as_json_prints_one_object_and_nothing_else(gcs: Run, tmp_path: Pa
     assert report == json.loads((tmp_path / "out" / "report.json").read_text())
 
 
+def test_log_file_has_a_line_for_each_url(gcs: Run, tmp_path: Path, web: FakeWebProcess) -> None:
+    done = gcs("crawl", web.seeds[0], "-o", "out", "--log-file", "log.txt", "--log-json", "--json", quick=True)
+    assert (done.code, done.err) == (0, "")
+    lines = [json.loads(line) for line in (tmp_path / "log.txt").read_text().splitlines()]
+    fetched = {line["url"]: line for line in lines if line["event"] == "url.fetched"}
+    assert len(fetched) == 30
+    seed = fetched[web.seeds[0]]
+    assert (seed["status"], seed["depth"], seed["via"], seed["type"]) == (200, 0, "-", "text/html")
+    assert seed["bytes"] > 0 and seed["digest"].startswith("sha1:") and seed["by"] == "g0"
+    assert any(line["via"] == web.seeds[0] for line in fetched.values())
+    quiet = gcs("crawl", web.seeds[0], "-o", "quiet", "--log-json", quick=True)
+    assert "url.fetched" not in quiet.err
+
+
 def test_crawl_without_a_terminal_shows_no_progress(gcs: Run, web: FakeWebProcess) -> None:
     done = gcs("crawl", web.seeds[0], "-o", "out", quick=True)
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, f"seed: {web.seeds[0]}\n")
     assert "\x1b" not in done.out
     assert done.out.startswith("done: 30 pages, ")
     assert done.out.endswith("stored in out/\n")

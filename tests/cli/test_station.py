@@ -127,7 +127,7 @@ def test_station_beside_a_crawl_takes_tokens_as_they_come_and_go(start: Start, g
     within = address(crawl).partition("#")[0]
     station = start("station", "-o", "c", "--listen", "127.0.0.1:0")
     url, _, operators = address(station).partition("#token=")
-    assert ask(f"{within}api/status")[1]["crawl"] == ask(f"{url}api/status")[1]["crawl"] == "crawl"
+    assert ask(f"{within}api/status")[1]["crawl"] == ask(f"{url}api/status")[1]["crawl"] == "c"
     assert ask(f"{url}api/me", operators)[1]["roles"] == ["control", "view"]
     assert ask(f"{within}api/me", operators)[0] == 401  # it is known to its own station only
 

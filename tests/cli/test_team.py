@@ -371,7 +371,7 @@ def test_team_begins_with_the_superpages_that_the_user_names(tmp_path: Path, cap
 
 
 def test_team_ends_when_a_gatherer_cannot_work_with_what_it_is_told(tmp_path: Path, capfd: Any) -> None:
-    spec = TeamSpec(CrawlRun(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"]), 2, None, "nonsense")
+    spec = TeamSpec(CrawlRun(tmp_path, load(None, {}, {}), ["http://127.0.0.1/"]), 2, None, ("--log", "nonsense"))
     with pytest.raises(UsageError, match="see its message"):
         run_local_team(spec, progress=False)
     assert capfd.readouterr().err.count("'nonsense' is not one of") == 2, "they were not started again"

@@ -20,6 +20,7 @@ from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.record_store import Store
+from gcs.ports.system.control_socket import ControlOrder, ask
 
 #: the pieces of a terminal's language that rich speaks here
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -27,7 +28,7 @@ WAIT_S = 60
 
 
 class Terminal:
-    """A command that believes it is at a terminal of 24 lines and 100 columns."""
+    """A command that believes it is at a terminal."""
 
     def __init__(self, pid: int, handle: int) -> None:
         self._pid = pid
@@ -69,13 +70,13 @@ class Terminal:
 
 
 @contextmanager
-def terminal(directory: Path, environment: dict[str, str], *arguments: str) -> Iterator[Terminal]:
+def terminal(directory: Path, environment: dict[str, str], *arguments: str, width: int = 100) -> Iterator[Terminal]:
     pid, handle = pty.fork()
     if pid == 0:
         os.chdir(directory)
         environment = {**environment, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
         os.execve(sys.executable, [sys.executable, "-m", "gcs", *arguments], environment)
-    fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     try:
         yield Terminal(pid, handle)
     finally:
@@ -112,6 +113,56 @@ def test_progress_shows_pages_rate_and_queue_and_goes_away(
     assert last[-4].startswith("done: 120 pages, ")
     for line in ESCAPE.sub("", screen.shown).replace("\r", "\n").splitlines():
         assert len(line) <= 100, "nothing wraps"
+
+
+def lines_of(shown: str, width: int) -> list[str]:
+    """The lines of the screen and of what has left it, as a terminal of that width would have them."""
+    lines, at, column = [""], 0, 0
+    for command, char in re.findall(r"\x1b\[([0-9;?]*[A-Za-z])|(.)", shown, re.DOTALL):
+        if command == "K":
+            lines[at] = lines[at][:column]
+        elif command == "1A":
+            at -= 1
+        elif char == "\r":
+            column = 0
+        elif char == "\n" or (char and column == width):
+            at, column = at + 1, 0
+            lines += [""] * (at == len(lines))
+        if char and char not in "\r\n":
+            lines[at] = lines[at][:column].ljust(column) + char + lines[at][column + 1 :]
+            column += 1
+    return lines
+
+
+@pytest.mark.parametrize("flags", [(), ("-n", "2")])
+def test_lines_never_run_into_one_another(
+    web: FakeWebProcess, tmp_path: Path, environment: dict[str, str], flags: tuple[str, ...]
+) -> None:
+    """Log lines of this process and of children above the live lines, which fit the narrow terminal."""
+    with terminal(tmp_path, environment, "crawl", web.seeds[0], *CRAWL, *flags, "--log", "info", width=300) as screen:
+        assert screen.end() == 0
+    logged = [line for line in lines_of(screen.shown, 300) if "url.fetched" in line]
+    assert len(logged) == 120
+    assert all(re.fullmatch(r"\d\d:\d\d:\d\d INFO    url.fetched status=.* note=\S+", line.strip()) for line in logged)
+    assert not any("queued" in line and "INFO" in line for line in lines_of(screen.shown, 300))
+
+
+def test_a_narrow_terminal_wraps_nothing(web: FakeWebProcess, tmp_path: Path, environment: dict[str, str]) -> None:
+    with terminal(tmp_path, environment, "crawl", web.seeds[0], *CRAWL, width=34) as screen:
+        assert screen.end() == 0
+    live = [line for line in screen.shown.replace("\r", "\n").split("\n") if "\x1b[2m" in line or "\x1b[1m" in line]
+    assert len(live) > 5
+    assert all(len(ESCAPE.sub("", line)) < 34 for line in live)
+    assert any("explored" in line for line in live) and any("…" in line for line in live)
+
+
+def test_a_pause_is_shown(web: FakeWebProcess, tmp_path: Path, environment: dict[str, str]) -> None:
+    with terminal(tmp_path, environment, "crawl", web.seeds[0], *CRAWL) as screen:
+        screen.read_until(lambda text: any(int(pages) > 5 for pages, _ in LINE.findall(text)))
+        assert ask(tmp_path / "out", ControlOrder("pause"))
+        screen.read_until(lambda text: "queued  paused" in text)
+        assert ask(tmp_path / "out", ControlOrder("resume"))
+        assert screen.end() == 0
 
 
 def test_ctrl_c_at_a_terminal_says_how_to_go_on(

@@ -19,7 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -30,7 +30,8 @@ from gcs.app import assembly, consent
 from gcs.app.assembly import load_order, load_plugins, run_loop
 from gcs.app.crawl_dir import apply_prediction, count_unique, read_shares, refuse_one_alone
 from gcs.app.crawl_input import CrawlRun
-from gcs.app.terminal import EXIT_CODES, Outcome, Progress
+from gcs.app.progress import ChildLines, Progress
+from gcs.app.terminal import EXIT_CODES, Outcome
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import (
     Account,
@@ -66,8 +67,8 @@ events = Events("team")
 
 #: name of the seed-server, in a team that has one
 SEED_SERVER = "seed-server"
-#: seconds between two looks at the team
-LOOK_S = 0.25
+#: seconds between two looks at the team, and when its crawl is over
+LOOK_S, END_LOOK_S = 0.25, 0.05
 #: seconds without an answer of the whiteboard after which the progress line says so
 AWAY_S = 3.0
 #: seconds between two looks at a child that is waited for
@@ -93,8 +94,8 @@ class TeamSpec:
     gatherers: int
     #: URL of the whiteboard; None for an embedded server of its own
     space_url: str | None
-    #: log level of the gatherers
-    log: str
+    #: flags of the gatherers' logs
+    log: tuple[str, ...] = ()
     #: HOST:PORT of the station; None for no station
     listen: str | None = None
     #: the plan made ahead for the session, encoded; b"" for none
@@ -103,17 +104,25 @@ class TeamSpec:
 
 def run_local_team(spec: TeamSpec, progress: bool) -> Outcome:
     """Run a team from a terminal."""
-    team = LocalTeam(spec)
-    team.launch()
-    with Progress() if progress and sys.stderr.isatty() else nullcontext() as bar:
-        return run_loop(team.run(bar.update if bar else None))
+    bar = Progress() if progress else None
+    lines = ChildLines(bar) if bar and bar.is_live else None
+    try:
+        team = LocalTeam(spec, lines)
+        team.launch()
+        with bar or nullcontext():
+            return run_loop(team.run(bar.update if bar else None))
+    finally:
+        if lines:
+            lines.close()
 
 
 class LocalTeam:
     """The processes of a team."""
 
-    def __init__(self, spec: TeamSpec) -> None:
-        """Raises an error for a bad address, store, order, trigger or expansion before anything starts."""
+    def __init__(self, spec: TeamSpec, lines: ChildLines | None = None) -> None:
+        """`lines`: where the children's messages go; None for stderr as it is.
+
+        Raises an error for a bad address, store, order, trigger or expansion before anything starts."""
         directory, url = spec.run.directory, spec.space_url
         settings = apply_prediction(directory, spec.run.settings, spec.gatherers)
         if url:
@@ -129,7 +138,7 @@ class LocalTeam:
         tree.parse(settings.team.expansion)
         self._spec, self._directory, self._settings, self._count = spec, directory, settings, spec.gatherers
         self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)
-        self._url = url or ""
+        self._url, self._lines = url or "", lines
         self._children: list[Child] = []
         self._space: Space
         #: as the whiteboard had them last: put back if the whiteboard loses them
@@ -137,8 +146,9 @@ class LocalTeam:
         self._control: Control | None = None
         self._detail = ""
         self._started_at = self._heard_at = time.monotonic()
-        self._members: list[Member] = []
+        self._works: Sequence[Workload] = ()
         self._stopping = False
+        self._is_over = asyncio.Event()
         self.interrupted = False
 
     def launch(self) -> None:
@@ -151,11 +161,12 @@ class LocalTeam:
                 refuse_one_alone(self._directory)
             asyncio.run(self._start_crawl())
             self._spec.run.begin()  # not before: now no other crawl runs here
-            words = ["--crawl", self._settings.crawl.name, "-o", str(self._directory), "--log", self._spec.log]
+            words = ["--crawl", self._settings.crawl.name, "-o", str(self._directory), *self._spec.log]
             told = {"GCS_SPACE": self._url, consent.VARIABLE: consent.all_of(self._settings)}
-            children = [Child("gatherer", f"g{index}", words, told) for index in range(self._count)]
+            stderr = self._lines.write_end if self._lines else None
+            children = [Child("gatherer", f"g{index}", words, told, stderr) for index in range(self._count)]
             if children and self._settings.team.coordination == "seed-server":
-                children.append(Child("seed-server", SEED_SERVER, words, told))
+                children.append(Child("seed-server", SEED_SERVER, words, told, stderr))
             for child in children:
                 self._children.append(child)
                 child.fork()
@@ -173,6 +184,8 @@ class LocalTeam:
                 loop = asyncio.get_running_loop()
                 for number in (signal.SIGINT, signal.SIGTERM):
                     loop.add_signal_handler(number, self._interrupt)
+                if self._lines:
+                    loop.add_reader(self._lines.read_end, self._lines.forward)
                 async with self._station():
                     figures = await self._report(await self._supervise(show))
             finally:
@@ -203,7 +216,8 @@ class LocalTeam:
 
     async def _supervise(self, show: Show | None) -> str:
         """Watch the team, and the server in another task: while the server is away, watching the team has to wait."""
-        jobs = [self._watch(), self._follow_charter(), *([self._keep_server(self._server)] if self._server else ())]
+        jobs = [self._watch(), self._follow_charter(), self._follow_control()]
+        jobs += [self._keep_server(self._server)] if self._server else []
         jobs += [self._show(show)] if show else []
         tasks = [asyncio.create_task(job) for job in jobs]
         try:
@@ -221,7 +235,7 @@ class LocalTeam:
 
     async def _watch(self) -> str:
         while True:
-            await asyncio.sleep(LOOK_S)
+            await self._rest()
             stuck = [child.name for child in self._children if child.code == EXIT_CODES["stuck"]]
             control = await self._space.read(template(Control))
             members = await self._space.scan(template(Member))
@@ -241,6 +255,21 @@ class LocalTeam:
             await self._stop_at_limits(members)
             accounts = await self._space.scan(template(Account))
             self._works, self._heard_at = workloads(members, accounts, self._spec.run.session), time.monotonic()
+
+    async def _rest(self) -> None:
+        """Wait until the next look at the team is due: soon after the crawl is over, when its gatherers end."""
+        if self._is_over.is_set():
+            await asyncio.sleep(END_LOOK_S)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                await self._is_over.wait()
+
+    async def _follow_control(self) -> NoReturn:
+        while True:
+            async for control in self._space.watch(template(Control)):
+                is_over = control.state in (CrawlState.DONE, CrawlState.STOPPING)
+                (self._is_over.set if is_over else self._is_over.clear)()
 
     async def _show(self, show: Show) -> NoReturn:
         """Show the progress, also while the whiteboard is away."""
@@ -299,9 +328,9 @@ class LocalTeam:
             return
         self.interrupted = True
         if not self._count:
-            print("\nthe crawl goes on without us; to stop it: gcs stop", file=sys.stderr)
+            print("the crawl goes on without us; to stop it: gcs stop", file=sys.stderr)
             return
-        print("\nending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
+        print("ending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)
         self._task = asyncio.ensure_future(self._space.out(Control(CrawlState.STOPPING, "crew", "stopped")))
 
     def _kill(self) -> None:
@@ -441,9 +470,11 @@ class Child:
     it again needs a new program, because a process with a running event loop must not be forked.
     """
 
-    def __init__(self, command: str, name: str, arguments: list[str], environment: dict[str, str]) -> None:
+    def __init__(
+        self, command: str, name: str, arguments: list[str], environment: dict[str, str], stderr: int | None = None
+    ) -> None:
         """`environment`: what must not stand on a command line, where every user of the machine can read it."""
-        self.name = name
+        self.name, self._stderr = name, stderr
         self._arguments, self._environment = [command, *arguments, "--name", name], environment
         self.starts: list[float] = []
         self._pid = 0
@@ -460,6 +491,8 @@ class Child:
             if prepare:
                 prepare()
             os.environ |= self._environment
+            if self._stderr is not None:
+                os.dup2(self._stderr, 2)
             _run_forked(self._arguments)
 
     def start(self) -> None:
@@ -468,6 +501,7 @@ class Child:
         self._program = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
+            stderr=self._stderr,
             env=os.environ | self._environment,
             start_new_session=True,
             preexec_fn=end_with(os.getpid(), signal.SIGKILL),

@@ -16,7 +16,7 @@ from gcs.core.url.scope import Scope
 class Guard:
     """The limits of what looks like a page. 0 stands for no limit."""
 
-    #: links from the nearest seed
+    #: links from the nearest seed; 0 for no limit
     max_depth: int = 0
     #: length of a URL
     max_url_bytes: int = 2000

@@ -55,6 +55,7 @@ _CLEAN_QUERY = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*\?([A-Za-z0-9/._~!$&()*+,
 _WEB = ("http://", "https://")
 #: a scheme at the beginning; "localhost:8080" is none
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d+(?:[/?#]|$))")
+_SPACE = re.compile(r"\s").search
 #: names that RFC 6761 and custom keep off the public internet
 _OWN_NAMES = (".localhost", ".test", ".internal")
 
@@ -92,8 +93,25 @@ def host_of_url(url: str) -> str:
 
 
 def seed_url(text: str, rules: UrlRules) -> str | None:
-    """The canonical URL of a seed; None if it is no http or https URL."""
-    return canonical(_with_scheme(text.strip()), rules)
+    """The canonical URL of a seed; None if it is none, or a mere word. `why_no_seed` says why."""
+    text = text.strip()
+    return None if _SPACE(text) or _is_word(text) else canonical(_with_scheme(text), rules)
+
+
+def why_no_seed(text: str) -> str:
+    """What is wrong with a text that is no seed, and what to write instead."""
+    text = text.strip()
+    if _SPACE(text):
+        return "holds a space: give one URL a line, and write %20 for a space in it"
+    if _is_word(text) and (url := canonical(f"https://{text}")):
+        return f"is a word, not a URL: write {url} if there is such a host"
+    return "is not an http or https URL"
+
+
+def _is_word(text: str) -> bool:
+    """Whether what stands where a host should is a name without a dot, and nothing else says that it is a host."""
+    host = text.lstrip("/").partition("/")[0]
+    return not (_SCHEME.match(text) or set(host) & set(".:[") or is_own_name(host.lower()))
 
 
 def is_own(url: str) -> bool:
@@ -102,7 +120,11 @@ def is_own(url: str) -> bool:
     try:
         return not ipaddress.ip_address(name).is_global
     except ValueError:
-        return name == "localhost" or name.endswith(_OWN_NAMES)
+        return is_own_name(name)
+
+
+def is_own_name(name: str) -> bool:
+    return name == "localhost" or name.endswith(_OWN_NAMES)
 
 
 def _with_scheme(text: str) -> str:

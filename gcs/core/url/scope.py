@@ -1,5 +1,6 @@
 """The scope: which URLs a crawl may follow, by their host and by the user's patterns.
 
+    prefix  what lies below the paths of the seeds, on the hosts that `host` covers
     host    the hosts of the seeds, whatever scheme or port, each with and without a leading "www."
     domain  every host under the registered domains of the seeds
     any     everything
@@ -14,7 +15,7 @@ Invariant: the verdict depends on the URL alone. Must stay cheap: it sees every 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -24,9 +25,11 @@ from gcs.core.url.canonical import host_of_url
 from gcs.core.url.sources import is_below, is_source
 from gcs.errors import SettingsError
 
-Kind = Literal["host", "domain", "any"]
+Kind = Literal["prefix", "host", "domain", "any"]
 #: origins whose verdict is remembered
 _MEMO_ORIGINS = 1 << 14
+#: every folder of a host, and none
+_ALL, _NONE = frozenset({"/"}), frozenset[str]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +45,25 @@ class Scope:
     exclude: tuple[str, ...] = ()
     _sources: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _asked: frozenset[str] = field(init=False, repr=False, compare=False)
-    _names: frozenset[str] = field(init=False, repr=False, compare=False)
+    #: what the scope covers of the hosts that `_name` gives one name: folders
+    _names: dict[str, set[str]] = field(init=False, repr=False, compare=False)
+    _longest: int = field(init=False, repr=False, compare=False)
     _includes: tuple[Callable[[str], object], ...] = field(init=False, repr=False, compare=False)
     _excludes: tuple[Callable[[str], object], ...] = field(init=False, repr=False, compare=False)
-    _verdicts: dict[str, bool] = field(init=False, repr=False, compare=False)
+    #: origin → the folders that are covered there
+    _verdicts: dict[str, Set[str]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         sources = tuple(seed for seed in self.seeds if is_source(seed))
-        names = frozenset(self._name(host_of_url(seed)) for seed in self.seeds if not is_source(seed))
+        names: dict[str, set[str]] = {}
+        for seed in self.seeds:
+            if not is_source(seed):
+                folder = folder_of(seed) if self.kind == "prefix" else "/"
+                names.setdefault(self._name(host_of_url(seed)), set()).add(folder)
         object.__setattr__(self, "_sources", sources)
         object.__setattr__(self, "_asked", frozenset(self.seeds))
         object.__setattr__(self, "_names", names)
+        object.__setattr__(self, "_longest", max((len(path) for paths in names.values() for path in paths), default=0))
         object.__setattr__(self, "_includes", tuple(_search("include", text) for text in self.include))
         object.__setattr__(self, "_excludes", tuple(_search("exclude", text) for text in self.exclude))
         object.__setattr__(self, "_verdicts", {})
@@ -64,10 +75,12 @@ class Scope:
 
     def covers(self, url: str) -> bool:
         origin = url[: url.index("/", 8)]
-        inside = self._verdicts.get(origin)
-        if inside is None:
-            inside = any(is_below(url, seed) for seed in self._sources) if is_source(url) else self._judge(origin)
-        return inside and not self.leaves_out(url)
+        folders = self._verdicts.get(origin)
+        if folders is None:
+            if is_source(url):
+                return any(is_below(url, seed) for seed in self._sources) and not self.leaves_out(url)
+            folders = self._judge(origin)
+        return bool(folders) and (folders is _ALL or self._is_in(url, folders)) and not self.leaves_out(url)
 
     def leaves_out(self, url: str) -> bool:
         """Whether the patterns forbid a canonical URL, wherever it is; seeds are asked for by name."""
@@ -77,21 +90,39 @@ class Scope:
             return url not in self._asked
         return False
 
-    def _judge(self, origin: str) -> bool:
+    def _judge(self, origin: str) -> Set[str]:
         if len(self._verdicts) >= _MEMO_ORIGINS:
             self._verdicts.clear()
-        inside = self._verdicts[origin] = self.kind == "any" or self._name(host_of_url(origin + "/")) in self._names
-        return inside
+        folders = _ALL if self.kind == "any" else self._names.get(self._name(host_of_url(origin + "/")), _NONE)
+        self._verdicts[origin] = folders = _ALL if "/" in folders else folders
+        return folders
+
+    def _is_in(self, url: str, folders: Set[str]) -> bool:
+        path = url[url.index("/", 8) :].partition("?")[0]
+        if f"{path}/" in folders:  # the folder itself, without its slash
+            return True
+        end = self._longest  # a stranger's path may hold slashes without end
+        while (end := path.rfind("/", 0, end)) >= 0:
+            if path[: end + 1] in folders:
+                return True
+        return False
 
     def _name(self, name: str) -> str:
         """What two hosts have in common if one of them being a seed brings the other into the scope."""
         match self.kind:
-            case "host":
+            case "host" | "prefix":
                 return name.removeprefix("www.")
             case "domain":
                 return registered_domain(name)
             case "any":
                 return ""
+
+
+def folder_of(url: str) -> str:
+    """The path of the folder that a canonical URL names, or lies in: a file has a dot in its name, or a query."""
+    path, query, _ = url[url.index("/", 8) :].partition("?")
+    folder, _, last = path.rpartition("/")
+    return f"{folder}/{last}/" if last and "." not in last and not query else f"{folder}/"
 
 
 def _search(option: str, pattern: str) -> Callable[[str], object]:

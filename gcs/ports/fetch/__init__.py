@@ -101,8 +101,8 @@ class FetchSettings:
     kept_connections: int = 512
     #: seconds that a connection is kept without use
     idle_s: float = 60.0
-    #: offer HTTP/2 on TLS (engine curl); off, because a WARC holds HTTP/1.1 messages as sent
-    http2: bool = False
+    #: offer HTTP/2 on TLS (engine curl): the requests to a host share one connection; false: HTTP/1.1 alone
+    http2: bool = True
     #: seconds that a resolved name is kept
     dns_cache_s: int = 300
     #: names resolved here and not by DNS: "host:port:address[,address…]"

@@ -24,7 +24,7 @@ from gcs.core.page.values import DISCONNECT, TOO_LONG, TOO_SLOW, Failure, Failur
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.http_message import RequestHead, own_headers, readable
+from gcs.ports.fetch.http_message import NOT_HTTP, ContentError, RequestHead, own_headers, readable
 
 #: a line of a head longer than this ends the request; libcurl's limit is 100 KB
 _MAX_LINE_BYTES = 64 << 10
@@ -91,6 +91,8 @@ class AioFetcher:
         refused.set(reasons)
         try:
             return await self._exchange(exchange)
+        except ContentError as error:
+            return self._failure(exchange, error.kind, str(error))
         except Exception as error:  # aiohttp lets many kinds through, and every request must be answered
             if reasons:
                 return self._failure(exchange, FailureKind.FORBIDDEN_ADDRESS, reasons[0])
@@ -102,6 +104,8 @@ class AioFetcher:
         fields = [*self._head.fields, *own_headers(request)]
         url = URL(request.url, encoded=True)
         async with self._session.get(url, headers=fields, allow_redirects=False) as answer:
+            if answer.status < 100:  # aiohttp takes any three digits
+                raise ContentError(FailureKind.PROTOCOL, NOT_HTTP)
             exchange.head_read = True
             body, truncated = await self._body(answer)
         content = body
@@ -294,7 +298,7 @@ def _not_http(error: Exception) -> tuple[FailureKind, str]:
     cause = error.__cause__ and error.__cause__.__cause__  # what the parser said, behind what aiohttp made of it
     if isinstance(cause, LineTooLong) or "Too many headers" in str(error):
         return FailureKind.TOO_LARGE, "the headers of the answer never end"
-    return FailureKind.PROTOCOL, "the server sent something that is not HTTP"
+    return FailureKind.PROTOCOL, NOT_HTTP
 
 
 def _proxy_words(error: Exception) -> str:

@@ -9,7 +9,8 @@
 
 The options that are the same for all requests are set once; a request sets its URL and, if it is conditional,
 its headers. Heads are gathered by `list.append` itself; libcurl bounds them. Bodies are bounded by us, because libcurl
-would not ask for a byte of a body whose length is too large. An answer that breaks off is delivered as far as it came.
+would not ask for a byte of a body whose length is too large. They are one array: a server may send 16 MB in chunks of
+one byte, and a list of these would take a gigabyte. An answer that breaks off is delivered as far as it came.
 
 Invariants: a transfer is in `_busy` exactly while its handle is with the driver; else it is in `_idle`, or dropped.
 libcurl is never called from inside one of its own callbacks; they only take note.
@@ -35,7 +36,7 @@ from gcs.core.page.values import DISCONNECT, TOO_LONG, TOO_SLOW, Failure, Failur
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.http_message import RequestHead, ResponseHead, has_own_headers, own_headers, readable
+from gcs.ports.fetch.http_message import NOT_HTTP, RequestHead, ResponseHead, has_own_headers, own_headers, readable
 
 #: the oldest libcurl that the tests have seen
 _OLDEST_LIBCURL = 0x080400
@@ -51,7 +52,6 @@ READABLE, WRITABLE, BROKEN = 1, 2, 4
 #: how long closing waits for names that are being resolved
 _CLOSE_S = 1.0
 _ENDLESS_HEAD = "the headers of the answer never end"
-NOT_HTTP = "the server sent something that is not HTTP"
 
 #: CURLE_* by number, which never changes (pycurl names only some): the kind, and the words where libcurl's are opaque.
 #: A code that is not here counts as a fault of the server's HTTP
@@ -122,6 +122,9 @@ class CurlFetcher:
         transfer = self._idle.pop() if self._idle else self._new_transfer()
         curl = transfer.curl
         curl.setopt(pycurl.URL, request.url)
+        if self._settings.http2:
+            # rather one more stream than one more connection; without TLS, libcurl would wait for nothing
+            curl.setopt(pycurl.PIPEWAIT, request.url.startswith("https:"))
         if has_own_headers(request):
             curl.setopt(pycurl.HTTPHEADER, self._fields + _lines(own_headers(request)))
         transfer.request = request
@@ -146,7 +149,7 @@ class CurlFetcher:
 
     def _cut(self, transfer: "CurlTransfer", kind: FailureKind, message: str) -> Result:
         """What came before the fault, or a failure where no byte of the body did."""
-        if not transfer.chunks:
+        if not transfer.body:
             return self._failure(transfer, kind, message)
         if transfer.room_bytes < 0:
             return self._result(transfer, TOO_LONG)
@@ -154,7 +157,7 @@ class CurlFetcher:
 
     def _result(self, transfer: "CurlTransfer", truncated: str = "") -> Result:
         curl = transfer.curl
-        body = b"".join(transfer.chunks)
+        body = bytes(transfer.body)
         try:
             head = ResponseHead(transfer.lines)
         except ValueError:
@@ -171,7 +174,7 @@ class CurlFetcher:
             head.headers,
             body,
             content,
-            self._head.compose(transfer.request, head.version),
+            self._head.compose(transfer.request),
             curl.getinfo(pycurl.PRIMARY_IP),
             transfer.started_at,
             curl.getinfo(pycurl.TOTAL_TIME),
@@ -246,15 +249,15 @@ class CurlTransfer:
     """One libcurl handle. Idle, then busy with a request, then cleared and idle again."""
 
     __slots__ = (
-        *("begun_s", "chunks", "curl", "lines", "max_body_bytes", "refused", "request", "room_bytes", "sent"),
+        *("begun_s", "body", "curl", "lines", "max_body_bytes", "refused", "request", "room_bytes", "sent"),
         *("slow_mark", "started_at"),
     )
 
     def __init__(self, options: Options, guarded: bool, max_body_bytes: int) -> None:
         #: of the head; filled by libcurl; emptied by `clear`
         self.lines: list[bytes] = []
-        #: of the body; the same
-        self.chunks: list[bytes] = []
+        #: filled by `_take`; emptied by `clear`
+        self.body = bytearray()
         #: bytes that may still come; below 0 where the body was cut
         self.max_body_bytes = self.room_bytes = max_body_bytes
         #: why the guard refused an address
@@ -280,7 +283,7 @@ class CurlTransfer:
     def clear(self) -> None:
         """Forgets the request: what its tag refers to must not be kept alive from here."""
         self.lines.clear()
-        self.chunks.clear()
+        self.body.clear()
         self.refused = self.slow_mark = None
         self.sent = False
         self.room_bytes = self.max_body_bytes
@@ -308,9 +311,9 @@ class CurlTransfer:
         room = self.room_bytes
         self.room_bytes = room - len(chunk)
         if self.room_bytes >= 0:
-            self.chunks.append(chunk)
+            self.body += chunk
             return None
-        self.chunks.append(chunk[:room])
+        self.body += chunk[:room]
         return 0
 
     def _before_send(self, *_: object) -> int:

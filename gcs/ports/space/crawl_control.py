@@ -10,7 +10,7 @@ import msgspec
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Consumed, Control, CrawlState, RebalanceCall, Seeds
-from gcs.core.url.canonical import UrlRules, seed_url
+from gcs.core.url.canonical import UrlRules, seed_url, why_no_seed
 from gcs.errors import SpaceError, UsageError
 from gcs.ports.space.port import LEADER_INBOX, SEEDS_INBOX, IfAbsent, IfHolds, Space
 
@@ -86,7 +86,7 @@ async def send(space: Space, item: Consumed, to: str) -> None:
 def _seed(text: str, rules: UrlRules) -> str:
     url = seed_url(text, rules)
     if url is None:
-        raise UsageError(f"{text[:SHOWN]!r} is not an http or https URL")
+        raise UsageError(f"{text[:SHOWN]!r} {why_no_seed(text[:SHOWN])}")
     return url
 
 

@@ -18,15 +18,12 @@ Invariant: the directory is private (0700), the append-only file is on, nothing 
 
 import contextlib
 import fcntl
-import hashlib
 import importlib.util
 import os
 import shutil
 import signal
 import socket
-import stat
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,9 +35,8 @@ from gcs.ports.records.file_book import hash_of
 from gcs.ports.records.layout import set_aside
 from gcs.ports.system.own_file import own_stream, refuse_links
 from gcs.ports.system.process import end_with
+from gcs.ports.system.socket_place import private_place
 
-#: the path of a unix socket fits into 107 bytes, and less elsewhere
-MAX_SOCKET_PATH_BYTES = 100
 #: seconds for a dying server to go, and for a new one to answer (it reads its append-only file first)
 GO_S, START_S = 10.0, 120.0
 
@@ -225,15 +221,7 @@ class EmbeddedServer:
 
     def _place_socket(self) -> Path:
         """The path of the socket, always the same for a directory; a stale one is removed."""
-        folder = self._directory.resolve()
-        if len(os.fsencode(folder / "socket")) > MAX_SOCKET_PATH_BYTES:
-            digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-            folder = Path(tempfile.gettempdir()) / f"gcs-{os.getuid()}-{digest}"
-            folder.mkdir(mode=0o700, exist_ok=True)
-            status = folder.lstat()
-            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-                raise SpaceError(f"{folder} is not a private directory of ours: remove it")
-        place = folder / "socket"
+        place = private_place(self._directory, "socket")
         place.unlink(missing_ok=True)
         return place
 

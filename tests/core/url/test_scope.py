@@ -39,6 +39,37 @@ def test_covers_by_host_and_by_domain(url: str, by_host: bool, by_domain: bool) 
         assert scope.covers(url) is expected  # now from memory
 
 
+@pytest.mark.parametrize(
+    ("seed", "inside", "outside"),
+    [
+        (
+            "http://h.test/docs/",
+            ["/docs/", "/docs", "/docs?p", "/docs/a/b.html"],
+            ["/", "/docs2/", "/doc", "/a/docs/"],
+        ),
+        ("http://h.test/docs", ["/docs", "/docs/a"], ["/", "/docs2", "/docs.html"]),
+        ("http://h.test/docs/index.html", ["/docs/index.html", "/docs/b?x=/../", "/docs/c/"], ["/", "/other/docs/"]),
+        ("http://h.test/docs/show?id=4", ["/docs/show?id=5", "/docs/x"], ["/"]),
+        ("http://h.test/?q=/docs/", ["/", "/a", "/?q=2"], []),
+    ],
+)
+def test_covers_what_lies_below_a_seed(seed: str, inside: list[str], outside: list[str]) -> None:
+    scope = Scope("prefix", (seed,))
+    assert scope.covers(seed)
+    for origin in ("http://h.test", "https://www.h.test", "http://h.test:81"):
+        assert [path for path in inside if not scope.covers(origin + path)] == []
+        assert [path for path in outside if scope.covers(origin + path)] == []
+    assert not scope.covers("http://other.test/docs/a")
+
+
+def test_covers_by_the_nearest_of_many_folders_at_once() -> None:
+    """By a look at each folder of the URL, not at each seed; a path without end is cut first."""
+    scope = Scope("prefix", tuple(f"http://h.test/{number}/" for number in range(20_000)))
+    assert scope.covers("http://h.test/19999/a/b")
+    assert not scope.covers("http://h.test/20000/")
+    assert not scope.covers("http://h.test/" + "/" * 1_000_000)
+
+
 def test_covers_nothing_without_seeds_unless_told() -> None:
     assert not Scope("host").covers("http://example.com/")
     assert Scope("any").covers("http://example.com/")

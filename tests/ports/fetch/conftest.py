@@ -182,7 +182,7 @@ class Certificate:
             [
                 *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
                 *("-keyout", self.key, "-out", self.file, "-days", "2", "-subj", "/CN=localhost"),
-                *("-addext", "subjectAltName=DNS:localhost,DNS:site.test,IP:127.0.0.1"),
+                *("-addext", "subjectAltName=DNS:localhost,DNS:site.test,DNS:closing.test,IP:127.0.0.1"),
             ],
             check=True,
             capture_output=True,

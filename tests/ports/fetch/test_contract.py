@@ -1,12 +1,16 @@
 """The contract of the fetch port, asked of every engine: what a server that behaves gets and gives."""
 
 import asyncio
+import contextlib
 import gzip
 import random
+import socket
 import zlib
 from pathlib import Path
 
+import brotli
 import pytest
+import zstandard
 
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.core.url.canonical import canonical
@@ -67,7 +71,7 @@ async def test_request_head_is_what_the_server_received(serve, client) -> None:
         assert response.request_head == site.heads[-1], path
         target = url.removeprefix(site.origin)
         assert response.request_head.startswith(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n".encode())
-    for field in ("User-Agent: test/1", "Accept-Encoding: gzip, deflate", "From: me@example.org", *headers):
+    for field in ("User-Agent: test/1", "Accept-Encoding: gzip, br, zstd", "From: me@example.org", *headers):
         assert f"\r\n{field}\r\n".encode() in site.heads[-1]
     assert len(site.heads) == len(paths)
 
@@ -106,6 +110,38 @@ async def test_name_with_several_addresses_is_fetched_from_the_one_that_serves(s
     response = await get(f"http://dual.test:{site.port}/", resolve=(f"dual.test:{site.port}:{addresses}",))
     assert (response.status, response.ip) == (200, "127.0.0.1")
     assert f"\r\nHost: dual.test:{site.port}\r\n".encode() in site.heads[0]
+
+
+async def test_address_that_does_not_answer_is_passed_over(serve, get) -> None:
+    """Happy eyeballs (RFC 8305): the next address is tried long before the first one is given up."""
+    site = await serve(OK)
+    with socket.socket(socket.AF_INET6) as silent:
+        silent.bind(("::1", site.port))
+        silent.listen(0)
+        with contextlib.ExitStack() as held:
+            for _ in range(3):  # once its queue is full, nobody answers there
+                waiting = held.enter_context(socket.socket(socket.AF_INET6))
+                waiting.setblocking(False)
+                waiting.connect_ex(("::1", site.port))
+            settings = {"resolve": (f"dual.test:{site.port}:::1,127.0.0.1",), "connect_timeout_s": 600.0}
+            async with asyncio.timeout(15):  # one after the other takes five minutes
+                response = await get(f"http://dual.test:{site.port}/", **settings)
+    assert response.ip == "127.0.0.1"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+async def test_every_coding_that_is_offered_is_read(serve, get, coding: str) -> None:
+    page = b"<p>A page of the web.</p>" * 1000
+    pack = {"gzip": gzip.compress, "br": brotli.compress, "zstd": zstandard.compress}[coding]
+
+    async def answer(conversation) -> None:
+        assert coding in conversation.head.split(b"Accept-Encoding: ")[1].split(b"\r\n")[0].decode().split(", ")
+        packed = pack(page)
+        head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {len(packed)}\r\n\r\n"
+        await conversation.send(head.encode() + packed)
+
+    response = await get((await serve(answer)).url)
+    assert (response.content, response.body) == (page, pack(page))
 
 
 async def test_connection_is_kept_for_the_next_request(serve, client) -> None:

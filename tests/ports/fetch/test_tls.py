@@ -91,6 +91,22 @@ async def test_tls_1_2_is_spoken(serve, ask, certificate) -> None:
     assert isinstance(await ask(site.url, ca_file=str(certificate.file)), Response)
 
 
+async def test_requests_do_not_wait_for_one_another_where_http2_is_not_spoken(serve, client, certificate) -> None:
+    """After the robots.txt, the server answers none before it has them all."""
+    arrived = asyncio.Barrier(8)
+
+    async def together(conversation) -> None:
+        if b"/robots.txt" not in conversation.head:
+            await arrived.wait()
+        await conversation.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    site = await serve(together, tls=certificate.context)
+    fetching = await client(ca_file=str(certificate.file))
+    assert (await fetching.ask(f"{site.url}robots.txt")).status == 200
+    answers = await asyncio.gather(*(fetching.ask(f"{site.url}{n}") for n in range(8)))
+    assert [answer.http_version for answer in answers] == ["1.1"] * 8
+
+
 async def test_connection_is_kept_over_tls(serve, client, certificate) -> None:
     site = await serve(OK, tls=certificate.context)
     fetching = await client(ca_file=str(certificate.file))

@@ -15,6 +15,7 @@ from gcs.core.page.values import BROKEN_OFF, FINAL, Failure, PageFacts, PageReco
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
+from gcs.events import Events
 from gcs.ports.fetch.http_message import conditions
 from gcs.ports.frontier import Mark
 from gcs.ports.reader import gist
@@ -22,6 +23,9 @@ from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
 from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.settings import Settings
+
+#: a line for each URL, with what Heritrix writes into its crawl.log
+urls = Events("url")
 
 
 class Recorder:
@@ -180,6 +184,8 @@ class Recorder:
         elapsed_s = response.elapsed_s if response else 0.0
         self._counters.answer_s += elapsed_s
         self._on_record(record, elapsed_s)
+        if urls.tells_info:
+            _log(record, elapsed_s)
         self.apply(record, entry.hops)
 
     def _record_of(
@@ -226,3 +232,19 @@ class Recorder:
             fields=fields,
             truncated=response.truncated if response else "",
         )
+
+
+def _log(record: PageRecord, elapsed_s: float) -> None:
+    urls.info(
+        "failed" if record.failure else "fetched",
+        status=record.status,
+        bytes=record.bytes,
+        url=record.url,
+        depth=record.depth,
+        via=record.parent or "-",
+        type=record.content_type.partition(";")[0] or "-",
+        by=record.helper or record.gatherer,
+        seconds=round(elapsed_s, 3),
+        digest=record.digest or "-",
+        note=record.failure or record.change or "-",
+    )

@@ -161,7 +161,7 @@ $("add-seeds").addEventListener("click", () => {
 });
 $("seeds-dialog").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const urls = $("seeds-text").value.split(/\s+/).filter(Boolean);
+  const urls = $("seeds-text").value.split("\n").map((line) => line.trim()).filter(Boolean);
   if (!urls.length) return say($("seeds-error"), "Write at least one URL.");
   try {
     const { seeds } = await post("/api/seeds", { urls });

@@ -1,0 +1,75 @@
+"""How the crawls of a folder stand: each from its directory, and one by one gatherer that runs by its own word."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from gcs.app.crawl_dir import count_unique, is_crawl, read_shares
+from gcs.app.crawl_input import SavedCrawl
+from gcs.core.report import report
+from gcs.core.report.report import Report
+from gcs.errors import GcsError, UsageError
+from gcs.ports.system.control_socket import ControlOrder, ask
+from gcs.settings import Settings
+
+#: folders below the one that is named in which crawls are looked for
+DEPTH = 2
+
+
+class ListedCrawl(msgspec.Struct, frozen=True):
+    """One line of the list."""
+
+    directory: str
+    crawl: str = ""
+    state: str = ""
+    session: int = 0
+    pages: int = 0
+    queued: int = 0
+    #: when something was last stored, in seconds since 1970
+    changed_at: float = 0.0
+    seeds: tuple[str, ...] = ()
+    #: why nothing more is known
+    error: str = ""
+
+
+def list_crawls(folder: Path) -> Iterator[ListedCrawl]:
+    """The crawl in this folder, or those in its folders, by name."""
+    for directory in _crawls_below(folder, DEPTH):
+        try:
+            figures, seeds = status_of(directory), SavedCrawl.read(directory).seeds
+        except (GcsError, OSError) as error:
+            yield ListedCrawl(str(directory), error=str(error))
+            continue
+        how = (figures.crawl, figures.state, figures.session, figures.pages, figures.queued)
+        yield ListedCrawl(str(directory), *how, _changed_at(directory), seeds)
+
+
+def status_of(directory: Path) -> Report:
+    """The report of the crawl as it stands now: by its own word, or as of its last checkpoint."""
+    name = str(SavedCrawl.read(directory).settings.get("crawl.name", Settings().crawl.name))
+    answer = ask(directory, ControlOrder("status"))
+    if answer and answer.share:
+        return report.build(name, answer.state, [answer.share])
+    shares, running = read_shares(directory)
+    if not shares and not running and not is_crawl(directory):
+        raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")
+    left = not shares or any(share.queued for share in shares)  # without a share, it ended before its first checkpoint
+    state = "running" if running else "stopped" if left else "done"
+    return report.build(name, state, shares, None if running else count_unique(directory, shares))
+
+
+def _crawls_below(folder: Path, depth: int) -> list[Path]:
+    """What cannot be read is left out."""
+    if is_crawl(folder):
+        return [folder]
+    try:
+        folders = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+    except OSError:
+        return []
+    return [crawl for each in folders if depth for crawl in _crawls_below(each, depth - 1)]
+
+
+def _changed_at(directory: Path) -> float:
+    files = [*directory.glob("state/*/frontier/data.mdb"), directory / "state" / "seeds.txt"]
+    return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
