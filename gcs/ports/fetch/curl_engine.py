@@ -254,9 +254,9 @@ class CurlTransfer:
     )
 
     def __init__(self, options: Options, guarded: bool, max_body_bytes: int) -> None:
-        #: of the head; filled by libcurl; emptied by `clear`
+        #: lines of the head; filled by libcurl; emptied by `clear`
         self.lines: list[bytes] = []
-        #: filled by `_take`; emptied by `clear`
+        #: the body as it comes; filled by `_take`; emptied by `clear`
         self.body = bytearray()
         #: bytes that may still come; below 0 where the body was cut
         self.max_body_bytes = self.room_bytes = max_body_bytes
