@@ -248,9 +248,9 @@ class CurlTransfer:
     __slots__ = ("begun_s", "body", "curl", "lines", "refused", "request", "sent", "slow_mark", "started_at")
 
     def __init__(self, options: Options, guarded: bool) -> None:
-        #: of the head; filled by libcurl; emptied by `clear`
+        #: lines of the head; filled by libcurl; emptied by `clear`
         self.lines: list[bytes] = []
-        #: the same
+        #: the body as it comes; filled by libcurl; emptied by `clear`
         self.body = bytearray()
         #: why the guard refused an address
         self.refused: str | None = None

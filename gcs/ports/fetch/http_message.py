@@ -235,7 +235,7 @@ def _brotli(body: bytes, limit_bytes: int) -> bytes:
 
 
 def _zstd(body: bytes, limit_bytes: int) -> bytes:
-    import zstandard  # the same
+    import zstandard  # loaded like brotli
 
     try:
         # 8 MB is the window that RFC 9659 allows on the web

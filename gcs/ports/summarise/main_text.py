@@ -58,7 +58,7 @@ def main_part(tree: Tree, tags: int, source: Source) -> MainPart:
 
 
 def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
-    """The same by trafilatura; by turbohtml where that finds none."""
+    """The main part by trafilatura; by turbohtml where trafilatura finds none."""
     import trafilatura
 
     try:
