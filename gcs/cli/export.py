@@ -26,17 +26,22 @@ from gcs.events import set_up_log, tame
 from gcs.ports.records import cdxj, reading
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
+from gcs.ports.records.wacz import write_wacz
+from gcs.version import __version__
 
 #: how the name of a value begins that a plug-in has added
 _ADDED = "fields."
+#: made from the WARC files
+_ARCHIVE_FORMS = ("cdxj", "wacz")
 
 
 @click.command()
 @click.argument("place", metavar="DIR")
 @click.option(
-    "--format", "form", type=click.Choice(["jsonl", "csv", "md", "cdxj"]), default="jsonl", show_default=True,
+    "--format", "form", type=click.Choice(["jsonl", "csv", "md", "cdxj", "wacz"]), default="jsonl", show_default=True,
     help="jsonl, csv: a line per record. md: the main text of each page as Markdown, with front matter; one file a page"
-    " where --output is a directory or ends in a slash. cdxj: the sorted index of the WARC files, for pywb.",
+    " where --output is a directory or ends in a slash. cdxj: the sorted index of the WARC files, for pywb."
+    " wacz: WARC files, index and list of pages in one file, for ReplayWeb.page; needs --output.",
 )  # fmt: skip
 @click.option("--output", "-o", "place_out", metavar="FILE", help="Where it goes. [stdout]")
 @click.option(
@@ -57,15 +62,17 @@ def export(
     """Write what the crawl in DIR (a directory or s3://…) gathered: a record for each URL and session."""
     output = Path(place_out) if place_out else None
     as_folder = bool(place_out) and str(place_out).endswith(("/", os.sep))
-    if fields and form in ("cdxj", "md"):
+    if fields and form in (*_ARCHIVE_FORMS, "md"):
         raise UsageError(f"--fields is for jsonl and csv: the fields of {form} are fixed")
-    if is_latest and form == "cdxj":
-        raise UsageError("--latest is for jsonl, csv and md: an index of the WARC files names all that is in them")
+    if is_latest and form in _ARCHIVE_FORMS:
+        raise UsageError(f"--latest is for jsonl, csv and md: {form} names all that is in the WARC files")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
     set_up_log("warning", as_json=False)
     if raw and form != "csv":
         raise UsageError("--raw is for csv: no other format is changed")
+    if form == "wacz":
+        return _export_wacz(place, output, as_json)
     chosen = _fields(fields)
     if form == "cdxj":
         lines = _cdxj(place)
@@ -96,6 +103,20 @@ def _told(form: str, count: int, output: Path | None, as_json: bool) -> int:
         say(msgspec.json.encode({"format": form, "records": count, "output": str(output)}))
     elif output is not None:
         say(f"{count:,} records written to {output}")
+    return 0
+
+
+def _export_wacz(place: str, output: Path | None, as_json: bool) -> int:
+    if output is None:
+        raise UsageError("--format wacz needs --output: it is no text")
+    title = Path(place).name if "://" not in place else place
+    with _sink(output) as sink:
+        assert not isinstance(sink, _TameTerminal)
+        pages = write_wacz(place, sink, f"gcs/{__version__}", title)
+    if as_json:
+        say(msgspec.json.encode({"format": "wacz", "pages": pages, "output": str(output)}))
+    else:
+        say(f"{pages:,} pages written to {output}")
     return 0
 
 

@@ -80,7 +80,7 @@ class FailureKind(StrEnum):
     ENCODING = "encoding"  # the content coding is damaged or unknown
     FORBIDDEN_ADDRESS = "forbidden-address"  # private, loopback or link-local (SSRF guard)
     PROXY = "proxy"
-    HELD = "held-reader"  # a process died while it read the answer (see `ports.watchdog`)
+    HELD = "held-reader"  # a process died while it read the answer (see `ports.system.watchdog`)
     NOT_TRIED = "not-tried"  # by the helper that was asked to: the gatherer asks the server itself
 
 

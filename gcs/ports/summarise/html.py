@@ -61,7 +61,7 @@ def summarise_html(source: Source) -> Document:
         return reading.document(source.options, Metadata())
     metadata = metadata_of(tree, reading.metas)
     if source.depth == "fast":
-        return reading.document(source.options, metadata, main_part(tree, tags, source.options.max_text_bytes))
+        return reading.document(source.options, metadata, main_part(tree, tags, source))
     return reading.document(source.options, metadata, trafilatura_part(tree, tags, source))
 
 

@@ -22,6 +22,8 @@ events = Events("text")
 _SHALLOW_TAGS = 4_000
 #: cells of tables: the width of a table squared may be needed to lay it out
 _MAX_CELLS = 4_000
+#: letters of class and id that the search for the main part may look through: up to a second
+_MAX_LETTERS = 1 << 20
 #: what turbohtml leaves in a main part, though no reader came for it
 _CONTROLS = "nav,aside,button,select,label,dialog"
 #: what no main part holds, where only the body is known
@@ -46,9 +48,11 @@ class MainPart(NamedTuple):
 NO_PART = MainPart()
 
 
-def main_part(tree: Tree, tags: int, limit: int) -> MainPart:
-    """The main part of a page with so many tags at most, of so many bytes. Takes elements out of the tree."""
-    if tags > _SHALLOW_TAGS and tree.select_one(">".join("*" * most_levels(tags))) is not None:
+def main_part(tree: Tree, tags: int, source: Source) -> MainPart:
+    """The main part of a page with so many tags at most. Takes elements out of the tree."""
+    limit = source.options.max_text_bytes
+    is_deep = tags > _SHALLOW_TAGS and tree.select_one(">".join("*" * most_levels(tags))) is not None
+    if is_deep or (len(source.content) > _MAX_LETTERS and _has_long_names(tree)):
         text = "\n".join(tree.remove(_UNSEEN).stripped_strings)
         return _cut(text, "", limit)
     main = tree.main_content()
@@ -63,7 +67,7 @@ def main_part(tree: Tree, tags: int, limit: int) -> MainPart:
 
 
 def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
-    """The same by trafilatura; by turbohtml where that finds none."""
+    """The main part by trafilatura; by turbohtml where trafilatura finds none."""
     from trafilatura import bare_extraction
     from trafilatura.settings import Document as TrafilaturaDocument
     from trafilatura.xml import xmltotxt
@@ -82,8 +86,7 @@ def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
             text, markdown = (xmltotxt(found.body, include_formatting=formatted).strip() for formatted in (False, True))
     except Exception as error:  # a third-party parser on hostile input: its failures are not known beforehand
         events.warning("failed", url=source.url, cause=error)
-    limit = source.options.max_text_bytes
-    return _cut(text, markdown, limit) if text else main_part(tree, tags, limit)
+    return _cut(text, markdown, source.options.max_text_bytes) if text else main_part(tree, tags, source)
 
 
 def _densest(element: Element) -> Element:
@@ -102,6 +105,16 @@ def _densest(element: Element) -> Element:
             return element
         element = inner
     return element
+
+
+def _has_long_names(tree: Tree) -> bool:
+    """Whether class and id of the elements have so many letters that the search would take seconds."""
+    room = _MAX_LETTERS
+    for element in tree.select("[class],[id]"):
+        room -= len(element.attr("class") or "") + len(element.attr("id") or "")
+        if room < 0:
+            return True
+    return False
 
 
 def _text_of(main: Element, tags: int) -> str:

@@ -27,8 +27,8 @@ from gcs.ports.system.own_file import open_own, own_stream
 LIMIT_S = 10.0
 #: processes that may die in a row while they read the same answer: with a timer, and without
 _DEATHS, MOST_DEATHS = 2, 5
-#: bytes of a note; of two notes the file consists
-_NOTE_BYTES = 4096
+#: bytes of a note, which holds any URL that is crawled; of two notes the file consists
+_NOTE_BYTES = 1 << 16
 _LENGTH_BYTES = 2
 
 
@@ -64,7 +64,7 @@ class Watchdog:
         return None
 
     def begin(self, name: str) -> None:
-        """This answer is read now."""
+        """Note that this answer is read now."""
         self._put(0, name)
         if self._limit_s is not None:
             if not self._is_armed:

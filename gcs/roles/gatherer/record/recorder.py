@@ -84,7 +84,7 @@ class Recorder:
         self._record(entry, response, PageFacts(entry.url), kind)
 
     def put_aside(self, entry: QueuedUrl, until: float) -> None:
-        """It is to be fetched once more, then."""
+        """Let a URL be fetched once more, not before `until`."""
         self._open_urls.discard(entry.url)
         self._frontier.retry(entry, until)
 
