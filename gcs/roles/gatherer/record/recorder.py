@@ -74,6 +74,7 @@ class Recorder:
         if not facts.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
+            self._counters.shells += facts.shell
         fields = ""
         if self._plugins and not facts.source:
             facts, fields = self._plugins.read(response, facts)
@@ -117,6 +118,7 @@ class Recorder:
         elif record.is_page:
             self._counters.pages += 1
             self._counters.size_bytes += record.bytes
+            self._counters.shells += record.shell
         self.apply(record)
 
     def _give(self, record: PageRecord, worth: float) -> None:
