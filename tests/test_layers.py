@@ -43,6 +43,9 @@ LAZY = {
     ("gcs.cli.crawl", "gcs.app.processes.local_team"),  # the client of Redis
     ("gcs.cli.status", "gcs.app"),
     ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis
+    ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.database_sinks"),  # DuckDB, PostgreSQL: extras
+    ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.file_sinks"),  # pyarrow
+    ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.redis_sink"),  # the client of Redis
     ("gcs.roles.leader.rebalance_rounds", "gcs.core.plan.rebalance"),  # numpy
     ("gcs.roles.leader.term", "gcs.core.plan.blueprint"),  # numpy
 }

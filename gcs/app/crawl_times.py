@@ -2,7 +2,8 @@
 
 Its gatherers have counted how long answers took. Where the crawl has a delay, the pauses between the pages of a host
 tell how fast that host is: a pause is as long as the delay and an answer. A host whose robots.txt asks for a longer
-delay counts as slow to answer: it takes as long.
+delay counts as slow to answer: it takes as long. Where all connections were in use, hosts waited for them, and the
+pauses tell nothing.
 """
 
 from collections.abc import Iterable
@@ -22,6 +23,8 @@ from gcs.sim.studies import SeenCrawl, WebTimes
 
 #: pauses of a host, at least, that say how fast it answers
 LEAST_PAUSES = 20
+#: share of its connections that a gatherer uses, at least, if it has too few of them
+FULL = 0.5
 #: pages of one gatherer at a host: when it was asked for each
 _Visits = dict[tuple[str, str], list[float]]
 
@@ -46,7 +49,8 @@ def crawl_times(directory: Path, usual: WebTimes) -> tuple[WebTimes, SeenCrawl]:
         if not parent:
             seeds.append(url)
         visits.setdefault((host_of_url(url), gatherer), []).append(asked_at)
-    return times, SeenCrawl(tuple(seeds), tuple(_latencies(visits, times.delay_s)))
+    is_full = total.answer_s > FULL * times.connections * total.busy_s
+    return times, SeenCrawl(tuple(seeds), () if is_full else tuple(_latencies(visits, times.delay_s)))
 
 
 def _latencies(visits: _Visits, delay_s: float) -> Iterable[tuple[str, float]]:

@@ -26,7 +26,8 @@ from gcs.core.page.values import PageFacts, Response
 from gcs.errors import SettingsError
 from gcs.events import Events
 from gcs.ports.fetch import is_field
-from gcs.ports.summarise.html import as_utf8, bounded
+from gcs.ports.summarise.encoding import as_utf8
+from gcs.ports.summarise.markup_guard import bounded
 
 if TYPE_CHECKING:  # loaded when a plug-in selects something
     from turbohtml import Document as HtmlTree

@@ -161,13 +161,15 @@ def scaling(seconds: int) -> list[dict]:
 #: the cells of `polite`: delays, hosts, seconds to every answer
 DELAYS_S, HOSTS, LATENCIES_S = (0.0, 0.05, 0.2, 1.0), (1, 5, 50, 500), (0.0, 0.05)
 #: seconds that a cell should take one gatherer, where politeness is the limit and where latency is
-POLITE_S, LATENT_S = 8.0, 40.0
+POLITE_S, LATENT_S = 8.0, 80.0
 #: the pages per second that a cell without any limit counts on: few, because such a cell shows what a start costs
 PAGES_PER_S = 250
 #: a team may take so much longer than one gatherer: this part of its time, or these seconds
 MOST_PART, MOST_S = 0.03, 2.0
+#: gatherers of the team that shows what latency costs: a cell that politeness limits for them has both limits
+TEAM = 4
 #: connections of a gatherer to a host without a delay, and in all: few, so that eight gatherers do not wait for CPU
-HOST_CONNECTIONS, CONNECTIONS = Politeness().host_connections, 8
+HOST_CONNECTIONS, CONNECTIONS = Politeness().host_connections, 4
 
 
 def polite(picked: str, teams: list[int], is_predicted: bool) -> Iterator[dict]:
@@ -192,7 +194,8 @@ def polite(picked: str, teams: list[int], is_predicted: bool) -> Iterator[dict]:
                 rate = min(hosts * host_rate * (1 if delay_s else gatherers), gatherers * latent_rate)
                 row["bound_s"][gatherers] = round(math.ceil(pages / hosts) * hosts / rate, 2)
         alone = row["seconds"].get(1, math.inf)
-        row["limit"] = "latency" if is_latent else "politeness" if delay_s else "start"
+        is_mixed = is_latent and delay_s and hosts * host_rate < TEAM * latent_rate
+        row["limit"] = "both" if is_mixed else "latency" if is_latent else "politeness" if delay_s else "start"
         row["times_one"] = {n: round(alone / s, 2) for n, s in row["seconds"].items()}
         row["slower"] = [n for n, s in row["seconds"].items() if s > alone + max(MOST_PART * alone, MOST_S)]
         print(row, file=sys.stderr, flush=True)
@@ -203,12 +206,11 @@ def timed(seeds: tuple[str, ...], gatherers: int, delay_s: float, pages: int, di
     """The seconds of a whole crawl, from its command to its end; it must have fetched every page."""
     (directory / "seeds.txt").write_text("\n".join(seeds))
     command = [sys.executable, "-m", "gcs", "crawl", "--seeds", directory / "seeds.txt", "-o", directory / "crawl"]
+    command += [*FLAGS, "--delay", str(delay_s), "-n", str(gatherers), "--set", f"fetch.connections={CONNECTIONS}"]
+    # modules are compiled once, as after an installation
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begun_at = time.monotonic()
-    done = subprocess.run(
-        [*command, *FLAGS, "--delay", str(delay_s), "-n", str(gatherers), "--set", f"fetch.connections={CONNECTIONS}"],
-        stdout=subprocess.PIPE,
-        check=True,
-    )
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
     seconds = time.monotonic() - begun_at
     report = json.loads(done.stdout)
     if report["unique"] < pages:

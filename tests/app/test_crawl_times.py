@@ -24,6 +24,17 @@ def test_times_are_those_of_the_crawl(tmp_path):
     assert all(seconds >= 0.019 for _, seconds in seen.latencies_s)
 
 
+def test_pauses_of_hosts_that_wait_for_a_connection_tell_nothing(tmp_path):
+    """Four hosts that answer in 50 ms, and one connection: each is asked five times a second."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=100, latency_s=0.05)) as web:
+        words = [*web.seeds, "-o", tmp_path / "crawl", "--allow-private", "--scope", "any", "--delay", "0.01"]
+        command = [sys.executable, "-m", "gcs", "crawl", *words, "--connections", "1"]
+        subprocess.run(command, check=True, timeout=100, capture_output=True)
+        times, seen = crawl_times(tmp_path / "crawl", USUAL)
+    assert 0.05 <= times.latency_s < 0.15
+    assert seen.latencies_s == ()
+
+
 def test_what_a_directory_does_not_tell_is_as_usual(tmp_path):
     (tmp_path / "state").mkdir()
     times, seen = crawl_times(tmp_path, USUAL)

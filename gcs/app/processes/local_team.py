@@ -19,7 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -68,8 +68,8 @@ events = Events("team")
 
 #: name of the seed-server, in a team that has one
 SEED_SERVER = "seed-server"
-#: seconds between two looks at the team
-LOOK_S = 0.25
+#: seconds between two looks at the team, and when its crawl is over
+LOOK_S, END_LOOK_S = 0.25, 0.05
 #: seconds without an answer of the whiteboard after which the progress line says so
 AWAY_S = 3.0
 #: seconds between two looks at a child that is waited for
@@ -154,6 +154,7 @@ class LocalTeam:
         self._started_at = self._heard_at = time.monotonic()
         self._works: Sequence[Workload] = ()
         self._stopping = False
+        self._is_over = asyncio.Event()
         self.interrupted = False
 
     def launch(self) -> None:
@@ -225,7 +226,8 @@ class LocalTeam:
 
     async def _supervise(self, show: Show | None) -> str:
         """Watch the team, and the server in another task: while the server is away, watching the team has to wait."""
-        jobs = [self._watch(), self._follow_charter(), *([self._keep_server(self._server)] if self._server else ())]
+        jobs = [self._watch(), self._follow_charter(), self._follow_control()]
+        jobs += [self._keep_server(self._server)] if self._server else []
         jobs += [self._show(show)] if show else []
         tasks = [asyncio.create_task(job) for job in jobs]
         try:
@@ -243,7 +245,7 @@ class LocalTeam:
 
     async def _watch(self) -> str:
         while True:
-            await asyncio.sleep(LOOK_S)
+            await self._rest()
             stuck = [child.name for child in self._children if child.code == EXIT_CODES["stuck"]]
             control = await self._space.read(template(Control))
             members = await self._space.scan(template(Member))
@@ -263,6 +265,21 @@ class LocalTeam:
             await self._stop_at_limits(members)
             accounts = await self._space.scan(template(Account))
             self._works, self._heard_at = workloads(members, accounts, self._spec.run.session), time.monotonic()
+
+    async def _rest(self) -> None:
+        """Wait until the next look at the team is due: soon after the crawl is over, when its gatherers end."""
+        if self._is_over.is_set():
+            await asyncio.sleep(END_LOOK_S)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                await self._is_over.wait()
+
+    async def _follow_control(self) -> NoReturn:
+        while True:
+            async for control in self._space.watch(template(Control)):
+                is_over = control.state in (CrawlState.DONE, CrawlState.STOPPING)
+                (self._is_over.set if is_over else self._is_over.clear)()
 
     async def _show(self, show: Show) -> NoReturn:
         """Show the progress, also while the whiteboard is away."""

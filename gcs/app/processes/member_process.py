@@ -16,6 +16,7 @@ from typing import NoReturn
 from gcs.app import assembly, consent, find_crawl
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Charter, Control, CrawlState
+from gcs.core.plan.host_limits import HostLimits
 from gcs.errors import GcsError, InUseError, StuckError, UsageError
 from gcs.events import Events
 from gcs.ports.space.address import SpaceSettings
@@ -121,6 +122,9 @@ class MemberProcess:
             blueprint=self._charter.blueprint,
             known_plan=lambda: team.known_plan,
             known_crawl=lambda: (team.whiteboard.charter or self._charter, team.whiteboard.control),
+            limits=HostLimits(
+                connections=self._settings.politeness.host_connections, all_connections=self._settings.fetch.connections
+            ),
         )
         try:
             await Leader(space, mine.name, config, lease_time).run()

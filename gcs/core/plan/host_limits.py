@@ -18,7 +18,7 @@ ONE_GATHERER = 100.0
 WAITING = 4.0
 #: connections of one gatherer to a host without a delay, unless a setting says otherwise
 CONNECTIONS = 8
-#: connections of one gatherer to all hosts
+#: connections of one gatherer to all hosts, unless a setting says otherwise
 ALL_CONNECTIONS = 128
 
 
@@ -32,6 +32,8 @@ class HostLimits:
     longer: Mapping[bytes, float] = field(default_factory=dict)
     #: connections of one gatherer to a host without a delay
     connections: int = CONNECTIONS
+    #: connections of one gatherer to all hosts
+    all_connections: int = ALL_CONNECTIONS
 
     def delay_of(self, host: bytes) -> float:
         return max(self.delay_s, self.longer.get(host, 0.0))
@@ -48,17 +50,21 @@ class HostLimits:
         delays = ((pages, self.delay_of(host)) for host, pages in queues.items())
         return max((pages * (delay_s + answer_s) for pages, delay_s in delays if delay_s > 0), default=0.0)
 
-    def pages_per_s(self, hosts: Collection[bytes], rate: float) -> float:
-        """What one gatherer can fetch of these hosts, if each connection brings `rate` pages per second.
+    def pages_per_s(self, hosts: Collection[bytes], rate: float, others: float = 0.0) -> float:
+        """What one gatherer can fetch of these hosts and so many others, if a connection brings `rate` pages a second.
 
         ONE_GATHERER is a cautious guess: a gatherer to which one connection brings more can fetch more.
         """
-        connections = sum(1 if self.delay_of(host) > 0 else self.connections for host in hosts)
-        return min(max(ONE_GATHERER, rate), rate * min(connections, ALL_CONNECTIONS))
+        connections: float = sum(self._connections_to(self.delay_of(host)) for host in hosts)
+        connections += others * self._connections_to(self.delay_s)
+        return min(max(ONE_GATHERER, rate), rate * min(connections, self.all_connections))
+
+    def _connections_to(self, delay_s: float) -> int:
+        return 1 if delay_s > 0 else self.connections
 
     def waits_for_answers(self, pages_per_s: float) -> bool:
         """Whether one gatherer's connections to a host leave it idle, if each brings so many pages per second."""
-        return self.connections * pages_per_s < WAITING * ONE_GATHERER
+        return min(self.connections, self.all_connections) * pages_per_s < WAITING * ONE_GATHERER
 
     def whole_hosts(self, cuts: Iterable[bytes]) -> tuple[bytes, ...]:
         """The cuts without those inside a host that its delay limits."""

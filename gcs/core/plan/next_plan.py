@@ -14,7 +14,7 @@ change their owner with it, or still do from the plan before.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import msgspec
@@ -49,10 +49,12 @@ class RoundEvidence:
     limits: HostLimits = field(default_factory=HostLimits)
 
 
-def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Member], random: Random) -> RoundEvidence:
+def evidence_of(
+    plan: Plan, replies: Iterable[Reply], members: Mapping[str, Member], limits: HostLimits, random: Random
+) -> RoundEvidence:
     """The evidence of these replies, and of the heartbeats of the gatherers that did not reply."""
     copies, tables, hot = [UrlTree(plan.cuts, random)], [SuperpageStatistics()], dict[str, int]()
-    delay_s, longer = 0.0, dict[bytes, float]()
+    delay_s, longer = limits.delay_s, dict(limits.longer)
     silent = {plan.gatherers[owner] for owner in plan.owners}
     for reply in sorted(replies, key=lambda reply: reply.gatherer):
         for url, count in reply.hot:
@@ -73,7 +75,7 @@ def evidence_of(plan: Plan, replies: Iterable[Reply], members: Mapping[str, Memb
         copy, table = _guess(plan, name, members[name].figures, random)
         copies.append(copy)
         tables.append(table)
-    return RoundEvidence(trees.merge(copies), merge(tables), hot, HostLimits(delay_s, longer))
+    return RoundEvidence(trees.merge(copies), merge(tables), hot, replace(limits, delay_s=delay_s, longer=longer))
 
 
 def _guess(plan: Plan, name: str, figures: Mapping[str, float], random: Random) -> tuple[UrlTree, SuperpageStatistics]:

@@ -169,7 +169,10 @@ def problem_of(
             communication_rates = np.minimum(communication_rates, exchange_rates(statistics, running))
     # no gatherer needs to be done before the slowest host is; and where nothing is left to do, nothing needs to move
     queues, rate = host_queues(pages, statistics, evidence.tree), float(rates.mean())
-    work_s = float(work.sum()) / (len(running) * evidence.limits.pages_per_s(queues, rate)) if queues else math.inf
+    named, waiting = sum(queues.values()), sum(max(figures.queued, 0) for figures in statistics.superpages.values())
+    others = (waiting - named) * len(queues) / named if named else 0.0
+    pages_per_s = evidence.limits.pages_per_s(queues, rate, others)
+    work_s = float(work.sum()) / (len(running) * pages_per_s) if queues else math.inf
     enough = evidence.limits.polite_s(queues, 1 / rate) / work_s - 1.0
     return PartitionProblem(
         weights=work,
@@ -184,18 +187,25 @@ def problem_of(
 
 
 def host_queues(pages: Superpages, statistics: SuperpageStatistics, tree: UrlTree) -> dict[bytes, float]:
-    """The URLs that are queued of each host. The queue of a superpage is divided among its hosts as the visits are."""
+    """The URLs that are queued of each host that the tree names. The queue of a superpage is divided as its visits are.
+
+    What belongs to hosts that are not named, because they are small, is left out.
+    """
     visits: dict[int, dict[bytes, float]] = {}
+    totals: dict[int, float] = {}
     for at, sketch in tree.sketches():
         for key, count in sketch.points(tree.range_of(at)[0]):
+            superpage = pages.locate(key)
+            totals[superpage] = totals.get(superpage, 0.0) + count
             if b"\x00/" in key:
-                hosts = visits.setdefault(pages.locate(key), {})
+                hosts = visits.setdefault(superpage, {})
                 hosts[host_of_key(key)] = hosts.get(host_of_key(key), 0.0) + count
     queues: dict[bytes, float] = {}
-    for at, figures in statistics.superpages.items():
-        hosts = visits.get(at, {})
+    for at, hosts in visits.items():
+        figures = statistics.superpages.get(at)
+        queued = max(figures.queued, 0) if figures else 0
         for host, count in hosts.items():
-            queues[host] = queues.get(host, 0.0) + max(figures.queued, 0) * count / sum(hosts.values())
+            queues[host] = queues.get(host, 0.0) + queued * count / totals[at]
     return queues
 
 

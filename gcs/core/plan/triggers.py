@@ -9,11 +9,13 @@
 
 What is not forced waits (`RebalancePace`): each such rebalance doubles the wait for the next, up to 16 times the
 base; after a wait in which none was due it starts from the base again. An idle member that a rebalance could not help
-is no reason for another until there is twice or half as much to do.
+is no reason for another until there is twice or half as much to do. Who has nothing at all to do waits shorter: a plan
+that gives work to others does not disturb them for long.
 
 Invariant: pure; a team that is in balance gives no reason, and an unforced one at most one per wait.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -26,6 +28,8 @@ from gcs.core.plan.team_settings import TeamSettings
 MOST_WAITS, MOST_SURVEYS = 16, 32
 #: the first wait, in units of `rebalance_s`: little has to be handed over in a young crawl, and much has to be learnt
 YOUNG = 0.25
+#: the longest wait of a member with nothing to do, in units of `rebalance_s`
+EMPTY = 0.5
 #: a rebalance that moves a smaller share of the work has not helped
 LEAST_MOVE = 0.01
 #: seconds of work that must be left for an idle member: a rebalance takes about one second itself
@@ -84,9 +88,9 @@ class RebalancePace:
     def begin(cls, now: float, settings: TeamSettings) -> "RebalancePace":
         return cls(now, YOUNG * settings.rebalance_s, now, 2 * settings.rebalance_s)
 
-    def is_open(self, now: float) -> bool:
-        """Whether a rebalance that is not forced may begin."""
-        return now - self.planned_at >= self.wait_s
+    def is_open(self, now: float, most_s: float = math.inf) -> bool:
+        """Whether a rebalance that is not forced may begin, after so many seconds at most."""
+        return now - self.planned_at >= min(self.wait_s, most_s)
 
     def is_survey_due(self, now: float) -> bool:
         """Whether it is time to ask for statistics without any reason: for locality and hot pages."""
@@ -107,8 +111,9 @@ class RebalancePace:
             return replace(self, planned_at=now, futile=None)
         base = settings.rebalance_s
         before = base if now - self.planned_at >= 2 * self.wait_s else self.wait_s
-        futile = left if why.startswith("idle") and moved < LEAST_MOVE else None
-        return replace(self, planned_at=now, wait_s=min(2 * before, MOST_WAITS * base), futile=futile)
+        if why.startswith("idle") and moved < LEAST_MOVE:  # nothing was disturbed
+            return replace(self, planned_at=now, futile=left)
+        return replace(self, planned_at=now, wait_s=min(2 * before, MOST_WAITS * base), futile=None)
 
 
 def is_forced(why: str) -> bool:
@@ -129,10 +134,13 @@ def reason(
     joining = [member.gatherer for member in state.active if member.gatherer not in state.plan.gatherers]
     if joining and now - pace.planned_at >= settings.rebalance_s:
         return f"join: {', '.join(joining)}"
-    if joining or state.paused or state.plan.static or len(state.active) < 2 or not pace.is_open(now):
+    if joining or state.paused or state.plan.static or len(state.active) < 2:
         return ""
-    if idle := _idle(state, settings, pace):
+    idle = _idle(state, settings, pace)
+    if idle and (pace.is_open(now) or (not state.left()[idle] and pace.is_open(now, EMPTY * settings.rebalance_s))):
         return f"idle: {idle}"
+    if not pace.is_open(now):
+        return ""
     if state.locality > settings.locality:
         return f"locality: {state.locality:.2f}"
     if trigger is not None and trigger.holds(state.figures(now - pace.planned_at)):

@@ -11,7 +11,8 @@ import xxhash
 from gcs.core.page.values import PageRecord
 from gcs.errors import UsageError
 from gcs.ports.records.warc_reading import Exchange, read_exchange
-from gcs.ports.summarise.html import as_utf8, bounded
+from gcs.ports.summarise.encoding import as_utf8
+from gcs.ports.summarise.markup_guard import bounded
 
 
 class Page:

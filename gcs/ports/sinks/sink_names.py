@@ -1,6 +1,5 @@
 """What `--sink TARGET` names: a built-in sink by its target's form, or any sink as NAME=TARGET."""
 
-import importlib
 import re
 from pathlib import Path
 
@@ -10,16 +9,6 @@ from gcs.ports.sinks import Sink
 
 #: group of entry points by which an installed package offers sinks
 SINK_GROUP = "gcs.sinks"
-#: name → where its class is; loaded when it is used
-BUILT_IN = {
-    "jsonl": "gcs.ports.sinks.file_sinks:JsonLines",
-    "csv": "gcs.ports.sinks.file_sinks:CsvTable",
-    "md": "gcs.ports.sinks.file_sinks:MarkdownFiles",
-    "parquet": "gcs.ports.sinks.file_sinks:ParquetParts",
-    "duckdb": "gcs.ports.sinks.database_sinks:DuckDb",
-    "postgresql": "gcs.ports.sinks.database_sinks:PostgreSql",
-    "redis": "gcs.ports.sinks.redis_sink:RedisStream",
-}
 #: how a target tells its sink: by its scheme …
 _SCHEMES = {
     **dict.fromkeys(("postgresql", "postgres"), "postgresql"),
@@ -28,6 +17,8 @@ _SCHEMES = {
 }
 #: … or by its end
 _ENDS = {".jsonl": "jsonl", ".csv": "csv", ".duckdb": "duckdb", ".md": "md", ".parquet": "parquet"}
+#: an object of the user's, by its module
+_OBJECT = re.compile(r"[A-Za-z_][\w.]*:[\w.]+")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_][\w.-]*(?::[\w.]+)?)=(?P<target>.+)", re.DOTALL)
 
 
@@ -39,12 +30,27 @@ def named_sink(text: str) -> Sink:
         name, target = scheme, text
     elif (end := Path(text.rstrip("/")).suffix) in _ENDS:
         name, target = _ENDS[end], text
-    elif re.fullmatch(r"[A-Za-z_][\w.]*:[\w.]+", text):
+    elif _OBJECT.fullmatch(text):
         return Sink.of(load_named("sink", SINK_GROUP, text), text)
     else:
         forms = "pages.jsonl, pages.csv, pages.duckdb, pages.parquet/, corpus.md/, s3://…, postgresql://…, redis://…"
         raise SettingsError(f"sink {text!r}: it is none of {forms}; write NAME=TARGET, or module:object=TARGET")
     target = target if "://" in target else str(Path(target).expanduser().absolute())
-    module, _, attribute = BUILT_IN.get(name, "").partition(":")
-    kind = getattr(importlib.import_module(module), attribute) if module else load_named("sink", SINK_GROUP, name)
-    return Sink.of(kind, f"{name}={target}", target)
+    return Sink.of(_built_in(name) or load_named("sink", SINK_GROUP, name), f"{name}={target}", target)
+
+
+def _built_in(name: str) -> type | None:
+    """The class of a built-in sink; None for other names. What it needs is loaded only here."""
+    if name in ("jsonl", "csv", "md", "parquet"):
+        from gcs.ports.sinks.file_sinks import CsvTable, JsonLines, MarkdownFiles, ParquetParts
+
+        return {"jsonl": JsonLines, "csv": CsvTable, "md": MarkdownFiles, "parquet": ParquetParts}[name]
+    if name in ("duckdb", "postgresql"):
+        from gcs.ports.sinks.database_sinks import DuckDb, PostgreSql
+
+        return DuckDb if name == "duckdb" else PostgreSql
+    if name == "redis":
+        from gcs.ports.sinks.redis_sink import RedisStream
+
+        return RedisStream
+    return None

@@ -13,7 +13,7 @@ import msgspec
 
 from gcs.core.page.values import Document
 
-#: links: title, description, out-links. fast: + main text by resiliparse. full: + main text by trafilatura.
+#: links: title, description, out-links. fast: + main text by turbohtml. full: + main text by trafilatura.
 Depth = Literal["links", "fast", "full"]
 
 

@@ -16,7 +16,8 @@ import msgspec
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
-from gcs.ports.summarise.html import codec_of, summarise_html
+from gcs.ports.summarise.encoding import codec_of
+from gcs.ports.summarise.html import summarise_html
 from gcs.ports.summarise.text import summarise_text
 
 #: bytes of the header fields of a message or a part, and of one field

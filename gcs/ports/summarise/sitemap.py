@@ -11,7 +11,7 @@ from itertools import islice
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
-from gcs.ports.summarise.html import as_text
+from gcs.ports.summarise.encoding import as_text
 from gcs.ports.summarise.xml_stream import elements, local_name, text_of
 
 #: entries that the protocol allows in one file

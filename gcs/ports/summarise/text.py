@@ -3,14 +3,15 @@
 `all_words` is for gatherers: all words of a document, to compare the summary of a helper with.
 """
 
-from selectolax.lexbor import LexborHTMLParser
+from turbohtml import parse
 
 from gcs.core.page.language import detect
 from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Source
-from gcs.ports.summarise.html import as_text, as_utf8
+from gcs.ports.summarise.encoding import as_text, as_utf8
+from gcs.ports.summarise.markup_guard import bounded
 
 #: letters of the first line that make a title
 _TITLE_LETTERS = 120
@@ -31,5 +32,4 @@ def all_words(content: bytes, content_type: str) -> str:
     content = content[: DEFAULT.max_bytes]
     if recognise(content_type, content) is not Format.HTML:
         return as_text(content, content_type)
-    root = LexborHTMLParser(as_utf8(content, content_type)).root
-    return root.text(deep=True, separator=" ") if root else ""
+    return " ".join(parse(bounded(as_utf8(content, content_type)), encoding="utf-8", positions=False).strings)

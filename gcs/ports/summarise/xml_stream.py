@@ -13,7 +13,7 @@ from html.entities import html5
 from itertools import islice
 from typing import Any
 
-from gcs.ports.summarise.html import as_text
+from gcs.ports.summarise.encoding import as_text
 
 #: characters that XML does not allow, which end a parse even in the forgiving mode
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")

@@ -6,6 +6,7 @@ from random import Random
 
 from gcs.core.messages.tuples import Charter, Control, PlanPosted
 from gcs.core.plan.expression import Expression
+from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.plan.triggers import NAMES
 
@@ -31,6 +32,8 @@ class LeaderConfig:
     known_plan: Callable[[], PlanPosted | None] = lambda: None
     #: the crawl as this process's gatherer knows it, for a board that has forgotten it
     known_crawl: Callable[[], tuple[Charter, Control | None] | None] = lambda: None
+    #: the connections of a gatherer, by the settings of the crawl; delays come with the statistics
+    limits: HostLimits = field(default_factory=HostLimits)
 
     def __post_init__(self) -> None:
         trigger = self.settings.trigger

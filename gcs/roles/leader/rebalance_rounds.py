@@ -119,7 +119,7 @@ class RebalanceRounds:
     def _draft(self, view: BoardView, survey: bool, replies: list[StatisticsReply]) -> tuple[Draft, tuple[str, ...]]:
         from gcs.core.plan.rebalance import make_plan  # it loads numpy, and most members never lead
 
-        evidence = evidence_of(view.plan, replies, view.members, self._config.random)
+        evidence = evidence_of(view.plan, replies, view.members, self._config.limits, self._config.random)
         team = TeamMembers(view.active, self._state(view).leaving)
         hot = hot_pages(view.plan, evidence, self._settings.hot_pages)
         if survey and view.plan.static:

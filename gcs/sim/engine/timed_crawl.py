@@ -79,7 +79,7 @@ class TimedCrawl:
         seeded = (web.hosts[web.host_of[seed]] for seed in web.seeds.tolist())
         cuts = of_hosts(seeded, settings.delta * gatherers) if gatherers > 1 else WHOLE
         self._adopt(first_plan(tuple(f"g{number}" for number in range(gatherers)), cuts, settings))
-        limits = HostLimits(pace.politeness.delay_s, {}, pace.politeness.host_connections)
+        limits = HostLimits(pace.politeness.delay_s, {}, pace.politeness.host_connections, pace.connections)
         self._leader = TimedLeader(settings, limits, self._now)
 
     def run(self, tick: Callable[[float], None] = lambda _: None) -> float:

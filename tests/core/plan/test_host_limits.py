@@ -54,5 +54,7 @@ def test_one_gatherer_works_at_all_its_hosts_at_once_up_to_its_connections_and_i
     assert HostLimits(1.0).pages_per_s(hosts, rate=0.5) == 25.0
     assert HostLimits(0.0).pages_per_s(hosts[:2], rate=0.5) == 8.0
     assert HostLimits(0.0).pages_per_s(hosts, rate=0.5) == 64.0
+    assert HostLimits(1.0).pages_per_s(hosts[:10], rate=0.5, others=30) == 20.0
+    assert HostLimits(1.0, all_connections=4).pages_per_s(hosts, rate=0.5) == 2.0
     assert HostLimits(1.0).pages_per_s(hosts, rate=20.0) == ONE_GATHERER
     assert HostLimits(1.0).pages_per_s(hosts, rate=500.0) == 500.0, "a gatherer that has fetched more can fetch more"

@@ -13,6 +13,7 @@ from gcs.core.messages.tuples import Member
 from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.partition import PARTITIONERS
 from gcs.core.plan.blueprint import hashed
+from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.next_plan import RoundEvidence, TeamMembers, evidence_of, first_plan, hot_pages, recovered, refreshed
 from gcs.core.plan.plan import ExchangeMode, Move, Plan, diff
 from gcs.core.plan.rebalance import (
@@ -31,7 +32,7 @@ from gcs.core.tree.superpages import weigh
 from gcs.core.tree.tree import WHOLE, UrlTree
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of_key, sort_key
 
-SETTINGS = TeamSettings()
+SETTINGS, FREE = TeamSettings(), HostLimits()
 ALONE = Plan(3, ("g1",), WHOLE, (0,))
 GIANT = [sort_key(f"http://giant.example/d{n % 50:02}/p{n}") for n in range(3000)]
 
@@ -48,8 +49,8 @@ def reply(plan: Plan, name: str, queued: list[bytes], done: list[bytes] = (), sp
     return Reply(name, 1, plan.epoch, trees.encode(tree), table.encode(), len(queued), **more)
 
 
-def evidence(plan: Plan, *replies: Reply, **members: Member) -> RoundEvidence:
-    return evidence_of(plan, replies, members, random.Random(2))
+def evidence(plan: Plan, *replies: Reply, limits: HostLimits = FREE, **members: Member) -> RoundEvidence:
+    return evidence_of(plan, replies, members, limits, random.Random(2))
 
 
 def held(plan: Plan, keys: list[bytes]) -> Counter[str]:
@@ -115,6 +116,23 @@ def test_queue_of_a_host_is_that_of_all_its_parts():
     both = evidence(plan, reply(plan, "g1", first), reply(plan, "g2", second))
     queues = host_queues(weigh(both.tree, plan.cuts), both.statistics, both.tree)
     assert queues == {host_of_key(GIANT[0]): pytest.approx(3000)}
+
+
+@pytest.mark.parametrize(("connections", "moves"), [(4, True), (128, False)])
+def test_polite_hosts_are_shared_where_one_gatherer_has_too_few_connections_for_them(connections: int, moves: bool):
+    """A hundred hosts that owe a second each, and take a fifth of it to answer, keep seventeen connections busy."""
+    pages = [sort_key(f"http://h{n % 100}.example/p{n}") for n in range(1000)]
+    mine = reply(ALONE, "g1", pages[200:], pages[:200], speed=5.0, delay_s=1.0)
+    found = evidence(ALONE, mine, limits=HostLimits(all_connections=connections))
+    assert (make_plan(ALONE, TeamMembers(("g1", "g2")), found, SETTINGS).moved > 0.3) is moves
+
+
+def test_hosts_that_the_tree_does_not_name_do_not_count_for_those_that_it_names():
+    keys = [sort_key(f"http://127.1.{n % 500 // 256}.{n % 500 % 256}/p{n}") for n in range(4000)]
+    found = evidence(ALONE, reply(ALONE, "g1", keys[1000:], keys[:1000]))
+    queues = host_queues(weigh(found.tree, ALONE.cuts), found.statistics, found.tree)
+    assert len(queues) < 500, "the tree names all hosts: this shows nothing"
+    assert max(queues.values(), default=0.0) <= 12
 
 
 def test_hosts_that_answer_slowly_are_shared_by_all():

@@ -110,6 +110,18 @@ def test_pace_doubles_up_to_sixteen_times_and_starts_anew_after_a_quiet_time():
     assert pace.decided("idle: g1", now + 64, SETTINGS, moved=0.5, left=100).wait_s == 4
 
 
+@pytest.mark.parametrize(("left", "wait_s"), [(0, 1.0), (5, 32.0)])
+def test_member_with_nothing_to_do_waits_a_second_and_one_with_little_as_long_as_all(left, wait_s):
+    pace = replace(RebalancePace.begin(0.0, SETTINGS), wait_s=32.0)
+    state = team(600, left, 600)
+    assert (why(state, wait_s - 0.01, pace), why(state, wait_s, pace)) == ("", "idle: g2")
+
+
+def test_attempt_that_could_not_help_makes_nobody_wait_longer():
+    pace = RebalancePace.begin(0.0, SETTINGS)
+    assert pace.decided("idle: g1", 1.0, SETTINGS, moved=0.0, left=100).wait_s == pace.wait_s
+
+
 @pytest.mark.parametrize(("queued", "again"), [(600, False), (1500, False), (300, True), (2200, True)])
 def test_idle_member_that_could_not_be_helped_is_no_reason_until_much_has_changed(queued, again):
     pace = RebalancePace.begin(0.0, SETTINGS).decided("idle: g2", 5.0, SETTINGS, moved=0.0, left=1000)

@@ -1,4 +1,4 @@
-"""The HTML summarisers: one set of expectations for both parsers, and oracles that share no code with them."""
+"""The HTML summariser: one set of expectations for all depths, and oracles that share no code with it."""
 
 import html
 import random
@@ -7,19 +7,10 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from selectolax.lexbor import LexborHTMLParser
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source
-from gcs.ports.summarise.html import (
-    bounded,
-    primary_language,
-    refresh_target,
-    srcset_urls,
-    summarise_fast,
-    summarise_html,
-    summarise_links,
-)
+from gcs.ports.summarise.html import primary_language, refresh_target, srcset_urls, summarise_html
 from tests.limits import cpu_limit
 
 PAGE = b"""<!DOCTYPE html>
@@ -59,11 +50,11 @@ HREFS = [
 
 
 def links(markup: bytes, options: Options = DEFAULT) -> Document:
-    return summarise_links(markup, options)
+    return summarise_html(Source(markup, "text/html; charset=utf-8", "", "links", options))
 
 
 def fast(markup: bytes, options: Options = DEFAULT) -> Document:
-    return summarise_fast(markup, options)
+    return summarise_html(Source(markup, "text/html; charset=utf-8", "", "fast", options))
 
 
 @pytest.fixture(params=[links, fast])
@@ -269,11 +260,7 @@ SOUP = st.lists(
 
 @given(SOUP)
 @settings(max_examples=300)
-def test_html_is_read_alike_by_both_parsers(soup: str) -> None:
-    """resiliparse and selectolax bring lexbors of their own: on tag soup both must see the same page.
-
-    <select> is left out: the standard changed what it may hold, and the two follow different years of it.
-    """
+def test_html_is_read_alike_at_any_depth(soup: str) -> None:
     quick, deep = links(soup.encode()), fast(soup.encode())
     assert quick.hrefs == deep.hrefs
     assert (quick.base, quick.canonical, quick.noindex) == (deep.base, deep.canonical, deep.noindex)
@@ -365,119 +352,6 @@ def test_primary_language_is_the_first_subtag(tag: str, language: str) -> None:
     assert primary_language(tag) == language
 
 
-# -- nesting
-
-
-DIV = b"<div>"
-LEVELS = 40_000  # lexbor would take two and a half seconds for these
-
-
-@pytest.mark.parametrize(
-    ("name", "page"),
-    [
-        ("nested blocks", DIV * LEVELS),
-        ("nested blocks in capitals", b"<DIV CLASS=x>" * LEVELS),
-        ("closed by the wrong tag", b"<div></x>" * LEVELS),
-        ("closed in a comment", b"<div><!--</div>-->" * LEVELS),
-        ("closed in a script", b"<div><script></div></script>" * LEVELS),
-        ("closed in an attribute", b"<div title='</div>'>" * LEVELS),
-        ("lists", b"<ul><li>" * LEVELS),
-        ("formatting", b"<b>" * LEVELS + b"<p>x" * LEVELS),
-        ("attributes", b"<a " + b" ".join(b"a%d=1" % number for number in range(LEVELS)) + b">"),
-        ("attributes of a script", b"<script " + b" ".join(b"a%d" % number for number in range(LEVELS)) + b">"),
-        ("attributes with quotes", b"<a " + b" ".join(b"a%d='>'" % number for number in range(LEVELS)) + b">"),
-    ],
-)
-def test_bounded_cuts_what_would_take_long(name: str, page: bytes) -> None:
-    head = b"<!DOCTYPE html><a href=/x>x</a>"
-    kept = bounded(head + page)
-    assert kept.startswith(head), "what comes before the bomb is kept"
-    assert len(kept) < len(page) / 2, name
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        b"",
-        DIV * 1000,
-        b"<p>" * LEVELS,
-        b"<br>" * LEVELS,
-        b"<tr><td>x" * LEVELS,
-        b"<li><a href=x>y" * LEVELS,
-        b"<div><p>text</p><img src=x></div>" * LEVELS,
-        b"<div><span>unclosed</div>" * LEVELS,
-        b"<img src='data:" + b"A" * 200_000 + b"'>" + b"<p>" * 9000,
-        b"<script>" + b"x" * 200_000 + b"</script>",
-        b"<!--" * LEVELS,
-        b"<" * LEVELS,
-        b"\0" * LEVELS,
-    ],
-)
-def test_bounded_keeps_what_is_harmless(page: bytes) -> None:
-    assert summarise_links(bounded(page)) == summarise_links(page)
-    assert len(bounded(page)) >= len(page) or not page.strip(b"<!-")
-
-
-def test_bounded_keeps_large_honest_pages() -> None:
-    chance = random.Random(1)
-
-    def block(depth: int) -> str:
-        if chance.random() < 0.05 * depth:
-            return f"<p class='x'>words <a href='/{depth}'>link</a> <b>bold</b><br>"
-        return f"<div><section>{block(depth + 1)}{block(depth + 1)}</section></div>"
-
-    page = "".join(block(0) for _ in range(12)).encode()
-    assert page.count(b"<") > 8_000
-    assert bounded(page) == page
-
-
-@pytest.mark.parametrize(
-    "hidden_behind",
-    [
-        b"",
-        b"<!-->",
-        b"<!--->",
-        b"<!-- --!>",
-        b"<svg><![CDATA[<!--]]></svg>",
-        b"<svg><title>",
-        b"<select><title></select>",
-        b"<title></titlex><y a='</title>",
-        b"<script><!--<script></script><x a='--></script>",
-        b"<x a=\x0b'>",
-        b"</ <x a='>",
-        b"<!x <x a='>",
-        b"<?x <x a='>",
-    ],
-)
-def test_bounded_sees_the_tags_that_a_parser_sees(hidden_behind: bytes) -> None:
-    """Of tags that were hidden from it, 16 MB would have taken an hour."""
-    kept = bounded(hidden_behind + DIV * LEVELS + b"<a href=/x>")
-    depth, node = 0, LexborHTMLParser(kept).root
-    while node is not None:
-        depth, node = depth + 1, node.last_child
-    assert depth < 9_000
-
-
-def fonts(count: int) -> bytes:
-    return b"".join(b"<font color=%d><p>" % number for number in range(count))
-
-
-@pytest.mark.parametrize("before", [b"", b"<svg><xmp>", b"<svg><title>", b"<svg><![CDATA[<!--]]></svg>", b"<noscript>"])
-@pytest.mark.parametrize("name", ["font", "b", "STRONG"])
-def test_bounded_keeps_formatting_elements_from_growing(before: bytes, name: str) -> None:
-    """The standard has all open ones opened again in each paragraph: 77 KB of it took 2.8 GB."""
-    page = before + fonts(2_000).replace(b"font", name.encode()) + b"<a href=/x>x</a>"
-    tree = LexborHTMLParser(bounded(page)).root
-    assert tree is not None
-    assert len(tree.css("font, b, strong, span")) < 10_000
-    assert "/x" in summarise_links(bounded(page)).hrefs
-
-
-@pytest.mark.parametrize("page", [fonts(500), b"<b><i class=x>x</i></b><p>y</p>" * 200])
-def test_bounded_leaves_formatting_elements_that_cannot_grow(page: bytes) -> None:
-    assert bounded(page) == page
-
-
 @pytest.mark.parametrize(
     "page",
     [
@@ -499,12 +373,4 @@ def test_html_reads_hostile_attributes_in_linear_time(page: bytes, depth: Depth)
 
 def test_html_takes_the_title_of_the_page_not_of_a_drawing() -> None:
     drawings = b"<svg><g><title>drawing</title></g></svg>" * 3
-    assert summarise_links(b"<body>" + drawings + b"<title>page</title><title>next</title>").title == "page"
-
-
-@pytest.mark.parametrize("tag", [b"<p>", b"<br a b c>", b"<!-- --><p " + b"a " * 1_000 + b">"])
-def test_bounded_keeps_trees_small(tag: bytes) -> None:
-    """16 MB of these, which are 16 KB in gzip, took five seconds and 1.6 GB."""
-    kept = bounded(tag * (8_000_000 // len(tag)))
-    assert 0 < kept.count(b"<") <= 500_001
-    assert kept.count(b"a ") <= 500_001
+    assert links(b"<body>" + drawings + b"<title>page</title><title>next</title>").title == "page"

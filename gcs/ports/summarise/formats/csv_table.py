@@ -6,8 +6,8 @@ from itertools import islice
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
+from gcs.ports.summarise.encoding import as_text
 from gcs.ports.summarise.formats import document_of
-from gcs.ports.summarise.html import as_text
 
 #: rows that are read
 _MAX_ROWS = 100_000

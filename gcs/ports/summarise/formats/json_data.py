@@ -7,8 +7,8 @@ import msgspec
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
+from gcs.ports.summarise.encoding import as_text
 from gcs.ports.summarise.formats import document_of
-from gcs.ports.summarise.html import as_text
 
 #: bytes that are read: values take many times as much memory
 _MAX_BYTES = 4 << 20

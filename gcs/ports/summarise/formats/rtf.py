@@ -7,8 +7,8 @@ import re
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
+from gcs.ports.summarise.encoding import codec_of
 from gcs.ports.summarise.formats import document_of
-from gcs.ports.summarise.html import codec_of
 
 #: a group begins or ends; a control word with its number; a byte; a symbol; plain characters
 _TOKEN = re.compile(rb"([{}])|\\([a-z]{1,32})(-?[0-9]{1,9})? ?|\\'([0-9a-f]{2})|\\([^a-z])|([^\\{}\r\n]+)", re.I)

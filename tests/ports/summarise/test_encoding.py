@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.ports.summarise.html import as_text, as_utf8, codec_of, declared_encoding, encoding_of
+from gcs.ports.summarise.encoding import as_text, as_utf8, codec_of, declared_encoding, encoding_of
 
 SUITE = Path(__file__).parents[3] / ".." / "shared" / "suites" / "html5lib-encoding"
 

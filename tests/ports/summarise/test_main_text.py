@@ -1,11 +1,9 @@
-from collections.abc import Callable
-
 import pytest
 
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document
-from gcs.ports.summarise import DEFAULT, Options
-from gcs.ports.summarise.html import fast_text, full_text, summarise_fast, summarise_full
+from gcs.ports.summarise import DEFAULT, Depth, Options, Source
+from gcs.ports.summarise.html import summarise_html
 
 PARAGRAPHS = [
     "The station was built in two years by men who had never built one before, and it has stood ever since.",
@@ -20,16 +18,20 @@ PAGE = f"""<!DOCTYPE html><html><head><title>The station</title><script>var trac
 <footer class="footer"><p>Copyright notice</p></footer></body></html>""".encode()
 
 
-@pytest.mark.parametrize("extract", [fast_text, lambda page, options: full_text(page, "http://x/", options)])
-def test_main_text_is_the_article_and_nothing_else(extract) -> None:
-    text = extract(PAGE, DEFAULT)
+def read(page: bytes, depth: Depth = "fast", options: Options = DEFAULT) -> Document:
+    return summarise_html(Source(page, "text/html; charset=utf-8", "http://x/", depth, options))
+
+
+@pytest.mark.parametrize("depth", ["fast", "full"])
+def test_main_text_is_the_article_and_nothing_else(depth: Depth) -> None:
+    text = read(PAGE, depth).text
     assert all(paragraph in text for paragraph in PARAGRAPHS)
     assert "imprint" not in text
     assert "tracker" not in text
 
 
 def test_summarise_fast_and_full_add_text_language_and_signature() -> None:
-    for document in (summarise_fast(PAGE, DEFAULT), summarise_full(PAGE, "http://x/", DEFAULT)):
+    for document in (read(PAGE), read(PAGE, "full")):
         assert document.hrefs == ["/home", "/news", "/imprint", "/contact", "/login"]
         assert document.language == "en"
         assert document.simhash == simhash(document.text) != 0
@@ -37,7 +39,7 @@ def test_summarise_fast_and_full_add_text_language_and_signature() -> None:
 
 def test_summarise_fast_takes_all_links_but_only_the_first_text_of_a_large_page() -> None:
     page = PAGE.replace(b"</article>", b"<p>late words <a href='/late'>late</a></p></article>")
-    document = summarise_fast(page, Options(max_text_bytes=page.index(b"late words")))
+    document = read(page, options=Options(max_text_bytes=400))
     assert document.hrefs[-1] == "/late"
     assert PARAGRAPHS[0] in document.text
     assert "late words" not in document.text
@@ -46,27 +48,25 @@ def test_summarise_fast_takes_all_links_but_only_the_first_text_of_a_large_page(
 def test_summarise_fast_of_a_deep_page_gives_all_its_text() -> None:
     """The search for the main part would take seconds here, so there is none."""
     page = b"<div>" * 3000 + PAGE + b"</div>" * 3000
-    text = summarise_fast(page, DEFAULT).text
+    text = read(page).text
     assert PARAGRAPHS[0] in text
     assert "imprint" in text
 
 
 def test_full_text_falls_back_to_fast_where_trafilatura_finds_nothing() -> None:
     page = b"<html><body><p>Too short.</p></body></html>"
-    assert full_text(page, "http://x/", DEFAULT) == "Too short."
+    assert read(page, "full").text == "Too short."
 
 
 @pytest.mark.parametrize("page", [b"", b"\0" * 500, b"<", b"\xff" * 100, b"<svg>" * 200, b"<p>" + b"a" * 5000])
 def test_full_text_takes_anything(page: bytes) -> None:
-    assert isinstance(full_text(page, "http://x/", DEFAULT), str)
+    assert isinstance(read(page, "full").text, str)
 
 
-@pytest.mark.parametrize(
-    "summarise", [summarise_fast, lambda page, options: summarise_full(page, "http://x/", options)]
-)
-def test_text_tells_the_language_where_the_page_declares_another(summarise: Callable[..., Document]) -> None:
+@pytest.mark.parametrize("depth", ["fast", "full"])
+def test_text_tells_the_language_where_the_page_declares_another(depth: Depth) -> None:
     """A template that says "en" on every page of a German site is not believed; where nothing is said, it is."""
     german = "Der Bahnhof wurde in zwei Jahren gebaut, und seitdem steht er dort, und niemand weiß, warum er so ist."
     page = f"<html lang=en-US><title>t</title><article>{f'<p>{german}</p>' * 9}</article>".encode()
-    assert summarise(page, DEFAULT).language == "de"
-    assert summarise(b"<html lang=da-DK><p>Fig. 1</p>", DEFAULT).language == "da"
+    assert read(page, depth).language == "de"
+    assert read(b"<html lang=da-DK><p>Fig. 1</p>", depth).language == "da"
