@@ -7,11 +7,13 @@ from gcs.ports.reader import Summarisers
 
 
 def repacked(package: bytes, parts: dict[str, bytes]) -> bytes:
-    """The same package with other parts."""
+    """The same package with other and more parts."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(package)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
         for info in old.infolist():
             new.writestr(info, parts.get(info.filename, old.read(info)))
+        for name in sorted(parts.keys() - old.namelist()):
+            new.writestr(name, parts[name])
     return out.getvalue()
 
 

@@ -24,16 +24,21 @@ from gcs.events import set_up_log, tame
 from gcs.ports.records import cdxj, reading
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
+from gcs.ports.records.wacz import write_wacz
+from gcs.version import __version__
 
 #: how the name of a value begins that a plug-in has added
 _ADDED = "fields."
+#: made from the WARC files
+_ARCHIVE_FORMS = ("cdxj", "wacz")
 
 
 @click.command()
 @click.argument("place", metavar="DIR")
 @click.option(
-    "--format", "form", type=click.Choice(["jsonl", "csv", "cdxj"]), default="jsonl", show_default=True,
-    help="jsonl, csv: a line per record. cdxj: the sorted index of the WARC files, for pywb.",
+    "--format", "form", type=click.Choice(["jsonl", "csv", "cdxj", "wacz"]), default="jsonl", show_default=True,
+    help="jsonl, csv: a line per record. cdxj: the sorted index of the WARC files, for pywb."
+    " wacz: WARC files, index and list of pages in one file, for ReplayWeb.page; needs --output.",
 )  # fmt: skip
 @click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Where it goes. [stdout]")
 @click.option(
@@ -52,15 +57,17 @@ def export(
     place: str, form: str, output: Path | None, fields: str | None, is_latest: bool, raw: bool, as_json: bool
 ) -> int:
     """Write what the crawl in DIR (a directory or s3://…) gathered: a record for each URL and session."""
-    if fields and form == "cdxj":
-        raise UsageError("--fields is for jsonl and csv: the fields of cdxj are fixed")
-    if is_latest and form == "cdxj":
-        raise UsageError("--latest is for jsonl and csv: an index of the WARC files names all that is in them")
+    if fields and form in _ARCHIVE_FORMS:
+        raise UsageError(f"--fields is for jsonl and csv: the fields of {form} are fixed")
+    if is_latest and form in _ARCHIVE_FORMS:
+        raise UsageError(f"--latest is for jsonl and csv: {form} names all that is in the WARC files")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
     set_up_log("warning", as_json=False)
     if raw and form != "csv":
         raise UsageError("--raw is for csv: no other format is changed")
+    if form == "wacz":
+        return _export_wacz(place, output, as_json)
     chosen = _fields(fields)
     if form == "cdxj":
         lines = _cdxj(place)
@@ -79,6 +86,20 @@ def export(
         say(msgspec.json.encode({"format": form, "records": count, "output": str(output)}))
     elif output is not None:
         say(f"{count:,} records written to {output}")
+    return 0
+
+
+def _export_wacz(place: str, output: Path | None, as_json: bool) -> int:
+    if output is None:
+        raise UsageError("--format wacz needs --output: it is no text")
+    title = Path(place).name if "://" not in place else place
+    with _sink(output) as sink:
+        assert not isinstance(sink, _TameTerminal)
+        pages = write_wacz(place, sink, f"gcs/{__version__}", title)
+    if as_json:
+        say(msgspec.json.encode({"format": "wacz", "pages": pages, "output": str(output)}))
+    else:
+        say(f"{pages:,} pages written to {output}")
     return 0
 
 

@@ -60,8 +60,8 @@ DECK = (KILL, KILL, STOP, STOP, LEAVE, JOIN, JOIN, JOIN)
 POLITE_DECK = (KILL, KILL, STOP, LEAVE, LEAVE, JOIN, JOIN, JOIN, REBALANCE, FLUSH)
 #: share of the pages after which there is peace
 NEARLY = 0.9
-#: seconds from then on in which the crawl has to end, and its processes after it
-PEACE_S, EXIT_S = 60.0, 30.0
+#: seconds without a new page, from then on, in which the crawl has to end, and its processes after it
+PEACE_S, EXIT_S = 180.0, 30.0
 PR_SET_PDEATHSIG = 1
 
 
@@ -433,9 +433,10 @@ class Chaos:
             self.replace(member)
         if not any(member.is_working for member in self.members):
             self._join()
-        give_up_at = time.monotonic() + PEACE_S + self.script.pages / 100
-        state = CrawlState.RUNNING
+        state, pages, give_up_at = CrawlState.RUNNING, -1, math.inf
         while state is CrawlState.RUNNING and time.monotonic() < give_up_at:
+            if (fetched := _pages(web)) > pages:
+                pages, give_up_at = fetched, time.monotonic() + PEACE_S
             await asyncio.sleep(0.1)
             state = await _state(space)
         self._say(f"{self._time()} {state} ({_pages(web)} pages)")

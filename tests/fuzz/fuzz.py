@@ -81,7 +81,7 @@ class Inputs:
                 del data[at:]
 
 
-class TooMuchError(Exception):
+class TooMuchError(BaseException):  # readers may catch every Exception
     """An input took more than the limit."""
 
 

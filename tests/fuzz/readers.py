@@ -1,20 +1,26 @@
-"""Everything that reads what a stranger wrote, each as a function of bytes, and the seeds of the inputs."""
+"""Everything that reads what a stranger wrote, each as a function of bytes, and the seeds of the inputs.
+
+Not here: the main text by trafilatura, which takes tens of milliseconds a page and runs in a process that is ended
+after 30 s.
+"""
 
 import io
+import struct
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from gcs.core.helpers.claims import Claim, summary_of
-from gcs.core.messages import codec
+from gcs.core.messages import codec, seal
 from gcs.core.messages.tuples import TUPLES, UrlTS
 from gcs.core.page.recognise import recognise
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import PageRecord, Request, Response
+from gcs.core.page.values import PageFacts, PageRecord, Request, Response
 from gcs.core.polite.politeness import retry_after_s, seconds_of_date
 from gcs.core.url.canonical import UrlRules, canonical
 from gcs.core.url.join import Joiner
@@ -22,6 +28,8 @@ from gcs.core.url.sortkey import sort_key
 from gcs.errors import CodecError
 from gcs.ports.fetch.http_message import ResponseHead, decode
 from gcs.ports.frontier.url_rows import key_of
+from gcs.ports.plugins import ReadPage
+from gcs.ports.reader import _ELSEWHERE as ELSEWHERE
 from gcs.ports.reader import Reader, Summarisers, gist
 from gcs.ports.records import record_log
 from gcs.ports.records.cdxj import surt
@@ -48,7 +56,50 @@ _errand = UrlTS("g0", "run", 1, URL, 30.0)
 
 
 def _summarise(content_type: str, depth: Depth = "links") -> Callable[[bytes], object]:
-    return lambda data: _summarisers.read(Source(data, content_type, URL, depth, OPTIONS))
+    """A process of the text pool bears what a library raises; but not its hunger."""
+
+    def read(data: bytes) -> object:
+        source = Source(data, content_type, URL, depth, OPTIONS)
+        document = _summarisers.read(source, here=True)
+        if document is not ELSEWHERE:
+            return document
+        try:
+            return _summarisers.read(source)
+        except MemoryError:
+            raise
+        except Exception:
+            return None
+
+    return read
+
+
+def _package(content_type: str, *names: str) -> Callable[[bytes], object]:
+    """A format that is a zip file: the input is its parts, as damage to a zip file is found before they are read."""
+    read = _summarise(content_type, "fast")
+
+    def pack(data: bytes) -> object:
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as package:
+            for name, part in zip(names, data.split(PART, len(names) - 1), strict=False):
+                package.writestr(name, part)
+        return read(out.getvalue())
+
+    return pack
+
+
+def _tree(data: bytes) -> object:
+    """What a plug-in may ask of a page."""
+    response = Response(Request(URL), 200, "OK", "1.1", (("content-type", "text/html"),), data, data, b"", "", 0.0, 0.0)
+    page = ReadPage(response, PageFacts())
+    asked = page.css("div > a[href^='http']:not([rel~=nofollow]), td ~ td, li:nth-child(2n+1)")
+    return asked, page.first("h1, title"), page.xpath("//a[@href]/text()"), page.xpath("string(//table[1]//td[last()])")
+
+
+def _sealed(data: bytes) -> object:
+    for key in (b"", b"key"):
+        with suppress(seal.SealError):
+            seal.Seal(key).open(data, seal.place_of("stream", data[:3], data[3:6]))
+    return seal.bare(data)
 
 
 def _any(data: bytes) -> object:
@@ -123,6 +174,12 @@ def _log(data: bytes) -> object:
         return None
 
 
+#: between the parts of a package
+PART = b"\x1d\x1d"
+_OOXML = "application/vnd.openxmlformats-officedocument"
+_WORKBOOK = ("xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/s.xml", "xl/sharedStrings.xml", "docProps/core.xml")
+_SLIDES = ("ppt/presentation.xml", "ppt/_rels/presentation.xml.rels", "ppt/s.xml", "ppt/_rels/s.xml.rels")
+
 READERS: dict[str, Callable[[bytes], object]] = {
     "any": _any,
     "html": _summarise("text/html"),
@@ -133,12 +190,29 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "mail": _summarise("message/rfc822", "fast"),
     "zip": _summarise("application/zip"),
     "tar": _summarise("application/x-tar"),
+    "docx": _package(
+        f"{_OOXML}.wordprocessingml.document", "word/document.xml", "word/_rels/document.xml.rels", "docProps/core.xml"
+    ),
+    "xlsx": _package(f"{_OOXML}.spreadsheetml.sheet", *_WORKBOOK),
+    "pptx": _package(f"{_OOXML}.presentationml.presentation", *_SLIDES),
+    "odt": _package("application/vnd.oasis.opendocument.text", "content.xml", "meta.xml"),
+    "epub": _package("application/epub+zip", "META-INF/container.xml", "c.opf", "1.html"),
+    "rtf": _summarise("application/rtf", "fast"),
+    "csv": _summarise("text/csv", "fast"),
+    "json": _summarise("application/json", "fast"),
+    "svg": _summarise("image/svg+xml", "fast"),
+    "mhtml": _summarise("multipart/related", "fast"),
+    "pdf": _summarise("application/pdf", "fast"),
+    "image": _summarise("image/png", "fast"),
+    "media": _summarise("video/mp4", "fast"),
+    "tree": _tree,
     "response": _response,
     "robots": _robots,
     "head": _head,
     "coding": _coding,
     "url": _url,
     "tuple": _tuple,
+    "seal": _sealed,
     "plan": _plan,
     "claim": _claim,
     "log": _log,
@@ -160,7 +234,15 @@ WORDS = (
     b"Retry-After: 1|Location: /|HTTP/1.1 200 OK|Wed, 21 Oct 2015 07:28:00 GMT|http://|https://h.test/|"
     b";jsessionid=|utm_x=|"
     b"(S(abcdefghijklmnopqrstuvwx))/|PK\x03\x04|PK\x01\x02|PK\x05\x06|\x1f\x8b\x08|ustar|BZh9|\xfd7zXZ\0|"
-    b"\x81|\xdf|\xc1|\xdd\xff\xff\xff\xff"
+    b"\x81|\xdf|\xc1|\xdd\xff\xff\xff\xff|\x1d\x1d|{\\rtf1 |{\\info{\\title |\\par|\\u1 ?|\\'e9|"
+    b"{\\field{\\*\\fldinst HYPERLINK "
+    b'|{"a":[|]}|,"b":1e9|%PDF-1.4\n|1 0 obj<<|>>endobj\n|stream\n|endstream|\xff\xd8\xff|'
+    b"\x89PNG\r\n\x1a\n|IHDR|GIF89a|RIFF|"
+    b"ftyp|moov|mvhd|ID3|OggS\0|fLaC\0|\x1aE\xdf\xa3|\xff\xfb\x90|<w:p>|<w:t>|<row>|<c t='s'><v>0</v></c>|"
+    b"<si><t>|<sheet "
+    b"|<Relationship Id='r' Type='a/hyperlink' Target='http://h.test/' TargetMode='External'/>|xmlns:a='b' |<text:p>|"
+    b"<item id='1' href='1.html' media-type='application/xhtml+xml'/>|<itemref idref='1'/>|"
+    b"Content-Location: http://h.test/\n"
 ).split(b"|")
 
 
@@ -187,6 +269,7 @@ def seeds() -> list[bytes]:
         b"\x00" + zlib.compress(page, wbits=31),
         b"\x01" + zlib.compress(page),
     ]
+    made += _documents()
     record = PageRecord(url=URL, parent="", depth=0, status=200, fetched_at=0.0, gatherer="g0", outlinks=[URL])
     payload = b"P" + msgspec.msgpack.encode([getattr(record, name) for name in record_log.COLUMNS])
     made.append(record_log.FRAME_HEAD.pack(len(payload), record_log.crc32(payload)) + payload)
@@ -198,6 +281,69 @@ def seeds() -> list[bytes]:
         files = [path for path in sorted(SUITES.rglob("*")) if path.is_file() and path.stat().st_size <= 8_192]
         made += [path.read_bytes() for path in files[::4]]
     return made
+
+
+def _documents() -> list[bytes]:
+    """One or more for each format; those that are zip files as parts of theirs."""
+    rels = b"<Relationships><Relationship Id='r1' Type='http://x/%b' Target='s.xml'/></Relationships>"
+    office = b"xmlns:r='http://schemas.openxmlformats.org/officeDocument/2006/relationships'"
+    properties = b"<cp><dc:title xmlns:dc='d'>Title</dc:title><dc:language xmlns:dc='d'>en</dc:language></cp>"
+    head = b"\xff\xfb\x90\x00" + bytes(200)
+    movie = struct.pack(">I4s", 108, b"mvhd") + bytes(12) + struct.pack(">II", 1_000, 9_000) + bytes(80)
+    return [
+        PART.join(
+            (
+                b"<w:document xmlns:w='w'><w:p><w:r><w:t>Words</w:t><w:tab/></w:r></w:p></w:document>",
+                rels % b"hyperlink",
+                properties,
+            )
+        ),
+        PART.join(
+            (
+                b"<workbook %b><sheets><sheet name='a' r:id='r1'/></sheets></workbook>" % office,
+                rels % b"worksheet",
+                b"<worksheet><row><c t='s'><v>0</v></c><c><v>7</v></c><c t='inlineStr'><t>x</t></c></row></worksheet>",
+                b"<sst><si><t>Name</t></si></sst>",
+                properties,
+            )
+        ),
+        PART.join(
+            (
+                b"<p:presentation %b><p:sldId xmlns:p='p' r:id='r1'/></p:presentation>" % office,
+                rels % b"slide",
+                b"<sld><p><t>Slide</t></p></sld>",
+                rels % b"notesSlide",
+            )
+        ),
+        PART.join((b"<d><h>Head</h><table-row><table-cell><p>x</p></table-cell></table-row></d>", properties)),
+        PART.join(
+            (
+                b"<container><rootfile full-path='c.opf'/></container>",
+                b"<package><item id='1' href='1.html' media-type='application/xhtml+xml'/>"
+                b"<itemref idref='1'/></package>",
+                b"<html><body><p>Chapter <a href='http://h.test/'>one</a></p></body></html>",
+            )
+        ),
+        rb"{\rtf1\ansi\ansicpg1251{\info{\title T}}A\par\u1052?\'cc{\field{\*\fldinst HYPERLINK "
+        rb'"http://h.test/"}}}',
+        b'a;b\n1;"two, 2"\n',
+        b'{"version": "https://jsonfeed.org/version/1", "title": "t", "items": [{"url": "http://h.test/1"}]}',
+        b"<svg xmlns='http://www.w3.org/2000/svg'><title>T</title><desc>D</desc>"
+        b"<a href='b.svg'><text>x</text></a></svg>",
+        b"From: x\nContent-Type: multipart/related; boundary=x\n\n--x\nContent-Type: text/html\n"
+        b"Content-Location: http://h.test/a\n\n<a href=q>q</a>\n--x--\n",
+        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+        b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Annots[<</Type/Annot/Subtype/Link"
+        b"/Rect[0 0 9 9]/A<</S/URI/URI(http://h.test/)>>>>]>>endobj\n4 0 obj<</Length 30>>stream\n"
+        b"BT /F1 9 Tf (Words) Tj ET\nendstream endobj\ntrailer<</Root 1 0 R>>\n",
+        b"GIF89a\2\0\2\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\2\0\2\0\0\2\2\x84Q\0;",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0:~\x9bU\0\0\0\nIDATx\x9cc`\0\0\0\2\0\1H\xaf\xa4q"
+        b"\0\0\0\0IEND\xaeB`\x82",
+        b"ID3\3\0\0\0\0\0\x0cTIT2\0\0\0\2\0\0\0a" + head * 3,
+        b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0data\x10\0\0\0" + bytes(16),
+        struct.pack(">I4s8s", 16, b"ftyp", b"isom") + struct.pack(">I4s", 8 + len(movie), b"moov") + movie,
+        bytes.fromhex("1A45DFA380" + "18538067A0" + "1549A96690" + "2AD7B1830F4240" + "4489844700") + bytes(30),
+    ]
 
 
 def _archive(file: io.BytesIO, page: bytes, is_zip: bool) -> bytes:

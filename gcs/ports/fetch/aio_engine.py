@@ -24,7 +24,7 @@ from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.http_message import ContentError, RequestHead, decode, own_headers
+from gcs.ports.fetch.http_message import NOT_HTTP, ContentError, RequestHead, decode, own_headers
 
 #: a line of a head longer than this ends the request; libcurl's limit is 100 KB
 _MAX_LINE_BYTES = 64 << 10
@@ -104,6 +104,8 @@ class AioFetcher:
         fields = [*self._head.fields, *own_headers(request)]
         url = URL(request.url, encoded=True)
         async with self._session.get(url, headers=fields, allow_redirects=False) as answer:
+            if answer.status < 100:  # aiohttp takes any three digits
+                raise ContentError(FailureKind.PROTOCOL, NOT_HTTP)
             exchange.head_read = True
             body = await self._body(answer)
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers)
@@ -280,7 +282,7 @@ def _not_http(error: Exception) -> tuple[FailureKind, str]:
     cause = error.__cause__ and error.__cause__.__cause__  # what the parser said, behind what aiohttp made of it
     if isinstance(cause, LineTooLong) or "Too many headers" in str(error):
         return FailureKind.TOO_LARGE, "the headers of the answer never end"
-    return FailureKind.PROTOCOL, "the server sent something that is not HTTP"
+    return FailureKind.PROTOCOL, NOT_HTTP
 
 
 def _proxy_words(error: Exception) -> str:

@@ -8,8 +8,9 @@
 - `fault` puts libcurl's error codes into our words.
 
 The options that are the same for all requests are set once; a request sets its URL and, if it is conditional,
-its headers. Heads and bodies are gathered by `list.append` itself, so that no Python code runs per chunk: their
-sizes are bounded by libcurl (MAXFILESIZE for bodies, its own limits for heads).
+its headers. Heads and bodies are gathered by methods of C, so that no Python code runs per chunk: their sizes are
+bounded by libcurl (MAXFILESIZE for bodies, its own limits for heads). Bodies are one array: a server may send 16 MB in
+chunks of one byte, and a list of these would take a gigabyte.
 
 Invariants: a transfer is in `_busy` exactly while its handle is with the driver; else it is in `_idle`, or dropped.
 libcurl is never called from inside one of its own callbacks; they only take note.
@@ -35,7 +36,15 @@ from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, decode, has_own_headers, own_headers
+from gcs.ports.fetch.http_message import (
+    NOT_HTTP,
+    ContentError,
+    RequestHead,
+    ResponseHead,
+    decode,
+    has_own_headers,
+    own_headers,
+)
 
 #: the first libcurl that ends a body of unknown length at MAXFILESIZE
 _OLDEST_LIBCURL = 0x080400
@@ -52,7 +61,6 @@ READABLE, WRITABLE, BROKEN = 1, 2, 4
 _CLOSE_S = 1.0
 _FILESIZE_EXCEEDED = 63
 _ENDLESS_HEAD = "the headers of the answer never end"
-NOT_HTTP = "the server sent something that is not HTTP"
 
 #: CURLE_* by number, which never changes (pycurl names only some): the kind, and the words where libcurl's are opaque.
 #: A code that is not here counts as a fault of the server's HTTP
@@ -148,7 +156,7 @@ class CurlFetcher:
 
     def _result(self, transfer: "CurlTransfer") -> Result:
         curl = transfer.curl
-        body = b"".join(transfer.chunks)
+        body = bytes(transfer.body)
         try:
             head = ResponseHead(transfer.lines)
             content = decode(body, head.coding, self._settings.max_content_bytes) if head.coding else body
@@ -237,13 +245,13 @@ def _lines(fields: tuple[tuple[str, str], ...] | list[tuple[str, str]]) -> list[
 class CurlTransfer:
     """One libcurl handle. Idle, then busy with a request, then cleared and idle again."""
 
-    __slots__ = ("begun_s", "chunks", "curl", "lines", "refused", "request", "sent", "slow_mark", "started_at")
+    __slots__ = ("begun_s", "body", "curl", "lines", "refused", "request", "sent", "slow_mark", "started_at")
 
     def __init__(self, options: Options, guarded: bool) -> None:
         #: of the head; filled by libcurl; emptied by `clear`
         self.lines: list[bytes] = []
-        #: of the body; the same
-        self.chunks: list[bytes] = []
+        #: the same
+        self.body = bytearray()
         #: why the guard refused an address
         self.refused: str | None = None
         #: the request went out; libcurl would send it again at once where the server closes a kept connection
@@ -259,7 +267,7 @@ class CurlTransfer:
         for option, value in options:
             curl.setopt(option, value)
         curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
-        curl.setopt(pycurl.WRITEFUNCTION, self.chunks.append)
+        curl.setopt(pycurl.WRITEFUNCTION, self.body.extend)
         curl.setopt(pycurl.PREREQFUNCTION, self._before_send)
         if guarded:
             curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
@@ -267,7 +275,7 @@ class CurlTransfer:
     def clear(self) -> None:
         """Forgets the request: what its tag refers to must not be kept alive from here."""
         self.lines.clear()
-        self.chunks.clear()
+        self.body.clear()
         self.refused = self.slow_mark = None
         self.sent = False
         del self.request

@@ -28,6 +28,7 @@ _VALIDATOR = re.compile(r"[\x20-\x7e]+")
 #: what engines offer; `deflate`, which servers understand in two ways, is decoded but not asked for
 ACCEPT_ENCODING = "gzip, br, zstd"
 
+NOT_HTTP = "the server sent something that is not HTTP"
 #: said in Content-Encoding by real servers, meaning nothing
 _NO_CODING = frozenset(
     ("", "identity", "none", "null", "utf-8", "utf8", "iso-8859-1", "binary", "8bit", "chunked", "aws-chunked")

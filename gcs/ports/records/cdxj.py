@@ -2,8 +2,7 @@
 
     com,example)/a 20260131120000 {"url", "mime", "status", "digest", "length", "offset", "filename"}
 
-Made from the WARC files themselves, so that everything in them is found, robots.txt included
-(but not 304 answers: the copy that they confirm is there). Sorted as bytes,
+Made from the WARC files themselves, so that everything in them is found, robots.txt included. Sorted as bytes,
 in runs that are merged, so that memory is bounded however many records there are.
 """
 
@@ -80,15 +79,17 @@ def _unquote(text: str) -> bytes:
     return data
 
 
-def index(file: BinaryIO, file_name: str) -> Iterator[bytes]:
-    """A line, unsorted, for every record of a WARC file that can be replayed."""
+def index(file: BinaryIO, file_name: str, ends: dict[str, int] | None = None) -> Iterator[bytes]:
+    """A line, unsorted, for every record of a WARC file that can be replayed; `ends`: where its last record ends."""
     for member in members(file):
+        if ends is not None:
+            ends[file_name] = member.offset + member.size_bytes
         warc, http = heads(member.head)
         kind = warc.fields.get("warc-type")
         if kind not in ("response", "revisit", "resource"):
             continue
         status = http.line.split(" ")[1] if http.line else "200" if kind == "resource" else ""
-        if status == "304":  # a replay tool would answer with the empty 304 instead of the copy it confirms
+        if status == "304":  # as older versions wrote it: a replay tool would show it, and not the copy it confirms
             continue
         url = warc.fields["warc-target-uri"]
         fields = {"url": url, "mime": http.fields.get("content-type", "").partition(";")[0].strip() or "unk"}

@@ -11,6 +11,7 @@ are inflated but not kept. A file may still grow: an unfinished member at its en
 Invariant: every record is whole by itself: its lengths and digests are those of its block.
 """
 
+import re
 from base64 import b32encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -29,6 +30,9 @@ _IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _PROTOCOLS = {"2": "h2", "2.0": "h2", "3": "h3", "3.0": "h3"}
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_TOKEN = re.compile(r"[A-Za-z0-9-]+").fullmatch
+#: of the headers of a 304, as many characters as this are kept
+_ANSWER_CHARS = 1 << 14
 #: bytes that are read at a time
 _READ_BYTES = 1 << 15
 #: WARC and HTTP headers are in here, or they are not looked at
@@ -82,18 +86,34 @@ def response(response: Response, response_id: str, payload_digest: str, level: i
 def revisit(response: Response, response_id: str, payload_digest: str, original: Original, level: int) -> bytes:
     """The head of the answer alone: its payload is that of an earlier record.
 
-    Of a 304 the payload digest may be unknown (""), and the date of the original (0).
+    Of a 304 the payload digest may be unknown (""), and the date of the original (0). Its record has no block (WARC
+    1.1, 6.7): then replay tools show the original, head and payload, where with a 304 they would show nothing. What
+    the server said stands in the record's own headers.
     """
-    profile = _NOT_MODIFIED if response.status == HTTPStatus.NOT_MODIFIED else _IDENTICAL_PAYLOAD
+    not_modified = response.status == HTTPStatus.NOT_MODIFIED
     head = _common("revisit", response, response_id) + (
-        f"WARC-Profile: {profile}\r\nWARC-Refers-To-Target-URI: {original.url}\r\n"
-        "Content-Type: application/http;msgtype=response\r\n"
+        f"WARC-Profile: {_NOT_MODIFIED if not_modified else _IDENTICAL_PAYLOAD}\r\n"
+        f"WARC-Refers-To-Target-URI: {original.url}\r\nContent-Type: application/http;msgtype=response\r\n"
     )
     if original.fetched_at:
         head += f"WARC-Refers-To-Date: {warc_date(original.fetched_at)}\r\n"
     if payload_digest:
         head += f"WARC-Payload-Digest: {payload_digest}\r\n"
+    if not_modified:
+        return _member(head + "".join(_answer_fields(response)), b"", b"", level)
     return _member(head, http_head(response), b"", level)
+
+
+def _answer_fields(response: Response) -> Iterator[str]:
+    """The answer as WARC headers."""
+    yield f"X-GCS-Answer: {response.status} {_one_line(response.reason)}".rstrip() + "\r\n"
+    room = _ANSWER_CHARS
+    for name, value in response.headers:
+        room -= len(name) + len(value)
+        if room < 0:
+            break
+        if _TOKEN(name):
+            yield f"X-GCS-Answer-{name}: {_one_line(value)}\r\n"
 
 
 def http_head(response: Response) -> bytes:

@@ -53,6 +53,8 @@ def read_exchange(place: str | Path, record: PageRecord) -> Exchange:
         if digest == record.digest and where[0]:
             original = _read(place, *where)
             if original.warc_headers.get("warc-type") != "revisit":
+                if not found.status_line:  # a 304: the copy holds as it is
+                    return Exchange(found.warc_headers, original.status_line, original.headers, original.body)
                 headers = dict(found.headers)
                 coding = original.headers.get("content-encoding")
                 headers |= {"content-encoding": coding} if coding else {}

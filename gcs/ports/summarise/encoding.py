@@ -17,8 +17,8 @@ _BOMS = ((b"\xef\xbb\xbf", UTF_8), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "ut
 _UTF_8_LABELS = frozenset(("utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8"))
 #: the encodings of the standard are supersets of what Python calls by the same name
 _SUPERSETS = {"big5": "big5hkscs", "euc_kr": "cp949", "gbk": "gb18030", "iso8859-11": "cp874", "shift_jis": "cp932"}
-#: labels of the standard that resiliparse does not know
-_MORE_LABELS = {"x-mac-cyrillic": "mac-cyrillic", "x-mac-ukrainian": "mac-cyrillic", "x-user-defined": "x-user-defined"}
+#: labels of the standard that resiliparse does not know; Python has no codec for the last one
+_MORE_LABELS = {"x-mac-cyrillic": "mac-cyrillic", "x-mac-ukrainian": "mac-cyrillic", "x-user-defined": "cp1252"}
 
 _HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.I)
 _CONTENT_CHARSET = re.compile(
@@ -103,8 +103,7 @@ def declared_encoding(head: bytes) -> str | None:
 @lru_cache(maxsize=1024)
 def _header_encoding(content_type: str) -> str | None:
     match = _HEADER_CHARSET.search(content_type)
-    codec = codec_of(match[1]) if match else None
-    return "cp1252" if codec == "x-user-defined" else codec
+    return codec_of(match[1]) if match else None
 
 
 def _read_attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
@@ -132,7 +131,7 @@ def _declared_codec(label: bytes) -> str | None:
     codec = codec_of(label.decode("latin-1"))
     if codec is not None and codec.startswith("utf-16"):  # then we could not have read the declaration
         return UTF_8
-    return "cp1252" if codec == "x-user-defined" else codec
+    return codec
 
 
 def _detected_encoding(sample: bytes) -> str:

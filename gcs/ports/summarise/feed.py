@@ -26,23 +26,28 @@ _URL = re.compile(r"https?://\S+", re.I)
 
 def summarise_feed(source: Source) -> Document:
     options = source.options
+    sites: list[str] = []
     hrefs: list[str] = []
     found: dict[str, str] = {}
     lines: list[str] = []
+    room = options.max_text_bytes if source.depth != "links" else 0
     for element in elements(source.content, source.content_type, (*_ENTRIES, *_FEEDS)):
         if local_name(element) in _FEEDS:
-            hrefs[:0] = _links(element)
+            if len(sites) < options.max_links:
+                sites += _links(element)
             for child in element:
                 if (name := local_name(child)) in _HEADINGS:
                     found.setdefault(name, text_of(child))
             found.setdefault("language", element.get(_XML_LANG) or "")
         elif len(hrefs) < options.max_links:
             hrefs += _links(element) or _identifiers(element)
-            if source.depth != "links":
-                lines += _entry_text(element)
+            if room > 0:
+                entry = _entry_text(element)
+                lines += entry
+                room -= sum(map(len, entry))
     text = "\n".join(lines)[: options.max_text_bytes]
     return Document(
-        hrefs=hrefs[: options.max_links],
+        hrefs=[*sites, *hrefs][: options.max_links],
         title=found.get("title", ""),
         description=_plain(found.get("description") or found.get("subtitle") or found.get("tagline") or ""),
         language=primary_language(found.get("language", "")),

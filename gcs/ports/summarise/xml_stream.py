@@ -19,7 +19,9 @@ from gcs.ports.summarise.encoding import as_text
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 #: tags, and ampersands, that are read: the largest honest sitemaps have some hundred thousand
 _MAX_TAGS = 1_000_000
-_LESS = re.compile("<")
+#: marks that tags and attributes are made of: a tag has one, an attribute two; each takes memory until the root ends
+_MAX_MARKS = 2_000_000
+_LESS, _MARK = re.compile("<"), re.compile("[<\"']")
 #: numbers of the same characters, and those beyond the last: a reference to one becomes this
 _REPLACEMENT = "\ufffd"
 _LAST_CHARACTER = 0x10FFFF
@@ -90,6 +92,8 @@ def _cleaned(text: str) -> str:
     text = text[prologue.end() :]
     if text.count("<") > _MAX_TAGS:
         text = text[: next(islice(_LESS.finditer(text), _MAX_TAGS, None)).start()]
+    if text.count("<") + text.count('"') + text.count("'") > _MAX_MARKS:
+        text = text[: next(islice(_MARK.finditer(text), _MAX_MARKS, None)).start()]
     if _NOT_XML.search(text):
         text = _NOT_XML.sub("", text)
     return _NOT_MARKUP.sub(_as_xml, text, _MAX_TAGS).strip()

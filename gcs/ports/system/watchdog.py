@@ -27,8 +27,8 @@ from gcs.ports.system.own_file import open_own, own_stream
 LIMIT_S = 10.0
 #: processes that may die in a row while they read the same answer: with a timer, and without
 _DEATHS, MOST_DEATHS = 2, 5
-#: bytes of a note; of two notes the file consists
-_NOTE_BYTES = 4096
+#: bytes of a note, which holds any URL that is crawled; of two notes the file consists
+_NOTE_BYTES = 1 << 16
 _LENGTH_BYTES = 2
 
 

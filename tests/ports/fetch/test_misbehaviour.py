@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 from gcs.core.page.values import Failure, FailureKind
+from tests.limits import memory_limit
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 PAGE = " ".join(map(str, range(2000))).encode()
@@ -59,6 +60,7 @@ def forever(first: bytes, again: bytes):
         (b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "not HTTP"),
         (b"220 mail.example.org ESMTP\r\n", "not HTTP"),
         (b"HTTP/1.1 2xx What\r\nContent-Length: 0\r\n\r\n", ""),
+        (b"HTTP/1.1 000 What\r\nContent-Length: 0\r\n\r\n", "not HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "in the middle"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "in the middle"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", ""),
@@ -95,6 +97,20 @@ async def test_body_over_the_limit_is_too_large(serve, ask, first: bytes, again:
     failed(await ask(site.url, max_body_bytes=100_000), FailureKind.TOO_LARGE, "larger than 100,000 bytes")
     async with asyncio.timeout(20):
         await site.hung_up.wait()
+
+
+async def test_body_of_tiny_chunks_takes_little_memory(serve, get) -> None:
+    """A list of the chunks took a gigabyte for a body of 16 MB."""
+
+    async def answer(conversation) -> None:
+        await conversation.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(60):
+            await conversation.send(b"2\r\nab\r\n" * 1_000)
+        await conversation.send(b"0\r\n\r\n")
+
+    site = await serve(answer)
+    with memory_limit(5_000_000):
+        assert (await get(site.url)).body == b"ab" * 60_000
 
 
 @pytest.mark.parametrize(

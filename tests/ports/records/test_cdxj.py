@@ -1,6 +1,7 @@
 """CDXJ: the index of WARC files, and the keys of its lines, as the tools of web archives make them."""
 
 import gzip
+import io
 import json
 import random
 import subprocess
@@ -17,6 +18,7 @@ from gcs.ports.records.cdxj import surt
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.reading import warc_files
 from gcs.ports.records.record_store import Store
+from gcs.ports.records.warc import Original
 
 from .pages import STARTED_AT, record, response
 from .replay import pywb_program
@@ -60,14 +62,21 @@ def test_index_names_the_bytes_of_each_record(crawl: Path) -> None:
         assert f"WARC-Target-URI: {fields['url']}\r\n".encode() in gzip.decompress(data)
 
 
-def test_index_leaves_out_304_answers(tmp_path: Path) -> None:
-    """pywb would replay the empty answer instead of the copy that it confirms."""
+def test_index_names_the_copy_that_a_304_confirms(tmp_path: Path) -> None:
     with Store.open(tmp_path, StoreSettings(), "g1") as store:
-        store.add_page(record(), response(body=b"copy"))
-        store.add_page(record(), response(body=b"", status=304, started_at=STARTED_AT + 9))
+        copy = store.add_page(record(), response(body=b"copy"))
+        confirmed = response(body=b"", status=304, started_at=STARTED_AT + 9)
+        store.add_page(record(digest=copy.digest), confirmed, Original(copy.url, STARTED_AT))
         store.sync()
-    (line,) = lines(tmp_path)
-    assert line.startswith(b"com,example)/ 20251009085320 ")
+    first, again = (json.loads(line.split(b" ", 2)[2]) for line in lines(tmp_path))
+    assert (again["mime"], again["digest"], "status" in again) == ("warc/revisit", first["digest"], False)
+
+
+def test_index_leaves_out_304_answers_as_older_versions_kept_them(tmp_path: Path) -> None:
+    """pywb would replay the empty answer instead of the copy that it confirms."""
+    head = b"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Target-URI: http://example.com/\r\nWARC-Date: 2025-10-09T08:53:20Z"
+    old = gzip.compress(head + b"\r\n\r\nHTTP/1.1 304 Not Modified\r\n\r\n\r\n\r\n")
+    assert list(cdxj.index(io.BytesIO(old), "old.warc.gz")) == []
 
 
 def test_index_of_a_growing_file_ends_before_its_unfinished_record(crawl: Path, tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from gcs.core.page.values import Document
 from gcs.ports.reader import Summarisers
-from gcs.ports.summarise import Options, Source
+from gcs.ports.summarise import DEFAULT, Options, Source
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.sitemap import summarise_sitemap
+from tests.limits import cpu_limit
 
 summarise = Summarisers().summarise
 
@@ -114,3 +115,10 @@ def test_feed_and_sitemap_take_anything(soup: str, encoding: str) -> None:
     source = Source(soup.encode(encoding, "replace"), "application/xml", "http://x/", "fast", Options())
     assert isinstance(summarise_feed(source), Document)
     assert isinstance(summarise_sitemap(source), Document)
+
+
+def test_feed_of_many_channels_takes_linear_time() -> None:
+    """Each put its links in front of all others: 10 MB held a gatherer for 10 s."""
+    content = b"<rss>" + b"<channel><link>http://x/</link></channel>" * 150_000
+    with cpu_limit(3.0):
+        assert len(summarise(content, "application/rss+xml", "http://x/", "fast").hrefs) == DEFAULT.max_links

@@ -79,3 +79,7 @@ def test_no_message_can_raise(content: bytes) -> None:
 @pytest.mark.parametrize("broken", [b"Content-Type: text/plain; charset=nonsense\n\nx", b"Subject: \xff\xfe\n\nx", b""])
 def test_broken_messages_say_what_they_can(broken: bytes) -> None:
     assert read_mail(broken).hrefs == []
+
+
+def test_subject_in_an_encoding_that_python_lacks_is_read() -> None:
+    assert read_mail(b"Subject: =?x-user-defined?q?Ship?=\n\nText").title == "Ship"

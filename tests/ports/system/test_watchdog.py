@@ -49,6 +49,18 @@ def test_watchdog_gives_what_a_killed_process_read_a_second_chance(tmp_path: Pat
         watchdog.close()
 
 
+def test_watchdog_names_a_url_of_any_length(tmp_path: Path) -> None:
+    """Half of a URL would be no URL of the frontier, and the page would hold one gatherer after the other."""
+    url = "http://h.test/" + "a" * 20_000
+    for expected in (None, url):
+        watchdog = Watchdog(tmp_path)
+        watchdog.begin(url)
+        del watchdog  # as if the process died
+        watchdog = Watchdog(tmp_path)
+        assert watchdog.held() == expected
+        watchdog.close()
+
+
 def test_watchdog_without_a_timer_gives_five_chances(tmp_path: Path) -> None:
     """A user's program is killed more often than a crawler, and not by its pages."""
     for expected in (None, None, None, None, URL):

@@ -1,9 +1,12 @@
 """Rich Text Format: its words, the title of its information group, the addresses of its hyperlinks.
 
-Written here: it takes one pass of one pattern. Invariant: time is linear in the length of the file; nothing raises.
+Written here: it takes one pass of one pattern.
+
+Invariant: time is linear in the length of the file, memory is bounded; nothing raises.
 """
 
 import re
+from itertools import islice
 
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
@@ -22,6 +25,8 @@ _CHARACTERS = {b"emdash": "—", b"endash": "–", b"lquote": "‘", b"rquote": 
 _CHARACTERS |= {b"bullet": "•", b"~": "\xa0", b"{": "{", b"}": "}", b"\\": "\\", b"_": "-"}
 _HYPERLINK = re.compile(r'HYPERLINK\s+"([^"]{1,4000})"')
 _MAX_DEPTH = 1_000
+#: tokens that are read; the largest honest documents have some hundred thousand
+_MAX_TOKENS = 1_000_000
 _BODY, _TITLE, _FIELD, _NOWHERE = range(4)
 
 
@@ -46,7 +51,8 @@ class _RtfReader:
 
     def feed(self, content: bytes, room: int) -> None:
         room *= 4
-        for group, word, number, code, symbol, plain in _TOKEN.findall(content):
+        for token in islice(_TOKEN.finditer(content), _MAX_TOKENS):
+            group, word, number, code, symbol, plain = token.groups(b"")
             if plain or code:
                 data = plain or bytes((int(code, 16),))
                 if self._skip:

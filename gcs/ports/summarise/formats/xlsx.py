@@ -28,7 +28,7 @@ def summarise_xlsx(source: Source) -> Document:
     hrefs = [url for _, part in sheets for url in package.targets(part, "hyperlink").values()]
     return document_of(
         source,
-        _lines(package, sheets) if source.depth != "links" else (),
+        _lines(package, sheets, source.options.max_text_bytes) if source.depth != "links" else (),
         hrefs,
         title=properties.get("title") or ", ".join(name for name, _ in sheets),
         description=properties.get("description") or properties.get("subject", ""),
@@ -36,12 +36,25 @@ def summarise_xlsx(source: Source) -> Document:
     )
 
 
-def _lines(package: ZipPackage, sheets: list[tuple[str, str]]) -> Iterator[str]:
+def _lines(package: ZipPackage, sheets: list[tuple[str, str]], most: int) -> Iterator[str]:
     strings = [_runs(entry) for entry in package.elements(_STRINGS, "si")]
     for name, part in sheets:
         yield name
         for row in package.elements(part, "row"):
-            yield "\t".join(filter(None, (_cell(cell, strings) for cell in islice(row, _MAX_CELLS))))
+            yield _row(row, strings, most)
+
+
+def _row(row: Any, strings: list[str], most: int) -> str:
+    """So many letters of a row at most: each of its cells may name the same shared string, of megabytes."""
+    cells: list[str] = []
+    room = most
+    for cell in islice(row, _MAX_CELLS):
+        if text := _cell(cell, strings)[:room]:
+            cells.append(text)
+            room -= len(text)
+        if room <= 0:
+            break
+    return "\t".join(cells)
 
 
 def _cell(cell: Any, strings: list[str]) -> str:

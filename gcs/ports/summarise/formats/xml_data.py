@@ -18,14 +18,15 @@ def summarise_xml(source: Source) -> Document:
     if root is None:
         return Document()
     is_svg = local_name(root) == "svg"
-    title = description = ""
+    title: str | None = None
+    description: str | None = None
     hrefs: list[str] = []
     lines: list[str] = []
-    for element in root.iter():
+    for element in root.iter():  # only the first title and description count: each could hold all the others
         name = local_name(element)
-        if not title and name == "title":
+        if title is None and name == "title":
             title = text_of(element)
-        elif is_svg and not description and name == "desc":
+        elif is_svg and description is None and name == "desc":
             description = text_of(element)
         if name not in _UNREAD and element.text:
             lines.append(element.text)
@@ -37,8 +38,8 @@ def summarise_xml(source: Source) -> Document:
         source,
         lines,
         hrefs,
-        title=title,
-        description=description,
+        title=title or "",
+        description=description or "",
         language=root.get(_LANGUAGE) or "",
         of_the_web=is_svg,
     )

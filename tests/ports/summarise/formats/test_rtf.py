@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import DEFAULT, Source
 from gcs.ports.summarise.formats.rtf import summarise_rtf
+from tests.limits import memory_limit
 
 FILE = (
     rb"{\rtf1\ansi\ansicpg1251{\fonttbl{\f0 Times;}}{\*\generator Hand;}{\info{\title Of ships}{\author A}}"
@@ -23,6 +24,12 @@ def test_rtf_has_title_words_and_links() -> None:
     assert document.title == "Of ships"
     assert document.text == "The ship sails!\nМир Мир\na{b}—c\nhere"
     assert document.hrefs == ["https://ships.example/"]
+
+
+def test_rtf_of_millions_of_tokens_takes_little_memory() -> None:
+    """16 MB of symbols took 900 MB."""
+    with memory_limit(30 << 20):
+        read(rb"{\rtf1 A" + rb"\par" * 400_000)
 
 
 @given(st.binary(max_size=400))

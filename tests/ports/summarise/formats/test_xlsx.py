@@ -6,6 +6,8 @@ from datetime import datetime
 from openpyxl import Workbook
 
 from gcs.ports.reader import Summarisers
+from gcs.ports.summarise import DEFAULT
+from tests.limits import memory_limit
 from tests.packages import bears_damage, repacked
 
 summarise = Summarisers().summarise
@@ -48,6 +50,25 @@ def test_xlsx_with_a_string_that_is_not_there_has_an_empty_cell() -> None:
         b"<worksheet><sheetData><row><c t='s'><v>99999999999999</v></c><c><v>7</v></c></row></sheetData></worksheet>"
     )
     assert "Ships\n7" in summarise(repacked(workbook(), {"xl/worksheets/sheet1.xml": sheet}), XLSX, URL, "fast").text
+
+
+def test_xlsx_whose_cells_all_name_one_long_string_stays_small() -> None:
+    """9 KB took 6.7 GB."""
+    strings = b"<sst><si><t>" + b"x" * 1_000_000 + b"</t></si></sst>"
+    sheet = b"<worksheet><sheetData><row>" + b"<c t='s'><v>0</v></c>" * 500 + b"</row></sheetData></worksheet>"
+    parts = {"xl/sharedStrings.xml": strings, "xl/worksheets/sheet1.xml": sheet}
+    with memory_limit(50 << 20):
+        document = summarise(repacked(workbook(), parts), XLSX, URL, "fast")
+    assert document.text.startswith("Ships\nxxxx")
+    assert len(document.text) == DEFAULT.max_text_bytes
+
+
+def test_xlsx_of_too_many_tags_is_read_in_part() -> None:
+    """A package of 17 KB can hold millions of tags, and each costs microseconds."""
+    strings = b"<sst>" + b"<t/>" * 1_100_000
+    sheet = b"<worksheet><sheetData><row><c><v>7</v></c></row></sheetData></worksheet>"
+    parts = {"xl/sharedStrings.xml": strings, "xl/worksheets/sheet1.xml": sheet}
+    assert summarise(repacked(workbook(), parts), XLSX, URL, "fast").text == "Ships\nEmpty"
 
 
 def test_xlsx_bears_damage() -> None:

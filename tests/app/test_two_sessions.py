@@ -1,0 +1,243 @@
+"""A crawl of two sessions, as other tools see it: pywb, warcio and FastWARC agree, and every page replays as it was."""
+
+import asyncio
+import contextlib
+import gzip
+import hashlib
+import http.client
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gcs.app import assembly
+from gcs.core.page.values import PageRecord
+from gcs.ports.records import cdxj, reading
+from gcs.ports.records.wacz import write_wacz
+from gcs.roles.gatherer import GathererState
+from gcs.settings import load
+from tests.browsing import chromium
+from tests.ports.records.replay import pywb_program
+from tests.roles.gatherer.strange_site import html, strange_site
+
+QUICK = {"fetch.allow_private": True, "politeness.delay_s": 0.0, "summary.depth": "links", "frontier.fsync": False}
+
+
+def confirmed(page: Any) -> Any:
+    """A page with a validator that answers 304 to who has it."""
+    status, headers, body = page
+
+    def answer(asked: dict[str, str]) -> Any:
+        known = asked.get("if-none-match") == '"1"'
+        return (304, {"ETag": '"1"', "X-Session": "2"}, b"") if known else (status, headers | {"ETag": '"1"'}, body)
+
+    return answer
+
+
+class Told:
+    """What the site said, by session: path → body."""
+
+    def __init__(self, directory: Path, origin: str) -> None:
+        self.directory, self.origin = directory, origin
+        self.pages: list[dict[str, bytes]] = []
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return asyncio.run(_crawl(tmp_path_factory.mktemp("crawl")))
+
+
+def records(crawl: Told, session: int) -> list[PageRecord]:
+    return [record for record in reading.read_records(crawl.directory) if record.session == session]
+
+
+async def _crawl(directory: Path) -> Told:
+    same, plain, before, after = html("/plain", "/changed"), html(), html("/old"), html("/new")
+    answers = {"/": confirmed(same), "/plain": plain, "/changed": before, "/old": html(head="old"), "/new": html()}
+    async with strange_site(answers) as site:
+        told = Told(directory, site.origin)
+        for session in (1, 2):
+            settings = load(None, {}, QUICK)
+            gatherer = assembly.gatherer(directory, "g0", settings, [f"{site.origin}/"])
+            assert await gatherer.run([f"{site.origin}/"], session) is GathererState.DONE
+            told.pages.append({"/": same[2], "/plain": plain[2], "/changed": (before, after)[session - 1][2]})
+            site.answers["/changed"] = after
+            await asyncio.sleep(1.1)  # indexes count whole seconds: two captures within one cannot be told apart
+    return told
+
+
+def test_second_session_holds_a_304_an_unchanged_and_a_changed_page(crawl: Told) -> None:
+    found = {r.url.removeprefix(crawl.origin): r for r in records(crawl, 2)}
+    assert (found["/"].status, found["/"].change) == (304, "same")
+    assert (found["/plain"].status, found["/plain"].change) == (200, "same")
+    assert found["/changed"].change == "changed"
+
+
+@pytest.mark.filterwarnings("ignore:Use the new Reader:DeprecationWarning")
+def test_warcio_and_fastwarc_find_every_record_sound(crawl: Told) -> None:
+    from fastwarc.warc import ArchiveIterator as FastIterator  # warns of its own parts when it is loaded
+
+    by_warcio, by_fastwarc = [], []
+    for _, file in reading.warc_files(crawl.directory):
+        for record in ArchiveIterator(file, check_digests="raise"):
+            record.content_stream().read()
+            by_warcio.append((record.rec_type, record.rec_headers["WARC-Record-ID"]))
+        file.seek(0)
+        for record in FastIterator(file, parse_http=False):
+            assert record.verify_block_digest()
+            by_fastwarc.append((record.headers["WARC-Type"], record.record_id))
+    assert by_warcio == by_fastwarc
+    assert [kind for kind, _ in by_warcio].count("revisit") == 3  # a 304, and two payloads that are here already
+
+
+@pytest.fixture(scope="module")
+def wayback(crawl: Told, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a pywb with two collections: one by our index, one by its own."""
+    root = tmp_path_factory.mktemp("pywb")
+    for name in ("ours", "theirs"):
+        (root / "collections" / name / "indexes").mkdir(parents=True)
+        shutil.copytree(crawl.directory / "warc", root / "collections" / name / "archive")
+    lines = (line for name, file in reading.warc_files(crawl.directory) for line in cdxj.index(file, name))
+    (root / "collections" / "ours" / "indexes" / "index.cdxj").write_bytes(b"".join(cdxj.merge(lines)))
+    own = root / "collections" / "theirs"
+    command = [pywb_program("cdx-indexer"), "-j", *(own / "archive").iterdir()]
+    found = subprocess.run(command, check=True, capture_output=True).stdout.splitlines(keepends=True)
+    (own / "indexes" / "index.cdxj").write_bytes(b"".join(sorted(found)))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [pywb_program("wayback"), "-b", "127.0.0.1", "-p", str(port), "-d", root]
+    with (root / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(ConnectionRefusedError):
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                assert server.poll() is None, "pywb ended"
+                time.sleep(0.1)
+            yield port
+        finally:
+            server.terminate()
+
+
+@pytest.mark.parametrize("collection", ["ours", "theirs"])
+@pytest.mark.parametrize("session", [1, 2])
+def test_pywb_replays_each_session_as_it_was(crawl: Told, wayback: int, collection: str, session: int) -> None:
+    asked = {r.url.removeprefix(crawl.origin): r.fetched_at for r in records(crawl, session)}
+    for path, body in crawl.pages[session - 1].items():
+        at = datetime.fromtimestamp(asked[path], UTC).strftime("%Y%m%d%H%M%S")
+        connection = http.client.HTTPConnection("127.0.0.1", wayback, timeout=30)
+        connection.request("GET", f"/{collection}/{at}id_/{crawl.origin}{path}")
+        answer = connection.getresponse()
+        assert (path, answer.status, answer.read()) == (path, 200, body)
+        connection.close()
+
+
+# -- as one file
+
+
+@pytest.fixture(scope="module")
+def wacz(crawl: Told) -> Path:
+    path = crawl.directory / "crawl.wacz"
+    with path.open("wb") as file:
+        assert write_wacz(str(crawl.directory), file, "gcs/test", "two sessions") == 8  # a 304 is no page of its own
+    return path
+
+
+def test_wacz_holds_what_its_package_says(crawl: Told, wacz: Path) -> None:
+    with zipfile.ZipFile(wacz) as file:
+        package = json.loads(file.read("datapackage.json"))
+        digest = json.loads(file.read("datapackage-digest.json"))
+        assert digest["hash"] == f"sha256:{hashlib.sha256(file.read('datapackage.json')).hexdigest()}"
+        for resource in package["resources"]:
+            data = file.read(resource["path"])
+            assert (resource["bytes"], resource["hash"]) == (len(data), f"sha256:{hashlib.sha256(data).hexdigest()}")
+        listed = {resource["path"] for resource in package["resources"]}
+        assert listed | {"datapackage.json", "datapackage-digest.json"} == set(file.namelist())
+        archived = {Path(path).name for path in listed if path.startswith("archive/")}
+        assert archived == {path.name for path in (crawl.directory / "warc").iterdir()}
+        assert {file.getinfo(f"archive/{name}").compress_type for name in archived} == {zipfile.ZIP_STORED}
+        blocks = file.read("indexes/index.idx").splitlines()[1:]
+        index = file.read("indexes/index.cdx.gz")
+        for block in blocks:
+            where = json.loads(block.split(b" ", 2)[2])
+            lines = gzip.decompress(index[where["offset"] :][: where["length"]])
+            assert lines.startswith(b" ".join(block.split(b" ", 2)[:2]))
+        assert package["mainPageURL"] == f"{crawl.origin}/"
+
+
+def test_wacz_of_a_growing_crawl_holds_whole_records(crawl: Told, tmp_path: Path) -> None:
+    shutil.copytree(crawl.directory, tmp_path / "crawl")
+    [warc] = (tmp_path / "crawl" / "warc").iterdir()
+    warc.write_bytes(warc.read_bytes()[:-3])
+    with (tmp_path / "x.wacz").open("wb") as file:
+        write_wacz(str(tmp_path / "crawl"), file, "gcs/test", "growing")
+    with zipfile.ZipFile(tmp_path / "x.wacz") as file:
+        archived = file.read(f"archive/{warc.name}")
+    assert warc.read_bytes().startswith(archived) and len(archived) < warc.stat().st_size
+    assert gzip.decompress(archived)
+
+
+def test_py_wacz_finds_it_valid(wacz: Path) -> None:
+    program = Path(__file__).parents[2] / ".venv" / "wacz" / "bin" / "wacz"
+    if not program.exists():
+        pytest.skip(f"py-wacz is not installed at {program} (scripts/test does that)")
+    done = subprocess.run([program, "validate", "-f", wacz], capture_output=True, text=True)
+    assert "is valid" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("session", [1, 2])
+async def test_replayweb_page_shows_each_session_in_chromium(crawl: Told, wacz: Path, session: int) -> None:
+    executable = chromium()
+    viewer = Path(__file__).parents[2] / ".venv" / "replaywebpage" / "package"
+    if not viewer.exists():
+        pytest.skip(f"ReplayWeb.page is not installed at {viewer} (scripts/test does that)")
+    from aiohttp import web
+    from playwright.async_api import async_playwright
+
+    asked = {r.url.removeprefix(crawl.origin): r.fetched_at for r in records(crawl, session)}
+    app = web.Application()
+
+    async def page(request: web.Request) -> web.Response:
+        path = request.query["path"]
+        at = datetime.fromtimestamp(asked[path], UTC).strftime("%Y%m%d%H%M%S")
+        shown = f'<replay-web-page source="/crawl.wacz" ts="{at}" url="{crawl.origin}{path}" embed="replayonly">'
+        return web.Response(text=f'<script src="/viewer/ui.js"></script>{shown}', content_type="text/html")
+
+    async def worker(_: web.Request) -> web.FileResponse:
+        return web.FileResponse(viewer / "sw.js", headers={"Content-Type": "text/javascript"})
+
+    app.router.add_get("/", page)
+    app.router.add_get("/replay/sw.js", worker)
+    app.router.add_get("/crawl.wacz", lambda _: web.FileResponse(wacz))  # type: ignore[arg-type]
+    app.router.add_static("/viewer", viewer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        for path, body in crawl.pages[session - 1].items():
+            tab = await browser.new_page()
+            await tab.goto(f"http://127.0.0.1:{port}/?path={path}")
+            shown = ""
+            for _ in range(300):
+                frames = [frame for frame in tab.frames if f"mp_/{crawl.origin}{path}" in frame.url]
+                if frames and (shown := await frames[-1].evaluate("document.body ? document.body.innerText : ''")):
+                    break
+                await asyncio.sleep(0.1)
+            words = re.sub(r"<[^>]*>", "", body.decode().partition("<body>")[2])
+            assert shown.split() == words.split(), (path, [frame.url for frame in tab.frames])
+            await tab.close()
+        await browser.close()
+    await runner.cleanup()
