@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs.app.checkup import PROBLEM, findings
 from gcs.app.say import say
 from gcs.app.terminal import columns
 from gcs.ports.space.address import SpaceSettings, parse
 from gcs.ports.space.redis_connection import connect
+from gcs.ports.system.checkup import PROBLEM, findings
 
 
 @click.command()

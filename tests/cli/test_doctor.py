@@ -32,9 +32,9 @@ def test_doctor_finds_nothing_wrong_here(call: Run, tmp_path: Path) -> None:
 
 
 def test_doctor_names_each_problem_and_its_remedy(call: Run, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("gcs.app.checkup.binaries", lambda: iter(()))
-    monkeypatch.setattr("gcs.app.checkup.NEEDED", ("gcs", "no_such_package"))
-    monkeypatch.setattr("gcs.app.checkup.LEAST_FREE", 1 << 62)
+    monkeypatch.setattr("gcs.ports.system.checkup.binaries", lambda: iter(()))
+    monkeypatch.setattr("gcs.ports.system.checkup.NEEDED", ("gcs", "no_such_package"))
+    monkeypatch.setattr("gcs.ports.system.checkup.LEAST_FREE", 1 << 62)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
     try:
