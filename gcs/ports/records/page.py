@@ -36,7 +36,7 @@ class Page:
 
     @property
     def id(self) -> str:
-        """The same for the same URL in the same session, also if a crash has it delivered twice."""
+        """An id that a URL keeps within a session, also if a crash has its page delivered twice."""
         return page_id(self._record)
 
     @property
