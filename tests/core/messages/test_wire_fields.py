@@ -42,7 +42,7 @@ TUPLE_FIELDS = {
         4,
         3,
         "gatherer run number url helper status= failure= message= reason= http_version= headers= ip= started_at= "
-        "elapsed_s= size_bytes= digest= page= request_head= body= trusted=",
+        "elapsed_s= size_bytes= digest= page= request_head= body= trusted= truncated=",
     ),
     "HelperBeat": ("helper", 5, 2, "helper place= means= connections= pages= bytes= pages_per_s= since="),
     "Member": (
@@ -153,7 +153,7 @@ RECORD_COLUMNS = (
     *("url", "final_url", "parent", "depth", "status", "fetched_at", "content_type", "bytes", "digest", "language"),
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified", "warc_file"),
     *("warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change", "visits", "changes"),
-    *("misses", "held_at_us", "description", "shell", "fields", "thumbnail"),
+    *("misses", "held_at_us", "description", "shell", "fields", "thumbnail", "truncated"),
 )
 
 

@@ -357,4 +357,5 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_s: float,
         elapsed_s,
         summary.helper,
         None if summary.request_head else (summary.size_bytes, summary.digest),
+        summary.truncated,
     )
