@@ -49,6 +49,11 @@ from gcs.ports.summarise.text_pool import TextPool
 events = Events("summarise")
 
 ENTRY_POINTS = "gcs.summarisers"
+#: what a worker finds of a page whose links were read here
+_OF_TEXT = (
+    *("text", "simhash", "markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
+    "keywords",
+)
 _ARCHIVES = (Format.ZIP, Format.TAR)
 #: what an archive inside of an archive may be; documents that are zip files are read
 _PACKED = (*_ARCHIVES, Format.GZIP)
@@ -164,8 +169,8 @@ class Reader:
         document, facts = extract.document, glance.facts
         if is_all:
             return self._facts(response, document)
-        language = document.language or facts.language
-        return msgspec.structs.replace(facts, text=document.text, language=language, simhash=document.simhash)
+        told = {name: getattr(document, name) for name in _OF_TEXT}
+        return msgspec.structs.replace(facts, language=document.language or facts.language, **told)
 
 
 class Glance(msgspec.Struct, frozen=True):
