@@ -208,6 +208,9 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
     held_at_us: int = 0
     #: what plug-ins have added: a JSON object; "" for nothing
     fields: str = ""
+    #: AI preferences: "search=y ai-train=n", and all statements as they were made, a line each
+    usage: str = ""
+    usage_raw: str = ""
 
     @property
     def is_page(self) -> bool:
@@ -222,6 +225,7 @@ COLUMNS = (
     *("warc_file", "warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change"),
     *("visits", "changes", "misses", "held_at_us", "description", "shell", "fields"),
     *("thumbnail",),
+    *("usage", "usage_raw"),
 )
 
 

@@ -154,6 +154,7 @@ RECORD_COLUMNS = (
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified", "warc_file"),
     *("warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change", "visits", "changes"),
     *("misses", "held_at_us", "description", "shell", "fields", "thumbnail"),
+    *("usage", "usage_raw"),
 )
 
 
