@@ -86,6 +86,8 @@ class CrawlThread:
         #: the end of what earlier runs have stored
         self.begins_at = Position()
         self.has_ended = False
+        #: the gatherer has closed its files: it can tell nothing any more
+        self._is_closed = False
 
     def start(self) -> None:
         """Start, and wait until the crawl runs. Raises what hinders it."""
@@ -119,6 +121,7 @@ class CrawlThread:
         if self._report is None and not self.has_ended:
             with contextlib.suppress(_EndedError):
                 return self._ask(self._live_report)
+            self.join()  # it is about to write its report
         if self._report is None:
             self.raise_error()
             raise GcsError("the crawl ended without a report; see its messages")
@@ -149,7 +152,10 @@ class CrawlThread:
         run.begin()  # not before: now the directory is locked
         self._started.set()
         async with answering(run.directory, functools.partial(solo_control.obey, run, self._gatherer)):
-            state = await self._gatherer.run(run.seeds, run.session)
+            try:
+                state = await self._gatherer.run(run.seeds, run.session)
+            finally:
+                self._is_closed = True
         self._report = report.build(run.settings.crawl.name, state, [self._gatherer.final_share])
         save_report(self._report, crawl_dir.report_file(run.directory, run.session))
         save_report(self._report, run.directory / "report.json")
@@ -170,6 +176,8 @@ class CrawlThread:
 
         def answer() -> None:
             try:
+                if self._is_closed:
+                    raise _EndedError("the crawl has ended")
                 results.append(what())
             except BaseException as error:  # it belongs to whoever asked
                 errors.append(error)

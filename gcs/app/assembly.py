@@ -188,7 +188,7 @@ def gatherer(
                 settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
             ),
             make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
-            recrawl=Recrawl(frontier, lambda since: _last_visits(directory, name, since)),
+            recrawl=Recrawl(frontier, lambda since: _last_visits(directory, name, since), scope.covers),
             watchdog=Watchdog(folder.parent, None if outlet else LIMIT_S),
             make_team=_team_maker(directory, name, settings, frontier, access) if access else None,
             make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,

@@ -6,7 +6,7 @@
     sessions/NNNN.plan, .json        plan and report of each session
     state/.NAME.copy                 copies of seeds.txt, settings.json and session, with a checksum
     state/NAME/frontier              the disk of a gatherer, with its share of the report
-    state/control                    socket for orders to a crawl by one gatherer: see ports/control_socket.py
+    state/control                    socket for orders to a crawl by one gatherer: see ports/system/control_socket.py
 
 Invariant: the files are replaced in one step, so a full disk or a crash leaves the old ones.
 """

@@ -8,6 +8,7 @@ import msgspec
 from gcs.app.crawl_dir import count_unique, is_crawl, read_shares
 from gcs.app.crawl_input import SavedCrawl
 from gcs.core.report import report
+from gcs.core.report.estimate import is_at_limit
 from gcs.core.report.report import Report
 from gcs.errors import GcsError, UsageError
 from gcs.ports.system.control_socket import ControlOrder, ask
@@ -55,7 +56,8 @@ def status_of(directory: Path) -> Report:
     if not shares and not running and not is_crawl(directory):
         raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")
     left = not shares or any(share.queued for share in shares)  # without a share, it ended before its first checkpoint
-    state = "running" if running else "stopped" if left else "done"
+    ended = "done" if not left else "limit" if is_at_limit([share.whole for share in shares]) else "stopped"
+    state = "running" if running else ended
     return report.build(name, state, shares, None if running else count_unique(directory, shares))
 
 

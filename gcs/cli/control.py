@@ -65,7 +65,7 @@ def stop(at: CrawlAddress, as_json: bool) -> None:
 @as_json_option
 def rebalance(at: CrawlAddress, as_json: bool) -> None:
     """Ask the leader of a running crawl to share the work anew."""
-    _alone(at, ControlOrder("rebalance"))  # which says that it is for a team
+    _alone(at, ControlOrder("rebalance"))  # a crawl by one gatherer refuses it
     visit(at, lambda space: crawl_control.call_rebalance(space, "user"))
     _say({"called": "rebalance"}, "the leader is asked to share the work anew: see gcs status", as_json)
 

@@ -26,7 +26,7 @@ class Survey:
     pages: set[str] = field(default_factory=set)
     #: found, and refused by robots.txt: never to be requested
     forbidden: set[str] = field(default_factory=set)
-    #: requested, and never a page: URL → "404", "500", "reset", "cut", "garbage", "encoding", "too-large", "timeout"
+    #: requested, and never a whole page: URL → "404", "500", "reset", "cut", "garbage", "encoding", "too-large"…
     failed: dict[str, str] = field(default_factory=dict)
     #: URL → target
     redirects: dict[str, str] = field(default_factory=dict)
@@ -36,6 +36,10 @@ class Survey:
     outside: set[str] = field(default_factory=set)
     #: robots.txt and sitemaps
     service: set[str] = field(default_factory=set)
+
+    def cut_short(self) -> dict[str, str]:
+        """Those of `failed` with an answer that a crawl stores as far as it comes."""
+        return {url: why for url, why in self.failed.items() if why in ("cut", "encoding", "too-large")}
 
     def loops(self) -> set[str]:
         """The redirects that never arrive."""

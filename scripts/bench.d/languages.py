@@ -2,7 +2,7 @@
 
 The packages are downloaded with `apt-get` and unpacked into a scratch folder (300 MB); their HTML is read as a crawl
 reads it (`--summary fast`). The truth is the folder of a page. A page counts as translated where it has 50 letters or
-more, hardly shares a line with its English sibling, and, if the language has a script of its own, is written in it:
+more, shares hardly a line with its English sibling or, if the language has a script of its own, is mostly in that:
 translations are seldom complete. `undeclared` asks about the text alone, `declared` with the language of <html lang>.
 `--every N` takes each Nth page only. `--scratch FOLDER` keeps what was unpacked there for the next run.
 """
@@ -179,7 +179,7 @@ def is_translated(text: str, page: Page) -> bool:
         return False
     if script := SCRIPTS.get(page.language):
         own = sum(bool(re.match(script, unicodedata.name(character, ""))) for character in letters)
-        return own > 0.2 * len(letters)
+        return own > 0.5 * len(letters)
     mine, english = lines(text), lines(text_of(page.english.read_bytes()))
     return sum(map(len, mine & english)) < 0.1 * sum(map(len, mine))
 

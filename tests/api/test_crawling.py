@@ -16,7 +16,7 @@ import pytest
 import gcs
 from gcs.api.crawling import CrawlOptions
 from gcs.app.crawl_input import FLAGS
-from gcs.errors import StoreError, UsageError
+from gcs.errors import GcsError, StoreError, UsageError
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.settings import types
@@ -122,6 +122,18 @@ def test_paused_crawl_asks_for_nothing_until_it_is_resumed(web: FakeWebProcess) 
     assert now < 160
     crawl.resume()
     assert len(list(crawl)) == 160
+
+
+def test_report_can_be_asked_for_at_any_moment_of_the_end(web: FakeWebProcess) -> None:
+    """Also while the crawl closes its files and writes its report."""
+    for _ in range(3):
+        crawl = gcs.Crawl(*web.seeds, max_pages=30, **FAKE)
+        crawl.start()
+        while crawl.report().state == "running":
+            pass
+        assert crawl.report().state == "limit"
+        with pytest.raises(GcsError, match="has ended"):
+            crawl.add_seeds("http://127.9.9.9/")
 
 
 def test_added_seeds_are_crawled_and_kept(tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ class Chaos:
         return {*self._all, *faults.values()} <= set(self.happened) and self.happened.total() >= max(faults, default=0)
 
     async def _first_pages(self, web: FakeWebProcess) -> None:
-        await _until(lambda: _pages(web) > 0, EXIT_S)
+        await _until(lambda: _pages(web) > 0, PEACE_S)
         assert _pages(web), "the crawl does not begin"
 
     @property

@@ -57,7 +57,10 @@ def test_status_of_a_crawl_that_runs_and_is_killed(call: Run, start: Run, web: F
 
 def test_status_after_a_crawl_is_its_report(call: Run, gcs: Run, tmp_path: Path, web: FakeWebProcess) -> None:
     assert gcs("crawl", web.seeds[0], "-o", "out", "--max-pages", "20", quick=True).code == 3
-    assert figures(call)["state"] == "stopped"
+    first, status = json.loads((tmp_path / "out" / "report.json").read_text()), figures(call)
+    for key in ("state", "outlook"):
+        assert status[key] == first[key], key
+    assert (status["state"], status["outlook"]["left"]) == ("limit", "ended by its limit")
     done = gcs("crawl", "-o", "out")
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     status = figures(call)
@@ -69,7 +72,7 @@ def test_status_after_a_crawl_is_its_report(call: Run, gcs: Run, tmp_path: Path,
 
 def test_status_looks_at_the_usual_place(call: Run, gcs: Run, web: FakeWebProcess) -> None:
     assert gcs("crawl", web.seeds[0], "--max-pages", "5", quick=True).code == 3
-    assert call("status").out.startswith("stopped: 5 pages")
+    assert call("status").out.startswith("limit: 5 pages")
 
 
 def test_status_does_not_keep_a_crawl_from_starting(call: Run, start: Run, web: FakeWebProcess) -> None:

@@ -86,6 +86,8 @@ class Claim(Document, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     #: base64, for the WARC, where the errand asks for it
     request_head: Annotated[str, Meta(max_length=1 << 16)] = ""
     body: str = ""
+    #: why the answer was cut short
+    truncated: Annotated[str, Meta(pattern="^(length|unspecified)?$")] = ""
 
 
 def summary_of(
@@ -123,6 +125,7 @@ def summary_of(
         request_head=request_head,
         body=body,
         trusted=trusted,
+        truncated=claim.truncated,
     )
 
 

@@ -221,6 +221,8 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
     body: bytes = b""
     #: the helper is trusted; if not, its gatherer believes it only after fetches of its own (`core.helpers.trust`)
     trusted: bool = True
+    #: why the answer was cut short: a reason of WARC-Truncated
+    truncated: str = ""
 
     @property
     def id(self) -> str:

@@ -86,7 +86,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Ordering:
-    """One order. As it stands here, it goes by back-link count."""
+    """An order. This base class orders by back-link count."""
 
     #: how the settings name it
     name: str = "backlink"

@@ -30,7 +30,7 @@ _INDEX = "/index.html"
 
 
 class Rule(msgspec.Struct, frozen=True, array_like=True):
-    """One line: whether it allows, and its path pattern."""
+    """A line of robots.txt: whether it allows or forbids, and its path pattern."""
 
     allow: bool
     pattern: str

@@ -50,6 +50,8 @@ class Response(msgspec.Struct, frozen=True):
     helper: str = ""
     #: size and digest of a body that stayed with the helper: `body` and `content` are empty then
     absent: tuple[int, str] | None = None
+    #: why the body is not all that the server has: a reason of WARC-Truncated, "" where it is whole
+    truncated: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -68,6 +70,12 @@ class Response(msgspec.Struct, frozen=True):
         return [value for key, value in self.headers if key.lower() == name]
 
 
+#: reasons of WARC-Truncated: the answer is too large; it broke off, or took too long; its coding is damaged or unknown
+TOO_LONG, DISCONNECT, TOO_SLOW, UNREADABLE = "length", "disconnect", "time", "unspecified"
+#: those that another try may mend
+BROKEN_OFF = frozenset({DISCONNECT, TOO_SLOW})
+
+
 class FailureKind(StrEnum):
     """Why there is no Response. The retry policy reads this; the report counts it."""
 
@@ -76,11 +84,11 @@ class FailureKind(StrEnum):
     TLS = "tls"
     TIMEOUT = "timeout"
     PROTOCOL = "protocol"  # the server sent what is not HTTP, or hung up in the middle
-    TOO_LARGE = "too-large"  # the body, as sent or decompressed, passes its limit
-    ENCODING = "encoding"  # the content coding is damaged or unknown
+    TOO_LARGE = "too-large"  # the head, or what is no web page, passes its limit (a page is cut there)
+    ENCODING = "encoding"  # of claims by older helpers: the content coding is damaged or unknown
     FORBIDDEN_ADDRESS = "forbidden-address"  # private, loopback or link-local (SSRF guard)
     PROXY = "proxy"
-    HELD = "held-reader"  # a process died while it read the answer (see `ports.watchdog`)
+    HELD = "held-reader"  # a process died while it read the answer (see `ports.system.watchdog`)
     NOT_TRIED = "not-tried"  # by the helper that was asked to: the gatherer asks the server itself
 
 
@@ -208,6 +216,8 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
     held_at_us: int = 0
     #: what plug-ins have added: a JSON object; "" for nothing
     fields: str = ""
+    #: why the answer was cut short (length, disconnect, time, unspecified); "" where it is whole
+    truncated: str = ""
     #: AI preferences: "search=y ai-train=n", and all statements as they were made, a line each
     usage: str = ""
     usage_raw: str = ""
@@ -224,7 +234,7 @@ COLUMNS = (
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified"),
     *("warc_file", "warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change"),
     *("visits", "changes", "misses", "held_at_us", "description", "shell", "fields"),
-    *("thumbnail",),
+    *("thumbnail", "truncated"),
     *("usage", "usage_raw"),
 )
 

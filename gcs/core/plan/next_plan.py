@@ -126,7 +126,7 @@ def first_plan(running: tuple[str, ...], cuts: Cuts, settings: TeamSettings, hei
 
 
 def refreshed(old: Plan, hot: tuple[str, ...]) -> Plan:
-    """The same plan with other hot pages; no range changes its owner."""
+    """The plan with other hot pages; no range changes its owner."""
     return msgspec.structs.replace(old, epoch=old.epoch + 1, hot_pages=hot, lost=(), moves=(), leavers=())
 
 

@@ -63,7 +63,7 @@ class Batons:
         return bool(self._window.batons or self._window.seekers or self._asked)
 
     def saw(self, baton: Baton, now: float) -> None:
-        """This baton is on the board."""
+        """Take in a baton that was seen on the board."""
         host, window = baton.host, self._window
         is_newest = host not in self._board or baton.serial >= self._board[host][0].serial
         if is_newest:
@@ -89,7 +89,7 @@ class Batons:
                 self._contested.add(call.host)
 
     def looked(self, batons: Iterable[Baton], alive: Iterable[str], now: float) -> None:
-        """These batons are on the board, and these holders have a lease; there are no others."""
+        """Take in a look at the board: all batons that are there, and all holders that have a lease."""
         there = {baton.host: baton for baton in batons}
         self._board = {}
         for host in [host for host in self._window.batons if host not in there]:
@@ -147,7 +147,7 @@ class Batons:
         return baton, before
 
     def _serve(self, host: str, caller: str) -> None:
-        """This caller waits no more."""
+        """Strike a caller off: it waits no more."""
         if callers := self._callers.get(host):
             callers.pop(caller, None)
             if not callers:

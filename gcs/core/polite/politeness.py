@@ -70,7 +70,7 @@ class Sharing(Enum):
 
 
 class Everywhere(Mapping[str, Sharing]):
-    """The same at every host there is."""
+    """One kind of sharing for every host."""
 
     def __init__(self, sharing: Sharing) -> None:
         self._sharing = sharing

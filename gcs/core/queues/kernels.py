@@ -48,5 +48,5 @@ def compiled(kernel: Kernel) -> Kernel:
 
 
 def cells(entries: NDArray[np.complex128]) -> Cells:
-    """The same memory as rows of two floats."""
+    """The memory of a heap, seen as rows of two floats."""
     return entries.view(np.float64).reshape(-1, 2)

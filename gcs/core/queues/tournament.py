@@ -175,7 +175,7 @@ class TournamentTree:
         return self._front[:count]
 
     def _call_up(self, count: int) -> None:
-        """Those pending that are among the best `count` go to the front; it stays better than the tree."""
+        """Move pending entries that are among the best `count` to the front, which stays better than the tree."""
         head, pending = self._front[:count], self._pending
         if not len(head) or not len(pending):
             return

@@ -114,7 +114,7 @@ class RowTree:
 
 
 def _with_room(cells: Cells, size: int) -> Cells:
-    """The same rows in an array that has room for so many."""
+    """Copy the rows into an array that has room for so many."""
     return cells if len(cells) >= size else np.pad(cells, ((0, size - len(cells)), (0, 0)))
 
 

@@ -68,20 +68,22 @@ class Counters:
     traffic: Traffic = field(default_factory=Traffic)
     #: where the time went
     spent: TimeSpent = field(default_factory=TimeSpent)
+    #: pages stored as empty shells: their scripts would write what they say
+    shells: int = 0
 
     def clear(self) -> None:
         self.traffic.clear()
         Counters.__init__(self, traffic=self.traffic)
 
     def note(self, change: Change) -> None:
-        """One page was found to be new, changed, the same or gone."""
+        """Count a page that was found to be new, changed, unchanged or gone."""
         self.new += change is Change.NEW
         self.changed += change is Change.CHANGED
         self.same += change is Change.SAME
         self.gone += change is Change.GONE
 
     def fail(self, kind: str) -> None:
-        """One URL ended without a page."""
+        """Count a URL that ended without a page."""
         self.failed += 1
         self.failures[kind] = self.failures.get(kind, 0) + 1
 

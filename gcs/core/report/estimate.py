@@ -139,6 +139,11 @@ def limit_of(work: Workload) -> str:
     return _limit([work]) if work.spent.seconds >= BEGUN_S else NOTHING
 
 
+def is_at_limit(works: Sequence[Workload]) -> bool:
+    """Whether a crawl has fetched for as long, or as many pages, as the user allowed."""
+    return _limits(works).progress >= 1.0
+
+
 def span(seconds: float) -> str:
     """A time for people."""
     minutes, rest = divmod(math.ceil(seconds), 60)

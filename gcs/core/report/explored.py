@@ -63,7 +63,7 @@ class Explored:
         self._sample = sample
 
     def known(self, urls: int) -> None:
-        """So many URLs became known to their owner: seeds, or links that were not seen before."""
+        """Count URLs that became known to their owner: seeds, or links that were not seen before."""
         self.evidence.known += urls
 
     def count_page(self, links: Iterable[str]) -> None:

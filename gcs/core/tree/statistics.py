@@ -84,7 +84,7 @@ class SuperpageStatistics(msgspec.Struct):
         work.seconds += seconds
 
     def fetched_by_helper(self, gatherer: str, superpage: int, size_bytes: int) -> None:
-        """The same, by a helper: it says how much help the gatherer gets, and not how fast it is."""
+        """Count a page that a helper fetched: it says how much help the gatherer gets, and not how fast it is."""
         self._done(superpage, size_bytes)
         self.helped[gatherer] = self.helped.get(gatherer, 0) + 1
 

@@ -107,7 +107,7 @@ class SuperpageSketch:
         return sorted((max(key, low), visits) for key, visits in points)
 
     def glimpse(self, low: bytes, most: int) -> list[tuple[bytes, float]]:
-        """The same in at most so many points, from the samples alone: cheap, and mostly the same ones the next time."""
+        """At most so many points, from the samples alone: cheap, and mostly the same points at the next call."""
         before = math.fsum(visits for _, visits in self.prior)
         earlier = thin(self.prior, max(int(most * before / max(self.visits, 1)), 1)) if self.prior else []
         drawn = heapq.nsmallest(max(most - len(earlier), 1), self.keys.drawn())  # the smallest: a fair sample, too

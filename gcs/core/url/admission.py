@@ -90,7 +90,7 @@ class Recent:
         return found
 
     def known(self, urls: Collection[str]) -> list[str]:
-        """Those of the URLs that were judged lately, each once."""
+        """The URLs among these that were judged lately, each once."""
         return [*self._young.intersection(urls), *self._old.intersection(urls)]
 
     def clear(self) -> None:
@@ -114,7 +114,7 @@ class Admission:
         return self._scope.seeds
 
     def widen(self, seeds: tuple[str, ...]) -> None:
-        """These are all seeds now: what was out of scope may be in it."""
+        """Set all seeds anew: URLs that were out of scope may be in it now."""
         if set(seeds) != set(self._scope.seeds):
             self._scope = replace(self._scope, seeds=seeds)
             self._recent.clear()
@@ -127,11 +127,11 @@ class Admission:
         return self._scope.leaves_out(url)
 
     def admit(self, urls: Iterable[str], depth: int) -> list[str]:
-        """Those of the canonical URLs that the crawl wants and that were not judged lately."""
+        """The canonical URLs among these that the crawl wants and that were not judged lately."""
         return self.wanted(self._recent.fresh(urls), depth)
 
     def wanted(self, urls: Iterable[str], depth: int) -> list[str]:
-        """Those of the canonical URLs that the crawl wants."""
+        """The canonical URLs among these that the crawl wants."""
         admitted = []
         for url in urls:
             if reason := self._guard.refuses(url, depth) if self._scope.covers(url) else "out of scope":

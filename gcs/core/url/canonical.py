@@ -167,7 +167,7 @@ class Canonicaliser:
             return self.relative(base, _scalar(href))
 
     def ending(self, url: str, end: str) -> str:
-        """The same as `absolute`, for an URL that is a canonical origin or folder followed by `end`."""
+        """What `absolute` returns for a URL that is a canonical origin or folder followed by `end`."""
         if "/." not in end and end[:1] != "." and (match := _CLEAN_QUERY(end)):
             return self._with_query(url, match[1])
         return self.absolute(url)
@@ -209,7 +209,7 @@ class Canonicaliser:
 
 @lru_cache(maxsize=32)
 def canonicaliser(rules: UrlRules) -> Canonicaliser:
-    """One for each set of rules: it compiles patterns."""
+    """The canonicaliser for a set of rules: made once, because it compiles patterns."""
     return Canonicaliser(rules)
 
 

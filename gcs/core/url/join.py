@@ -69,7 +69,7 @@ def _first(joiner: "Joiner", base: str, href: str) -> str | None:
 
 
 def _bounded(urls: list[str]) -> list[str]:
-    """As many of the URLs as have LINKS_LENGTH characters together."""
+    """The first of the URLs, as many as have LINKS_LENGTH characters together."""
     if len(urls) < _FEW or sum(map(len, urls)) <= LINKS_LENGTH:
         return urls
     return urls[: sum(total <= LINKS_LENGTH for total in accumulate(map(len, urls)))]
@@ -123,7 +123,7 @@ class Joiner:
         return list(urls)
 
     def _join_source(self, base: str, hrefs: Iterable[str]) -> list[str]:
-        """The same on a page that is none of the web: only such a page can link to sources."""
+        """Join the links of a page that is none of the web: only such a page can link to sources."""
         short = (href for href in hrefs if len(href) <= URL_LENGTH)
         joined = (source_url(href, base) or self._canonicaliser.relative(base, href) for href in short)
         return list(dict.fromkeys(filter(None, joined)))

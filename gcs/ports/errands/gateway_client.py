@@ -39,7 +39,10 @@ FINAL = {
 }
 
 #: fields of the answer, and of the page, that a claim and a summary share
-ANSWER = ("url", "status", "failure", "http_version", "ip", "started_at", "elapsed_s", "size_bytes", "digest")
+ANSWER = (
+    *("url", "status", "failure", "http_version", "ip", "started_at", "elapsed_s", "size_bytes", "digest"),
+    *("truncated",),
+)
 PAGE = ("language", "noindex", "source", "shell")
 
 T = TypeVar("T", bound=msgspec.Struct)

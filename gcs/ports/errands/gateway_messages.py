@@ -45,7 +45,7 @@ class Errands(msgspec.Struct, frozen=True):
 
 
 class Ids(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ids of errands."""
+    """The errands that a request is about, by their ids."""
 
     ids: Annotated[list[Annotated[str, Meta(max_length=512)]], Meta(max_length=256)] = []
 

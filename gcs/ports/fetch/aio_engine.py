@@ -20,11 +20,11 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.http_exceptions import LineTooLong
 from yarl import URL
 
-from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
+from gcs.core.page.values import DISCONNECT, TOO_LONG, TOO_SLOW, Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.http_message import NOT_HTTP, ContentError, RequestHead, decode, own_headers
+from gcs.ports.fetch.http_message import NOT_HTTP, ContentError, RequestHead, own_headers, readable
 
 #: a line of a head longer than this ends the request; libcurl's limit is 100 KB
 _MAX_LINE_BYTES = 64 << 10
@@ -107,9 +107,13 @@ class AioFetcher:
             if answer.status < 100:  # aiohttp takes any three digits
                 raise ContentError(FailureKind.PROTOCOL, NOT_HTTP)
             exchange.head_read = True
-            body = await self._body(answer)
+            body, truncated = await self._body(answer)
+        content = body
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers)
         coding = ",".join(value for name, value in headers if name.lower() == "content-encoding")
+        if coding:
+            content, why = readable(body, coding, self._settings.max_content_bytes)
+            truncated = truncated or why
         version = answer.version
         return Response(
             request,
@@ -118,37 +122,49 @@ class AioFetcher:
             f"{version.major}.{version.minor}" if version else "1.1",
             headers,
             body,
-            decode(body, coding, self._settings.max_content_bytes) if coding else body,
+            content,
             self._head.compose(request),
             answer.ip if isinstance(answer, _Response) else "",
             exchange.started_at,
             self._loop.time() - exchange.begun_s,
+            truncated=truncated,
         )
 
-    async def _body(self, answer: aiohttp.ClientResponse) -> bytes:
-        """The body as sent, within its limit of size and above its limit of speed."""
+    async def _body(self, answer: aiohttp.ClientResponse) -> tuple[bytes, str]:
+        """The body as sent, within its limit of size and above its limit of speed, and why it is cut short.
+
+        Raises what ended the answer before the first byte of its body.
+        """
+        chunks: list[bytes] = []
+        try:
+            truncated = await self._fill(chunks, answer)
+        except (TimeoutError, aiohttp.ClientError, ConnectionError) as error:
+            if not chunks:
+                raise
+            truncated = TOO_SLOW if isinstance(error, TimeoutError) else DISCONNECT
+        return b"".join(chunks), truncated
+
+    async def _fill(self, chunks: list[bytes], answer: aiohttp.ClientResponse) -> str:
+        """Reads the body into `chunks`; returns why not all of it."""
         settings = self._settings
-        too_large = ContentError(FailureKind.TOO_LARGE, f"the body is larger than {settings.max_body_bytes:,} bytes")
-        if (answer.content_length or 0) > settings.max_body_bytes:
-            raise too_large
         protocol = answer.connection.protocol if answer.connection is not None else None
         if protocol is not None:  # else: all of it is here
             protocol.read_timeout = settings.slow_s
             protocol.start_timeout()
-        chunks: list[bytes] = []
         size_bytes = mark_bytes = 0
         mark_s = self._loop.time()
         while chunk := await answer.content.readany():
             chunks.append(chunk)
             size_bytes += len(chunk)
             if size_bytes > settings.max_body_bytes:
-                raise too_large
+                chunks[-1] = chunk[: settings.max_body_bytes - size_bytes]
+                return TOO_LONG
             now_s = self._loop.time()
             if now_s - mark_s >= settings.slow_s:
                 if size_bytes - mark_bytes < settings.slow_bytes_per_s * (now_s - mark_s):
-                    raise ContentError(FailureKind.TIMEOUT, too_slow(settings))
+                    return TOO_SLOW
                 mark_s, mark_bytes = now_s, size_bytes
-        return b"".join(chunks)
+        return ""
 
     def _failure(self, exchange: _Exchange, kind: FailureKind, message: str) -> Failure:
         return Failure(exchange.request, kind, message, exchange.started_at, self._loop.time() - exchange.begun_s)

@@ -8,9 +8,9 @@
 - `fault` puts libcurl's error codes into our words.
 
 The options that are the same for all requests are set once; a request sets its URL and, if it is conditional,
-its headers. Heads and bodies are gathered by methods of C, so that no Python code runs per chunk: their sizes are
-bounded by libcurl (MAXFILESIZE for bodies, its own limits for heads). Bodies are one array: a server may send 16 MB in
-chunks of one byte, and a list of these would take a gigabyte.
+its headers. Heads are gathered by `list.append` itself; libcurl bounds them. Bodies are bounded by us, because libcurl
+would not ask for a byte of a body whose length is too large. They are one array: a server may send 16 MB in chunks of
+one byte, and a list of these would take a gigabyte. An answer that breaks off is delivered as far as it came.
 
 Invariants: a transfer is in `_busy` exactly while its handle is with the driver; else it is in `_idle`, or dropped.
 libcurl is never called from inside one of its own callbacks; they only take note.
@@ -32,21 +32,13 @@ from typing import Protocol
 
 import pycurl
 
-from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
+from gcs.core.page.values import DISCONNECT, TOO_LONG, TOO_SLOW, Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
 from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
-from gcs.ports.fetch.http_message import (
-    NOT_HTTP,
-    ContentError,
-    RequestHead,
-    ResponseHead,
-    decode,
-    has_own_headers,
-    own_headers,
-)
+from gcs.ports.fetch.http_message import NOT_HTTP, RequestHead, ResponseHead, has_own_headers, own_headers, readable
 
-#: the first libcurl that ends a body of unknown length at MAXFILESIZE
+#: the oldest libcurl that the tests have seen
 _OLDEST_LIBCURL = 0x080400
 _BUFFER_BYTES = 128 << 10
 # options of libcurl that pycurl has no name for
@@ -59,7 +51,6 @@ WAIT_READ, WAIT_WRITE, WAIT_OVER = 1, 2, 4
 READABLE, WRITABLE, BROKEN = 1, 2, 4
 #: how long closing waits for names that are being resolved
 _CLOSE_S = 1.0
-_FILESIZE_EXCEEDED = 63
 _ENDLESS_HEAD = "the headers of the answer never end"
 
 #: CURLE_* by number, which never changes (pycurl names only some): the kind, and the words where libcurl's are opaque.
@@ -76,7 +67,6 @@ _FAULTS: dict[int, tuple[FailureKind, str]] = {
     52: (FailureKind.PROTOCOL, "the server closed the connection without an answer"),  # GOT_NOTHING
     59: (FailureKind.TLS, ""),  # SSL_CIPHER
     60: (FailureKind.TLS, ""),  # PEER_FAILED_VERIFICATION
-    _FILESIZE_EXCEEDED: (FailureKind.TOO_LARGE, ""),
     77: (FailureKind.TLS, ""),  # SSL_CACERT_BADFILE
     83: (FailureKind.TLS, ""),  # SSL_ISSUER_ERROR
     91: (FailureKind.TLS, ""),  # SSL_INVALIDCERTSTATUS
@@ -129,7 +119,7 @@ class CurlFetcher:
         assert self._driver is not None, "open() comes first"
         if refusal := self._head.refusal(request.url):
             return self._answer_later(request, *refusal)
-        transfer = self._idle.pop() if self._idle else CurlTransfer(self._options, self._guarded)
+        transfer = self._idle.pop() if self._idle else self._new_transfer()
         curl = transfer.curl
         curl.setopt(pycurl.URL, request.url)
         if self._settings.http2:
@@ -143,6 +133,9 @@ class CurlFetcher:
         self._busy[curl] = transfer
         return self._driver.add(curl)
 
+    def _new_transfer(self) -> "CurlTransfer":
+        return CurlTransfer(self._options, self._guarded, self._settings.max_body_bytes)
+
     def _finished(self, curl: pycurl.Curl, code: int, message: str) -> None:
         """Called by the driver when a transfer is over."""
         transfer = self._busy[curl]
@@ -151,19 +144,28 @@ class CurlFetcher:
         elif transfer.refused is not None:
             result = self._failure(transfer, FailureKind.FORBIDDEN_ADDRESS, transfer.refused)
         else:
-            result = self._failure(transfer, *fault(curl, code, message, self._settings))
+            result = self._cut(transfer, *fault(curl, code, message, self._settings))
         self._deliver(transfer, result)
 
-    def _result(self, transfer: "CurlTransfer") -> Result:
+    def _cut(self, transfer: "CurlTransfer", kind: FailureKind, message: str) -> Result:
+        """What came before the fault, or a failure where no byte of the body did."""
+        if not transfer.body:
+            return self._failure(transfer, kind, message)
+        if transfer.room_bytes < 0:
+            return self._result(transfer, TOO_LONG)
+        return self._result(transfer, TOO_SLOW if kind is FailureKind.TIMEOUT else DISCONNECT)
+
+    def _result(self, transfer: "CurlTransfer", truncated: str = "") -> Result:
         curl = transfer.curl
         body = bytes(transfer.body)
         try:
             head = ResponseHead(transfer.lines)
-            content = decode(body, head.coding, self._settings.max_content_bytes) if head.coding else body
-        except ContentError as error:
-            return self._failure(transfer, error.kind, str(error))
         except ValueError:
             return self._failure(transfer, FailureKind.PROTOCOL, NOT_HTTP)
+        content = body
+        if head.coding:
+            content, why = readable(body, head.coding, self._settings.max_content_bytes)
+            truncated = truncated or why
         return Response(
             transfer.request,
             head.status,
@@ -176,6 +178,7 @@ class CurlFetcher:
             curl.getinfo(pycurl.PRIMARY_IP),
             transfer.started_at,
             curl.getinfo(pycurl.TOTAL_TIME),
+            truncated=truncated,
         )
 
     def _failure(self, transfer: "CurlTransfer", kind: FailureKind, message: str) -> Failure:
@@ -217,7 +220,7 @@ class CurlFetcher:
             if now_s - transfer.begun_s < self._patience_s:
                 break
             if message := transfer.too_slow(now_s, self._settings):
-                self._deliver(transfer, self._failure(transfer, FailureKind.TIMEOUT, message))
+                self._deliver(transfer, self._cut(transfer, FailureKind.TIMEOUT, message))
 
     async def close(self) -> None:
         if self._driver is None:
@@ -245,13 +248,18 @@ def _lines(fields: tuple[tuple[str, str], ...] | list[tuple[str, str]]) -> list[
 class CurlTransfer:
     """One libcurl handle. Idle, then busy with a request, then cleared and idle again."""
 
-    __slots__ = ("begun_s", "body", "curl", "lines", "refused", "request", "sent", "slow_mark", "started_at")
+    __slots__ = (
+        *("begun_s", "body", "curl", "lines", "max_body_bytes", "refused", "request", "room_bytes", "sent"),
+        *("slow_mark", "started_at"),
+    )
 
-    def __init__(self, options: Options, guarded: bool) -> None:
-        #: of the head; filled by libcurl; emptied by `clear`
+    def __init__(self, options: Options, guarded: bool, max_body_bytes: int) -> None:
+        #: lines of the head; filled by libcurl; emptied by `clear`
         self.lines: list[bytes] = []
-        #: the same
+        #: the body as it comes; filled by `_take`; emptied by `clear`
         self.body = bytearray()
+        #: bytes that may still come; below 0 where the body was cut
+        self.max_body_bytes = self.room_bytes = max_body_bytes
         #: why the guard refused an address
         self.refused: str | None = None
         #: the request went out; libcurl would send it again at once where the server closes a kept connection
@@ -267,7 +275,7 @@ class CurlTransfer:
         for option, value in options:
             curl.setopt(option, value)
         curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
-        curl.setopt(pycurl.WRITEFUNCTION, self.body.extend)
+        curl.setopt(pycurl.WRITEFUNCTION, self._take)
         curl.setopt(pycurl.PREREQFUNCTION, self._before_send)
         if guarded:
             curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
@@ -278,6 +286,7 @@ class CurlTransfer:
         self.body.clear()
         self.refused = self.slow_mark = None
         self.sent = False
+        self.room_bytes = self.max_body_bytes
         del self.request
 
     def too_slow(self, now_s: float, settings: FetchSettings) -> str | None:
@@ -296,6 +305,16 @@ class CurlTransfer:
                 return f"slower than {settings.slow_bytes_per_s} bytes a second for {settings.slow_s:g} s"
             self.slow_mark = (now_s, size_bytes)
         return None
+
+    def _take(self, chunk: bytes) -> int | None:
+        """Libcurl's callback with a part of the body; anything but None ends the transfer."""
+        room = self.room_bytes
+        self.room_bytes = room - len(chunk)
+        if self.room_bytes >= 0:
+            self.body += chunk
+            return None
+        self.body += chunk[:room]
+        return 0
 
     def _before_send(self, *_: object) -> int:
         """Libcurl's callback before the request is sent; to send it a second time at once may not be polite."""
@@ -339,7 +358,6 @@ def options(settings: FetchSettings, fields: list[bytes]) -> Options:
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.CONNECTTIMEOUT_MS, int(settings.connect_timeout_s * 1000)),
         (pycurl.TIMEOUT_MS, int(settings.total_timeout_s * 1000)),
-        (pycurl.MAXFILESIZE_LARGE, settings.max_body_bytes),
         (pycurl.BUFFERSIZE, _BUFFER_BYTES),
         (pycurl.TCP_NODELAY, 1),
         (pycurl.MAXAGE_CONN, max(1, int(settings.idle_s))),
@@ -563,8 +581,6 @@ def fault(curl: pycurl.Curl, code: int, message: str, settings: FetchSettings) -
         if asked:
             return kind, f"the answer was not complete after {settings.total_timeout_s:g} s"
         return kind, f"no connection within {settings.connect_timeout_s:g} s"
-    if code == _FILESIZE_EXCEEDED:
-        return kind, f"the body is larger than {settings.max_body_bytes:,} bytes"
     if "too large response headers" in message.lower() or "too many response headers" in message.lower():
         return FailureKind.TOO_LARGE, _ENDLESS_HEAD
     if kind is FailureKind.CONNECT and (errno := curl.getinfo(pycurl.OS_ERRNO)):

@@ -68,7 +68,7 @@ def forbidden(address: str) -> str | None:
 
 
 def forbidden_host(authority: str) -> str | None:
-    """The same for the authority of a URL, where someone else (a proxy) will do the connecting.
+    """Why the authority of a URL is refused, where a proxy will do the connecting. None: it may be used.
 
     Only what the URL itself says can be judged here: an address, or a name that always means this machine.
     """

@@ -7,7 +7,7 @@ nothing fails.
 `decode` goes from the body as sent to the bytes of the page, never past a limit. It is as lenient as browsers are: a
 stream cut short gives what it held, bytes after its end and a wrong check sum are overlooked, `deflate` may lack its
 zlib wrapper, and misplaced words (a charset, `chunked`) count as no coding. A damaged stream and an unknown coding are
-errors.
+errors; `readable` gives what could be decoded all the same, and says why it is not all.
 
 Invariant: memory stays within the limit plus the body, whatever the body unfolds to.
 """
@@ -18,7 +18,7 @@ from typing import cast
 
 from isal import isal_zlib
 
-from gcs.core.page.values import FailureKind, Request
+from gcs.core.page.values import TOO_LONG, UNREADABLE, FailureKind, Request
 from gcs.errors import CodecError
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.guard import forbidden_host
@@ -37,6 +37,8 @@ _NO_CODING = frozenset(
 _MAX_CODINGS = 3
 #: gzip members after the first are read in slices, so that a body of many tiny ones does not cost its square
 _SLICE_BYTES = 1 << 16
+#: a damaged stream is read again in steps
+_STEP_BYTES = 64
 _MAX_MEMBERS = 10_000
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP, _ZLIB, _RAW = 31, 15, -15  # wbits
@@ -148,11 +150,19 @@ class ResponseHead:
 
 
 class ContentError(CodecError):
-    """The body cannot be decoded; `kind` says whether it is too large or damaged."""
+    """The body cannot be decoded; `kind` says whether it is too large or damaged, `content` is what was decoded."""
 
-    def __init__(self, kind: FailureKind, message: str) -> None:
+    def __init__(self, kind: FailureKind, message: str, content: bytes = b"") -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.content = kind, content
+
+
+def readable(body: bytes, coding: str, limit_bytes: int) -> tuple[bytes, str]:
+    """As much of the content as can be decoded, and why that is not all: a reason of WARC-Truncated, or ""."""
+    try:
+        return decode(body, coding, limit_bytes), ""
+    except ContentError as error:
+        return error.content, TOO_LONG if error.kind is FailureKind.TOO_LARGE else UNREADABLE
 
 
 def decode(body: bytes, coding: str, limit_bytes: int) -> bytes:
@@ -160,15 +170,21 @@ def decode(body: bytes, coding: str, limit_bytes: int) -> bytes:
     names = [name for part in coding.split(",") if (name := part.strip().lower()) not in _NO_CODING]
     if len(names) > _MAX_CODINGS:
         raise ContentError(FailureKind.ENCODING, f"the answer has {len(names)} content codings: {coding[:80]!r}")
-    for name in reversed(names):
+    for left in range(len(names) - 1, -1, -1):
         if not body:
             break
+        name = names[left]
         unfold = _DECODERS.get(name)
         if unfold is None:
             raise ContentError(FailureKind.ENCODING, f"the answer has an unknown content coding: {name[:40]!r}")
-        body = unfold(body, limit_bytes)
+        try:
+            body = unfold(body, limit_bytes)
+        except ContentError as error:
+            if left:  # what was decoded has another coding
+                error.content = b""
+            raise
     if len(body) > limit_bytes:
-        raise _too_large(limit_bytes)
+        raise _too_large(limit_bytes, body)
     return body
 
 
@@ -187,14 +203,15 @@ def _gzip(body: bytes, limit_bytes: int) -> bytes:
             except _StreamError:  # garbage after a whole member
                 return b"".join(pieces)
             room -= len(piece)
-            if room < 0:
-                raise _too_large(limit_bytes)
             pieces.append(piece)
+            if room < 0:
+                raise _too_large(limit_bytes, b"".join(pieces))
             data = stream.unused_data
             if stream.eof:
                 members += 1
                 if members > _MAX_MEMBERS:
-                    raise ContentError(FailureKind.ENCODING, f"the gzip answer has over {_MAX_MEMBERS} members")
+                    why = f"the gzip answer has over {_MAX_MEMBERS} members"
+                    raise ContentError(FailureKind.ENCODING, why, b"".join(pieces))
                 stream = isal_zlib.decompressobj(wbits=_GZIP)
     return b"".join(pieces)
 
@@ -216,12 +233,29 @@ def _inflate(body: bytes, wbits: int, limit_bytes: int) -> tuple[bytes, bytes]:
         try:
             content = stream.decompress(body[: -8 if wbits == _GZIP else -4], limit_bytes + 1)
         except _StreamError as error:
-            raise ContentError(FailureKind.ENCODING, f"the compressed answer is damaged ({error})") from error
+            why, before = f"the compressed answer is damaged ({error})", _before_damage(body, wbits, limit_bytes)
+            raise ContentError(FailureKind.ENCODING, why, before) from error
     if len(content) > limit_bytes:
-        raise _too_large(limit_bytes)
+        raise _too_large(limit_bytes, content)
     if not content and not stream.eof:
         raise ContentError(FailureKind.ENCODING, "the compressed answer ends before its first byte")
     return content, stream.unused_data
+
+
+def _before_damage(body: bytes, wbits: int, limit_bytes: int) -> bytes:
+    """What a damaged stream holds up to its damage, to the nearest few bytes of input."""
+    stream = isal_zlib.decompressobj(wbits=wbits)
+    pieces: list[bytes] = []
+    room = limit_bytes
+    for start in range(0, len(body), _STEP_BYTES):
+        try:
+            pieces.append(stream.decompress(body[start : start + _STEP_BYTES], room + 1)[:room])
+        except _StreamError:
+            break
+        room -= len(pieces[-1])
+        if room <= 0:
+            break
+    return b"".join(pieces)
 
 
 def _brotli(body: bytes, limit_bytes: int) -> bytes:
@@ -235,7 +269,7 @@ def _brotli(body: bytes, limit_bytes: int) -> bytes:
 
 
 def _zstd(body: bytes, limit_bytes: int) -> bytes:
-    import zstandard  # the same
+    import zstandard  # loaded like brotli
 
     try:
         # 8 MB is the window that RFC 9659 allows on the web
@@ -246,8 +280,9 @@ def _zstd(body: bytes, limit_bytes: int) -> bytes:
     return content
 
 
-def _too_large(limit_bytes: int) -> ContentError:
-    return ContentError(FailureKind.TOO_LARGE, f"the answer unfolds to more than {limit_bytes:,} bytes")
+def _too_large(limit_bytes: int, content: bytes) -> ContentError:
+    why = f"the answer unfolds to more than {limit_bytes:,} bytes"
+    return ContentError(FailureKind.TOO_LARGE, why, content[:limit_bytes])
 
 
 _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {

@@ -14,6 +14,9 @@ from gcs.ports.records.warc_reading import Exchange, read_exchange
 from gcs.ports.summarise.encoding import as_utf8
 from gcs.ports.summarise.markup_guard import bounded
 
+#: columns of the record that are the metadata of a page
+_METADATA = ("description", "author", "published", "modified", "site_name", "page_type", "keywords")
+
 
 class Page:
     """A page, or a URL that ended without one (`failure`).
@@ -33,7 +36,7 @@ class Page:
 
     @property
     def id(self) -> str:
-        """The same for the same URL in the same session, also if a crash has it delivered twice."""
+        """An id that a URL keeps within a session, also if a crash has its page delivered twice."""
         return page_id(self._record)
 
     @property
@@ -136,6 +139,15 @@ class Page:
     def fields(self) -> dict[str, Any]:
         """What plug-ins have added."""
         return msgspec.json.decode(self._record.fields, type=dict[str, Any]) if self._record.fields else {}
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the page says of itself in its head: author, published, modified, site_name, page_type, keywords.
+
+        Only what it says. From Open Graph, JSON-LD, microdata and meta elements.
+        """
+        told = {name: getattr(self._record, name, "") for name in _METADATA}
+        return {name: value for name, value in told.items() if value}
 
     @property
     def record(self) -> PageRecord:

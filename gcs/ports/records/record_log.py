@@ -110,7 +110,7 @@ def frames(path: Path) -> Iterator[Frame]:
 
 
 def frames_of(file: BinaryIO, start: int = 0) -> Iterator[Frame]:
-    """The same of an open log file, from the byte where a frame begins; it may still grow."""
+    """The frames of an open log file, from the byte where a frame begins; the file may still grow."""
     file.seek(start)
     while len(head := file.read(FRAME_HEAD.size)) == FRAME_HEAD.size:
         length, crc = FRAME_HEAD.unpack(head)

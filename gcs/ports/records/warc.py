@@ -28,6 +28,8 @@ from gcs.errors import CodecError
 _GZIP = 31  # zlib's wbits for one gzip member
 _IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+#: records that hold what was cut short
+_WITH_BODY = ("response", "resource")
 _PROTOCOLS = {"2": "h2", "2.0": "h2", "3": "h3", "3.0": "h3"}
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _TOKEN = re.compile(r"[A-Za-z0-9-]+").fullmatch
@@ -160,6 +162,7 @@ def _common(kind: str, response: Response, this_id: str) -> str:
         f"WARC-Date: {warc_date(response.started_at)}\r\nWARC-Target-URI: {response.request.url}\r\n"
         + (f"WARC-IP-Address: {response.ip}\r\n" if response.ip else "")
         + (f"WARC-Protocol: {protocol}\r\n" if protocol else "")
+        + (f"WARC-Truncated: {response.truncated}\r\n" if response.truncated and kind in _WITH_BODY else "")
     )
 
 

@@ -257,7 +257,7 @@ class Space(Protocol):
         """
 
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
-        """These are done, durably: remove them. Returns how many this call completed."""
+        """Remove tuples that are dealt with for good. Returns how many this call removed."""
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
         """Begin the leases of these anew; returns those that I still held."""

@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +116,11 @@ class RedisConnection:
         return found
 
     async def close(self) -> None:
+        import redis.exceptions as failures
+
         for client in (self._client, *self._others):
-            await client.aclose()
+            with suppress(failures.RedisError):  # a server that is too slow to say goodbye is left all the same
+                await client.aclose()
 
     async def _evaluate(self, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
         import redis.exceptions as failures

@@ -450,7 +450,7 @@ class Inboxes:
         return rows
 
     async def _alive(self, keys: "InboxKeys", ids: set[bytes]) -> set[bytes]:
-        """Those of the tuples just delivered to me that have not expired."""
+        """The tuples just delivered that have not expired."""
         words = [word for entry_id in ids for word in (entry_id, 1)]
         reply = await self._connection.run(HOLD, keys, [self._name, 0, self._name, *words])
         return {entry_id for entry_id, held in zip(ids, reply) if held}

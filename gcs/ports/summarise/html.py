@@ -56,7 +56,7 @@ def summarise_html(source: Source) -> Document:
     if source.depth == "links":
         return reading.document(source.options)
     if source.depth == "fast":
-        return reading.document(source.options, main_part(tree, tags, source.options.max_text_bytes))
+        return reading.document(source.options, main_part(tree, tags, source))
     return reading.document(source.options, trafilatura_part(tree, tags, source))
 
 

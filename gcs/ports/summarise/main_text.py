@@ -21,6 +21,8 @@ events = Events("text")
 _SHALLOW_TAGS = 4_000
 #: cells of tables: the width of a table squared may be needed to lay it out
 _MAX_CELLS = 4_000
+#: letters of class and id that the search for the main part may look through: up to a second
+_MAX_LETTERS = 1 << 20
 #: what no main part holds
 _BOILERPLATE = "nav,header,footer,aside,form,script,style,noscript,template,svg,button,select,dialog"
 _UNSEEN = "script,style,noscript,template,svg"
@@ -39,9 +41,11 @@ class MainPart(NamedTuple):
 NO_PART = MainPart()
 
 
-def main_part(tree: Tree, tags: int, limit: int) -> MainPart:
-    """The main part of a page with so many tags at most, of so many bytes. Takes elements out of the tree."""
-    if tags > _SHALLOW_TAGS and tree.select_one(">".join("*" * most_levels(tags))) is not None:
+def main_part(tree: Tree, tags: int, source: Source) -> MainPart:
+    """The main part of a page with so many tags at most. Takes elements out of the tree."""
+    limit = source.options.max_text_bytes
+    is_deep = tags > _SHALLOW_TAGS and tree.select_one(">".join("*" * most_levels(tags))) is not None
+    if is_deep or (len(source.content) > _MAX_LETTERS and _has_long_names(tree)):
         text = "\n".join(tree.remove(_UNSEEN).stripped_strings)
         return _cut(text, "", limit)
     main = tree.main_content()
@@ -54,7 +58,7 @@ def main_part(tree: Tree, tags: int, limit: int) -> MainPart:
 
 
 def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
-    """The same by trafilatura; by turbohtml where that finds none."""
+    """The main part by trafilatura; by turbohtml where trafilatura finds none."""
     import trafilatura
 
     try:
@@ -63,9 +67,17 @@ def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
     except Exception as error:  # a third-party parser on hostile input: its failures are not known beforehand
         events.warning("failed", url=source.url, cause=error)
         text = None
-    return (
-        _cut(text, "", source.options.max_text_bytes) if text else main_part(tree, tags, source.options.max_text_bytes)
-    )
+    return _cut(text, "", source.options.max_text_bytes) if text else main_part(tree, tags, source)
+
+
+def _has_long_names(tree: Tree) -> bool:
+    """Whether class and id of the elements have so many letters that the search would take seconds."""
+    room = _MAX_LETTERS
+    for element in tree.select("[class],[id]"):
+        room -= len(element.attr("class") or "") + len(element.attr("id") or "")
+        if room < 0:
+            return True
+    return False
 
 
 def _text_of(main: Element, tags: int) -> str:

@@ -86,7 +86,7 @@ def whole_tree(content: bytes, content_type: str) -> Any:
 
 
 def _cleaned(text: str) -> str:
-    """The same document without what a parser stumbles over, or should not see."""
+    """The document without what a parser stumbles over, or should not see."""
     prologue = _PROLOGUE.match(text)
     assert prologue is not None, "the pattern matches nothing too"
     text = text[prologue.end() :]

@@ -25,7 +25,7 @@ def place_of(folder: Path, name: str) -> Path:
 
 
 def private_place(folder: Path, name: str) -> Path:
-    """The same, where only this user may put a socket."""
+    """A place for a socket, in a folder where only this user may put one."""
     place = place_of(folder, name)
     if place.parent != folder.resolve():
         place.parent.mkdir(mode=0o700, exist_ok=True)

@@ -64,7 +64,7 @@ class Watchdog:
         return None
 
     def begin(self, name: str) -> None:
-        """This answer is read now."""
+        """Note that this answer is read now."""
         self._put(0, name)
         if self._limit_s is not None:
             if not self._is_armed:

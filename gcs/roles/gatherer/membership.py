@@ -119,7 +119,7 @@ class Membership(Protocol):
         """Returns the entries that this gatherer owns; the others are on their way to their owners."""
 
     def queued(self, entries: list[QueuedUrl]) -> None:
-        """These are new in the frontier."""
+        """Count entries that are new in the frontier."""
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
         """A record was stored; its links are about to be admitted."""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from gcs.core.helpers.loan import Allowance, LoanLimits
 from gcs.core.helpers.pools import BEAT_S
 from gcs.core.messages.tuples import HelperBeat, SummaryTS, UrlTS
-from gcs.core.page.values import Failure, FailureKind, PageFacts, Request, Response, Result
+from gcs.core.page.values import BROKEN_OFF, Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.events import Events
 from gcs.ports.errands import ErrandPort
 from gcs.ports.fetch import Fetcher
@@ -221,6 +221,8 @@ def _summary(errand: UrlTS, helper: str, result: Result, reader: Reader) -> Summ
             started_at=result.started_at,
             elapsed_s=result.elapsed_s,
         )
+    if result.truncated in BROKEN_OFF:
+        return _unfetched(errand, helper, f"the answer broke off: {result.truncated}")
     return SummaryTS(
         *(errand.gatherer, errand.run, errand.number, errand.url, helper),
         status=result.status,
@@ -235,6 +237,7 @@ def _summary(errand: UrlTS, helper: str, result: Result, reader: Reader) -> Summ
         page=reader.read(result) if 200 <= result.status < 300 else PageFacts(),
         request_head=result.request_head if errand.payload else b"",
         body=result.body if errand.payload else b"",
+        truncated=result.truncated,
     )
 
 

@@ -16,7 +16,7 @@ Ghost = Callable[[str], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderConfig:
-    """The same in every process of a crawl, but for the callables, which reach that process's own gatherer."""
+    """What a leader goes by. Equal in all processes of a crawl, but for the callables, which reach the own gatherer."""
 
     settings: TeamSettings
     ghost: Ghost

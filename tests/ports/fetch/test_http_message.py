@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gcs.core.page.values import FailureKind, Request
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, decode, own_headers, reject
+from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, decode, own_headers, readable, reject
 
 PAGE = " ".join(f"word{n}" for n in range(5000)).encode()
 LIMIT = 1 << 20
@@ -245,3 +245,15 @@ def refuses_bomb(body: bytes, coding: str) -> None:
     assert caught.value.kind is FailureKind.TOO_LARGE
     grown_bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert grown_bytes < BOMB_BYTES, "the bomb was unfolded"
+
+
+def test_readable_gives_what_comes_before_the_damage() -> None:
+    """And nothing of what follows it, nor bytes that still have another coding."""
+    stream = zlib.compressobj(wbits=31)
+    page = b"".join(b"line %d\n" % number for number in range(5_000))
+    damaged = stream.compress(page) + stream.flush(zlib.Z_FULL_FLUSH) + b"\xff" * 99 + stream.flush()
+    content, why = readable(damaged, "gzip", LIMIT)
+    assert why == "unspecified" and page.startswith(content) and len(content) > len(page) // 2
+    assert readable(damaged, "deflate, gzip", LIMIT) == (b"", "unspecified")
+    assert readable(gzip.compress(page), "gzip", 1_000) == (page[:1_000], "length")
+    assert readable(gzip.compress(page), "gzip", LIMIT) == (page, "")

@@ -11,6 +11,7 @@ import threading
 
 import pytest
 import uvloop
+from redis.exceptions import TimeoutError
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Link, Seeds, UrlBlock
@@ -48,6 +49,17 @@ async def works(url: str, settings: SpaceSettings | None = None) -> bool:
         return await space.ack([taken]) == 1
     finally:
         await space.close()
+
+
+async def test_server_that_is_too_slow_to_say_goodbye_is_left(redis, monkeypatch):
+    async def times_out(_: object) -> None:
+        raise TimeoutError("Timed out closing connection after 5")
+
+    space = await open_space(redis().url, crawl="c", name="g")
+    with monkeypatch.context() as slow:
+        slow.setattr("redis.asyncio.Redis.aclose", times_out)
+        await space.close()
+    await space.close()
 
 
 async def test_connection_waits_for_a_server_that_is_not_there_yet(redis, caplog):

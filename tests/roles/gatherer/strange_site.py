@@ -11,7 +11,10 @@ Answer = tuple[int, Mapping[str, str], bytes]
 
 
 class StrangeSite:
-    """Answers by path; `/robots.txt` is 404 unless it is among the answers. The rest is 404, too."""
+    """Answers by path; `/robots.txt` is 404 unless it is among the answers. The rest is 404, too.
+
+    After an answer with a length of its own it hangs up.
+    """
 
     def __init__(self, answers: Mapping[str, Answer | Callable[[dict[str, str]], Answer]]) -> None:
         self.answers = dict(answers)
@@ -34,10 +37,13 @@ class StrangeSite:
                 answer = self.answers.get(path, (404, {}, b""))
                 status, headers, body = answer(asked) if callable(answer) else answer
                 lines = [f"HTTP/1.1 {status} Said", *(f"{name}: {value}" for name, value in headers.items())]
-                if status != 304:
+                breaks_off = "Content-Length" in headers
+                if status != 304 and not breaks_off:
                     lines.append(f"Content-Length: {len(body)}")
                 writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + (b"" if status == 304 else body))
                 await writer.drain()
+                if breaks_off:
+                    break
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:

@@ -75,6 +75,51 @@ async def test_a_304_that_was_asked_for_confirms_the_copy(tmp_path: Path) -> Non
     assert (first["/"].change, second["/"].change, second["/"].status) == ("new", "same", 304)
 
 
+async def test_answers_that_are_cut_short_are_kept_as_far_as_they_came(tmp_path: Path) -> None:
+    """Too large, broken off or undecodable: the part is a page, its links are followed, WARC and record say what it is.
+
+    What broke off was asked for again before; the halves of a robots.txt are no rules.
+    """
+    link = b'<a href="/found-%b">x</a>'
+    breaking = {"Content-Length": "9999", "Content-Type": "text/html", "ETag": '"1"'}
+    answers = {
+        "/": html("/large", "/broken", "/odd"),
+        "/large": (200, {"Content-Type": "text/html"}, link % b"large" + b" " * 5_000),
+        "/broken": (200, breaking, link % b"broken"),
+        "/odd": (200, {"Content-Type": "text/html", "Content-Encoding": "rot13"}, b"uryyb"),
+        "/found-large": html(),
+        "/found-broken": html(head="<meta name=other>"),
+    }
+    for engine in ("curl", "aiohttp"):
+        async with strange_site(answers) as site:
+            changes = {"fetch__engine": engine, "fetch__max_body_bytes": 1_000, "politeness__tries": 2}
+            records = await crawl(tmp_path / engine, site, **changes)
+            assert (site.hits["/broken"], site.hits["/large"], site.hits["/odd"]) == (2, 1, 1)
+        found = {path: (record.status, record.failure, record.truncated) for path, record in records.items()}
+        assert found == {
+            **dict.fromkeys(("/", "/found-large", "/found-broken"), (200, "", "")),
+            "/large": (200, "", "length"),
+            "/broken": (200, "", "disconnect"),
+            "/odd": (200, "", "unspecified"),
+        }
+        assert records["/large"].bytes == 1_000 and records["/broken"].etag == ""
+        said = {
+            (member.rec_headers["WARC-Target-URI"].removeprefix(site.origin), member.rec_headers["WARC-Truncated"])
+            for _, file in warc_files(tmp_path / engine)
+            for member in ArchiveIterator(file)
+            if member.rec_type == "response"
+        }
+        assert {(path, reason or None) for path, (_, _, reason) in found.items()} <= said
+
+
+async def test_a_robots_txt_that_breaks_off_is_no_rule_book(tmp_path: Path) -> None:
+    answers = {"/robots.txt": (200, {"Content-Length": "999"}, b"User-agent: *\n"), "/": html()}
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site, politeness__robots_tries=1)
+        assert site.hits["/"] == 0
+    assert "robots" in records["/"].failure
+
+
 AI_SITE = {
     "/robots.txt": (200, {}, b"User-agent: *\nContent-Usage: /own/ train-ai=n, search=y\nAllow: /"),
     "/": html("/own/a", "/signal", "/noai", "/meta", "/tdm", "/free"),

@@ -145,12 +145,12 @@ async def test_helper_says_fetch_it_yourself_where_there_was_no_answer():
             assert (summary.status, summary.failure) == (0, "") and summary.message
 
 
-async def test_helper_reports_what_is_wrong_with_the_page_itself():
+async def test_helper_reports_a_page_that_is_too_large_as_far_as_it_came():
     fetch = FetchSettings(allow_private=True, user_agent="gcs-test", max_body_bytes=100)
     async with scene() as there, at_work(there.helper(fetch=fetch)):
         await there.lend(there.web.seeds[0])
         (summary,) = (await there.summaries(1)).values()
-        assert (summary.status, summary.failure) == (0, "too-large")
+        assert (summary.status, summary.truncated, summary.size_bytes) == (200, "length", 100)
 
 
 async def test_helper_keeps_to_public_addresses_unless_its_owner_says_otherwise():

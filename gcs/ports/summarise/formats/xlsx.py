@@ -45,7 +45,7 @@ def _lines(package: ZipPackage, sheets: list[tuple[str, str]], most: int) -> Ite
 
 
 def _row(row: Any, strings: list[str], most: int) -> str:
-    """So many letters of a row at most: each of its cells may name the same shared string, of megabytes."""
+    """The text of a row, of so many letters at most: each cell may name the same shared string, of megabytes."""
     cells: list[str] = []
     room = most
     for cell in islice(row, _MAX_CELLS):

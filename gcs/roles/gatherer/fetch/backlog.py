@@ -38,13 +38,13 @@ class Backlog:
         self._window, self._frontier = window, frontier
 
     def added(self, name: str, urls: int = 1) -> None:
-        """So many URLs of a host were put on disk."""
+        """Count URLs of a host that were put on disk."""
         host = self._window.hosts.get(name)
         if host is not None and host.on_disk >= 0:
             host.on_disk += urls
 
     def taken(self, host: Host[QueuedUrl], urls: int, is_all: bool) -> None:
-        """So many URLs of a host were taken from disk; `is_all`: none are left there."""
+        """Count URLs of a host that were taken from disk; `is_all`: none are left there."""
         if is_all:
             host.on_disk = 0
         elif host.on_disk >= 0:

@@ -13,7 +13,7 @@ import msgspec
 from gcs.core.messages.tuples import BusyNote, HostState, RobotsNote
 from gcs.core.page.ai_preferences import preferences
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import FINAL, Failure, FailureKind, PageFacts, Request, Response, Result
+from gcs.core.page.values import FINAL, TOO_LONG, Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.polite.politeness import Sharing
 from gcs.core.polite.window import Host, Window
@@ -291,6 +291,8 @@ class Dispatcher:
         host, robots = visit.host, None
         host.held = False
         retry_after_s = _retry_after_s(result)
+        if type(result) is Response and result.truncated not in ("", TOO_LONG):  # a rule may be in what is missing
+            result = Failure(result.request, FailureKind.PROTOCOL, "", result.started_at, result.elapsed_s)
         if type(result) is Response and target and visit.hops < MAX_HOPS:
             self._robots_hops[visit.origin] = target, visit.hops + 1  # asked for when the delay is over
         elif type(result) is Response and result.status < 500 and result.status not in politeness.OVERLOADED:

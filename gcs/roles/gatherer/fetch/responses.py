@@ -109,7 +109,8 @@ class Responses:
             if type(result) is Failure and result.kind is FailureKind.NOT_TRIED:
                 self._dispatcher.queue_again(tag.entry)
             elif type(result) is Response and 200 <= result.status < 300:
-                self._page(tag, result, now)
+                if not self._recorder.asks_again(tag.entry, result, now):
+                    self._page(tag, result, now)
             else:
                 if self._spot_check.is_awaited(tag.entry.url):
                     self._spot_check.no_page(tag.entry, result)

@@ -102,7 +102,7 @@ class SpotCheck:
         self._act(self._quarantine.looked(url, None) if gone else self._quarantine.unseen(url, answered), url)
 
     def forget(self, helpers: Iterable[str]) -> None:
-        """These helpers were cut off, by this gatherer or by others."""
+        """Forget helpers that were cut off, by this gatherer or by others."""
         for helper in set(helpers) - self._liars:
             self._liars.add(helper)
             self._refuse(self._quarantine.clear(helper))
@@ -154,7 +154,7 @@ def _all_values(response: Response, name: str) -> str:
 
 
 def own_look(response: Response, facts: PageFacts) -> PageView:
-    """The same of an own fetch, with all words of the page, and its digest without content coding, as in browsers."""
+    """The page of an own fetch, with all its words, and its digest without content coding, as in browsers."""
     look, digest = look_of(response, facts), payload_digest(response.content)
     bare = {(f"size of {digest}", str(len(response.content))), (f"coding of {digest}", "")}
     bare.add(("a shell", str(False)))  # to a browser, no page is one

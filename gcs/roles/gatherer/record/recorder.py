@@ -14,7 +14,7 @@ from gcs.core.ordering import listed, redirected
 from gcs.core.page import ai_preferences
 from gcs.core.page.ai_preferences import preferences
 from gcs.core.page.change import Change, Past, after, change_of
-from gcs.core.page.values import FINAL, Failure, PageFacts, PageRecord, Response, Result
+from gcs.core.page.values import BROKEN_OFF, FINAL, Failure, PageFacts, PageRecord, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
@@ -85,6 +85,7 @@ class Recorder:
         if not facts.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
+            self._counters.shells += facts.shell
         fields = ""
         if self._plugins and not facts.source:
             facts, fields = self._plugins.read(response, facts)
@@ -98,12 +99,20 @@ class Recorder:
         page = () if is_image(response) else ai_preferences.of_page(response.content)
         return list(islice(chain(of_robots, headers, page), ai_preferences.MOST_STATEMENTS))
 
+    def asks_again(self, entry: QueuedUrl, response: Response, now: float) -> bool:
+        """Whether a page that broke off is asked for once more. What came of it stays in the WARC."""
+        due_at = politeness.retry_at(entry.tries + 1, self._rules.tries, self._rules, now, 0.0)
+        if response.truncated not in BROKEN_OFF or due_at is None:
+            return False
+        self._put_back(entry, response, due_at)
+        return True
+
     def give_up(self, entry: QueuedUrl, kind: str, response: Response | None = None) -> None:
         self._counters.fail(kind)
         self._record(entry, response, PageFacts(entry.url), kind)
 
     def put_aside(self, entry: QueuedUrl, until: float) -> None:
-        """It is to be fetched once more, then."""
+        """Let a URL be fetched once more, not before `until`."""
         self._open_urls.discard(entry.url)
         self._frontier.retry(entry, until)
 
@@ -136,6 +145,7 @@ class Recorder:
         elif record.is_page:
             self._counters.pages += 1
             self._counters.size_bytes += record.bytes
+            self._counters.shells += record.shell
         self.apply(record)
 
     def _give(self, record: PageRecord, worth: float) -> None:
@@ -176,10 +186,13 @@ class Recorder:
         if due_at is None or final:
             self.give_up(entry, kind, response)
         else:
-            if response:
-                self._store.fetched(response)
-            self._counters.retries += 1
-            self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
+            self._put_back(entry, response, due_at)
+
+    def _put_back(self, entry: QueuedUrl, response: Response | None, due_at: float) -> None:
+        if response:
+            self._store.fetched(response)
+        self._counters.retries += 1
+        self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
     def _record(
         self, entry: QueuedUrl, response: Response | None, facts: PageFacts, failure: str, fields: str = ""
@@ -211,7 +224,7 @@ class Recorder:
         # a 304 confirms the copy that is held; silence, or a server that cannot answer just now, does not disprove it
         cannot = bool(failure) and status in politeness.RETRY_STATUSES
         held = entry if status in (0, 304) or cannot else QueuedUrl(entry.url)
-        told = {} if cannot else headers
+        told = {} if cannot or (response and response.truncated in BROKEN_OFF) else headers
         past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
         change = Change.NOTHING if facts.source else change_of(past, status, digest, bool(failure))
         seen = after(past, change, bool(failure))
@@ -242,6 +255,7 @@ class Recorder:
             fields=fields,
             usage=usage,
             usage_raw="\n".join(stated),
+            truncated=response.truncated if response else "",
         )
 
 

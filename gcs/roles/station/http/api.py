@@ -130,5 +130,5 @@ def _shows(value: Callable[[], msgspec.Struct]) -> Handle:
 
 
 def _by(request: web.Request) -> str:
-    """Who gives a command, for the whiteboard."""
+    """The name under which a command is posted."""
     return f"{request[CALLER]} (station)"

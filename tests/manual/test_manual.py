@@ -1,0 +1,172 @@
+"""The manual tells the truth: its code runs, its examples are typed, its links lead somewhere, its flags exist.
+
+A block of `python` is a program and runs; with a title it is a file that later blocks use. A block of `bash` runs. A
+block of `sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+from gcs.cli import gcs as command_line
+
+from .docs_site import sites
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if "studies" not in path.parts),
+]
+_BLOCK = re.compile(
+    r"^(?P<indent> *)```(?P<kind>python|bash|sh)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^ *```$", re.M | re.S
+)
+
+
+class Block(NamedTuple):
+    kind: str
+    title: str
+    code: str
+    line: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text()
+    found = []
+    for match in _BLOCK.finditer(text):
+        lines = match["code"].splitlines()
+        code = "\n".join(line.removeprefix(match["indent"]) for line in lines) + "\n"
+        found.append(Block(match["kind"], match["title"] or "", code, text.count("\n", 0, match.start()) + 2))
+    return found
+
+
+def with_code(*kinds: str) -> list[Path]:
+    return [page for page in PAGES if any(block.kind in kinds for block in blocks(page))]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(scope="module")
+def places() -> Iterator[dict[str, str]]:
+    with sites() as found:
+        yield found
+
+
+@pytest.mark.parametrize("page", with_code("python", "bash"), ids=name)
+def test_code_of_the_page_runs(
+    page: Path, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All programs of a page run in one folder, one after the other, as its reader would run them."""
+    # the reader's own delays and addresses hold for the web, not for sites on loopback
+    monkeypatch.setenv("GCS_FETCH_ALLOW_PRIVATE", "true")
+    monkeypatch.setenv("GCS_POLITENESS_DELAY_S", "0")
+    monkeypatch.setenv("GCS_POLITENESS_RETRY_S", "0.1")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:.")
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(page):
+        code = block.code
+        for url, local in places.items():
+            code = code.replace(url, local)
+        where = f"{name(page)}:{block.line}"
+        if block.title:
+            (tmp_path / block.title).write_text(code)
+        elif block.kind == "python":  # in this process, which has loaded the package already
+            program = compile("\n" * (block.line - 1) + code, str(page), "exec")
+            exec(program, {"__name__": "__main__"})
+        elif block.kind == "bash":
+            command = ["bash", "-euo", "pipefail", "-c", code]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+            assert done.returncode == 0, f"{where}\n{code}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+
+
+@pytest.mark.parametrize("page", with_code("bash", "sh"), ids=name)
+def test_commands_of_the_page_exist(page: Path) -> None:
+    for block in blocks(page):
+        if block.kind not in ("bash", "sh"):
+            continue
+        for words in commands(block.code):
+            if words[:1] == ["gcs"] and len(words) > 1:
+                check_command(words[1:], f"{name(page)}:{block.line}: {shlex.join(words)}")
+
+
+def commands(code: str) -> list[list[str]]:
+    """The words of each command of a shell program."""
+    text = code.replace("\\\n", " ").replace("\n", "\n; ").replace("…", "x")
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=";|&()<>")
+    lexer.whitespace_split = True
+    found: list[list[str]] = [[]]
+    for word in lexer:
+        if set(word) <= set(";|&()<>"):
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
+
+
+def check_command(words: list[str], where: str) -> None:
+    command: click.Command | None = command_line
+    context = click.Context(command_line, info_name="gcs")
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        command = command.get_command(context, words.pop(0))
+    assert command is not None, where
+    flags = {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)} | {
+        "--help",
+        "-h",
+        "--version",
+    }
+    for word in words:
+        if re.match(r"--?[a-z]", word):
+            flag = word.partition("=")[0]
+            assert flag in flags, f"{where}: no flag {flag}"
+
+
+def test_examples_are_typed(tmp_path: Path) -> None:
+    """mypy, strict, on every Python block; a file that a block imports lies beside it."""
+    for page in with_code("python"):
+        for block in blocks(page):
+            if block.kind == "python":
+                stem = re.sub(r"\W", "_", name(page).removesuffix(".md"))
+                file = tmp_path / (block.title or f"{stem}_{block.line}.py")
+                assert not file.exists(), f"two files of the manual are called {file.name}"
+                file.write_text(block.code)
+    files = [str(file) for file in sorted(tmp_path.glob("*.py"))]
+    # the cache is that of scripts/check: nothing of the package is checked a second time
+    options = ["--strict", "--ignore-missing-imports", "--cache-dir", str(ROOT / ".mypy_cache")]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), *options, *files],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_manual_is_built_without_a_warning(tmp_path: Path) -> None:
+    """Strictly: a dead link or a page that nobody can reach fails."""
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("material")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for page in ("reference/settings", "reference/commands", "reference/api", "tutorial"):
+        assert (tmp_path / "site" / page / "index.html").is_file()
+    text = (tmp_path / "site/reference/settings/index.html").read_text()
+    assert "robots_cache_s" in text
