@@ -112,7 +112,7 @@ ARRAY_FIELDS = {
     # the frontier and its notes
     "StoredRobots": "expires_at robots",
     "Rule": "allow pattern",
-    "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional",
+    "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional usage=",
     "LeavingRange": "low high winner at",
     "AwaitedRange": "low high since",
     "hand_over._State": "leaving= awaited= begun= closed=",
