@@ -14,7 +14,7 @@ from gcs.core.ordering import listed, redirected
 from gcs.core.page import ai_preferences
 from gcs.core.page.ai_preferences import preferences
 from gcs.core.page.change import Change, Past, after, change_of
-from gcs.core.page.values import BROKEN_OFF, FINAL, Failure, PageFacts, PageRecord, Response, Result
+from gcs.core.page.values import BROKEN_OFF, FINAL, SAYINGS, Failure, PageFacts, PageRecord, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
@@ -214,7 +214,7 @@ class Recorder:
     ) -> PageRecord:
         """The record of a URL that is dealt with. The store fills in the place in the WARC."""
         if facts.noindex:
-            facts = msgspec.structs.replace(facts, title="", description="", text="", thumbnail="")
+            facts = msgspec.structs.replace(facts, **SAYINGS)
         status, size_bytes, digest, headers = 0, 0, "", {}
         if response:
             status, size_bytes = response.status, response.size_bytes
