@@ -301,6 +301,8 @@ class Gatherer:
         if self._lending:
             epoch, is_wanted_back = self.team.epoch if self.team else 0, not self._may_start
             self._lending.turn(epoch, is_wanted_back)
+            if woken := self._lending.woken():
+                self._frontier.hasten(woken)
             self._spot_check.turn(now, epoch, is_wanted_back)
         due_at = self._dispatcher.fill(now, self._room())
         self._store.flush()
