@@ -138,6 +138,11 @@ _BLOCKS = (
     *((0xAC00, "ko"), (0xD7B0, ""), (0xF900, "zh"), (0xFB00, ""), (0xFB50, "ARABIC"), (0xFE00, "")),
     *((0xFE70, "ARABIC"), (0xFF00, ""), (0xFF66, "ja"), (0xFFA0, ""), (0x20000, "zh"), (0x32000, "")),
 )
+_SHARED_SCRIPTS = {
+    "CYRILLIC": ("ru", "uk", "be", "bg", "sr", "mk", "kk", "mn"),
+    "ARABIC": ("ar", "fa", "ur"),
+    "DEVANAGARI": ("hi", "mr", "ne"),
+}
 _STARTS = tuple(start for start, _ in _BLOCKS)
 #: written without spaces: a character is a syllable or more
 _SYLLABIC = frozenset(("ja", "zh", "ko", "th", "lo", "my", "km", "bo"))
@@ -181,7 +186,12 @@ def detect(text: str, declared: str = "") -> str:
     met = _met(words)
     fits = _fits_of_words(met, len(words))
     if not sample.isascii():
-        fits.update(_fits_of_scripts(sample))
+        letters = _letters_by_script(sample)
+        fits.update(_fits_of_scripts(letters))
+        for script, languages in _SHARED_SCRIPTS.items():
+            best = max(languages, key=lambda language: fits[language])
+            if fits[best]:  # a letter is worth as much in a script that several languages share
+                fits[best] = max(fits[best], letters[script] // _LETTERS)
     if not fits:
         return declared
     kin = next((each for each in _KIN if declared in each), (declared,))
@@ -219,13 +229,17 @@ def _is_better(one: str, other: str, fits: Counter[str], met: dict[str, int]) ->
     return fits[one] - shared >= _MARGIN * (fits[other] - shared) + 1
 
 
-def _fits_of_scripts(sample: str) -> dict[str, int]:
-    """By language, what its own script stands for in function words."""
+def _letters_by_script(sample: str) -> Counter[str]:
     letters: Counter[str] = Counter()
     for character, times in Counter(_ASCII.sub("", sample)).items():
         letters[_BLOCKS[bisect_right(_STARTS, ord(character)) - 1][1]] += times
     if letters["ja"] * _SYLLABLES > letters["zh"]:  # Japanese writes its nouns in Chinese characters
         letters["ja"] += letters.pop("zh", 0)
+    return letters
+
+
+def _fits_of_scripts(letters: Counter[str]) -> dict[str, int]:
+    """By language, what its own script stands for in function words."""
     fits = {
         each: count // (_SYLLABLES if each in _SYLLABIC else _LETTERS)
         for each, count in letters.items()
