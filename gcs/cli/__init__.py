@@ -37,6 +37,7 @@ COMMANDS = {
     "token": ("gcs.cli.token", "Make, list and revoke tokens of the station."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv or cdxj."),
     "sink": ("gcs.cli.sink", "Bring the pages of a crawl to a file, a database or a stream."),
+    "sql": ("gcs.cli.sql", "Ask what was gathered in SQL: pages, failures, redirects, links, hosts."),
     "verify": ("gcs.cli.verify", "Check the files of a crawl against one another, and repair what can be derived."),
     "search": ("gcs.cli.search", "Find pages of a crawl by their words."),
     "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),
