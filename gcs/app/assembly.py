@@ -256,7 +256,11 @@ def queue_maker(folder: Path, settings: FrontierSettings) -> Callable[[], Queue]
 def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
     """Reads pages; documents and the full text in processes of its own, where the caller cannot wait for them."""
     options = Options(
-        agent=robots_token, images=summary.images, max_links=summary.max_links, thumbnails=summary.thumbnails
+        agent=robots_token,
+        images=summary.images,
+        max_links=summary.max_links,
+        thumbnails=summary.thumbnails,
+        anchors=summary.anchors,
     )
     texts = TextPool(summary.workers, options=options) if in_processes else None
     return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)

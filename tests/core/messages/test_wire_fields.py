@@ -105,7 +105,8 @@ ARRAY_FIELDS = {
     "tree._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
     "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
-    "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail=",
+    "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail= "
+    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
@@ -154,6 +155,8 @@ RECORD_COLUMNS = (
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified", "warc_file"),
     *("warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change", "visits", "changes"),
     *("misses", "held_at_us", "description", "shell", "fields", "thumbnail", "truncated"),
+    *("markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
+    *("keywords", "anchors", "rels"),
 )
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.app import assembly
@@ -117,3 +118,20 @@ async def test_a_robots_txt_that_breaks_off_is_no_rule_book(tmp_path: Path) -> N
         records = await crawl(tmp_path, site, politeness__robots_tries=1)
         assert site.hits["/"] == 0
     assert "robots" in records["/"].failure
+
+
+@pytest.mark.parametrize("engine", ["curl", "aiohttp"])
+async def test_links_and_redirects_are_read_in_the_bytes_that_browsers_would_send(tmp_path: Path, engine: str) -> None:
+    """A query in the page's charset; the raw bytes of a Location, whether they are UTF-8 or Latin-1."""
+    page = '<a href="/s?q=мир"></a><a href="/utf-8"></a><a href="/latin-1"></a>'.encode("koi8-r")
+    answers = {
+        "/": (200, {"Content-Type": "text/html; charset=KOI8-R"}, page),
+        "/s?q=%CD%C9%D2": html(),
+        "/utf-8": (302, {"Location": "/é".encode().decode("latin-1")}, b""),
+        "/latin-1": (302, {"Location": "/é"}, b""),
+        "/%C3%A9": html(head="<meta name=utf-8>"),
+        "/%E9": html(head="<meta name=latin-1>"),
+    }
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site, fetch__engine=engine)
+    assert {path for path, record in records.items() if record.is_page} == {"/", "/s?q=%CD%C9%D2", "/%C3%A9", "/%E9"}

@@ -11,7 +11,7 @@ import msgspec
 
 from gcs.core.ordering import listed, redirected
 from gcs.core.page.change import Change, Past, after, change_of
-from gcs.core.page.values import BROKEN_OFF, FINAL, Failure, PageFacts, PageRecord, Response, Result
+from gcs.core.page.values import BROKEN_OFF, FINAL, SAYINGS, Failure, PageFacts, PageRecord, Response, Result
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
@@ -195,7 +195,7 @@ class Recorder:
     ) -> PageRecord:
         """The record of a URL that is dealt with. The store fills in the place in the WARC."""
         if facts.noindex:
-            facts = msgspec.structs.replace(facts, title="", description="", text="", thumbnail="")
+            facts = msgspec.structs.replace(facts, **SAYINGS)
         status, size_bytes, digest, headers = 0, 0, "", {}
         if response:
             status, size_bytes = response.status, response.size_bytes
