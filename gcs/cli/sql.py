@@ -14,7 +14,7 @@ from gcs.app.say import say
 from gcs.app.terminal import columns
 from gcs.core.page.spreadsheet import harmless
 from gcs.errors import UsageError
-from gcs.ports.records.sql_views import VIEWS, open_views
+from gcs.ports.sql_views import VIEWS, open_views
 
 if TYPE_CHECKING:
     import duckdb
