@@ -188,7 +188,7 @@ def gatherer(
                 settings.summary, settings.urls, settings.fetch.robots_token, settings.politeness.nofollow, True
             ),
             make_fetcher=lambda sink: make_fetcher(settings.fetch, sink),
-            recrawl=Recrawl(frontier, lambda since: _last_visits(directory, name, since)),
+            recrawl=Recrawl(frontier, lambda since: _last_visits(directory, name, since), scope.covers),
             watchdog=Watchdog(folder.parent, None if outlet else LIMIT_S),
             make_team=_team_maker(directory, name, settings, frontier, access) if access else None,
             make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,
@@ -256,7 +256,11 @@ def queue_maker(folder: Path, settings: FrontierSettings) -> Callable[[], Queue]
 def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, heed: bool, in_processes: bool) -> Reader:
     """Reads pages; documents and the full text in processes of its own, where the caller cannot wait for them."""
     options = Options(
-        agent=robots_token, images=summary.images, max_links=summary.max_links, thumbnails=summary.thumbnails
+        agent=robots_token,
+        images=summary.images,
+        max_links=summary.max_links,
+        thumbnails=summary.thumbnails,
+        anchors=summary.anchors,
     )
     texts = TextPool(summary.workers, options=options) if in_processes else None
     return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)

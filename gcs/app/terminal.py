@@ -119,11 +119,17 @@ def summary(report: Report) -> str:
     ]
     if report.session > 1:
         lines.append(
-            f"session {report.session}: {report.new:,} pages new, {report.changed:,} changed, {report.same:,} the same "
-            f"({report.revisits:,} not sent again), {report.gone:,} gone"
+            f"session {report.session}: {report.new + report.changed + report.same:,} pages held, of these "
+            f"{report.new:,} pages new, {report.changed:,} changed, {report.same:,} the same "
+            f"({report.revisits:,} not sent again); {report.gone:,} gone"
         )
     if report.failures:
         lines.append(f"failed: {_failures(report)}")
+    if report.shells:
+        lines.append(
+            f"{report.shells:,} page{'s are empty shells' if report.shells > 1 else ' is an empty shell'}, written by"
+            " scripts: to read them, add --browser (gcs crawl --next DIR --browser)"
+        )
     if report.outlook.text:
         lines.append(report.outlook.text)
     return "\n".join(lines)

@@ -40,6 +40,7 @@ COMMANDS = {
     "verify": ("gcs.cli.verify", "Check the files of a crawl against one another, and repair what can be derived."),
     "search": ("gcs.cli.search", "Find pages of a crawl by their words."),
     "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),
+    "doctor": ("gcs.cli.doctor", "Look at what a crawl needs on this machine; every problem with its remedy."),
     "settings": ("gcs.cli.settings", "List every setting with its default."),
     "kube": ("gcs.cli.kube", "Make secrets and scale helpers from inside of a Kubernetes cluster; see k8s/."),
     "space": ("gcs.cli.space", "Look at the whiteboard."),

@@ -10,9 +10,11 @@ import click
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
 from gcs.app.crawl_input import CrawlRun, log_flags, read_crawl, setting_options
+from gcs.app.processes.browser_helpers import check_browser
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
 from gcs.app.say import say
 from gcs.app.terminal import finish, save_report
+from gcs.core.report.report import Report
 from gcs.core.url.scope import folder_of
 from gcs.core.url.sources import is_source
 from gcs.errors import UsageError
@@ -34,6 +36,10 @@ SEEDS_SHOWN = 10
     help="Gatherers, each a process. 0 (with --space): the team runs elsewhere; start its crawl and wait for the end.",
 )  # fmt: skip
 @click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of the team. [one of its own]")
+@click.option(
+    "--browser", "browsers", type=click.IntRange(min=0), is_flag=False, flag_value=1, default=0, metavar="[N]",
+    help="Start N helpers with Chromium for this crawl (1, if no N is given): they render the pages that need it.",
+)  # fmt: skip
 @click.option("--station", is_flag=True, help="Serve the page from which the crawl is watched and run.")
 @click.option(
     "--listen", envvar="GCS_STATION_LISTEN", default="127.0.0.1:8642", show_default=True, metavar="HOST:PORT",
@@ -60,6 +66,7 @@ def crawl(
     output: Path,
     gatherers: int,
     url: str | None,
+    browsers: int,
     station: bool,
     listen: str,
     report: Path | None,
@@ -80,24 +87,29 @@ def crawl(
     set_up_log(log_level, log_json, log_file)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
+    if browsers:
+        check_browser()
     if len(urls) == 1 and crawl_dir.is_crawl(Path(urls[0])) and _is_default("output"):  # gcs crawl --next DIR
         output, urls = Path(urls[0]), ()
     run = read_crawl(output, urls, seeds_file, flags, begins, names_itself=not url)
     if not (as_json or log_json):
         run = replace(run, on_begin=partial(_echo_seeds, run))
+    before = crawl_dir.reports(output).get(run.session)
     coordination = run.settings.team.coordination
     with sinks_beside(output, sinks):
-        if gatherers > 1 or url or station or coordination == "seed-server" or _was_team(output):
+        if gatherers > 1 or url or station or browsers or coordination == "seed-server" or _was_team(output):
             # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
             from gcs.app.processes.local_team import TeamSpec, run_local_team
 
             blueprint = _blueprint(run, gatherers, plan)
             log_words = ("--log", log_level, *(("--log-file", str(log_file)) if log_file else ()))
-            spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint)
+            spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint, browsers)
             outcome = run_local_team(spec, progress=not as_json)
         else:
             outcome = run_alone(run, progress=not as_json)
         code = finish(outcome, output, as_json)
+        if not as_json and before and _work(before) == _work(outcome.report) and code == 0:
+            say(f"nothing was left to do; to ask again for every page: gcs crawl --next {output}")
         save_report(outcome.report, crawl_dir.report_file(output, run.session))
         # last: a place that is bad hides no result
         save_report(outcome.report, report or output / "report.json", is_named=report is not None)
@@ -115,6 +127,11 @@ def _echo_seeds(run: CrawlRun) -> None:
     folders = {folder_of(seed) for seed in new if not is_source(seed)}
     if run.settings.crawl.scope == "host" and len(folders) == 1 and (folder := folders.pop()) != "/":
         say(f"the whole host is crawled; only what lies below {folder}: --scope prefix", err=True)
+
+
+def _work(report: Report) -> tuple[int, ...]:
+    """What a session has dealt with: the same before and after a run that had nothing to do."""
+    return report.pages, report.revisits, report.failed, report.redirects, report.denied_by_robots
 
 
 def _is_default(option: str) -> bool:

@@ -7,7 +7,7 @@ import difflib
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
@@ -18,6 +18,8 @@ import click
 import msgspec
 
 from gcs.app.say import say
+from gcs.cli.markdown_pages import COLUMNS as MARKDOWN_COLUMNS
+from gcs.cli.markdown_pages import markdown_pages, write_files
 from gcs.core.page.spreadsheet import harmless
 from gcs.errors import StoreError, UsageError
 from gcs.events import set_up_log, tame
@@ -36,11 +38,12 @@ _ARCHIVE_FORMS = ("cdxj", "wacz")
 @click.command()
 @click.argument("place", metavar="DIR")
 @click.option(
-    "--format", "form", type=click.Choice(["jsonl", "csv", "cdxj", "wacz"]), default="jsonl", show_default=True,
-    help="jsonl, csv: a line per record. cdxj: the sorted index of the WARC files, for pywb."
+    "--format", "form", type=click.Choice(["jsonl", "csv", "md", "cdxj", "wacz"]), default="jsonl", show_default=True,
+    help="jsonl, csv: a line per record. md: the main text of each page as Markdown, with front matter; one file a page"
+    " where --output is a directory or ends in a slash. cdxj: the sorted index of the WARC files, for pywb."
     " wacz: WARC files, index and list of pages in one file, for ReplayWeb.page; needs --output.",
 )  # fmt: skip
-@click.option("--output", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Where it goes. [stdout]")
+@click.option("--output", "-o", "place_out", metavar="FILE", help="Where it goes. [stdout]")
 @click.option(
     "--fields",
     metavar="A,B",
@@ -54,13 +57,15 @@ _ARCHIVE_FORMS = ("cdxj", "wacz")
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON; needs --output.")
 def export(
-    place: str, form: str, output: Path | None, fields: str | None, is_latest: bool, raw: bool, as_json: bool
+    place: str, form: str, place_out: str | None, fields: str | None, is_latest: bool, raw: bool, as_json: bool
 ) -> int:
     """Write what the crawl in DIR (a directory or s3://…) gathered: a record for each URL and session."""
-    if fields and form in _ARCHIVE_FORMS:
+    output = Path(place_out) if place_out else None
+    as_folder = bool(place_out) and str(place_out).endswith(("/", os.sep))
+    if fields and form in (*_ARCHIVE_FORMS, "md"):
         raise UsageError(f"--fields is for jsonl and csv: the fields of {form} are fixed")
     if is_latest and form in _ARCHIVE_FORMS:
-        raise UsageError(f"--latest is for jsonl and csv: {form} names all that is in the WARC files")
+        raise UsageError(f"--latest is for jsonl, csv and md: {form} names all that is in the WARC files")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
     set_up_log("warning", as_json=False)
@@ -71,6 +76,13 @@ def export(
     chosen = _fields(fields)
     if form == "cdxj":
         lines = _cdxj(place)
+    elif form == "md":
+        rows = (latest if is_latest else reading.rows)(place, MARKDOWN_COLUMNS)
+        pages = markdown_pages(_shown(MARKDOWN_COLUMNS, row) for row in rows)
+        if output is not None and (output.is_dir() or as_folder):
+            count = write_files(pages, output)
+            return _told(form, count, output, as_json)
+        lines = (content for _, content in pages)
     else:
         columns = list(dict.fromkeys(name.partition(".")[0] for name in chosen))
         rows = (latest if is_latest else reading.rows)(place, columns)
@@ -82,6 +94,11 @@ def export(
             sink.write(line)
             count += 1
     count -= form == "csv"  # its header is no record
+    return _told(form, count, output, as_json)
+
+
+def _told(form: str, count: int, output: Path | None, as_json: bool) -> int:
+    """Say what was written; the exit code."""
     if as_json:
         say(msgspec.json.encode({"format": form, "records": count, "output": str(output)}))
     elif output is not None:
@@ -142,7 +159,7 @@ def _cdxj(place: str) -> Iterator[bytes]:
     return cdxj.merge(line for name, file in reading.warc_files(place) for line in cdxj.index(file, name))
 
 
-def _shown(fields: list[str], row: reading.Row) -> list[Any]:
+def _shown(fields: Sequence[str], row: reading.Row) -> list[Any]:
     """The row as a reader wants it: times in ISO 8601."""
     return [
         datetime.fromtimestamp(value, UTC).isoformat().replace("+00:00", "Z") if name == "fetched_at" else value

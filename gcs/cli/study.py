@@ -14,9 +14,9 @@ import click
 import msgspec
 
 from gcs.app.crawl_dir import write_whole
-from gcs.app.crawl_times import crawl_times
 from gcs.app.say import say
-from gcs.app.study_results import Result, ResultCache, described, page, result, shown_picture, table, write
+from gcs.app.study.crawl_times import crawl_times
+from gcs.app.study.study_results import Result, ResultCache, described, page, result, shown_picture, table, write
 from gcs.app.terminal import columns
 from gcs.core.ordering import ORDERS
 from gcs.core.partition import PARTITIONERS

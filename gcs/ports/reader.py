@@ -20,10 +20,12 @@ from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.values import Document, PageFacts, Response
 from gcs.core.url.canonical import UrlRules
 from gcs.core.url.join import Joiner, facts_of
+from gcs.core.url.query_encoding import in_page_encoding
 from gcs.errors import UsageError
 from gcs.events import Events
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
 from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
+from gcs.ports.summarise.encoding import encoding_of
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.formats.csv_table import summarise_csv
 from gcs.ports.summarise.formats.docx import summarise_docx
@@ -47,6 +49,11 @@ from gcs.ports.summarise.text_pool import TextPool
 events = Events("summarise")
 
 ENTRY_POINTS = "gcs.summarisers"
+#: what a worker finds of a page whose links were read here
+_OF_TEXT = (
+    *("text", "simhash", "markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
+    "keywords",
+)
 _ARCHIVES = (Format.ZIP, Format.TAR)
 #: what an archive inside of an archive may be; documents that are zip files are read
 _PACKED = (*_ARCHIVES, Format.GZIP)
@@ -82,6 +89,8 @@ _SHELL_LINKS, _SHELL_CHARS = 2, 200
 _SHELL_BYTES = 1 << 18
 #: elements whose content a reader does not see
 _UNSEEN = re.compile(rb"<(script|style|noscript|template|head|svg)\b|<!--", re.I)
+#: bytes of a header that are no ASCII (one character each): browsers escape them as they are, in whatever encoding
+_BEYOND_ASCII = re.compile("[\x80-\xff]")
 _TAG = re.compile(rb"<[^<>]*>|&#?\w+;|\s+")
 
 #: a gist: sentences taken from the text where the page does not describe itself
@@ -134,6 +143,10 @@ class Reader:
     def _facts(self, response: Response, document: Document) -> PageFacts:
         noindex, nofollow = _header_directives(response, self._options.agent)
         url, content_type = response.request.url, response.header("content-type") or ""
+        if "html" in content_type.lower() and not all(map(str.isascii, document.hrefs)):
+            encoding = encoding_of(response.content, content_type)
+            hrefs = [in_page_encoding(href, encoding) for href in document.hrefs]
+            document = msgspec.structs.replace(document, hrefs=hrefs)
         facts = facts_of(document, url, self._joiner, heed=self._heed, noindex=noindex, nofollow=nofollow)
         if not document.source and is_shell(response.content, content_type, len(document.hrefs)):
             return msgspec.structs.replace(facts, shell=True)  # noqa: S604 (a page that is an empty shell)
@@ -141,7 +154,7 @@ class Reader:
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
-        location = response.header("location")
+        location = _BEYOND_ASCII.sub(lambda sent: f"%{ord(sent[0]):02X}", response.header("location") or "")
         return next(iter(self.join(response.request.url, (location,))), None) if location else None
 
     def join(self, base: str, hrefs: Iterable[str]) -> list[str]:
@@ -156,8 +169,8 @@ class Reader:
         document, facts = extract.document, glance.facts
         if is_all:
             return self._facts(response, document)
-        language = document.language or facts.language
-        return msgspec.structs.replace(facts, text=document.text, language=language, simhash=document.simhash)
+        told = {name: getattr(document, name) for name in _OF_TEXT}
+        return msgspec.structs.replace(facts, language=document.language or facts.language, **told)
 
 
 class Glance(msgspec.Struct, frozen=True):

@@ -30,6 +30,7 @@ from gcs.app import assembly, consent
 from gcs.app.assembly import load_order, load_plugins, run_loop
 from gcs.app.crawl_dir import apply_prediction, count_unique, read_shares, refuse_one_alone
 from gcs.app.crawl_input import CrawlRun
+from gcs.app.processes.browser_helpers import helper_words, with_browsers
 from gcs.app.progress import ChildLines, Progress
 from gcs.app.terminal import EXIT_CODES, Outcome
 from gcs.core.messages.template import template
@@ -100,6 +101,8 @@ class TeamSpec:
     listen: str | None = None
     #: the plan made ahead for the session, encoded; b"" for none
     blueprint: bytes = b""
+    #: helpers with a browser to start here
+    browsers: int = 0
 
 
 def run_local_team(spec: TeamSpec, progress: bool) -> Outcome:
@@ -125,6 +128,8 @@ class LocalTeam:
         Raises an error for a bad address, store, order, trigger or expansion before anything starts."""
         directory, url = spec.run.directory, spec.space_url
         settings = apply_prediction(directory, spec.run.settings, spec.gatherers)
+        if spec.browsers:
+            settings = with_browsers(settings)
         if url:
             parse(url)
         if settings.store.url:
@@ -140,6 +145,7 @@ class LocalTeam:
         self._server = None if url else EmbeddedServer(directory / "state" / "space", settings.space.fsync)
         self._url, self._lines = url or "", lines
         self._children: list[Child] = []
+        self._helpers: list[Child] = []
         self._space: Space
         #: as the whiteboard had them last: put back if the whiteboard loses them
         self._charter: Charter
@@ -170,6 +176,10 @@ class LocalTeam:
             for child in children:
                 self._children.append(child)
                 child.fork()
+            for _ in range(self._spec.browsers):
+                helper = Child("helper", "", [*helper_words(self._settings), *self._spec.log], told, stderr)
+                self._helpers.append(helper)
+                helper.start()
         except BaseException:
             self._kill()
             if self._server:
@@ -304,6 +314,10 @@ class LocalTeam:
                 raise GcsError(text)
             events.warning("gatherer-restarted", gatherer=child.name, code=child.code)
             child.start()
+        for helper in self._helpers:
+            if helper.code is not None and len(helper.starts) < STARTS_PER_MINUTE:
+                events.warning("helper-restarted", code=helper.code)
+                helper.start()
 
     async def _stop_at_limits(self, members: list[Member]) -> None:
         crawl = self._settings.crawl
@@ -334,15 +348,15 @@ class LocalTeam:
         self._task = asyncio.ensure_future(self._space.out(Control(CrawlState.STOPPING, "crew", "stopped")))
 
     def _kill(self) -> None:
-        for child in self._children:
+        for child in [*self._children, *self._helpers]:
             child.signal(signal.SIGKILL)
 
     async def _end(self) -> None:
-        for child in self._children:
+        for child in [*self._children, *self._helpers]:
             child.signal(signal.SIGINT)  # keep the state: no gatherer is left to hand over to
         try:
             async with asyncio.timeout(END_S):
-                await asyncio.gather(*(child.ended() for child in self._children))
+                await asyncio.gather(*(child.ended() for child in [*self._children, *self._helpers]))
         except TimeoutError:
             self._kill()
         if self._server:
@@ -475,7 +489,7 @@ class Child:
     ) -> None:
         """`environment`: what must not stand on a command line, where every user of the machine can read it."""
         self.name, self._stderr = name, stderr
-        self._arguments, self._environment = [command, *arguments, "--name", name], environment
+        self._arguments, self._environment = [command, *arguments, *(("--name", name) if name else ())], environment
         self.starts: list[float] = []
         self._pid = 0
         self._code: int | None = None

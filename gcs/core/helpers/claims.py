@@ -32,6 +32,15 @@ _FIELD_NAME, _CONTROL = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"), re.compile(r
 #: a request without a body
 _REQUEST_HEAD = re.compile(rb"GET (?P<target>[^\s]+) [^\r\n]+\r\n(?:[^\r\n]+\r\n)*\r\n")
 
+#: what a stranger is not believed, because no spot check looks at it
+_UNCHECKED = {
+    **dict.fromkeys(("markdown", "author", "published", "modified", "site_name", "page_type"), ""),
+    "text_cut": False,
+    "keywords": [],
+    "anchors": [],
+    "rels": [],
+}
+
 Number = Annotated[float, Meta(ge=0, le=1e12)]
 
 
@@ -110,6 +119,8 @@ def summary_of(
         kept = claim.text if text else ""
         facts = facts_of(claim, errand.url, joiner, heed=heed)
         facts = msgspec.structs.replace(facts, text=kept, simhash=simhash(kept) if kept else 0)
+        if not (trusted and text):  # spot checks compare title, text and links
+            facts = msgspec.structs.replace(facts, **_UNCHECKED)
     return SummaryTS(
         *head,
         status=claim.status,

@@ -112,6 +112,7 @@ Result = Response | Failure
 #: the most that a helper may claim of a page: characters of a URL, of a line and of the text; links
 URL_LENGTH, LINE_LENGTH, TEXT_LENGTH, MOST_LINKS = 16_384, 4_096, 1 << 20, 50_000
 THUMBNAIL_LENGTH = 128 << 10
+MOST_KEYWORDS = 100
 
 WrittenUrl = Annotated[str, Meta(max_length=URL_LENGTH)]
 Line = Annotated[str, Meta(max_length=LINE_LENGTH)]
@@ -148,6 +149,22 @@ class Document(msgspec.Struct, frozen=True):
     shell: bool = False
     #: of an image, where the settings ask for one: a data URL (image/webp)
     thumbnail: Annotated[str, Meta(max_length=THUMBNAIL_LENGTH)] = ""
+    #: the main text as Markdown (GitHub's), with its headings, lists, tables, code and links
+    markdown: Annotated[str, Meta(max_length=TEXT_LENGTH)] = ""
+    #: the text went on, beyond the limit of the settings
+    text_cut: bool = False
+    #: what the page says of itself: Open Graph, JSON-LD, microdata, <meta>
+    author: Line = ""
+    #: ISO 8601, as exact as it is given
+    published: Line = ""
+    modified: Line = ""
+    site_name: Line = ""
+    #: "article", "Product"…: of JSON-LD, or og:type
+    page_type: Line = ""
+    keywords: Annotated[list[Line], Meta(max_length=MOST_KEYWORDS)] = []
+    #: text and rel of the hrefs, in their order; empty unless the settings ask for them
+    anchors: Annotated[list[Line], Meta(max_length=MOST_LINKS)] = []
+    rels: Annotated[list[Line], Meta(max_length=MOST_LINKS)] = []
 
 
 class PageFacts(msgspec.Struct, frozen=True, array_like=True):
@@ -175,6 +192,28 @@ class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     shell: bool = False
     #: of an image: a data URL (image/webp)
     thumbnail: str = ""
+    #: the main text as Markdown
+    markdown: str = ""
+    #: text and Markdown were cut at the limit of the settings
+    text_cut: bool = False
+    #: what the page says of itself; dates in ISO 8601, as exact as they are given
+    author: str = ""
+    published: str = ""
+    modified: str = ""
+    site_name: str = ""
+    page_type: str = ""
+    keywords: list[str] = []
+    #: text and rel of the outlinks, in their order; empty unless the settings ask for them
+    anchors: list[str] = []
+    rels: list[str] = []
+
+
+#: what a page says beside its links: nothing of it is kept of a page that asks not to be indexed
+SAYINGS = {
+    **dict.fromkeys(("title", "description", "text", "thumbnail", "markdown"), ""),
+    **dict.fromkeys(("author", "published", "modified", "site_name", "page_type"), ""),
+    "keywords": [],
+}
 
 
 class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
@@ -218,6 +257,9 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
     fields: str = ""
     #: why the answer was cut short (length, disconnect, time, unspecified); "" where it is whole
     truncated: str = ""
+    #: AI preferences: "search=y ai-train=n", and all statements as they were made, a line each
+    usage: str = ""
+    usage_raw: str = ""
 
     @property
     def is_page(self) -> bool:
@@ -231,8 +273,18 @@ COLUMNS = (
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified"),
     *("warc_file", "warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change"),
     *("visits", "changes", "misses", "held_at_us", "description", "shell", "fields"),
-    *("thumbnail", "truncated"),
+    *("thumbnail", "truncated", "markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
+    *("keywords", "anchors", "rels"),
+    *("usage", "usage_raw"),
 )
+
+
+#: what a record that was written before a column existed has in it
+DEFAULTS = {
+    field.name: field.default_factory() if callable(field.default_factory) else field.default
+    for field in msgspec.structs.fields(PageRecord)
+    if not field.required
+}
 
 
 def tells(status: int, failure: str, held_at_us: int) -> bool:

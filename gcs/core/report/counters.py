@@ -68,6 +68,8 @@ class Counters:
     traffic: Traffic = field(default_factory=Traffic)
     #: where the time went
     spent: TimeSpent = field(default_factory=TimeSpent)
+    #: pages stored as empty shells: their scripts would write what they say
+    shells: int = 0
 
     def clear(self) -> None:
         self.traffic.clear()

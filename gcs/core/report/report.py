@@ -78,6 +78,8 @@ class Report(msgspec.Struct, frozen=True):
     outlook: Outlook = Outlook()
     #: messages between gatherers that were set aside because they were damaged: pages may be missing
     dead_letters: int = 0
+    #: pages that only their scripts would fill
+    shells: int = 0
 
     @property
     def is_barren(self) -> bool:
@@ -156,6 +158,9 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
     unique = own if unique is None else min(unique, own)
     known = sum(share.known_urls for share in shares)
     outlook = estimate([share.whole if state in ENDED else share.workload for share in shares], state)
+    if state in ENDED and not (total.pages or total.revisits) and (total.failed or total.denied_by_robots):
+        nothing = {"fraction": 0.0, "low": 0.0, "progress": 0.0, "done": "nothing explored"}
+        outlook = msgspec.structs.replace(outlook, **nothing)  # all that is known is dealt with, and says nothing
     seconds = max((share.counters.seconds for share in shares), default=0.0)
     return Report(
         crawl=crawl,
@@ -206,4 +211,5 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
         exchanged_blocks=traffic.blocks,
         limited_by=outlook.limited_by,
         outlook=outlook,
+        shells=total.shells,
     )

@@ -40,6 +40,7 @@ def facts_of(
     `heed`: the crawl heeds robots directives; `noindex` and `nofollow`: those of the response's headers.
     """
     final_url, outlinks = url, list[str]()
+    anchors, rels = list[str](), list[str]()
     if not (heed and (nofollow or document.nofollow)):
         base = (document.base and _first(joiner, url, document.base)) or url
         hrefs = document.hrefs
@@ -48,6 +49,8 @@ def facts_of(
             hrefs = [*filter(None, (document.refresh, document.canonical)), *hrefs]
         # each link may grow by the length of the base: a page of 700 KB could become 800 MB
         outlinks = _bounded(joiner.join(base, hrefs[: LINKS_LENGTH // len(base)]))
+        if len(document.anchors) == len(document.rels) > 0:
+            anchors, rels = _anchors(document, base, joiner, outlinks)
     return PageFacts(
         final_url,
         document.title[:LINE_LENGTH],
@@ -60,7 +63,28 @@ def facts_of(
         document.source,
         document.shell,
         document.thumbnail,
+        document.markdown,
+        document.text_cut,
+        document.author[:LINE_LENGTH],
+        document.published[:LINE_LENGTH],
+        document.modified[:LINE_LENGTH],
+        document.site_name[:LINE_LENGTH],
+        document.page_type[:LINE_LENGTH],
+        document.keywords,
+        anchors,
+        rels,
     )
+
+
+def _anchors(document: Document, base: str, joiner: "Joiner", outlinks: list[str]) -> tuple[list[str], list[str]]:
+    """Text and rel of each out-link: those of the first link to it that has a text."""
+    found: dict[str, tuple[str, str]] = {}
+    for href, text, rel in zip(document.hrefs, document.anchors, document.rels):
+        url = _first(joiner, base, href)
+        if url is not None and not found.get(url, ("", ""))[0]:
+            found[url] = text, rel
+    both = [found.get(url, ("", "")) for url in outlinks]
+    return [text for text, _ in both], [rel for _, rel in both]
 
 
 def _first(joiner: "Joiner", base: str, href: str) -> str | None:

@@ -43,7 +43,10 @@ ANSWER = (
     *("url", "status", "failure", "http_version", "ip", "started_at", "elapsed_s", "size_bytes", "digest"),
     *("truncated",),
 )
-PAGE = ("language", "noindex", "source", "shell")
+PAGE = (
+    *("language", "noindex", "source", "shell", "text_cut", "author", "published", "modified", "site_name"),
+    *("page_type", "keywords", "anchors", "rels"),
+)
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -206,6 +209,7 @@ def claim_of(summary: SummaryTS) -> Claim:
         canonical=page.final_url if is_elsewhere else None,
         hrefs=[url for url in page.outlinks if len(url) <= URL_LENGTH][:MOST_LINKS],
         text=page.text[:TEXT_LENGTH],
+        markdown=page.markdown[:TEXT_LENGTH],
         request_head=base64.b64encode(summary.request_head).decode(),
         body=base64.b64encode(summary.body).decode(),
         **same,

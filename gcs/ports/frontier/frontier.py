@@ -273,6 +273,13 @@ class Frontier:
         if (mark := self._queued_mark(key)) is not None:
             self._waiting.retry(key, mark, entry, due_at)
 
+    def hasten(self, urls: Iterable[str]) -> None:
+        """What was put aside of these URLs is due now: what they waited for has come."""
+        retries = self._waiting.retries()
+        for key in map(key_of, urls):
+            if (mark := self._queued_mark(key)) is not None:
+                self._waiting.hasten(key, mark, retries)
+
     def put_back(self, urls: Iterable[str]) -> None:
         """Taken entries that were not requested go back to the queues of their hosts."""
         for url in urls:
@@ -494,6 +501,11 @@ class WaitingUrls:
         row = encode(entry)
         self._host_queues.retry(place, row if taken is None else with_worth(row, worth_of(taken)), due_at)
 
+    def hasten(self, key: bytes, mark: bytes, retries: dict[bytes, bytes]) -> None:
+        """An entry is due now, if it was put aside."""
+        if due := retries.get(_place(key, mark)):
+            self._host_queues.hasten(due)
+
     def put_back(self, key: bytes, mark: bytes) -> None:
         """Put a taken entry that was not requested back into the queue of its host."""
         self._host_queues.put_back(_place(key, mark))
@@ -595,6 +607,10 @@ class HostQueues:
         self._txn().delete(place, db=self.taken)
         due = DUE.pack(int(due_at * 1000), ORDER.unpack(place[-ORDER.size :])[1])
         self._txn().put(due, place + row, db=self.later)
+
+    def hasten(self, due: bytes) -> None:
+        """The retry under this key is due now."""
+        self._txn().put(DUE.pack(0, DUE.unpack(due)[1]), self._txn().pop(due, db=self.later), db=self.later)
 
     def requeue_due(self, now: float) -> tuple[set[str], float | None]:
         hosts: set[str] = set()

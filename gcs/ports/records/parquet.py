@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from gcs.core.page.values import COLUMNS, PageRecord
+from gcs.core.page.values import COLUMNS, DEFAULTS, PageRecord
 from gcs.errors import DamagedError, StoreError
 from gcs.ports.records.layout import store_error, sync_directory
 from gcs.ports.records.record_log import pages
@@ -93,7 +93,7 @@ def _groups(records: Iterator[PageRecord]) -> Iterator[list[PageRecord]]:
     chars = 0
     for record in records:
         group.append(record)
-        chars += len(record.text) + sum(map(len, record.outlinks))
+        chars += len(record.text) + len(record.markdown) + sum(map(len, record.outlinks))
         if len(group) == _GROUP_ROWS or chars >= _GROUP_CHARS:
             yield group
             group, chars = [], 0
@@ -135,7 +135,7 @@ def _rows(file: Any, fields: list[str]) -> Iterator[tuple[Any, ...]]:
             elif name in known:
                 columns.append(batch.column(name).to_pylist())
             else:  # written before the column existed
-                columns.append([_KNOWN[name].default] * len(batch))
+                columns.append([DEFAULTS[name]] * len(batch))
         yield from zip(*columns)
 
 

@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import msgspec
 from isal.isal_zlib import crc32
 
-from gcs.core.page.values import COLUMNS, PageRecord
+from gcs.core.page.values import COLUMNS, DEFAULTS, PageRecord
 from gcs.errors import CodecError
 from gcs.events import Events
 from gcs.ports.records.layout import store_error
@@ -182,7 +182,7 @@ def _row_decoder(fields: tuple[str, ...]) -> msgspec.msgpack.Decoder[Any]:
     row: list[Any] = []
     for name in COLUMNS[: last + 1]:
         kind = known[name].type if name in fields else msgspec.Raw
-        default = () if name in _REQUIRED else (known[name].default if name in fields else msgspec.Raw(),)
+        default = () if name in _REQUIRED else (DEFAULTS[name] if name in fields else msgspec.Raw(),)
         row.append((name, kind, *default))
     return msgspec.msgpack.Decoder(msgspec.defstruct("Row", row, array_like=True))
 

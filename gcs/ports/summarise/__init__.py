@@ -13,7 +13,8 @@ import msgspec
 
 from gcs.core.page.values import Document
 
-#: links: title, description, out-links. fast: + main text by turbohtml. full: + main text by trafilatura.
+#: links: title, description, out-links. fast: + main text, Markdown and metadata.
+#: full: the same, but trafilatura finds the main text
 Depth = Literal["links", "fast", "full"]
 
 
@@ -25,6 +26,8 @@ class SummarySettings:
     depth: Depth = "fast"
     #: follow img src and srcset as well
     images: bool = False
+    #: keep the text and the rel of links, in the columns anchors and rels
+    anchors: bool = False
     #: out-links kept of one page
     max_links: int = 50_000
     #: keep a thumbnail (WebP) of each image, of so many pixels at its longest side; 0 for none (needs the extra images)
@@ -45,10 +48,12 @@ class Options:
     max_links: int = 50_000
     #: bytes of one document that are parsed; the links of the rest are lost
     max_bytes: int = 16 * 1024 * 1024
-    #: bytes of one page from which text is taken: extraction is quadratic in the length of the text
+    #: bytes of text (and as many of Markdown) that are kept of one page, whatever its markup
     max_text_bytes: int = 512 * 1024
     #: longest side of the thumbnail of an image, in pixels; 0 for none
     thumbnails: int = 0
+    #: keep the text and the rel of links
+    anchors: bool = False
 
 
 DEFAULT = Options()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from turbohtml import Document as Tree
-from turbohtml import Namespace, parse
+from turbohtml import Element, Namespace, parse
 
 from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
@@ -25,6 +25,7 @@ from gcs.ports.summarise import Options, Source
 from gcs.ports.summarise.encoding import as_utf8
 from gcs.ports.summarise.main_text import NO_PART, MainPart, main_part, trafilatura_part
 from gcs.ports.summarise.markup_guard import guarded
+from gcs.ports.summarise.page_metadata import METAS, Metadata, metadata_of
 
 #: the elements that are looked at
 _TAGS = ("a", "area", "link", "meta", "base", "iframe", "frame", "title", "template")
@@ -44,6 +45,9 @@ _LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})(?:[-_,]|\s*$)")
 _CANDIDATE = re.compile(r"[^ \t\n\f\r,][^ \t\n\f\r]*+")
 _DESCRIPTORS = re.compile(r"(?:[^(,]|\([^)]*\)?)*+")
 
+#: letters that are kept of the text of a link, and read of all of a page
+_ANCHOR_LENGTH, _ANCHOR_LETTERS = 300, 1 << 20
+
 #: how an element is asked for one of its attributes
 Attribute = Callable[[str], str | None]
 
@@ -54,10 +58,11 @@ def summarise_html(source: Source) -> Document:
     tree = parse(markup, encoding="utf-8", positions=False)
     reading = _read(tree, source.options)
     if source.depth == "links":
-        return reading.document(source.options)
+        return reading.document(source.options, Metadata())
+    metadata = metadata_of(tree, reading.metas)
     if source.depth == "fast":
-        return reading.document(source.options, main_part(tree, tags, source))
-    return reading.document(source.options, trafilatura_part(tree, tags, source))
+        return reading.document(source.options, metadata, main_part(tree, tags, source))
+    return reading.document(source.options, metadata, trafilatura_part(tree, tags, source))
 
 
 def _read(tree: Tree, options: Options) -> "HtmlElements":
@@ -72,8 +77,11 @@ def _read(tree: Tree, options: Options) -> "HtmlElements":
         tag = node.tag
         if tag in ("a", "area"):
             href = node.attr("href")
-            if href is not None and not ((rel := node.attr("rel")) and "nofollow" in rel.lower().split()):
+            rel = node.attr("rel") or ""
+            if href is not None and not (rel and "nofollow" in rel.lower().split()):
                 hrefs.append(href)
+                if options.anchors:
+                    reading.anchor(node, rel)
         elif tag == "meta":
             reading.meta(node.attr, options.agent)
         elif tag == "link":
@@ -102,18 +110,34 @@ def _read(tree: Tree, options: Options) -> "HtmlElements":
 class HtmlElements:
     """What is known of a page so far."""
 
-    __slots__ = ("_directives", "_found", "hrefs")
+    __slots__ = ("_anchor_letters", "_directives", "_found", "anchors", "hrefs", "metas", "rels")
 
     def __init__(self) -> None:
         self.hrefs: list[str] = []
+        #: text and rel of the hrefs, as far as there are any
+        self.anchors: list[str] = []
+        self.rels: list[str] = []
+        self._anchor_letters = 0
+        #: the contents of <meta> that are metadata, by name
+        self.metas: dict[str, list[str]] = {}
         self._found: dict[str, str] = {}
         self._directives: list[str] = []
+
+    def anchor(self, node: Element, rel: str) -> None:
+        """The text and the rel of the link that was found last."""
+        missing = len(self.hrefs) - 1 - len(self.anchors)
+        text = node.text if self._anchor_letters < _ANCHOR_LETTERS else ""
+        self._anchor_letters += len(text)
+        self.anchors += [*[""] * missing, " ".join(text[: 10 * _ANCHOR_LENGTH].split())[:_ANCHOR_LENGTH]]
+        self.rels += [*[""] * missing, rel[:_ANCHOR_LENGTH]]
 
     def meta(self, get: Attribute, agent: str) -> None:
         name = get("name") or get("property")
         content = get("content") or ""
         if name:
             name = name.lower()
+            if name in METAS:
+                self.metas.setdefault(name, []).append(content)
             if name in ("description", "og:description"):
                 self._found.setdefault(name, " ".join(content.split()))
             elif name in ("robots", agent):
@@ -160,7 +184,7 @@ class HtmlElements:
         if language:
             self._found["language"] = language
 
-    def document(self, options: Options, main: MainPart = NO_PART) -> Document:
+    def document(self, options: Options, metadata: Metadata, main: MainPart = NO_PART) -> Document:
         found, directives = self._found, self._directives
         text = main.text
         return Document(
@@ -175,6 +199,11 @@ class HtmlElements:
             detect(text, primary_language(found.get("language", ""))),
             text,
             simhash(text) if text else 0,
+            markdown=main.markdown,
+            text_cut=main.is_cut,
+            anchors=self.anchors[: options.max_links],
+            rels=self.rels[: options.max_links],
+            **metadata._asdict(),
         )
 
 

@@ -1,7 +1,8 @@
 """The main part of a page: what its reader came for, as text and as Markdown.
 
-turbohtml finds it and writes it; where it finds none, the body counts without its navigation. With depth `full`,
-trafilatura finds it: more often right, and twenty times slower (see `TextPool`). The text of images (alt) is no text.
+turbohtml finds it and writes it; where it finds none (a page without paragraphs), the innermost element counts that has
+most of the text. With depth `full`, trafilatura finds it: more often right, and twenty times slower (see `TextPool`).
+The text of images (alt) is no text.
 
 `max_text_bytes` counts text, not markup: however much script a page has, its text is read.
 """
@@ -23,8 +24,14 @@ _SHALLOW_TAGS = 4_000
 _MAX_CELLS = 4_000
 #: letters of class and id that the search for the main part may look through: up to a second
 _MAX_LETTERS = 1 << 20
-#: what no main part holds
+#: what turbohtml leaves in a main part, though no reader came for it
+_CONTROLS = "nav,aside,button,select,label,dialog"
+#: what no main part holds, where only the body is known
 _BOILERPLATE = "nav,header,footer,aside,form,script,style,noscript,template,svg,button,select,dialog"
+#: the part of an element's text that one of its children has, if the others are only around it; steps to it
+_MOST_OF_THE_TEXT, _MAX_DESCENT = 0.6, 30
+#: elements that are not looked into for a main part
+_WHOLE = frozenset(("p", "table", "ul", "ol", "dl", "pre", "blockquote"))
 _UNSEEN = "script,style,noscript,template,svg"
 _MARKDOWN = Markdown()
 
@@ -50,24 +57,54 @@ def main_part(tree: Tree, tags: int, source: Source) -> MainPart:
         return _cut(text, "", limit)
     main = tree.main_content()
     if main is None:
-        main = tree.find("body")
-        if main is None:
+        body = tree.find("body")
+        if body is None:
             return NO_PART
-        main.remove(_BOILERPLATE)
+        main = _densest(body.remove(_BOILERPLATE))
+    else:
+        main.remove(_CONTROLS)
     return _cut(_text_of(main, tags), main.to_markdown(_MARKDOWN), limit)
 
 
 def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
     """The main part by trafilatura; by turbohtml where trafilatura finds none."""
-    import trafilatura
+    from trafilatura import bare_extraction
+    from trafilatura.settings import Document as TrafilaturaDocument
+    from trafilatura.xml import xmltotxt
 
+    text = markdown = ""
     try:
-        page = tree.remove(_UNSEEN).html
-        text: str | None = trafilatura.extract(page, url=source.url, include_comments=False)
+        found = bare_extraction(
+            tree.remove(_UNSEEN).html,
+            url=source.url,
+            fast=True,
+            include_comments=False,
+            include_formatting=True,
+            include_links=True,
+        )
+        if isinstance(found, TrafilaturaDocument):
+            text, markdown = (xmltotxt(found.body, include_formatting=formatted).strip() for formatted in (False, True))
     except Exception as error:  # a third-party parser on hostile input: its failures are not known beforehand
         events.warning("failed", url=source.url, cause=error)
-        text = None
-    return _cut(text, "", source.options.max_text_bytes) if text else main_part(tree, tags, source)
+    return _cut(text, markdown, source.options.max_text_bytes) if text else main_part(tree, tags, source)
+
+
+def _densest(element: Element) -> Element:
+    """The innermost element that still has most of the text."""
+    for _ in range(_MAX_DESCENT):
+        letters = len(element.text)
+        inner = next(
+            (
+                child
+                for child in element.children
+                if isinstance(child, Element) and len(child.text) > letters * _MOST_OF_THE_TEXT
+            ),
+            None,
+        )
+        if inner is None or inner.tag in _WHOLE:
+            return element
+        element = inner
+    return element
 
 
 def _has_long_names(tree: Tree) -> bool:

@@ -79,6 +79,7 @@ class Gatherer:
                 is_left_out=self._admission.is_left_out,
                 headers_of=dependencies.plugins.headers if dependencies.plugins else None,
                 on_busy=self._tell_busy,
+                purpose=settings.crawl.purpose,
             )
         )
         open_urls = self._dispatcher.open
@@ -301,6 +302,8 @@ class Gatherer:
         if self._lending:
             epoch, is_wanted_back = self.team.epoch if self.team else 0, not self._may_start
             self._lending.turn(epoch, is_wanted_back)
+            if woken := self._lending.woken():
+                self._frontier.hasten(woken)
             self._spot_check.turn(now, epoch, is_wanted_back)
         due_at = self._dispatcher.fill(now, self._room())
         self._store.flush()

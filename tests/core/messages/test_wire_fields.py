@@ -105,14 +105,15 @@ ARRAY_FIELDS = {
     "tree._SketchCopy": "low visits stem settled hot_capacity hot_error hot cool keys prior",
     "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
-    "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail=",
+    "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail= "
+    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
     # the frontier and its notes
     "StoredRobots": "expires_at robots",
     "Rule": "allow pattern",
-    "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional",
+    "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional usage=",
     "LeavingRange": "low high winner at",
     "AwaitedRange": "low high since",
     "hand_over._State": "leaving= awaited= begun= closed=",
@@ -142,7 +143,7 @@ MAP_FIELDS: dict[type[Any], str] = {
     ExploredEvidence: "fetched= known= history= limit= backlinks=",
     Ledger: "issued= spent= idle= sent= received=",
     Counters: "pages= repeated= size_bytes= redirects= revisits= failed= denied_by_robots= retries= links= seconds= "
-    "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent=",
+    "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent= shells=",
     TimeSpent: "seconds= cpu_s= delays_s= answers_s= idle_s=",
     Traffic: "exchanged_urls= exchanged_bytes= named_bytes= blocks= suppressed_hot= suppressed_c_queue= moved_urls= "
     "moved_bytes=",
@@ -154,6 +155,9 @@ RECORD_COLUMNS = (
     *("title", "summary", "text", "outlinks", "gatherer", "helper", "simhash", "etag", "last_modified", "warc_file"),
     *("warc_offset", "warc_bytes", "noindex", "failure", "source", "session", "change", "visits", "changes"),
     *("misses", "held_at_us", "description", "shell", "fields", "thumbnail", "truncated"),
+    *("markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
+    *("keywords", "anchors", "rels"),
+    *("usage", "usage_raw"),
 )
 
 

@@ -250,6 +250,17 @@ def test_frontier_finishes_a_url_that_waits_for_a_retry(frontier: Frontier) -> N
     assert [entry.url for entry in frontier.take("a.example", 5)] == ["http://a.example/b"]
 
 
+def test_frontier_hastens_what_waits_for_a_retry(frontier: Frontier) -> None:
+    urls = [f"http://a.example/{number}" for number in range(3)]
+    frontier.insert([QueuedUrl(url) for url in urls])
+    for entry in frontier.take("a.example", 2):
+        frontier.retry(entry, 10.0)
+    frontier.hasten([urls[1], urls[2], "http://unknown.example/"])
+    assert frontier.requeue_due(1.0) == ({"a.example"}, 10.0)
+    assert [entry.url for entry in frontier.take("a.example", 5)] == urls[1:]
+    assert frontier.requeue_due(10.0) == ({"a.example"}, None)
+
+
 def test_frontier_tells_the_mark_that_a_url_had(frontier: Frontier) -> None:
     frontier.insert([QueuedUrl("http://a.example/")])
     assert frontier.finish("http://a.example/", Mark.DONE) is Mark.QUEUED

@@ -175,6 +175,10 @@ class Lending:
         """Let this page, fetched plainly, wait for the first browser; returns until when. None: it is not to wait."""
         return None if self._shares[Means.BROWSER] else self._rendering.wait_until(url, is_shell, self._clock())
 
+    def woken(self) -> set[str]:
+        """The pages that have waited for a browser, once one is there."""
+        return self._rendering.woken() if self._shares[Means.BROWSER] else set()
+
     def start(self, request: Request, means: Means = Means.PLAIN) -> None:
         """Lend a request; its result comes to the sink."""
         self._numbers += 1

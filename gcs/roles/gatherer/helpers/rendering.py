@@ -19,6 +19,7 @@ class Rendering:
         self._renders_shells = settings.shells
         self._wait_s, self._wait_until = settings.browser_wait_s, 0.0
         self._shells: set[str] = set()  # filled by reserve and wait_until; emptied by begun and wait_until
+        self._waiting: set[str] = set()  # of these, what waits for the first browser; filled by wait_until
         self._missed: set[str] = set()  # pages that no browser took; filled by missed, emptied by reserve
 
     def wants(self, url: str) -> bool:
@@ -29,6 +30,7 @@ class Rendering:
         """Let this page, fetched plainly, wait for the first browser; returns until when. None: it is not to wait."""
         if url in self._shells:  # the page has waited already
             self._shells.discard(url)
+            self._waiting.discard(url)
             return None
         if not self._wait_s or not ((is_shell and self._renders_shells) or self.wants(url)):
             return None
@@ -36,7 +38,13 @@ class Rendering:
         if now >= self._wait_until:
             return None
         self._shells.add(url)
+        self._waiting.add(url)
         return self._wait_until
+
+    def woken(self) -> set[str]:
+        """The first browser has come: the pages that waited for it, each once."""
+        woken, self._waiting = self._waiting, set()
+        return woken
 
     def begun(self, url: str) -> None:
         """The page is lent to a browser."""

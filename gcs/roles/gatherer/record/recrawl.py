@@ -8,7 +8,7 @@ A recrawl takes many turns, a slice in each. After a restart it begins anew, whi
 already is not queued twice.
 
 Invariant: every URL that this gatherer knew in the last session is queued again, here or with its owner, unless
-MOST_MISSES sessions in a row have found no page there.
+MOST_MISSES sessions in a row have found no page there, or the scope has become narrower.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,6 +43,7 @@ class LastVisit(NamedTuple):
     changes: int
     misses: int
     held_at_us: int
+    shell: bool = False
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -61,9 +62,17 @@ class _State(msgspec.Struct, array_like=True):
 class Recrawl:
     """Leads one gatherer from session to session."""
 
-    def __init__(self, frontier: Frontier, visits: Callable[[int], Iterator[LastVisit]]) -> None:
-        """`visits`: reads this gatherer's own records, from the log file of the given number on."""
-        self._frontier, self._visits = frontier, visits
+    def __init__(
+        self,
+        frontier: Frontier,
+        visits: Callable[[int], Iterator[LastVisit]],
+        covers: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        """`visits`: reads this gatherer's own records, from the log file of the given number on.
+
+        `covers`: the scope, which may be narrower than that of the last session.
+        """
+        self._frontier, self._visits, self._covers = frontier, visits, covers
         packed = frontier.note(NOTE)
         self._state = msgspec.msgpack.decode(packed, type=_State) if packed else _State()
         #: key at which the search for URLs of other owners goes on; None when the search is over
@@ -111,7 +120,7 @@ class Recrawl:
             self._note()
         worth = self._frontier.order.seed
         expected = (visit for visit in visits if visit.session == self._state.last and visit.misses < MOST_MISSES)
-        entries = [_entry_of(visit, worth) for visit in expected]
+        entries = [_entry_of(visit, worth) for visit in expected if self._covers(visit.url)]
         self._frontier.ledger.issued += worth * len(entries)
         return entries
 
@@ -135,8 +144,9 @@ def _entry_of(visit: LastVisit, worth: float) -> QueuedUrl:
         return entry
     return msgspec.structs.replace(
         entry,
-        etag=visit.etag,
-        last_modified=visit.last_modified,
+        # an empty shell is asked for in full: it may change in nothing, and this time a browser may be there
+        etag="" if visit.shell else visit.etag,
+        last_modified="" if visit.shell else visit.last_modified,
         copy_digest=visit.digest,
         copy_at_us=visit.held_at_us or round(visit.fetched_at * 1e6),
     )

@@ -290,8 +290,11 @@ async def test_lending_lets_the_first_shells_wait_for_a_browser_to_come():
     async with stand(browser_wait_s=10.0) as there:
         visit = there.visit(1)
         assert there.lending.wait_until(visit.entry.url, is_shell=True)
+        assert there.lending.woken() == set()
         await there.helper.out(HelperBeat("b1", "", Means.BROWSER, 1))
         await there.until(lambda: there.lending.means_for(visit, own_room=True) is Means.BROWSER)
+        assert there.lending.woken() == {visit.entry.url}, "it need not wait any longer"
+        assert there.lending.woken() == set()
         assert there.lending.wait_until("http://h2.test/", is_shell=True) is None  # a browser is there
 
 

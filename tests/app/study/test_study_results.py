@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from gcs.app.study_results import ResultCache, beside, described, page, result, sources, table, text
+from gcs.app.study.study_results import ResultCache, beside, described, page, result, sources, table, text
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.studies import STUDIES, Study, StudyRequest, cho_quality, marin_queues
 from gcs.sim.studies.study import Steps

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from gcs.app.crawl_times import crawl_times
+from gcs.app.study.crawl_times import crawl_times
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.sim.studies import WebTimes
