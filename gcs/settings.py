@@ -73,6 +73,9 @@ class CrawlSettings:
     sitemaps: bool = True
     #: redirects in a row that are followed
     max_redirects: int = 10
+    #: what the pages are for: search, ai-input or ai-train; what a site reserves for that is not taken (Content-Usage,
+    #: Content-Signal, noai, tdm-reservation). Empty: preferences are recorded, and nothing is left out
+    purpose: Literal["", "search", "ai-input", "ai-train"] = ""
     #: your own code for pages, links and requests: module:object, or an entry point of the group gcs.plugins
     plugins: tuple[str, ...] = ()
 

@@ -35,6 +35,7 @@ FLAGS = {
     "--max-pages": "crawl.max_pages",
     "--max-seconds": "crawl.max_seconds",
     "--scope": "crawl.scope",
+    "--purpose": "crawl.purpose",
     "--depth": "traps.max_depth",
     "--order": "crawl.order",
     "--queue": "frontier.queue",

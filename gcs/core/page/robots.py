@@ -16,6 +16,7 @@ from typing import Self
 
 import msgspec
 
+from gcs.core.page.ai_preferences import MOST_STATEMENTS, statement
 from gcs.core.page.path_rules import PathRules, Rule, bounded
 from gcs.errors import CodecError
 
@@ -25,9 +26,11 @@ MAX_BODY_BYTES = 500 * 1024
 #: the lines that count, with the usual misspellings; their colon may be missing
 _LINE = re.compile(
     r"\s*+(user[- ]?agent|allow|disallow|dissallow|dissalow|disalow|diasllow|disallaw|crawl[- ]?delay|"
-    r"request[- ]?rate|site-?maps?)\s*+(?::|(?<=\s)|$)([^#]*)",
+    r"request[- ]?rate|site-?maps?|content-(?:usage|signal))\s*+(?::|(?<=\s)|$)([^#]*)",
     re.IGNORECASE,
 ).match
+#: characters of a path for which an AI preference is stated
+_PATTERN_CHARS = 500
 #: a product token; the RFC has no digits in it, the names of real crawlers do
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.IGNORECASE).match
@@ -49,6 +52,7 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     crawl_delay_s: float | None
     sitemaps: tuple[str, ...]
     provisional: bool
+    usage: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ class Robots:
     sitemaps: tuple[str, ...] = ()
     #: a stand-in while the site's robots.txt cannot be had: ask again soon
     provisional: bool = False
+    #: AI preferences (`core.page.ai_preferences`): the paths that each is for ("" for all), and the statement
+    usage: tuple[tuple[str, str], ...] = ()
     #: a URL whose path begins with none of these meets no Disallow line
     _heads: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _matcher: PathRules | None = field(init=False, repr=False, compare=False)
@@ -91,6 +97,9 @@ class Robots:
                 if name and name in ("*", agent):
                     groups.setdefault(name, _Group())
                     current.add(name)
+            elif kind.startswith("content"):
+                for name in current:
+                    groups[name].prefer(line[1], value)
             elif kind[0] == "s":
                 if value:
                     sitemaps[value] = None
@@ -99,7 +108,7 @@ class Robots:
                 for name in current:
                     groups[name].add(kind, value)
         group = groups.get(agent) or groups.get("*") or _Group()
-        return cls(agent, tuple(bounded(group.rules)), group.pause_s, tuple(sitemaps))
+        return cls(agent, tuple(bounded(group.rules)), group.pause_s, tuple(sitemaps), usage=tuple(group.usage))
 
     @staticmethod
     def from_status(status: int, body: bytes, user_agent: str) -> "Robots":
@@ -118,6 +127,23 @@ class Robots:
             return True
         return (self._matcher or self._build()).allow(url[slash:])
 
+    def usage_of(self, url: str) -> list[str]:
+        """The AI preferences that are stated for a URL: of each convention, those with the longest path."""
+        if not self.usage:
+            return []
+        path = url[url.index("/", 8) :]
+        longest: dict[str, tuple[int, list[str]]] = {}
+        for pattern, said in self.usage:
+            if pattern and PathRules((Rule(False, pattern),)).allow(path):
+                continue
+            convention = said.partition(":")[0].lower()
+            length, kept = longest.get(convention, (-1, []))
+            if len(pattern) > length:
+                longest[convention] = len(pattern), [said]
+            elif len(pattern) == length:
+                kept.append(said)
+        return [said for _, kept in longest.values() for said in kept]
+
     def _build(self) -> PathRules:
         """Made when the first URL needs it: most sites forbid nothing."""
         matcher = PathRules(self.rules)
@@ -126,7 +152,7 @@ class Robots:
 
     def encode(self) -> bytes:
         return msgspec.msgpack.encode(
-            _Stored(1, self.agent, self.rules, self.crawl_delay_s, self.sitemaps, self.provisional)
+            _Stored(1, self.agent, self.rules, self.crawl_delay_s, self.sitemaps, self.provisional, self.usage)
         )
 
     @classmethod
@@ -137,7 +163,7 @@ class Robots:
             raise CodecError(f"a stored robots.txt cannot be read ({error}): it must be fetched again") from error
         if stored.version != 1:
             raise CodecError(f"a stored robots.txt has the unknown version {stored.version}: it must be fetched again")
-        return cls(stored.agent, stored.rules, stored.crawl_delay_s, stored.sitemaps, stored.provisional)
+        return cls(stored.agent, stored.rules, stored.crawl_delay_s, stored.sitemaps, stored.provisional, stored.usage)
 
 
 #: for a site without a robots.txt
@@ -160,6 +186,14 @@ class _Group:
     rules: list[Rule] = field(default_factory=list)
     delay_s: float | None = None
     rate_s: float | None = None
+    usage: list[tuple[str, str]] = field(default_factory=list)
+
+    def prefer(self, convention: str, value: str) -> None:
+        """An AI preference, perhaps for a part of the paths."""
+        first, _, rest = value.partition(" ")
+        pattern, said = (first[:_PATTERN_CHARS], rest) if first[:1] == "/" else ("", value)
+        if len(self.usage) < MOST_STATEMENTS:
+            self.usage.append((pattern, statement(convention, said)))
 
     def add(self, kind: str, value: str) -> None:
         match kind[0]:

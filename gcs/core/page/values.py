@@ -257,6 +257,9 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
     fields: str = ""
     #: why the answer was cut short (length, disconnect, time, unspecified); "" where it is whole
     truncated: str = ""
+    #: AI preferences: "search=y ai-train=n", and all statements as they were made, a line each
+    usage: str = ""
+    usage_raw: str = ""
 
     @property
     def is_page(self) -> bool:
@@ -272,6 +275,7 @@ COLUMNS = (
     *("visits", "changes", "misses", "held_at_us", "description", "shell", "fields"),
     *("thumbnail", "truncated", "markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
+    *("usage", "usage_raw"),
 )
 
 

@@ -79,6 +79,7 @@ class Gatherer:
                 is_left_out=self._admission.is_left_out,
                 headers_of=dependencies.plugins.headers if dependencies.plugins else None,
                 on_busy=self._tell_busy,
+                purpose=settings.crawl.purpose,
             )
         )
         open_urls = self._dispatcher.open

@@ -113,7 +113,7 @@ ARRAY_FIELDS = {
     # the frontier and its notes
     "StoredRobots": "expires_at robots",
     "Rule": "allow pattern",
-    "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional",
+    "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional usage=",
     "LeavingRange": "low high winner at",
     "AwaitedRange": "low high since",
     "hand_over._State": "leaving= awaited= begun= closed=",
@@ -157,6 +157,7 @@ RECORD_COLUMNS = (
     *("misses", "held_at_us", "description", "shell", "fields", "thumbnail", "truncated"),
     *("markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
+    *("usage", "usage_raw"),
 )
 
 

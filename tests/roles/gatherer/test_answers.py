@@ -1,5 +1,6 @@
 """What a gatherer makes of answers that are neither pages nor plain errors."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,78 @@ async def test_links_and_redirects_are_read_in_the_bytes_that_browsers_would_sen
     async with strange_site(answers) as site:
         records = await crawl(tmp_path, site, fetch__engine=engine)
     assert {path for path, record in records.items() if record.is_page} == {"/", "/s?q=%CD%C9%D2", "/%C3%A9", "/%E9"}
+
+
+AI_SITE = {
+    "/robots.txt": (200, {}, b"User-agent: *\nContent-Usage: /own/ train-ai=n, search=y\nAllow: /"),
+    "/": html("/own/a", "/signal", "/noai", "/meta", "/tdm", "/free"),
+    "/own/a": html("/from-own"),
+    "/signal": html("/from-signal", Content_Signal="search=yes, ai-input=no"),
+    "/noai": html(X_Robots_Tag="noai"),
+    "/meta": html(head='<meta name="robots" content="noai">'),
+    "/tdm": html(tdm_reservation="1"),
+    "/free": html(),
+}
+
+
+async def test_what_a_site_says_about_the_use_of_its_pages_is_kept(tmp_path: Path) -> None:
+    async with strange_site(AI_SITE) as site:
+        records = await crawl(tmp_path, site)
+    found = {path: (record.usage, record.usage_raw) for path, record in records.items() if record.is_page}
+    assert found == {
+        "/": ("", ""),
+        "/own/a": ("search=y ai-train=n", "Content-Usage: train-ai=n, search=y"),
+        "/signal": ("search=y ai-input=n", "Content-Signal: search=yes, ai-input=no"),
+        "/noai": ("ai-train=n", "X-Robots-Tag: noai"),
+        "/meta": ("ai-train=n", "meta robots: noai"),
+        "/tdm": ("ai-input=n ai-train=n", "tdm-reservation: 1"),
+        "/free": ("", ""),
+    }
+
+
+async def test_a_crawl_with_a_purpose_takes_nothing_that_is_reserved_for_it(tmp_path: Path) -> None:
+    reserved = {
+        "search": set(),
+        "ai-input": {"/signal", "/tdm"},
+        "ai-train": {"/noai", "/meta", "/tdm"},
+    }
+    for purpose, paths in reserved.items():
+        async with strange_site(AI_SITE) as site:
+            records = await crawl(tmp_path / purpose, site, crawl__purpose=purpose)
+            assert site.hits["/own/a"] == (purpose != "ai-train"), "robots.txt says so before the page is asked for"
+        assert {path for path, record in records.items() if record.failure == "reserved"} == paths
+        for path in paths:
+            assert (records[path].text, records[path].title, records[path].warc_file) == ("", "", "")
+        bodies = b"".join(file.read() for _, file in warc_files(tmp_path / purpose))
+        kept = {m.rec_headers["WARC-Target-URI"].removeprefix(site.origin) for m in responses(tmp_path / purpose)}
+        assert bodies and not kept & paths
+
+
+def responses(directory: Path) -> Iterator[Any]:
+    for _, file in warc_files(directory):
+        yield from (member for member in ArchiveIterator(file) if member.rec_type == "response")
+
+
+async def test_links_in_headers_are_followed(tmp_path: Path) -> None:
+    answers = {
+        "/": html(Link='</2>; rel="next", </style.css>; rel=preload', Refresh="5; url=/later"),
+        "/2": html(Link="</canonical>; rel=canonical"),
+        "/later": html(X_Robots_Tag="nofollow", Link="</never>; rel=next"),
+        "/canonical": html(),
+    }
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site)
+        assert set(records) == {"/", "/2", "/later", "/canonical"}
+        assert records["/2"].final_url == f"{site.origin}/canonical"
+
+
+async def test_a_page_that_is_over_is_not_indexed(tmp_path: Path) -> None:
+    over, coming = "Thu, 01 Jan 2015 00:00:00 GMT", "Fri, 01 Jan 2999 00:00:00 GMT"
+    answers = {
+        "/": html("/over", "/coming"),
+        "/over": html(X_Robots_Tag=f"unavailable_after: {over}"),
+        "/coming": html(X_Robots_Tag=f"unavailable_after: {coming}"),
+    }
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site)
+    assert {path: record.noindex for path, record in records.items()} == {"/": False, "/over": True, "/coming": False}

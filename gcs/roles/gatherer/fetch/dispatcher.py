@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gcs.core.messages.tuples import BusyNote, HostState, RobotsNote
+from gcs.core.page.ai_preferences import preferences
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import FINAL, TOO_LONG, Failure, FailureKind, PageFacts, Request, Response, Result
 from gcs.core.polite import politeness
@@ -48,6 +49,8 @@ class PageVisit(msgspec.Struct, frozen=True):
     doubted: bool = False
     #: the helper has a browser
     is_rendered: bool = False
+    #: AI preferences that the robots.txt states for the page
+    usage: tuple[str, ...] = ()
 
 
 class RobotsVisit(msgspec.Struct, frozen=True):
@@ -78,6 +81,8 @@ class DispatcherParts:
     headers_of: Callable[[str], tuple[tuple[str, str], ...]] | None = None
     #: called for every host that is overloaded: its name, and for how many seconds it is to be left alone
     on_busy: Callable[[str, float], None] = lambda *_: None
+    #: what the crawl is for; "" for anything
+    purpose: str = ""
 
 
 class Dispatcher:
@@ -87,7 +92,7 @@ class Dispatcher:
         self._frontier, self._limits, self._window = parts.frontier, parts.limits, parts.window
         self._robots, self._fetcher, self._counters = parts.robots, parts.fetcher, parts.counters
         self._draw_urls, self._is_left_out, self._on_busy = parts.draw_urls, parts.is_left_out, parts.on_busy
-        self._headers_of = parts.headers_of
+        self._headers_of, self._purpose = parts.headers_of, parts.purpose
         self.backlog = Backlog(parts.window, parts.frontier)
         #: URLs that were requested and have no record yet
         self.open = parts.open_urls
@@ -235,7 +240,12 @@ class Dispatcher:
                     politeness.asked_for(host.pace, self._window.rules, robots.crawl_delay_s or 0.0)
                     self._window.give_back(host, entry)
                     continue
-                tag = PageVisit(host, entry)
+                usage = robots.usage_of(entry.url)
+                if self._purpose and not preferences(usage).get(self._purpose, True):
+                    self._counters.denied_by_robots += 1
+                    self._frontier.finish(entry.url, Mark.REFUSED)
+                    continue
+                tag = PageVisit(host, entry, usage=tuple(usage))
                 self.open.add(entry.url)
                 once = politeness.delay_of(host.pace, self._window.rules) > 0
                 headers = self._headers_of(entry.url) if self._headers_of else ()

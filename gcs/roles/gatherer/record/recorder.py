@@ -6,10 +6,13 @@ links are derived from that record alone (`apply`), so that replaying the log gi
 
 import time
 from collections.abc import Callable
+from itertools import chain, islice
 
 import msgspec
 
 from gcs.core.ordering import listed, redirected
+from gcs.core.page import ai_preferences
+from gcs.core.page.ai_preferences import preferences
 from gcs.core.page.change import Change, Past, after, change_of
 from gcs.core.page.values import BROKEN_OFF, FINAL, SAYINGS, Failure, PageFacts, PageRecord, Response, Result
 from gcs.core.polite import politeness
@@ -22,10 +25,14 @@ from gcs.ports.reader import gist
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
 from gcs.roles.gatherer.dependencies import Dependencies
+from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 from gcs.settings import Settings
 
 #: a line for each URL, with what Heritrix writes into its crawl.log
 urls = Events("url")
+
+#: the failure of a page that its site reserves for the purpose of the crawl
+RESERVED = "reserved"
 
 
 class Recorder:
@@ -44,6 +51,7 @@ class Recorder:
 
         `on_record` is called with every record and the seconds that its request took, before its links are admitted.
         """
+        self._purpose, self._agent = settings.crawl.purpose, settings.fetch.robots_token
         self._name, self._counters, self._open_urls, self._on_record = name, counters, open_urls, on_record
         self._rules, self._max_redirects = settings.politeness, settings.crawl.max_redirects
         self._frontier, self._store, self._recrawl = dependencies.frontier, dependencies.store, dependencies.recrawl
@@ -71,6 +79,9 @@ class Recorder:
             self.give_up(entry, f"http-{status}", result)
 
     def record_page(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
+        if self._purpose and not preferences(self._stated(response), is_image(response)).get(self._purpose, True):
+            self.give_up(entry, RESERVED, msgspec.structs.replace(response, body=b"", content=b"", absent=(0, "")))
+            return
         if not facts.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
@@ -79,6 +90,14 @@ class Recorder:
         if self._plugins and not facts.source:
             facts, fields = self._plugins.read(response, facts)
         self._record(entry, response, facts, "", fields)
+
+    def _stated(self, response: Response) -> list[str]:
+        """The AI preferences for a page: of its robots.txt, its headers and its own."""
+        tag = response.request.tag
+        of_robots = tag.usage if type(tag) is PageVisit else ()
+        headers = ai_preferences.of_headers(response.headers, self._agent)
+        page = () if is_image(response) else ai_preferences.of_page(response.content)
+        return list(islice(chain(of_robots, headers, page), ai_preferences.MOST_STATEMENTS))
 
     def asks_again(self, entry: QueuedUrl, response: Response, now: float) -> bool:
         """Whether a page that broke off is asked for once more. What came of it stays in the WARC."""
@@ -209,6 +228,8 @@ class Recorder:
         past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
         change = Change.NOTHING if facts.source else change_of(past, status, digest, bool(failure))
         seen = after(past, change, bool(failure))
+        stated = self._stated(response) if response and 200 <= status < 300 else []
+        usage = ai_preferences.column(preferences(stated, is_image(response))) if response and stated else ""
         return PageRecord(
             **msgspec.structs.asdict(facts),
             url=entry.url,
@@ -232,8 +253,14 @@ class Recorder:
             misses=seen.misses,
             held_at_us=entry.copy_at_us if change is Change.SAME else held.copy_at_us,
             fields=fields,
+            usage=usage,
+            usage_raw="\n".join(stated),
             truncated=response.truncated if response else "",
         )
+
+
+def is_image(response: Response) -> bool:
+    return (response.header("content-type") or "").lower().startswith("image/")
 
 
 def _log(record: PageRecord, elapsed_s: float) -> None:
