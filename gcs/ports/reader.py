@@ -16,8 +16,10 @@ from typing import Literal
 
 import msgspec
 
+from gcs.core.page.link_headers import header_links
 from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.values import Document, PageFacts, Response
+from gcs.core.polite.politeness import seconds_of_date
 from gcs.core.url.canonical import UrlRules
 from gcs.core.url.join import Joiner, facts_of
 from gcs.core.url.query_encoding import in_page_encoding
@@ -148,9 +150,22 @@ class Reader:
             hrefs = [in_page_encoding(href, encoding) for href in document.hrefs]
             document = msgspec.structs.replace(document, hrefs=hrefs)
         facts = facts_of(document, url, self._joiner, heed=self._heed, noindex=noindex, nofollow=nofollow)
+        if not (self._heed and (nofollow or document.nofollow)):
+            facts = self._with_header_links(response, facts, is_told=bool(document.canonical))
         if not document.source and is_shell(response.content, content_type, len(document.hrefs)):
             return msgspec.structs.replace(facts, shell=True)  # noqa: S604 (a page that is an empty shell)
         return facts
+
+    def _with_header_links(self, response: Response, facts: PageFacts, is_told: bool) -> PageFacts:
+        """The facts with what the headers link to; `is_told`: the page itself says where its content belongs."""
+        found, url = header_links(response.headers), response.request.url
+        if not found.hrefs:
+            return facts
+        outlinks = list(dict.fromkeys([*facts.outlinks, *self.join(url, found.hrefs)]))
+        final_url = facts.final_url
+        if found.canonical and not is_told:
+            final_url = next(iter(self.join(url, (found.canonical,))), final_url)
+        return msgspec.structs.replace(facts, outlinks=outlinks, final_url=final_url)
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
@@ -192,10 +207,21 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
                 if addressee.strip() != agent:
                     continue
                 words = rest
+            noindex |= _is_over(words, response)
             directives = {word.strip() for word in words.split(",")}
             noindex |= bool(directives & {"noindex", "none"})
             nofollow |= bool(directives & {"nofollow", "none"})
     return noindex, nofollow
+
+
+def _is_over(words: str, response: Response) -> bool:
+    """Whether an `unavailable_after` of a header has passed, by the clock of the server if it tells the time."""
+    _, said, date = words.partition("unavailable_after:")
+    at = seconds_of_date(date.strip()) if said else None
+    if at is None:
+        return False
+    now = seconds_of_date(response.header("date") or "")
+    return at < (response.started_at if now is None else now)
 
 
 class Summarisers:

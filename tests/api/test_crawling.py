@@ -20,6 +20,7 @@ from gcs.errors import GcsError, StoreError, UsageError
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.settings import types
+from gcs.testing import serve
 
 #: the options of every crawl of the fake web
 FAKE: dict[str, Any] = {"allow_private": True, "delay": 0.0, "scope": "any"}
@@ -58,6 +59,15 @@ def test_page_tells_what_was_found(web: FakeWebProcess) -> None:
     child = next(page for page in pages.values() if page.parent == seed.url)
     assert child.url in seed.outlinks and child.depth == 1
     assert len({page.id for page in pages.values()}) == 160
+
+
+def test_page_tells_what_it_says_of_itself() -> None:
+    html = """<title>A</title><meta name=author content="Ann"><meta property=og:site_name content=Shop>
+    <meta name=description content="About it"><h1>A</h1><p>It says something that is long enough to be the main text."""
+    with serve({"/": html}) as url:
+        (page,) = gcs.crawl(url, **FAKE)
+    assert page.metadata == {"description": "About it", "author": "Ann", "site_name": "Shop"}
+    assert "main text" in page.markdown
 
 
 def test_pages_outlive_the_crawl_with_their_content_and_then_leave_nothing(web: FakeWebProcess) -> None:

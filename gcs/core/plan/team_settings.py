@@ -18,7 +18,7 @@ class TeamSettings:
     #: under a METIS plan, pages (or sites) that the last session did not know: to the owner of their neighbours in the
     #: URL tree, or to whoever finds them
     unlisted: Literal["tree", "finder"] = "tree"
-    #: what becomes of a URL of another's: sent to its owner, dropped, or fetched by its finder when it has nothing else
+    #: what becomes of a URL that another owns: sent to its owner, dropped, or fetched when nothing else is left
     mode: Literal["exchange", "firewall", "cross-over"] = "exchange"
     #: seconds without a heartbeat after which a gatherer counts as gone
     lease_s: float = 10.0

@@ -85,8 +85,8 @@ class Page:
     @property
     def markdown(self) -> str:
         """The main content as Markdown: headings, lists, tables, code, links; the text of what is no HTML."""
-        if stored := str(getattr(self._record, "markdown", "")):
-            return stored
+        if self._record.markdown:
+            return self._record.markdown
         record = self._record
         if record.noindex or not record.is_page or not record.warc_file or "html" not in record.content_type:
             return record.text
@@ -146,7 +146,7 @@ class Page:
 
         Only what it says. From Open Graph, JSON-LD, microdata and meta elements.
         """
-        told = {name: getattr(self._record, name, "") for name in _METADATA}
+        told = {name: getattr(self._record, name) for name in _METADATA}
         return {name: value for name, value in told.items() if value}
 
     @property

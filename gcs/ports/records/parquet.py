@@ -25,7 +25,7 @@ from gcs.ports.system.own_file import own_stream
 #: a row group is closed at this many rows …
 _GROUP_ROWS = 1_000
 #: … or when its texts reach this length
-_GROUP_CHARS = 16 << 20
+_GROUP_CHARS = 4 << 20
 FIELDS = COLUMNS
 _KNOWN = {field.name: field for field in msgspec.structs.fields(PageRecord)}
 #: columns of few different values, worth a dictionary

@@ -10,7 +10,7 @@ The text of images (alt) is no text.
 from typing import NamedTuple
 
 from turbohtml import Document as Tree
-from turbohtml import Element, Markdown
+from turbohtml import Element
 
 from gcs.events import Events
 from gcs.ports.summarise import Source
@@ -33,7 +33,6 @@ _MOST_OF_THE_TEXT, _MAX_DESCENT = 0.6, 30
 #: elements that are not looked into for a main part
 _WHOLE = frozenset(("p", "table", "ul", "ol", "dl", "pre", "blockquote"))
 _UNSEEN = "script,style,noscript,template,svg"
-_MARKDOWN = Markdown()
 
 
 class MainPart(NamedTuple):
@@ -63,7 +62,7 @@ def main_part(tree: Tree, tags: int, source: Source) -> MainPart:
         main = _densest(body.remove(_BOILERPLATE))
     else:
         main.remove(_CONTROLS)
-    return _cut(_text_of(main, tags), main.to_markdown(_MARKDOWN), limit)
+    return _cut(_text_of(main, tags), main.to_markdown(), limit)
 
 
 def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:

@@ -19,6 +19,8 @@ from typing import Any
 
 #: pages below this cannot grow beyond the budget, whatever they hold
 _TINY_BYTES = 12 * 1024
+#: bytes that are searched for tags at once
+_BLOCK_BYTES = 64 * 1024
 #: "<" that are read of a page: each element takes some 130 bytes
 _MAX_TAGS = 500_000
 #: bytes that formatting elements may grow to by being opened again, of one element, and of one of its attributes
@@ -63,7 +65,9 @@ def guarded(markup: bytes) -> tuple[bytes, int]:
         return markup, len(markup) // 3
     np, begins = _numpy()
     octets = np.frombuffer(markup, np.uint8)
-    tags = np.flatnonzero(octets[:-2] == ord("<"))
+    blocks = range(0, len(markup) - 2, _BLOCK_BYTES)  # a mask of all of it would be a mapping of its own each time
+    tags = np.concatenate([np.flatnonzero(octets[at : at + _BLOCK_BYTES] == ord("<")) + at for at in blocks])
+    tags = tags[tags < len(markup) - 2]
     if len(tags) > _MAX_TAGS:
         return guarded(markup[: int(tags[_MAX_TAGS])])
     names = octets[1:][tags].astype(np.uint16) << 8 | octets[2:][tags]

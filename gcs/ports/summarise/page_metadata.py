@@ -38,7 +38,8 @@ _MOST_LETTERS, _MOST_AUTHORS = 300, 10
 _ISO_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?")
 #: types that are about the page; those of its parts, its publisher or its place in the site are not
 _PAGE_TYPE = re.compile(
-    r"(?:\w*(?:Article|Posting|Report|Page|Event)|Book|Course|Dataset|Movie|Product|Recipe|Review)$"
+    r"(?:Book|Course|Dataset|Movie|Product|Recipe|Review)$"
+    r"|\w*+(?:(?<=Article)|(?<=Posting)|(?<=Report)|(?<=Page)|(?<=Event))$"
 )
 
 

@@ -59,7 +59,8 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
         "status": "int32",
         "fetched_at": "timestamp[us, tz=UTC]",
         "bytes": "int64",
-        "outlinks": "list<element: string>",
+        **dict.fromkeys(("outlinks", "keywords", "anchors", "rels"), "list<element: string>"),
+        "text_cut": "bool",
         "simhash": "uint64",
         "warc_offset": "int64",
         "warc_bytes": "int64",
@@ -72,7 +73,7 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
 
 
 def test_summaries_bound_the_row_group_by_rows_and_by_text(tmp_path: Path) -> None:
-    pages = [record(outlinks=[]) for _ in range(1_500)] + [record(text="x" * (5 << 20)) for _ in range(5)]
+    pages = [record(outlinks=[]) for _ in range(1_500)] + [record(text="x" * (5 << 18)) for _ in range(5)]
     path = tmp_path / "g1-000001.parquet"
     assert parquet.convert(logged(tmp_path, pages), path) == 1_505
     metadata = pq.ParquetFile(path).metadata

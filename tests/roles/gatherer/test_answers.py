@@ -186,3 +186,28 @@ async def test_a_crawl_with_a_purpose_takes_nothing_that_is_reserved_for_it(tmp_
 def responses(directory: Path) -> Iterator[Any]:
     for _, file in warc_files(directory):
         yield from (member for member in ArchiveIterator(file) if member.rec_type == "response")
+
+
+async def test_links_in_headers_are_followed(tmp_path: Path) -> None:
+    answers = {
+        "/": html(Link='</2>; rel="next", </style.css>; rel=preload', Refresh="5; url=/later"),
+        "/2": html(Link="</canonical>; rel=canonical"),
+        "/later": html(X_Robots_Tag="nofollow", Link="</never>; rel=next"),
+        "/canonical": html(),
+    }
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site)
+        assert set(records) == {"/", "/2", "/later", "/canonical"}
+        assert records["/2"].final_url == f"{site.origin}/canonical"
+
+
+async def test_a_page_that_is_over_is_not_indexed(tmp_path: Path) -> None:
+    over, coming = "Thu, 01 Jan 2015 00:00:00 GMT", "Fri, 01 Jan 2999 00:00:00 GMT"
+    answers = {
+        "/": html("/over", "/coming"),
+        "/over": html(X_Robots_Tag=f"unavailable_after: {over}"),
+        "/coming": html(X_Robots_Tag=f"unavailable_after: {coming}"),
+    }
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site)
+    assert {path: record.noindex for path, record in records.items()} == {"/": False, "/over": True, "/coming": False}
