@@ -394,9 +394,9 @@ HELD_READER = """
 from gcs.ports.system import watchdog
 from gcs.ports.reader import Reader
 watchdog.Watchdog.__init__.__defaults__ = (0.5,)
-read = Reader.read
-Reader.read = lambda self, response: (
-    sum(range(1 << 40)) if response.request.url == {bomb!r} else read(self, response)
+look = Reader.look
+Reader.look = lambda self, response: (
+    sum(range(1 << 40)) if response.request.url == {bomb!r} else look(self, response)
 )
 """
 

@@ -1,11 +1,12 @@
 """The guard: keeps hostile markup from taking a parser's memory and time.
 
-turbohtml nests no deeper than 512 levels and reads any number of attributes in linear time. Two things are left:
+turbohtml nests no deeper than 512 levels and reads any number of attributes in linear time. Three things are left:
 
 - Formatting elements (<b>, <font>…) that are not closed are opened again in every paragraph, up to 510 of them, with
   their attributes: a few hundred kilobytes could become gigabytes. Where that could be, the attributes of formatting
   elements are dropped (then the standard opens three of a name again, at most), and if even that could be too much, the
   elements become <span>.
+- NUL characters, of which a few kilobytes of gzip make 16 MB, take 50 bytes of memory each.
 - The search for the main part looks from each text at all elements around it. `most_levels` says how deep a page of so
   many tags may be for that.
 
@@ -21,6 +22,8 @@ from typing import Any
 _TINY_BYTES = 12 * 1024
 #: bytes that are searched for tags at once
 _BLOCK_BYTES = 64 * 1024
+#: bytes that are read of a page: legacy encodings grow to three times their size in UTF-8
+_MAX_BYTES = 16 << 20
 #: "<" that are read of a page: each element takes some 130 bytes
 _MAX_TAGS = 500_000
 #: bytes that formatting elements may grow to by being opened again, of one element, and of one of its attributes
@@ -61,6 +64,9 @@ def _numpy() -> tuple[Any, Any]:
 
 def guarded(markup: bytes) -> tuple[bytes, int]:
     """The markup as it may be parsed, and a number of tags that it does not exceed."""
+    if b"\0" in markup:  # means nothing in HTML, and turbohtml keeps some 50 bytes for each
+        markup = markup.replace(b"\0", b"")
+    markup = markup[:_MAX_BYTES]
     if len(markup) < _TINY_BYTES:
         return markup, len(markup) // 3
     np, begins = _numpy()

@@ -30,10 +30,14 @@ time.sleep(600)
 
 
 def gone(pid: int) -> bool:
-    """Whether the process ends soon; a dead child of a dead parent may stay a zombie where nobody reaps."""
+    """Whether the process ends soon; a dead child of a dead parent may stay a zombie where nobody reaps.
+
+    While other threads of the process still end, its first thread is a zombie already, and its files are open.
+    """
     for _ in range(1000):
         try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            threads = len(list(Path(f"/proc/{pid}/task").iterdir()))
+            if threads == 1 and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
             os.kill(pid, 0)
         except (FileNotFoundError, ProcessLookupError):

@@ -199,17 +199,16 @@ HELD_READER = """
 import asyncio, sys
 from pathlib import Path
 from gcs.app import assembly
-from gcs.core.page.robots import Robots
 from gcs.ports.reader import Reader
 from gcs.ports.system.watchdog import Watchdog
 from gcs.settings import load
 import msgspec
 directory, bomb, robots_bomb, settings, *seeds = sys.argv[1:]
 Watchdog.__init__.__defaults__ = (0.3,)
-read, parse = Reader.read, Robots.parse
+look = Reader.look
 def held(self, response):
-    return sum(range(1 << 40)) if response.request.url == bomb else read(self, response)
-Reader.read = held
+    return sum(range(1 << 40)) if response.request.url == bomb else look(self, response)
+Reader.look = held
 async def main():
     gatherer = assembly.gatherer(Path(directory), "g0", load(None, {}, msgspec.json.decode(settings)), seeds)
     answered = gatherer._dispatcher._robots.answered
