@@ -216,9 +216,12 @@ async def test_replayweb_page_shows_each_session_in_chromium(crawl: Told, wacz: 
     async def worker(_: web.Request) -> web.FileResponse:
         return web.FileResponse(viewer / "sw.js", headers={"Content-Type": "text/javascript"})
 
+    async def archive(_: web.Request) -> web.FileResponse:
+        return web.FileResponse(wacz)
+
     app.router.add_get("/", page)
     app.router.add_get("/replay/sw.js", worker)
-    app.router.add_get("/crawl.wacz", lambda _: web.FileResponse(wacz))  # type: ignore[arg-type]
+    app.router.add_get("/crawl.wacz", archive)
     app.router.add_static("/viewer", viewer)
     runner = web.AppRunner(app)
     await runner.setup()
@@ -231,7 +234,7 @@ async def test_replayweb_page_shows_each_session_in_chromium(crawl: Told, wacz: 
             tab = await browser.new_page()
             await tab.goto(f"http://127.0.0.1:{port}/?path={path}")
             shown = ""
-            for _ in range(300):
+            for _ in range(900):
                 frames = [frame for frame in tab.frames if f"mp_/{crawl.origin}{path}" in frame.url]
                 if frames and (shown := await frames[-1].evaluate("document.body ? document.body.innerText : ''")):
                     break

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import islice
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Protocol
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -57,10 +58,19 @@ class WaczFile:
         self._resources: list[dict[str, object]] = []
 
     def add(self, path: str, pieces: Iterable[bytes], compressed: bool = False) -> None:
+        """Add a file whose size is not known: it is made beside, first."""
+        with TemporaryFile() as made:
+            made.writelines(pieces)
+            size_bytes = made.tell()
+            made.seek(0)
+            self.add_known(path, iter(lambda: made.read(_COPY_BYTES), b""), size_bytes, compressed)
+
+    def add_known(self, path: str, pieces: Iterable[bytes], size_bytes: int, compressed: bool = False) -> None:
         at = self._created
         info = ZipInfo(path, (at.year, at.month, at.day, at.hour, at.minute, at.second))
         info.compress_type = ZIP_DEFLATED if compressed else ZIP_STORED
-        with self._zip.open(info, "w", force_zip64=True) as entry:
+        info.file_size = size_bytes  # so that small files have no ZIP64 header, which ReplayWeb.page cannot read
+        with self._zip.open(info, "w") as entry:
             part = _Part(entry)
             for piece in pieces:
                 part.write(piece)
@@ -86,7 +96,7 @@ def write_wacz(place: str, file: BinaryIO, software: str, title: str) -> int:
     wacz.add("indexes/index.idx", blocks, compressed=True)
     for name, warc in warc_files(place):
         if ends.get(name):
-            wacz.add(f"archive/{name}", _copied(warc, ends[name]))
+            wacz.add_known(f"archive/{name}", _copied(warc, ends[name]), ends[name])
     listed = _Pages(place)
     wacz.add("pages/pages.jsonl", listed.lines(), compressed=True)
     wacz.finish({"software": software, "title": title, "mainPageURL": listed.first})
