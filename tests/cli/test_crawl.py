@@ -81,7 +81,7 @@ def test_crawl_whose_reader_has_gone_keeps_its_report(start: Any, tmp_path: Path
     process = start("crawl", *web.seeds, "-o", "crawl", "--max-pages", "3", "--allow-private", "--delay", "0")
     process.stdout.close()
     errors = process.stderr.read()
-    assert (process.wait(60), errors) == (3, "")
+    assert (process.wait(60), errors) == (3, f"seed: {web.seeds[0]}\n")
     assert json.loads((tmp_path / "crawl" / "report.json").read_text())["state"] == "limit"
     assert (tmp_path / "crawl" / "sessions" / "0001.json").exists()
 
