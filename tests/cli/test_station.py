@@ -149,7 +149,7 @@ def test_station_beside_a_crawl_takes_tokens_as_they_come_and_go(start: Start, g
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["station", "-o", "nowhere"], "no team is crawling here"),
+        (["station", "nowhere"], "no team is crawling here"),
         (["station", "--space", "redis://127.0.0.1:1", "--crawl", "c", "--listen", "nonsense"], "write HOST:PORT"),
         (["token", "create", "king", "-o", "nowhere"], "not one of"),
     ],
