@@ -74,7 +74,9 @@ def terminal(directory: Path, environment: dict[str, str], *arguments: str, widt
     pid, handle = pty.fork()
     if pid == 0:
         os.chdir(directory)
-        environment = {**environment, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+        sizes = ("COLUMNS", "LINES")  # of pytest's own terminal, with pytest-xdist
+        environment = {name: value for name, value in environment.items() if name not in sizes}
+        environment |= {"TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
         os.execve(sys.executable, [sys.executable, "-m", "gcs", *arguments], environment)
     fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     try:
