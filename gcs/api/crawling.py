@@ -58,6 +58,7 @@ class CrawlOptions(TypedDict, total=False):
     max_seconds: float
     scope: Literal["prefix", "host", "domain", "any"]
     depth: int
+    purpose: Literal["", "search", "ai-input", "ai-train"]
     order: str
     queue: str
     include: tuple[str, ...]

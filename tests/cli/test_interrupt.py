@@ -38,7 +38,7 @@ def test_crawl_keeps_its_state_at_the_first_signal(gcs: Run, start: Run, tmp_pat
         out, err = crawl.communicate(timeout=60)
         assert crawl.returncode == 130
         assert out.splitlines()[-1] == "interrupted, nothing lost; to go on: gcs crawl -o out"
-        assert err == "ending: waiting for pages in flight (Ctrl-C again to end at once)\n"
+        assert err == f"seed: {web.seeds[0]}\nending: waiting for pages in flight (Ctrl-C again to end at once)\n"
         assert json.loads((tmp_path / "out" / "report.json").read_text())["state"] == "stopped"
         before = web.log.requests
         assert before < 200
@@ -59,6 +59,7 @@ def test_crawl_ends_at_once_at_the_second_signal(
     crawl = start("crawl", hostile.seeds[0], seed, "-o", "out", "--allow-private", "--scope", "any", "--delay", "0")
     while seed not in hostile.log.hits:
         assert crawl.poll() is None
+    assert [crawl.stderr.readline() for _ in range(2)] == [f"seed: {url}\n" for url in (hostile.seeds[0], seed)]
     crawl.send_signal(number)
     assert crawl.stderr.readline().startswith("ending:")
     crawl.send_signal(number)
