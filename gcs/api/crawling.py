@@ -65,7 +65,6 @@ class CrawlOptions(TypedDict, total=False):
     exclude: tuple[str, ...]
     delay: float
     summary: Literal["links", "fast", "full"]
-    purpose: Literal["", "search", "ai-input", "ai-train"]
     allow_private: bool
     proxy: str
     connections: int

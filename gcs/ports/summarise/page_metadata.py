@@ -7,7 +7,6 @@ is checked but its form. What is read is bounded.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -152,6 +151,8 @@ def _date(value: Any) -> str:
     text = _line(value)
     if _ISO_DATE.fullmatch(text):
         return text
+    from email.utils import parsedate_to_datetime  # slow to load, and seldom needed
+
     try:
         return parsedate_to_datetime(text).isoformat() if text[:1].isalpha() or text[:1].isdigit() else ""
     except (ValueError, TypeError, OverflowError):
