@@ -159,6 +159,7 @@ def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
             bell.wait()
             # it rang three times while a session was crawled: the next one has been, all the same
             queue.empty()
+            rung = len(list((tmp_path / "out" / "sessions").glob("*.json")))  # it may ring while the worker works
             for _ in range(3):
                 queue.enqueue(next_session, str(tmp_path / "out"), 1)
             subprocess.run(worker, cwd=tmp_path, env=environment, timeout=60, check=True)
@@ -166,7 +167,8 @@ def test_schedule_crawls_the_next_session_by_a_worker_of_rq(
         server.stop()
     report = json.loads((tmp_path / "out" / "sessions" / "0002.json").read_bytes())
     assert (report["session"], report["state"], report["same"]) == (2, "done", 20)
-    assert sorted(path.stem for path in (tmp_path / "out" / "sessions").glob("*.json")) == ["0001", "0002", "0003"]
+    assert rung >= 2
+    assert len(list((tmp_path / "out" / "sessions").glob("*.json"))) == rung + 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kills a group of processes")
