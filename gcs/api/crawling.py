@@ -157,16 +157,20 @@ class Crawl:
 
     # -- pages -----------------------------------------------------------------------------------------
 
+    def _ready(self, delivery: "_Delivery") -> Iterator[Page]:
+        """The pages that wait; each is delivered when the loop asks for the next one."""
+        for stored in delivery.ready():
+            if self._is_wanted(stored.record):
+                yield self._page(stored)
+            delivery.delivered(stored)
+
     def __iter__(self) -> Iterator[Page]:
         news = threading.Event()
         delivery = self._begin(news.set)
         try:
             while True:
                 news.clear()
-                for stored in delivery.ready():
-                    if self._is_wanted(stored.record):
-                        yield self._page(stored)
-                    delivery.delivered(stored)
+                yield from self._ready(delivery)
                 if delivery.is_over:
                     break
                 news.wait()
@@ -186,10 +190,8 @@ class Crawl:
         try:
             while True:
                 news.clear()
-                for stored in delivery.ready():
-                    if self._is_wanted(stored.record):
-                        yield self._page(stored)
-                    delivery.delivered(stored)
+                for page in self._ready(delivery):
+                    yield page
                 if delivery.is_over:
                     break
                 await news.wait()

@@ -35,6 +35,19 @@ _NOT_MARKUP = re.compile(
 )
 
 
+#: how lxml reads what a stranger wrote: it repairs, fetches nothing and expands nothing
+_SAFELY: dict[str, Any] = {
+    "recover": True,
+    "resolve_entities": False,
+    "no_network": True,
+    "load_dtd": False,
+    "huge_tree": False,
+    "remove_comments": True,
+    "remove_pis": True,
+    "encoding": "utf-8",
+}
+
+
 def elements(content: bytes, content_type: str, names: tuple[str, ...]) -> Iterator[Any]:
     """The elements with one of these local names, in any namespace, as they end; then they are emptied."""
     from lxml import etree  # type: ignore[import-untyped]
@@ -44,14 +57,7 @@ def elements(content: bytes, content_type: str, names: tuple[str, ...]) -> Itera
         stream,
         events=("end",),
         tag=[f"{{*}}{name}" for name in names],
-        recover=True,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-        encoding="utf-8",
+        **_SAFELY,
     )
     seen: Any = None
     try:
@@ -70,14 +76,7 @@ def whole_tree(content: bytes, content_type: str) -> Any:
     from lxml import etree
 
     parser = etree.XMLParser(
-        recover=True,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-        encoding="utf-8",
+        **_SAFELY,
     )
     try:
         return etree.fromstring(_cleaned(as_text(content, content_type)).encode(), parser)
