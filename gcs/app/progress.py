@@ -72,10 +72,8 @@ class Progress:
         if not self._is_live and now < self._said_at + EVERY_S:
             return
         outlook = estimate(works, state)
-        pages, rate, queued = (
-            sum(getattr(work, name) for work in works) for name in ("pages", "pages_per_s", "queued")
-        )
-        counts, left = f"{pages:,} pages", (outlook.done, f"{queued:,} queued", outlook.left)
+        counts, rate = f"{outlook.pages:,} pages", sum(work.pages_per_s for work in works)
+        left = outlook.done, f"{outlook.queued:,} queued", outlook.left
         if not self._is_live:
             self._said_at = now
             parts = [counts, f"{rate:,.0f}/s", *left, outlook.why]

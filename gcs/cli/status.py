@@ -26,6 +26,7 @@ def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -
         team = team_roster.read_roster(directory, url, crawl)
         if figures and figures.state == "running" and team.members:  # heartbeats are newer than checkpoints
             figures = with_outlook(figures, team.outlook)
+            figures = msgspec.structs.replace(figures, state=team.crawl_state or figures.state)
     if as_json:
         report_json = msgspec.to_builtins(figures) if figures else {}
         say(msgspec.json.encode(report_json | ({"team": msgspec.to_builtins(team)} if team else {})))

@@ -12,9 +12,10 @@ without that its core is busy, and more of them bring as much as there are cores
 
 Polite: the wall time of crawls with delays beside the time that politeness and latency allow (`bound_s`), for teams of
 1, 2, 4 and 8 on a fake web of 1 to 500 hosts, start-up included. Each cell is small, and a gatherer has few
-connections, so that no core is the limit. The pages of a cell follow from its limit. `--cells` picks cells by a part of
-their names, as "delay 0.2, 5 hosts". `--predict` adds what `gcs study teams` says of each cell, from the directory of
-the crawl by the first of the `--teams`.
+connections, so that no core is the limit. The pages of a cell follow from its limit. `rest` is the longest time for
+which a gatherer asked for nothing, until nearly all pages are stored: where latency is the limit, there is work for all
+of them. `--cells` picks cells by a part of their names and a comma, as "delay 0.2, 5 hosts" or "latency 0,".
+`--predict` adds what `gcs study teams` says of each cell, from the directory of the crawl by the first of `--teams`.
 
 `--part cost`, `--part scaling` or `--part polite` does one of them; without it, the first two are done.
 """
@@ -37,6 +38,7 @@ from pathlib import Path
 from gcs.core.polite.politeness import Politeness
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
+from gcs.ports.records import reading
 from gcs.sim.engine.capacity import Costs
 from gcs.sim.studies.scale import model_of_live
 
@@ -168,6 +170,8 @@ PAGES_PER_S = 250
 MOST_PART, MOST_S = 0.03, 2.0
 #: gatherers of the team that shows what latency costs: a cell that politeness limits for them has both limits
 TEAM = 4
+#: share of the pages after which gatherers may rest: there is too little left to share
+NEARLY = 0.9
 #: connections of a gatherer to a host without a delay, and in all: few, so that eight gatherers do not wait for CPU
 HOST_CONNECTIONS, CONNECTIONS = Politeness().host_connections, 4
 
@@ -175,7 +179,7 @@ HOST_CONNECTIONS, CONNECTIONS = Politeness().host_connections, 4
 def polite(picked: str, teams: list[int], is_predicted: bool) -> Iterator[dict]:
     for delay_s, hosts, latency_s in itertools.product(DELAYS_S, HOSTS, LATENCIES_S):
         name = f"delay {delay_s:g}, {hosts} hosts, latency {latency_s:g}"
-        if picked not in name:
+        if picked not in f"{name},":  # "latency 0," is not latency 0.05
             continue
         # pages per second of one host, and of one gatherer that waits for answers
         host_rate = 1 / (delay_s + latency_s) if delay_s else HOST_CONNECTIONS / latency_s if latency_s else math.inf
@@ -183,11 +187,12 @@ def polite(picked: str, teams: list[int], is_predicted: bool) -> Iterator[dict]:
         alone_rate = min(hosts * host_rate, latent_rate, PAGES_PER_S)
         is_latent = bool(latency_s) and (not delay_s or latent_rate < hosts * host_rate)
         pages = max(round(alone_rate * (LATENT_S if is_latent else POLITE_S)), hosts)
-        row: dict = {"cell": name, "pages": pages, "bound_s": {}, "seconds": {}, "predicted": {}}
+        row: dict = {"cell": name, "pages": pages, "bound_s": {}, "seconds": {}, "rest_s": {}, "predicted": {}}
         with FakeWebProcess(FakeWebSpec.plain(hosts=hosts, pages=pages, latency_s=latency_s)) as web:
             for gatherers in teams:
                 with tempfile.TemporaryDirectory(prefix="gcs-bench-team-") as directory:
                     row["seconds"][gatherers] = round(timed(web.seeds, gatherers, delay_s, pages, Path(directory)), 2)
+                    row["rest_s"][gatherers] = round(longest_rest_s(Path(directory) / "crawl", gatherers), 2)
                     if is_predicted and not row["predicted"]:
                         row["predicted"] = predicted(Path(directory) / "crawl", teams)
                 # a delay binds all gatherers together; without one, each has its connections
@@ -218,6 +223,19 @@ def timed(seeds: tuple[str, ...], gatherers: int, delay_s: float, pages: int, di
     return seconds
 
 
+def longest_rest_s(directory: Path, gatherers: int) -> float:
+    """The longest time for which one of the gatherers asked for nothing, from the first request of the crawl on."""
+    asked: dict[str, list[float]] = {}
+    for gatherer, at in reading.rows(directory, ["gatherer", "fetched_at"]):
+        asked.setdefault(gatherer, []).append(at)
+    moments = sorted(itertools.chain.from_iterable(asked.values()))
+    first, last = moments[0], moments[int(NEARLY * (len(moments) - 1))]
+    if len(asked) < gatherers:
+        return last - first
+    times = [sorted({first, last, *(at for at in each if at < last)}) for each in asked.values()]
+    return max(later - earlier for each in times for earlier, later in itertools.pairwise(each))
+
+
 def predicted(directory: Path, teams: list[int]) -> dict[int, float]:
     """The seconds that `gcs study teams` foretells."""
     sizes = ",".join(map(str, teams))
@@ -232,7 +250,7 @@ def show_polite(rows: list[dict], as_json: bool) -> None:
         return
     for row in rows:
         cells = "  ".join(
-            f"{n}: {s:6.2f} s ({row['bound_s'][n]:.2f}, {row['times_one'][n]:.2f} x)"
+            f"{n}: {s:6.2f} s ({row['bound_s'][n]:.2f}, {row['times_one'][n]:.2f} x, rest {row['rest_s'][n]:.1f})"
             + (
                 f" foretold {row['predicted'][n]:6.2f} ({row['predicted'][n] / s - 1:+4.0%})"
                 if row["predicted"]

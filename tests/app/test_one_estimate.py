@@ -12,7 +12,7 @@ from gcs.app.terminal import summary
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Account, Control, CrawlState, Member, MemberState
 from gcs.core.report.counters import Counters
-from gcs.core.report.report import Share, build
+from gcs.core.report.report import Share, build, with_outlook
 from gcs.core.report.roster import workloads
 from gcs.core.report.workload import SlowHost, TimeSpent, Workload
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
@@ -64,9 +64,16 @@ async def shown(works: list[Workload], state: CrawlState) -> dict[str, str]:
     poller = Poller(space, "test", time.time)
     await poller.poll()
     status = poller.status()
-    shares = [Share(f"g{at}", Counters(), w.known, w.queued, 0, w.explored[0], work=w) for at, w in enumerate(works)]
+    shares = [
+        Share(f"g{at}", Counters(pages=w.pages), w.known, w.queued, 0, w.explored[0], work=w)
+        for at, w in enumerate(works)
+    ]
     shares.append(gone)
     report = build("test", str(state), shares)
+    held = sum(work.pages for work in works) + GONE_PAGES, sum(w.known for w in works), sum(w.queued for w in works)
+    behind = build("test", str(state), shares[:1])  # as the last checkpoints tell it
+    for figures in (status.report, report, with_outlook(behind, roster.outlook)):
+        assert (figures.pages, figures.known_urls, figures.queued) == held
     return {
         "progress": shown_by_the_progress_line(workloads(members, accounts), str(state)),
         "status": team_roster.table(roster).splitlines()[-1],

@@ -132,7 +132,7 @@ def test_helper_goes_within_seconds_when_it_is_told(
 
 def test_helper_that_waits_for_a_crawl_goes_when_it_is_told(start: Start, space: str) -> None:
     waiting = start(*helper(space, "--crawl", "none"))
-    until(waiting, "no-crawl-yet")
+    until(waiting, "no-crawl-yet crawl=none there=")
     waiting.send_signal(signal.SIGTERM)
     assert waiting.wait(10) == 0
 

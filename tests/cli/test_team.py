@@ -232,6 +232,8 @@ def test_team_obeys_pause_resume_seed_and_stop(tmp_path: Path) -> None:
         wait_for(lambda: len(web.log.hits) > 20)
         assert gcs("pause", "-o", str(tmp_path)).startswith("paused")
         wait_for(lambda: all(not member["in_flight"] for member in status(tmp_path)["team"]["members"]))
+        paused = status(tmp_path)
+        assert paused["state"] == "paused" and paused["queued"] == paused["outlook"]["queued"] > 0
         requests = web.log.requests
         time.sleep(0.5)
         assert web.log.requests == requests

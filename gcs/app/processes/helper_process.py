@@ -31,7 +31,7 @@ from gcs.ports.errands.whiteboard_errands import WhiteboardErrands
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.port import checked
-from gcs.ports.space.redis_space import open_space
+from gcs.ports.space.redis_space import crawls_at, open_space
 from gcs.roles.helper.helper import FETCH, Helper
 from gcs.settings import of_charter, terms
 
@@ -180,7 +180,8 @@ async def open_errands(loan: Loan) -> ErrandPort:
     try:
         charter = await space.read(template(Charter))
         if charter is None:
-            events.info("no-crawl-yet", crawl=loan.crawl, wait_s=find_crawl.CHARTER_S)
+            there = ", ".join(await crawls_at(loan.space)) or "(none)"
+            events.info("no-crawl-yet", crawl=loan.crawl, there=there, wait_s=find_crawl.CHARTER_S)
             charter = await find_crawl.read_charter(space, loan.crawl, loan.space)
         settings = of_charter(charter.settings)
     except BaseException:

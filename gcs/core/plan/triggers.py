@@ -9,8 +9,8 @@
 
 What is not forced waits (`RebalancePace`): each such rebalance doubles the wait for the next, up to 16 times the
 base; after a wait in which none was due it starts from the base again. An idle member that a rebalance could not help
-is no reason for another until there is twice or half as much to do. Who has nothing at all to do waits shorter: a plan
-that gives work to others does not disturb them for long.
+is no reason for another until there is twice or half as much to do. Who has nothing to do, or next to nothing, waits
+shorter: a plan that gives work to others does not disturb them for long.
 
 Invariant: pure; a team that is in balance gives no reason, and an unforced one at most one per wait.
 """
@@ -28,8 +28,9 @@ from gcs.core.plan.team_settings import TeamSettings
 MOST_WAITS, MOST_SURVEYS = 16, 32
 #: the first wait, in units of `rebalance_s`: little has to be handed over in a young crawl, and much has to be learnt
 YOUNG = 0.25
-#: the longest wait of a member with nothing to do, in units of `rebalance_s`
-EMPTY = 0.5
+#: the longest wait of a member with nothing to do, in units of `rebalance_s`; and the seconds of work, at the pace of
+#: the team, that are next to nothing: URLs that others send one by one
+EMPTY, NEXT_TO_NOTHING_S = 0.5, 0.5
 #: a rebalance that moves a smaller share of the work has not helped
 LEAST_MOVE = 0.01
 #: seconds of work that must be left for an idle member: a rebalance takes about one second itself
@@ -57,6 +58,11 @@ class TeamState:
     def left(self) -> dict[str, float]:
         """URLs that each gatherer has left to do."""
         return {m.gatherer: m.figures.get("queued", 0.0) + m.figures.get("in_flight", 0.0) for m in self.active}
+
+    @property
+    def pages_per_s(self) -> float:
+        """Pages per second of all together."""
+        return sum(member.figures.get("pages_per_s", 0.0) for member in self.active)
 
     def figures(self, epoch_s: float) -> Mapping[str, float]:
         """What the user's expression speaks of."""
@@ -137,7 +143,7 @@ def reason(
     if joining or state.paused or state.plan.static or len(state.active) < 2:
         return ""
     idle = _idle(state, settings, pace)
-    if idle and (pace.is_open(now) or (not state.left()[idle] and pace.is_open(now, EMPTY * settings.rebalance_s))):
+    if idle and pace.is_open(now, EMPTY * settings.rebalance_s if _is_empty(state, idle) else math.inf):
         return f"idle: {idle}"
     if not pace.is_open(now):
         return ""
@@ -148,6 +154,11 @@ def reason(
     return ""
 
 
+def _is_empty(state: TeamState, member: str) -> bool:
+    """Whether a member has nothing to do, or next to nothing."""
+    return state.left()[member] <= NEXT_TO_NOTHING_S * state.pages_per_s / len(state.active)
+
+
 def _idle(state: TeamState, settings: TeamSettings, pace: RebalancePace) -> str:
     """The gatherer with least to do, if it has far less than the mean and there is enough to share; else ""."""
     left = state.left()
@@ -155,7 +166,7 @@ def _idle(state: TeamState, settings: TeamSettings, pace: RebalancePace) -> str:
     idlest = min(left, key=lambda name: (left[name], name))
     if total < settings.idle_urls * count or left[idlest] >= settings.idle_share * total / count:
         return ""
-    if total < LEAST_LEFT_S * sum(member.figures.get("pages_per_s", 0.0) for member in state.active):
+    if total < LEAST_LEFT_S * state.pages_per_s:
         return ""
     if pace.futile is not None and pace.futile / 2 < total < pace.futile * 2:
         return ""

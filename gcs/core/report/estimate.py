@@ -71,6 +71,10 @@ class Outlook(msgspec.Struct, frozen=True):
     done: str = ""
     left: str = NO_TIME["waiting"]
     why: str = ""
+    #: what the estimate was made of, at the same moment
+    pages: int = 0
+    known: int = 0
+    queued: int = 0
 
     @property
     def text(self) -> str:
@@ -89,7 +93,15 @@ def estimate(works: Sequence[Workload], state: str = "running") -> Outlook:
     done = f"{_percent(fraction)} explored"
     if end.progress > fraction:
         done = f"{_percent(end.progress)} of {end.name}"
-    outlook = Outlook(fraction, low, high, progress=round(progress, 4), limited_by=limited_by, done=done)
+    outlook = Outlook(
+        *(fraction, low, high),
+        progress=round(progress, 4),
+        limited_by=limited_by,
+        done=done,
+        pages=sum(work.pages for work in works),
+        known=known,
+        queued=queued,
+    )
     if state in NO_TIME or state == AWAY or not known:
         why = "waiting for Redis" if state == AWAY else _why(works, spent, limited_by, queued) if state in ENDED else ""
         left = NO_TIME.get(state, "" if state == AWAY else "no estimate yet" if works else NO_TIME["waiting"])

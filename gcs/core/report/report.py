@@ -137,9 +137,17 @@ def current(shares: Sequence[Share]) -> list[Share]:
 
 
 def with_outlook(report: Report, outlook: Outlook) -> Report:
-    """The report with a newer estimate."""
+    """The report with a newer estimate, and with the counts that the estimate was made of."""
+    newer = max(outlook.pages - report.pages, 0)  # fewer pages: a gatherer has died, and tells nothing at the moment
     return msgspec.structs.replace(
-        report, outlook=outlook, explored_fraction=outlook.fraction, limited_by=outlook.limited_by
+        report,
+        outlook=outlook,
+        explored_fraction=outlook.fraction,
+        limited_by=outlook.limited_by,
+        pages=report.pages + newer,
+        unique=report.unique + newer,
+        known_urls=outlook.known if outlook.known else report.known_urls,
+        queued=outlook.queued if outlook.known else report.queued,
     )
 
 

@@ -110,6 +110,8 @@ class RebalanceRounds:
         if plan is not None:
             moved = round(draft.moved, 3) if plan is draft.plan else 0.0
             plan = await self._board.publish(plan, view, why or SURVEY, moved)
+            if not plan.moves:  # nobody is disturbed: the next rebalance need not wait for this one
+                self._epoch = plan.epoch
             events.info("planned", epoch=plan.epoch, superpages=len(plan.cuts), moved=moved, reason=why or SURVEY)
         else:
             events.debug("kept", epoch=view.epoch, reason=why)

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from gcs.core.messages.tuples import Member
@@ -19,6 +20,10 @@ LATER = 1000.0
 def team(*queued: int, **other) -> TeamState:
     members = (Member(f"g{n + 1}", "r", figures={"queued": left}) for n, left in enumerate(queued))
     return TeamState(PLAN, tuple(members), **other)
+
+
+def replace_figures(member: Member, **figures: float) -> Member:
+    return msgspec.structs.replace(member, figures=member.figures | figures)
 
 
 def why(state: TeamState, now: float = LATER, pace: RebalancePace | None = None, trigger: str = "") -> str:
@@ -60,7 +65,7 @@ def test_reason_counts_what_is_in_flight():
 @pytest.mark.parametrize(("pages_per_s", "expected"), [(100.0, "idle: g3"), (290.0, "idle: g3"), (310.0, "")])
 def test_work_that_is_over_sooner_than_a_rebalance_pays_is_not_shared(pages_per_s, expected):
     first, *others = team(300, 300, 0).active
-    first = Member("g1", "r", figures=first.figures | {"pages_per_s": pages_per_s})
+    first = replace_figures(first, pages_per_s=pages_per_s)
     assert why(replace(team(), active=(first, *others))) == expected
 
 
@@ -110,10 +115,13 @@ def test_pace_doubles_up_to_sixteen_times_and_starts_anew_after_a_quiet_time():
     assert pace.decided("idle: g1", now + 64, SETTINGS, moved=0.5, left=100).wait_s == 4
 
 
-@pytest.mark.parametrize(("left", "wait_s"), [(0, 1.0), (5, 32.0)])
-def test_member_with_nothing_to_do_waits_a_second_and_one_with_little_as_long_as_all(left, wait_s):
+@pytest.mark.parametrize(("left", "rate", "wait_s"), [(0, 0, 1.0), (5, 0, 32.0), (5, 30, 1.0), (6, 30, 32.0)])
+def test_member_with_next_to_nothing_waits_a_second_and_one_with_little_as_long_as_all(left, rate, wait_s):
+    """Half a second of work of one of the three is next to nothing."""
     pace = replace(RebalancePace.begin(0.0, SETTINGS), wait_s=32.0)
     state = team(600, left, 600)
+    first, *others = state.active
+    state = replace(state, active=(replace_figures(first, pages_per_s=rate), *others))
     assert (why(state, wait_s - 0.01, pace), why(state, wait_s, pace)) == ("", "idle: g2")
 
 

@@ -396,6 +396,17 @@ async def test_leader_learns_hot_pages_while_the_crawl_goes_on():
     assert "survey" in crew.rounds.values()
 
 
+async def test_leader_does_not_wait_after_a_plan_that_moves_nothing():
+    """New hot pages disturb nobody: whoever has little to do right after them need not wait for the next rebalance."""
+    crew = await giant("g1", "g2", "g3", settings=replace(SETTINGS, hot_pages=2))
+    await crew.pass_time(20)
+    crew.hot = {"g1": [("http://a/", 5), ("http://b/", 4)]}
+    await crew.until(lambda: bool(crew.plans[-1].hot_pages))
+    crew.disks["g2"].queue = set(sorted(crew.disks["g2"].queue)[:20])
+    await crew.pass_time(3)
+    assert crew.plans[-1].moves and crew.rounds[max(crew.rounds)] == "idle: g2"
+
+
 async def test_leader_refuses_an_expression_that_cannot_be_read():
     with pytest.raises(SettingsError, match=r"character 1.*queud"):
         Crew(replace(SETTINGS, trigger="queud > 3"))
