@@ -117,6 +117,11 @@ def summary(report: Report) -> str:
         f"known {report.known_urls:,} URLs, {report.queued:,} queued; {report.failed:,} failed, "
         f"{report.denied_by_robots:,} denied by robots.txt, {report.redirects:,} redirects",
     ]
+    if report.requisites:
+        lines.append(
+            f"{report.requisites:,} requisites of pages (style sheets, images, scripts…), "
+            f"{report.requisite_bytes / 1e6:,.1f} MB"
+        )
     if report.session > 1:
         lines.append(
             f"session {report.session}: {report.new + report.changed + report.same:,} pages held, of these "

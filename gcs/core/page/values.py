@@ -9,6 +9,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from gcs.core.url.queued_url import needed
+
 
 class Request(msgspec.Struct, frozen=True):
     """One HTTP GET. Made by the gatherer, carried out by a fetch engine, answered by Response or Failure."""
@@ -186,7 +188,7 @@ class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     outlinks: list[str] = []
     #: the page or its server asks not to be indexed: it is followed, but its text is not kept
     noindex: bool = False
-    #: a list of links made for crawlers (a sitemap), and no page
+    #: no page: a list of links made for crawlers (a sitemap), or what a page needs (a style sheet)
     source: bool = False
     #: without its scripts the page says nothing
     shell: bool = False
@@ -260,6 +262,12 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
     #: AI preferences: "search=y ai-train=n", and all statements as they were made, a line each
     usage: str = ""
     usage_raw: str = ""
+    #: 0 for a page; steps from the page that needs it: 1 a style sheet, 2 a font of it. Then `source` is true, too
+    requisite: int = 0
+    #: canonical URLs of what it needs to look like itself, if the settings ask for them
+    requisites: list[str] = []
+    #: of the answer, as sent: "Name: value"
+    headers: list[str] = []
 
     @property
     def is_page(self) -> bool:
@@ -276,6 +284,7 @@ COLUMNS = (
     *("thumbnail", "truncated", "markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
     *("usage", "usage_raw"),
+    *("requisite", "requisites", "headers"),
 )
 
 
@@ -290,3 +299,8 @@ DEFAULTS = {
 def tells(status: int, failure: str, held_at_us: int) -> bool:
     """Whether a record tells what is at its URL, and not only that an older record still holds."""
     return status != 304 and not (failure and held_at_us)
+
+
+def requisite_depth(record: PageRecord) -> int:
+    """The depth in an entry for what this record needs: a redirect is no step."""
+    return needed(record.depth, record.requisite + (not 300 <= record.status < 400))

@@ -38,7 +38,7 @@ _MOST_AT_ONCE = 1 << 24
 #: hashes for which a set is no larger than that
 _FEW = 1 << 20
 _DISTINCT_FIELDS = ("url", "gatherer", "session", "status", "failure", "source")
-_LATEST_FIELDS = ("url", "session", "source", "status", "failure", "held_at_us")
+_NEWEST_FIELDS = ("url", "session", "status", "failure", "held_at_us")
 _PARQUET = ("summaries/*.parquet", "state/*/spool/summaries/*.parquet")
 
 
@@ -187,17 +187,29 @@ def _unique(hashes: "array[int]") -> int:
 
 def latest(place: str | Path, fields: Sequence[str]) -> Iterator[Row]:
     """The chosen fields of each page as it was found last, in the order of `rows`; of pages that are there."""
+    for status, failure, source, *chosen in newest(place, ("status", "failure", "source", *fields)):
+        if 200 <= status < 300 and not failure and not source:
+            yield tuple(chosen)
+
+
+def newest(place: str | Path, fields: Sequence[str]) -> Iterator[Row]:
+    """The chosen fields of each URL once, from the record that tells what was found there last, in the order of `rows`.
+
+    That may be a page, a redirect or a failure.
+    """
     told: dict[int, int] = {}  # URL → the session that tells of it, where that is not the first
-    for url, session, _, status, failure, held_at_us in rows(place, _LATEST_FIELDS):
-        # a server that cannot answer tells nothing of its page, even if it fails so long that the page is forgotten
-        if session == 1 or (failure and (status == 0 or status in RETRY_STATUSES)):
+    silent: dict[int, int] = {}  # URL → a later session in which its server could not answer
+    for url, session, status, failure, held_at_us in rows(place, _NEWEST_FIELDS):
+        if session == 1 or not tells(status, failure, held_at_us):
             continue
-        if tells(status, failure, held_at_us) and session > told.get(key := _digest(url.encode()), 1):
-            told[key] = session
+        # a server that cannot answer tells nothing of its page, even if it fails so long that the page is forgotten
+        found = silent if failure and (status == 0 or status in RETRY_STATUSES) else told
+        if session > found.get(key := _digest(url.encode()), 1):
+            found[key] = session
     seen: set[int] = set()  # several gatherers may have stored it
-    for url, session, source, status, failure, _, *chosen in rows(place, (*_LATEST_FIELDS, *fields)):
+    for url, session, status, failure, held_at_us, *chosen in rows(place, (*_NEWEST_FIELDS, *fields)):
         key = _digest(url.encode())
-        is_page = 200 <= status < 300 and not failure and not source
-        if is_page and session == told.get(key, 1) and key not in seen:
+        is_told = session == told.get(key, 1) or (key not in told and session == silent.get(key))
+        if is_told and key not in seen and tells(status, failure, held_at_us):
             seen.add(key)
             yield tuple(chosen)

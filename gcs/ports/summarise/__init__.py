@@ -26,8 +26,10 @@ class SummarySettings:
     depth: Depth = "fast"
     #: follow img src and srcset as well
     images: bool = False
-    #: keep the text and the rel of links, in the columns anchors and rels
+    #: keep the text and the rel of links, in the columns anchors and rels, and in the table of links
     anchors: bool = False
+    #: keep the headers of each answer, in the column headers
+    headers: bool = True
     #: out-links kept of one page
     max_links: int = 50_000
     #: keep a thumbnail (WebP) of each image, of so many pixels at its longest side; 0 for none (needs the extra images)

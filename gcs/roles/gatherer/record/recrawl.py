@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from gcs.core.page.change import MOST_MISSES, urgency
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import QueuedUrl, needed
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 from gcs.ports.frontier import Frontier
 
@@ -44,6 +44,7 @@ class LastVisit(NamedTuple):
     misses: int
     held_at_us: int
     shell: bool = False
+    requisite: int = 0
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -120,7 +121,8 @@ class Recrawl:
             self._note()
         worth = self._frontier.order.seed
         expected = (visit for visit in visits if visit.session == self._state.last and visit.misses < MOST_MISSES)
-        entries = [_entry_of(visit, worth) for visit in expected if self._covers(visit.url)]
+        # what a page needs may be out of scope
+        entries = [_entry_of(visit, worth) for visit in expected if visit.requisite or self._covers(visit.url)]
         self._frontier.ledger.issued += worth * len(entries)
         return entries
 
@@ -133,7 +135,7 @@ def _entry_of(visit: LastVisit, worth: float) -> QueuedUrl:
     entry = QueuedUrl(
         url=visit.url,
         parent=visit.parent,
-        depth=visit.depth,
+        depth=needed(visit.depth, visit.requisite),
         priority=urgency(visit.visits, visit.changes),
         visits=visit.visits,
         changes=visit.changes,
