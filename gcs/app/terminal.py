@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from gcs.app.crawl_dir import write_whole
+from gcs.app.crawl_dir import stored_elsewhere, write_whole
 from gcs.app.say import say
 from gcs.core.report.report import Report
 
@@ -74,6 +74,8 @@ def _tell(outcome: Outcome, directory: Path, as_json: bool) -> None:
     else:
         say(summary(report))
         say(f"stored in {directory}/")
+        if away := stored_elsewhere(directory, report):
+            say(away)
         if report.queued and not outcome.interrupted:
             say(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
     if outcome.interrupted:

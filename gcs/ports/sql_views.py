@@ -71,7 +71,7 @@ def open_views(directory: Path) -> "duckdb.DuckDBPyConnection":
         raise UsageError("gcs sql needs DuckDB: pip install 'gcs-crawler[duckdb]'") from None
     database = duckdb.connect()
     listed = "[" + ", ".join("'" + file.replace("'", "''") + "'" for file in files) + "]"
-    described = database.execute(f"DESCRIBE SELECT * FROM read_parquet({listed}, union_by_name = true)").fetchall()
+    described = database.execute("DESCRIBE SELECT * FROM read_parquet(?, union_by_name = true)", [files]).fetchall()
     there = {row[0] for row in described}
     missing = "".join(f", {_literal(DEFAULTS[name])} AS {name}" for name in FIELDS if name not in there)
     for name, (_, query) in VIEWS.items():

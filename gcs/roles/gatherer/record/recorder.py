@@ -152,6 +152,8 @@ class Recorder:
             self._counters.links += len(record.outlinks)
             for url in self._admission.admit(record.outlinks, depth):
                 self.links.append(QueuedUrl(url, record.url, depth, depth, 0, hops))
+        if record.status == 304:
+            self.links += self._recrawl.linked_from(record.url)
         if record.requisites:
             depth, hops = requisite_depth(record), hops + 1 if 300 <= record.status < 400 else 0
             for url in self._admission.admit_requisites(record.requisites):
