@@ -210,11 +210,9 @@ def read_shares(directory: Path) -> tuple[list[Share], bool]:
 
 def stored_elsewhere(directory: Path, last: Report | None) -> str:
     """Which gatherers of this report have stored pages that are not here, and what to do; empty if all is here."""
-    away = (
-        [each for each in last.per_gatherer if each.pages and not (directory / "state" / each.id).is_dir()]
-        if last
-        else []
-    )
+    if last is None or next(directory.glob("state/*/url"), None):  # with a store, all is there
+        return ""
+    away = [each for each in last.per_gatherer if each.pages and not (directory / "state" / each.id).is_dir()]
     if not away:
         return ""
     pages, names = sum(each.pages for each in away), ", ".join(each.id for each in away[:_NAMED])

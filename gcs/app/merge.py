@@ -21,7 +21,7 @@ from gcs.ports.system.own_file import open_own
 #: of the folder `state`, what belongs to the process that ran there, and not to the records
 _OWN = frozenset({"space", "control"})
 #: files of a gatherer that are locks
-_LOCKS = frozenset({"lock", "lock.mdb", "LOCK"})
+_LOCKS = frozenset({"lock", "lock.mdb", "records.lock"})
 
 
 def merge(into: Path, parts: list[Path]) -> tuple[int, int]:
