@@ -26,13 +26,14 @@ _LOCKS = frozenset({"lock", "lock.mdb", "records.lock"})
 
 def merge(into: Path, parts: list[Path]) -> tuple[int, int]:
     """Copy what the parts hold into a directory; returns how many files and bytes were copied."""
+    for part in parts:
+        if part.resolve() == into.resolve():
+            raise UsageError(f"{part}: give other directories than the one that they are merged into")
+        if not (is_crawl(part) or (part / SUMMARIES).is_dir()):
+            raise UsageError(f"{part}: there is no crawl here")
     for directory in (into, *parts):
-        if directory != into and not (is_crawl(directory) or (directory / SUMMARIES).is_dir()):
-            raise UsageError(f"{directory}: there is no crawl here")
         if running := running_gatherers(directory):
             raise UsageError(f"{directory}: {', '.join(running)} runs here; merge when the crawl has ended")
-        if directory != into and directory.resolve() == into.resolve():
-            raise UsageError(f"{directory}: give other directories than the one that they are merged into")
     names = {name for directory in (into, *parts) if (name := _name_of(directory))}
     if len(names) > 1:
         raise UsageError(f"these are parts of different crawls: {', '.join(sorted(names))}")

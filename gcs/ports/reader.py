@@ -154,6 +154,9 @@ class Reader:
         facts = facts_of(document, url, self._joiner, heed=self._heed, noindex=noindex, nofollow=nofollow)
         if not (self._heed and (nofollow or document.nofollow)):
             facts = self._with_header_links(response, facts, is_told=bool(document.canonical))
+        if response.asked_for or response.picture:
+            asked_for = self.join(url, response.asked_for)
+            facts = msgspec.structs.replace(facts, requisites=asked_for, thumbnail=response.picture)
         if not document.source and is_shell(response.content, content_type, len(document.hrefs)):
             return msgspec.structs.replace(facts, shell=True)  # noqa: S604 (a page that is an empty shell)
         return facts

@@ -28,7 +28,7 @@ GROUP_CHARS = 4 << 20
 _PLACE = ("parent", "depth", "session", "fetched_at", "warc_file", "warc_offset")
 
 
-class Table(NamedTuple):
+class CrawlTable(NamedTuple):
     """A table: what it holds, and how its rows come out of a record."""
 
     what: str
@@ -48,25 +48,25 @@ _KIND = ("status", "failure", "source", "requisite")
 _LISTS = {"link": "outlinks", "anchor": "anchors", "rel": "rels"}
 
 TABLES = {
-    "pages": Table(
+    "pages": CrawlTable(
         "a row for each page", _same(*FIELDS), lambda status, failure, source, _: _is_page(status, failure, source)
     ),
-    "failures": Table(
+    "failures": CrawlTable(
         "a row for each URL that ended without a page",
         _same("url", "failure", "status", "content_type", "requisite", *_PLACE),
         lambda _status, failure, _source, _requisite: bool(failure),
     ),
-    "redirects": Table(
+    "redirects": CrawlTable(
         "a row for each URL that leads elsewhere",
         {"url": "url", "target": "final_url", **_same("status", "requisite", *_PLACE)},
         lambda status, failure, _source, _requisite: 300 <= status < 400 and not failure,
     ),
-    "links": Table(
+    "links": CrawlTable(
         "a row for each link of each page",
         {"page": "url", "depth": "depth", "session": "session", **_LISTS},
         lambda status, failure, source, _: _is_page(status, failure, source),
     ),
-    "requisites": Table(
+    "requisites": CrawlTable(
         "a row for each style sheet, image, script… that pages need (--requisites)",
         _same("url", "status", "content_type", "bytes", "digest", "requisite", *_PLACE),
         lambda status, failure, _, requisite: requisite > 0 and 200 <= status < 300 and not failure,

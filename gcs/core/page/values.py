@@ -54,6 +54,9 @@ class Response(msgspec.Struct, frozen=True):
     absent: tuple[int, str] | None = None
     #: why the body is not all that the server has: a reason of WARC-Truncated, "" where it is whole
     truncated: str = ""
+    #: of a page that a browser has rendered: what it asked for besides, and a picture of it (a data URL, image/webp)
+    asked_for: tuple[str, ...] = ()
+    picture: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -208,6 +211,8 @@ class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     #: text and rel of the outlinks, in their order; empty unless the settings ask for them
     anchors: list[str] = []
     rels: list[str] = []
+    #: what it needs to look like itself: canonical URLs; of a page that a browser has rendered, what that asked for
+    requisites: list[str] = []
 
 
 #: what a page says beside its links: nothing of it is kept of a page that asks not to be indexed
@@ -264,8 +269,6 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
     usage_raw: str = ""
     #: 0 for a page; steps from the page that needs it: 1 a style sheet, 2 a font of it. Then `source` is true, too
     requisite: int = 0
-    #: canonical URLs of what it needs to look like itself, if the settings ask for them
-    requisites: list[str] = []
     #: of the answer, as sent: "Name: value"
     headers: list[str] = []
 

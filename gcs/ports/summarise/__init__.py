@@ -32,7 +32,8 @@ class SummarySettings:
     headers: bool = True
     #: out-links kept of one page
     max_links: int = 50_000
-    #: keep a thumbnail (WebP) of each image, of so many pixels at its longest side; 0 for none (needs the extra images)
+    #: keep a thumbnail (WebP) of each image (extra images), and a picture of each page that a browser renders, of so
+    #: many pixels at its longest side; 0 for none
     thumbnails: int = 0
     #: processes that extract text where the depth is full; 0 for one per core
     workers: int = 0

@@ -106,7 +106,7 @@ ARRAY_FIELDS = {
     "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail= "
-    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels=",
+    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels= requisites=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",

@@ -104,6 +104,7 @@ class Recorder:
             self._counters.requisite_bytes += response.size_bytes
         if self._max_requisites and level_of(entry.depth) < MOST_LEVELS:
             needs = self._reader.requisites(response, self._max_requisites)
+            needs = list(dict.fromkeys([*needs, *facts.requisites]))[: self._max_requisites]
         if not facts.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
@@ -242,7 +243,7 @@ class Recorder:
         if level:
             facts = msgspec.structs.replace(facts, source=True)
         record = self._record_of(entry, response, facts, failure, fields)
-        if level or needs:
+        if level or needs or facts.requisites:
             record = msgspec.structs.replace(record, requisite=level, requisites=list(needs))
         self._counters.note(Change(record.change))
         copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
