@@ -43,6 +43,7 @@ LAZY = {
     ("gcs.cli.crawl", "gcs.app"),
     ("gcs.cli.crawl", "gcs.app.coordination"),  # numpy
     ("gcs.cli.crawl", "gcs.app.processes.local_team"),  # the client of Redis
+    ("gcs.cli.crawl", "gcs.app.processes.named_runs"),  # the client of Redis
     ("gcs.cli.status", "gcs.app"),
     ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.database_sinks"),  # DuckDB, PostgreSQL: extras
