@@ -24,6 +24,7 @@ from gcs.ports.frontier import Mark
 from gcs.ports.reader import gist
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
+from gcs.ports.summarise import ParsedPage
 from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 from gcs.settings import Settings
@@ -78,7 +79,14 @@ class Recorder:
         else:
             self.give_up(entry, f"http-{status}", result)
 
-    def record_page(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
+    @property
+    def wants_trees(self) -> bool:
+        """Whether plug-ins may select something in a page."""
+        return self._plugins is not None and self._plugins.read_pages
+
+    def record_page(
+        self, entry: QueuedUrl, response: Response, facts: PageFacts, parsed: ParsedPage | None = None
+    ) -> None:
         if self._purpose and not preferences(self._stated(response), is_image(response)).get(self._purpose, True):
             self.give_up(entry, RESERVED, msgspec.structs.replace(response, body=b"", content=b"", absent=(0, "")))
             return
@@ -88,7 +96,7 @@ class Recorder:
             self._counters.shells += facts.shell
         fields = ""
         if self._plugins and not facts.source:
-            facts, fields = self._plugins.read(response, facts)
+            facts, fields = self._plugins.read(response, facts, parsed)
         self._record(entry, response, facts, "", fields)
 
     def _stated(self, response: Response) -> list[str]:
