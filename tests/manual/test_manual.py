@@ -1,7 +1,8 @@
 """The manual tells the truth: its code runs, its examples are typed, its links lead somewhere, its flags exist.
 
-A block of `python` is a program and runs; with a title it is a file that later blocks use. A block of `bash` runs. A
-block of `sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
+A block of `python` is a program and runs; with a title it is a file that later blocks use. A block of `bash` runs, but
+for its `pip install`: what it brings is here; a `pyproject.toml` of the page is installed as pip would leave it. A block
+of `sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
 """
 
 import os
@@ -9,9 +10,10 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import pytest
@@ -26,7 +28,8 @@ PAGES = [
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if "studies" not in path.parts),
 ]
 _BLOCK = re.compile(
-    r"^(?P<indent> *)```(?P<kind>python|bash|sh)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^ *```$", re.M | re.S
+    r"^(?P<indent> *)```(?P<kind>python|bash|sh|toml)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^ *```$",
+    re.M | re.S,
 )
 
 
@@ -80,13 +83,26 @@ def test_code_of_the_page_runs(
         where = f"{name(page)}:{block.line}"
         if block.title:
             (tmp_path / block.title).write_text(code)
+            if block.title == "pyproject.toml":
+                install(tmp_path, tomllib.loads(code)["project"])
         elif block.kind == "python":  # in this process, which has loaded the package already
             program = compile("\n" * (block.line - 1) + code, str(page), "exec")
             exec(program, {"__name__": "__main__"})
         elif block.kind == "bash":
+            code = re.sub(r"^pip install .*$", "", code, flags=re.M)
             command = ["bash", "-euo", "pipefail", "-c", code]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
             assert done.returncode == 0, f"{where}\n{code}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+
+
+def install(folder: Path, project: dict[str, Any]) -> None:
+    """What pip writes beside the modules of a package."""
+    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    groups = project["entry-points"].items()
+    lines = [f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in names.items()) for group, names in groups]
+    (info / "entry_points.txt").write_text("\n".join(lines))
 
 
 @pytest.mark.parametrize("page", with_code("bash", "sh"), ids=name)
