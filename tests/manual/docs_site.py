@@ -14,7 +14,8 @@ _WORDS = (
 def page(title: str, body: str) -> str:
     nav = "<nav><a href=/>Home</a> <a href=/guide/install.html>Install</a> <a href=/guide/use.html>Use</a></nav>"
     head = f"<title>{title}</title><meta name=description content='About: {title}'>" if title else ""
-    return f"<!doctype html><html lang=en><head>{head}</head><body>{nav}<main><h1>{title.partition(' | ')[0]}</h1>{body}</main></body></html>"
+    main = f"<main><h1>{title.partition(' | ')[0]}</h1>{body}</main>"
+    return f"<!doctype html><html lang=en><head>{head}</head><body>{nav}{main}</body></html>"
 
 
 def docs() -> dict[str, Answer]:

@@ -1,8 +1,8 @@
 """The manual tells the truth: its code runs, its examples are typed, its links lead somewhere, its flags exist.
 
 A block of `python` is a program and runs; with a title it is a file that later blocks use. A block of `bash` runs, but
-for its `pip install`: what it brings is here; a `pyproject.toml` of the page is installed as pip would leave it. A block
-of `sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
+for its `pip install`: what that brings is here, and a `pyproject.toml` of the page is installed as pip would leave it.
+A block of `sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
 """
 
 import os
