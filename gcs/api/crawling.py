@@ -44,9 +44,10 @@ _LISTS = ("include", "exclude")
 #: flags of `gcs crawl` that a program cannot give, and what to do instead
 _NO_OPTIONS = {
     **dict.fromkeys(
-        ("gatherers", "space", "browser", "station", "coordination", "mode", "plan"),
+        ("gatherers", "space", "browser", "station", "listen", "coordination", "mode", "plan"),
         "a crawl in Python has one gatherer and no helpers: run gcs crawl with this flag, and read with gcs.open",
     ),
+    "report": "crawl.report() gives it, and DIRECTORY/report.json",
     "set": "give settings by settings={'section.key': value}",
     **dict.fromkeys(("log", "log_json", "log_file"), "use Python's logging"),
 }

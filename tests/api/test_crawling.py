@@ -258,9 +258,7 @@ def test_options_are_the_flags_of_the_command() -> None:
         flag for flags in named.values() for flag in flags
     }
     for flag in {flag[2:].replace("-", "_") for flags in named.values() for flag in flags if flag.startswith("--")}:
-        assert (
-            flag in CrawlOptions.__annotations__ or flag in _NO_OPTIONS or flag in ("output", "report", "json", "help")
-        )
+        assert flag in CrawlOptions.__annotations__ or flag in _NO_OPTIONS or flag in ("output", "json", "help")
     known = {name: kind for name, kind in flags.items() if kind in (int, float, bool, str)}
     assert {name: CrawlOptions.__annotations__[name] for name in known if name not in left_out} == {
         name: kind for name, kind in known.items() if name not in left_out

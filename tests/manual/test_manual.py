@@ -20,7 +20,6 @@ import click
 import pytest
 
 from gcs.cli import gcs as command_line
-
 from tests.ports.space.servers import Server, binary_of
 
 from .docs_site import sites
