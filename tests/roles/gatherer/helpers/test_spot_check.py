@@ -1,8 +1,8 @@
 """Strangers help a gatherer through a real gateway: honest ones are believed, liars change nothing in the store."""
 
 import asyncio
-import io
 import dataclasses
+import io
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
