@@ -220,8 +220,11 @@ def _team_maker(
 
 
 def _lending_maker(name: str, settings: Settings, access: TeamAccess) -> Callable[[LendingPort], Lending]:
-    wants_body = settings.store.warc or bool(settings.crawl.plugins)  # these read it here
-    context = LendingContext(access.space, name, access.place, settings.helpers, settings.politeness, wants_body)
+    selects = bool(settings.crawl.plugins)
+    wants_body = (settings.store.warc and settings.helpers.payload) or selects or bool(settings.crawl.purpose)
+    context = LendingContext(
+        access.space, name, access.place, settings.helpers, settings.politeness, wants_body, selects
+    )
     return lambda port: Lending(context, port)
 
 
@@ -292,11 +295,13 @@ def make_fetcher(settings: FetchSettings, sink: Sink) -> Fetcher:
     return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
 
 
-def make_browser(settings: FetchSettings, sink: Sink) -> Fetcher:
-    """The engine that renders pages, above the one that the settings name."""
+def make_browser(settings: FetchSettings, sink: Sink, picture: int = 0) -> Fetcher:
+    """The engine that renders pages, above the one that the settings name; `picture`: pixels of one of each page."""
     from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings  # it brings Playwright, which is an extra
 
-    return BrowserFetcher(settings, sink, BrowserSettings(), lambda plain_sink: make_fetcher(settings, plain_sink))
+    return BrowserFetcher(
+        settings, sink, BrowserSettings(picture=picture), lambda plain_sink: make_fetcher(settings, plain_sink)
+    )
 
 
 def load(settings: Settings) -> None:
