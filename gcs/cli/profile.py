@@ -18,6 +18,7 @@ from gcs.core.watch.profile import CHANGED, EVENTS, NEW, Profile
 from gcs.core.watch.push_target import WEBHOOK, PushTarget
 from gcs.core.watch.signature import SECRET_BYTES, key_of, make_secret
 from gcs.errors import UsageError
+from gcs.ports.records.follower import log_ends
 from gcs.ports.watch.watch_store import WatchStore, watch_file
 
 #: environment variables of receivers, apart by spaces, and of the secret of webhooks: for what no command line may hold
@@ -72,6 +73,7 @@ def add(
     if given:
         key_of(given)
     with WatchStore(directory) as store:
+        store.begin(log_ends(directory))
         known = {state.target.key for state in store.targets() if state.profile == name}
         with_secrets = []
         for target in targets:

@@ -52,8 +52,8 @@ class Scan:
         phrase, wanted = self._wanted[at], self._needles[at]
         if not page.vocabulary.issuperset(phrase.words[:-1] if phrase.is_prefix else phrase.words):
             return 0
-        titled = page.title_line.count(wanted)
-        return TITLE_WEIGHT * titled + (0 if phrase.in_title else page.text_line.count(wanted))
+        titled = _occurrences(page.title_line, wanted)
+        return TITLE_WEIGHT * titled + (0 if phrase.in_title else _occurrences(page.text_line, wanted))
 
     def answer(self) -> EngineAnswer:
         mean = max(self._length / self._pages, 1.0) if self._pages else 1.0
@@ -65,3 +65,11 @@ class Scan:
             found.append(Candidate(score, page, excerpt))
         best = heapq.nsmallest(self._asked.window, found, key=lambda each: (-each.score, -each.page.day, each.page.url))
         return EngineAnswer(len(found), best, top_values(self._facets) if self._asked.facets else {})
+
+
+def _occurrences(line: str, wanted: str) -> int:
+    """How often it stands there; two that follow one another share the space between them."""
+    count, at = 0, line.find(wanted)
+    while at >= 0:
+        count, at = count + 1, line.find(wanted, at + 1)
+    return count

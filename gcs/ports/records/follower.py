@@ -121,6 +121,13 @@ def log_end(directory: Path, gatherer: str, most: Position) -> Position:
     return Position(numbers[-1], sum(1 for frame in frames(log / file_name(numbers[-1])) if frame.kind == PAGE))
 
 
+def log_ends(directory: Path) -> dict[str, tuple[int, int]]:
+    """The end of the log of each gatherer of a crawl directory."""
+    beyond = Position(1 << 40, 0)
+    ends = {log.parent.name: log_end(directory, log.parent.name, beyond) for log in directory.glob("state/*/log")}
+    return {name: (end.file, end.records) for name, end in ends.items() if end != beyond}
+
+
 class FollowedRecord(NamedTuple):
     """A record, and the crawl directory that it is of."""
 

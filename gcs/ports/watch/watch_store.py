@@ -209,6 +209,15 @@ class WatchStore(contextlib.AbstractContextManager["WatchStore"]):
     def positions(self) -> dict[str, tuple[int, int]]:
         return {log: (file, records) for log, file, records in self._database.execute("select * from position")}
 
+    def begin(self, positions: Mapping[str, tuple[int, int]]) -> None:
+        """Where the watch begins, if it is new: what is stored already was not waited for."""
+        with self._change():
+            if self._database.execute("insert or ignore into fact values ('begun', '')").rowcount:
+                self._database.executemany(
+                    "insert or ignore into position values (?, ?, ?)",
+                    [(log, file, records) for log, (file, records) in positions.items()],
+                )
+
     def has_past(self) -> bool:
         return bool(self._database.execute("select 1 from fact where name = 'past'").fetchone())
 
