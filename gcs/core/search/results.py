@@ -59,7 +59,7 @@ class SearchResults(msgspec.Struct, frozen=True):
     facets: dict[str, list[FacetValue]] = {}
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class RankedPage(msgspec.Struct, frozen=True):
     """A page that matches, and how well."""
 
     score: float
@@ -72,7 +72,7 @@ class EngineAnswer(msgspec.Struct, frozen=True):
     """What an engine finds: how many pages, the best of them, and facets over all."""
 
     found: int
-    best: list[Candidate]
+    best: list[RankedPage]
     facets: dict[str, list[FacetValue]] = {}
 
 
@@ -110,8 +110,8 @@ def present(asked: Asked, answers: Sequence[EngineAnswer]) -> SearchResults:
     return SearchResults(sum(answer.found for answer in answers), hits, _merged(answers))
 
 
-def _ranked(answers: Sequence[EngineAnswer]) -> list[Candidate]:
-    by_url: dict[str, Candidate] = {}
+def _ranked(answers: Sequence[EngineAnswer]) -> list[RankedPage]:
+    by_url: dict[str, RankedPage] = {}
     for each in chain.from_iterable(answer.best for answer in answers):
         if each.page.url not in by_url or by_url[each.page.url].score < each.score:
             by_url[each.page.url] = each
@@ -126,9 +126,9 @@ def _merged(answers: Sequence[EngineAnswer]) -> dict[str, list[FacetValue]]:
     return top_values(totals)
 
 
-def fold(best: Iterable[Candidate]) -> list[tuple[Candidate, int]]:
+def fold(best: Iterable[RankedPage]) -> list[tuple[RankedPage, int]]:
     """Each of those that are nearly the same is counted with the best of them."""
-    kept: list[Candidate] = []
+    kept: list[RankedPage] = []
     counts: list[int] = []
     for each in best:
         mine = each.page.simhash

@@ -13,7 +13,7 @@ import msgspec
 
 from gcs.core.search.matching import matches, needle
 from gcs.core.search.query import phrases
-from gcs.core.search.results import TITLE_WEIGHT, Asked, Candidate, EngineAnswer, top_values
+from gcs.core.search.results import TITLE_WEIGHT, Asked, EngineAnswer, RankedPage, top_values
 from gcs.core.search.searchable import Searchable
 from gcs.core.search.snippet import Snippet, snippet
 
@@ -62,7 +62,7 @@ class Scan:
         for counts, length, page, excerpt in self._matches:
             drag = SATURATION * (1 - LENGTH + LENGTH * length / mean)
             score = sum(rare * count * (SATURATION + 1) / (count + drag) for rare, count in zip(rarity, counts))
-            found.append(Candidate(score, page, excerpt))
+            found.append(RankedPage(score, page, excerpt))
         best = heapq.nsmallest(self._asked.window, found, key=lambda each: (-each.score, -each.page.day, each.page.url))
         return EngineAnswer(len(found), best, top_values(self._facets) if self._asked.facets else {})
 

@@ -15,7 +15,7 @@ import msgspec
 import zstandard
 
 from gcs.core.search.query import Between, Every, Is, Node, Phrase, Some
-from gcs.core.search.results import FACETS, MOST_VALUES, TITLE_WEIGHT, Asked, Candidate, EngineAnswer, FacetValue
+from gcs.core.search.results import FACETS, MOST_VALUES, TITLE_WEIGHT, Asked, EngineAnswer, FacetValue, RankedPage
 from gcs.core.search.searchable import Searchable
 from gcs.errors import StoreError
 from gcs.ports.search import Place
@@ -95,7 +95,7 @@ class SqliteEngine:
                 f"select {score}, doc from {tables} where {where} order by 1 desc, day desc, url limit ?",  # noqa: S608
                 (*values, asked.window),
             )
-            best = [Candidate(points, self._page(doc)) for points, doc in rows]
+            best = [RankedPage(points, self._page(doc)) for points, doc in rows]
             facets = {name: self._facet(_COLUMNS[name], tables, where, values) for name in FACETS if asked.facets}
         except sqlite3.Error as error:
             raise StoreError(f"{self._path}: the index cannot be read ({error})") from error

@@ -15,7 +15,7 @@ import msgspec
 import tantivy
 
 from gcs.core.search.query import Between, Every, Is, Node, Phrase, Some, phrases
-from gcs.core.search.results import FACETS, MOST_VALUES, TITLE_WEIGHT, Asked, Candidate, EngineAnswer, FacetValue
+from gcs.core.search.results import FACETS, MOST_VALUES, TITLE_WEIGHT, Asked, EngineAnswer, FacetValue, RankedPage
 from gcs.core.search.searchable import Searchable, sites_of
 from gcs.errors import StoreError, UsageError
 from gcs.ports.search import Place
@@ -78,7 +78,7 @@ class TantivyEngine:
         order = {} if is_ranked else {"order_by_field": "day"}
         found = searcher.search(query, limit=max(asked.window, 1), **order)
         best = [
-            Candidate(score if is_ranked else 0.0, _PAGES.decode(searcher.doc(address).get_first("doc")))
+            RankedPage(score if is_ranked else 0.0, _PAGES.decode(searcher.doc(address).get_first("doc")))
             for score, address in found.hits
         ]
         return EngineAnswer(found.count or 0, best, self._facets(searcher, query) if asked.facets else {})

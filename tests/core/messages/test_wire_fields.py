@@ -35,14 +35,14 @@ TUPLE_FIELDS = {
         "urlts",
         3,
         2,
-        "gatherer run number url lease_s epoch= place= means= etag= last_modified= once= payload=",
+        "gatherer run number url lease_s epoch= place= means= etag= last_modified= once= payload= rendered=",
     ),
     "SummaryTS": (
         "summaryts",
         4,
         3,
         "gatherer run number url helper status= failure= message= reason= http_version= headers= ip= started_at= "
-        "elapsed_s= size_bytes= digest= page= request_head= body= trusted= truncated=",
+        "elapsed_s= size_bytes= digest= page= request_head= body= trusted= truncated= rendered=",
     ),
     "HelperBeat": ("helper", 5, 2, "helper place= means= connections= pages= bytes= pages_per_s= since="),
     "Member": (
@@ -65,7 +65,7 @@ TUPLE_FIELDS = {
     "RebalanceCall": ("rebalance", 16, 1, "by reason="),
     "Seeds": ("seeds", 17, 1, "urls"),
     "RobotsNote": ("robots", 18, 1, "origin status body= fetched_at="),
-    "Charter": ("charter", 19, 1, "settings seeds gatherers= session= blueprint="),
+    "Charter": ("charter", 19, 1, "settings seeds gatherers= session= blueprint= run="),
     "Account": ("account", 20, 1, "gatherer share"),
     "Finds": ("finds", 21, 1, "client done links free_at= session= copies= free_in="),
     "ClientPace": ("pace", 22, 1, "client connections word="),

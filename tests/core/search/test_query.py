@@ -1,5 +1,7 @@
 """The language: what each form means, what is refused and why; any text is a query or a UsageError, in linear time."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,7 +85,7 @@ def test_a_page_matches_or_not_as_logic_says(text: str, some: list) -> None:
     """Against the plain meaning of the parts."""
     node = parse(text)
 
-    def holds(part: object, one: object) -> bool:
+    def holds(part: Any, one: Any) -> bool:
         if isinstance(part, Every):
             return all(holds(each, one) for each in part.parts)
         if isinstance(part, Some):
