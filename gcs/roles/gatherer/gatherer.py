@@ -66,7 +66,7 @@ class Gatherer:
         make_lending, make_team = dependencies.make_lending, dependencies.make_team
         port = LendingPort(results.arrive, request_turn, lambda helpers: self._spot_check.forget(helpers), clock)
         self._lending = lending = make_lending(port) if make_lending else None
-        self._fetcher = FetchRouter(dependencies.make_fetcher(results.arrive), lending)
+        self._fetcher = FetchRouter(dependencies.make_fetcher(results.arrive), lending, dependencies.sign)
         self._dispatcher = Dispatcher(
             DispatcherParts(
                 frontier=frontier,
