@@ -71,6 +71,8 @@ class CrawlSettings:
     max_seconds: float = 0.0
     #: take the sitemaps that robots.txt names as link sources
     sitemaps: bool = True
+    #: ask each host for its llms.txt, and take that as a link source: one request a host more
+    llms_txt: bool = False
     #: redirects in a row that are followed
     max_redirects: int = 10
     #: what the pages are for: search, ai-input or ai-train; what a site reserves for that is not taken (Content-Usage,

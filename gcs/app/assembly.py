@@ -263,6 +263,7 @@ def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, hee
         max_links=summary.max_links,
         thumbnails=summary.thumbnails,
         anchors=summary.anchors,
+        more_links=summary.more_links,
     )
     texts = TextPool(summary.workers, options=options) if in_processes else None
     return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)

@@ -44,6 +44,7 @@ from gcs.ports.summarise.formats.xlsx import summarise_xlsx
 from gcs.ports.summarise.formats.xml_data import summarise_xml
 from gcs.ports.summarise.html import summarise_html
 from gcs.ports.summarise.mail import summarise_mail
+from gcs.ports.summarise.markdown import is_markdown_name, summarise_markdown
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
 from gcs.ports.summarise.text import summarise_text
 from gcs.ports.summarise.text_pool import TextPool
@@ -67,6 +68,7 @@ BUILT_IN = (
     Summariser(Format.URL_LIST, summarise_url_list),
     Summariser(Format.FEED, summarise_feed),
     Summariser(Format.TEXT, summarise_text),
+    Summariser(Format.MARKDOWN, summarise_markdown),
     Summariser(Format.PDF, summarise_pdf, in_worker=True),
     Summariser(Format.DOCX, summarise_docx, in_worker=True),
     Summariser(Format.XLSX, summarise_xlsx, in_worker=True),
@@ -162,10 +164,12 @@ class Reader:
         if not found.hrefs:
             return facts
         outlinks = list(dict.fromkeys([*facts.outlinks, *self.join(url, found.hrefs)]))
+        more = [""] * (len(outlinks) - len(facts.outlinks))
         final_url = facts.final_url
         if found.canonical and not is_told:
             final_url = next(iter(self.join(url, (found.canonical,))), final_url)
-        return msgspec.structs.replace(facts, outlinks=outlinks, final_url=final_url)
+        beside = {name: [*told, *more] for name in ("anchors", "rels", "dates") if (told := getattr(facts, name))}
+        return msgspec.structs.replace(facts, outlinks=outlinks, final_url=final_url, **beside)
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
@@ -288,6 +292,8 @@ class Summarisers:
         if found is Format.GZIP:  # sitemaps come like this
             source = msgspec.structs.replace(source, content=gunzip(source.content, limit), content_type="")
             found = recognise("", source.content)
+        if found in (Format.TEXT, Format.URL_LIST) and is_markdown_name(source.url):
+            found = Format.MARKDOWN
         media_type = source.content_type.partition(";")[0].strip().lower()
         summariser = self.summariser(media_type, source.url) or self.summariser(found, source.url)
         if here and (summariser.in_worker if summariser else found in _ARCHIVES):

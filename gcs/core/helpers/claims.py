@@ -39,6 +39,7 @@ _UNCHECKED = {
     "keywords": [],
     "anchors": [],
     "rels": [],
+    "dates": [],
 }
 
 Number = Annotated[float, Meta(ge=0, le=1e12)]

@@ -79,6 +79,8 @@ class FetchSettings:
     from_address: str = ""
     #: Accept: what is asked for
     accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    #: ask for Markdown first, where a site has it (Accept: text/markdown)
+    markdown: bool = False
     #: further request headers, each "Name: value"
     headers: tuple[str, ...] = ()
     #: seconds for name resolution, TCP and TLS together

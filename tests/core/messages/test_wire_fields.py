@@ -106,12 +106,14 @@ ARRAY_FIELDS = {
     "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail= "
-    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels=",
+    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels= dates=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
     # the frontier and its notes
     "StoredRobots": "expires_at robots",
+    "Trust": "true= false=",
+    "SiteTrust": "listed_change= listed_rest= http=",
     "Rule": "allow pattern",
     "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional usage=",
     "LeavingRange": "low high winner at",
@@ -157,7 +159,7 @@ RECORD_COLUMNS = (
     *("misses", "held_at_us", "description", "shell", "fields", "thumbnail", "truncated"),
     *("markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
-    *("usage", "usage_raw"),
+    *("usage", "usage_raw", "dates"),
 )
 
 
