@@ -18,15 +18,16 @@ import click
 import msgspec
 
 from gcs.app.say import say
-from gcs.cli.markdown_pages import COLUMNS as MARKDOWN_COLUMNS
-from gcs.cli.markdown_pages import markdown_pages, write_files
 from gcs.core.page.spreadsheet import harmless
+from gcs.core.page.values import PageRecord
 from gcs.errors import StoreError, UsageError
 from gcs.events import set_up_log, tame
 from gcs.ports.records import cdxj, reading
+from gcs.ports.records.page import Page
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
 from gcs.ports.records.wacz import write_wacz
+from gcs.ports.sinks.markdown_files import MarkdownFiles, markdown_file
 from gcs.version import __version__
 
 #: how the name of a value begins that a plug-in has added
@@ -77,12 +78,11 @@ def export(
     if form == "cdxj":
         lines = _cdxj(place)
     elif form == "md":
-        rows = (latest if is_latest else reading.rows)(place, MARKDOWN_COLUMNS)
-        pages = markdown_pages(_shown(MARKDOWN_COLUMNS, row) for row in rows)
+        rows = (latest if is_latest else reading.rows)(place, FIELDS)
+        pages = (Page(PageRecord(**dict(zip(FIELDS, row))), place) for row in rows)
         if output is not None and (output.is_dir() or as_folder):
-            count = write_files(pages, output)
-            return _told(form, count, output, as_json)
-        lines = (content for _, content in pages)
+            return _told(form, _write_files(pages, output), output, as_json)
+        lines = (content + b"\n" for page in pages if (content := markdown_file(page)))
     else:
         columns = list(dict.fromkeys(name.partition(".")[0] for name in chosen))
         rows = (latest if is_latest else reading.rows)(place, columns)
@@ -104,6 +104,15 @@ def _told(form: str, count: int, output: Path | None, as_json: bool) -> int:
     elif output is not None:
         say(f"{count:,} records written to {output}")
     return 0
+
+
+def _write_files(pages: Iterable[Page], folder: Path) -> int:
+    """One file a page, in a folder per host; the number of pages. A page that is met again replaces its file."""
+    try:
+        files = MarkdownFiles(str(folder), is_durable=False)
+        return sum(files.put(page) for page in pages)
+    except OSError as error:
+        raise StoreError(f"cannot write {error.filename or folder}: {error.strerror or error}") from error
 
 
 def _export_wacz(place: str, output: Path | None, as_json: bool) -> int:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from gcs.core.messages.tuples import Means, SummaryTS, UrlTS
+from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document, FailureKind, Line, PageFacts, WrittenUrl
 from gcs.core.polite.politeness import seconds_of_date
@@ -119,7 +120,9 @@ def summary_of(
     if 200 <= claim.status < 300:
         kept = claim.text if text else ""
         facts = facts_of(claim, errand.url, joiner, heed=heed)
-        facts = msgspec.structs.replace(facts, text=kept, simhash=simhash(kept) if kept else 0)
+        if kept:  # a browser tells only what the page declares
+            facts = msgspec.structs.replace(facts, simhash=simhash(kept), language=detect(kept, claim.language))
+        facts = msgspec.structs.replace(facts, text=kept)
         if not (trusted and text):  # spot checks compare title, text and links
             facts = msgspec.structs.replace(facts, **_UNCHECKED)
     return SummaryTS(

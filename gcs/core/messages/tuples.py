@@ -468,6 +468,8 @@ class Charter(Posted, frozen=True, array_like=True):
     #: the session to crawl, and its blueprint if there is one: a plan made ahead (`core.plan.blueprint`)
     session: int = 1
     blueprint: bytes = b""
+    #: the name of the run that began the session, if it was given one
+    run: str = ""
 
 
 class Finds(Consumed, frozen=True, array_like=True):

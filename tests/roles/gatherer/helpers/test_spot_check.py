@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import io
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
@@ -326,7 +327,7 @@ async def test_replayed_claims_and_a_thief_change_nothing(tmp_path: Path, fakewe
         body = msgspec.json.encode(claim_of(summary))
         statuses.extend([(await errands._line._post("put", body, 10.0))[0] for _ in range(2)])
         async with errands._line._session.post(
-            f"{errands._line._url}/gateway/put", data=body, headers={"Authorization": f"Bearer {THIEF}"}
+            f"{errands._line._url}/gateway/put", data=io.BytesIO(body), headers={"Authorization": f"Bearer {THIEF}"}
         ) as answer:
             statuses.append(answer.status)
 
