@@ -186,7 +186,7 @@ def _own_token(user_agent: str) -> str:
 
 
 def _names(value: str) -> set[str]:
-    """Whom a User-agent line addresses: "*", or a crawler of that name. "AB42bot" is an "AB", too, as the RFC has it."""
+    """Whom a User-agent line addresses: "*", or crawlers of a name. "AB42bot" is an "AB", too, as the RFC has it."""
     if value[:1] == "*":
         return {"*"}
     token = product_token(value)

@@ -8,6 +8,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.app import assembly
+from gcs.core.page.ai_preferences import PURPOSES
 from gcs.core.page.values import PageRecord
 from gcs.ports.records.reading import read_records, warc_files
 from gcs.roles.gatherer import GathererState
@@ -121,6 +122,20 @@ async def test_a_robots_txt_that_breaks_off_is_no_rule_book(tmp_path: Path) -> N
     assert "robots" in records["/"].failure
 
 
+@pytest.mark.parametrize(("limit", "padding"), [(1_000, 2_000), (16 << 20, 600_000)])
+async def test_a_robots_txt_larger_than_the_limit_is_read_up_to_it(tmp_path: Path, limit: int, padding: int) -> None:
+    """The limit of bodies, and that of robots.txt: 500 KB. A line that the limit cuts in two does not count."""
+    head = b"User-agent: *\nDisallow: /no\n"
+    edge = limit if padding < 16_000 else 500 * 1024
+    filler = b"#" * (edge - len(head) - len(b"\nDisallow: /")) + b"\nDisallow: /nothing-else\n"
+    rules = head + filler + b"#" * padding + b"\nDisallow: /late\n"
+    answers = {"/robots.txt": (200, {}, rules), "/": html("/no", "/late"), "/late": html(head="late")}
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site, fetch__max_body_bytes=limit)
+        assert (site.hits["/"], site.hits["/no"], site.hits["/late"]) == (1, 0, 1)
+    assert records["/"].is_page and records["/late"].is_page
+
+
 @pytest.mark.parametrize("engine", ["curl", "aiohttp"])
 async def test_links_and_redirects_are_read_in_the_bytes_that_browsers_would_send(tmp_path: Path, engine: str) -> None:
     """A query in the page's charset; the raw bytes of a Location, whether they are UTF-8 or Latin-1."""
@@ -181,6 +196,61 @@ async def test_a_crawl_with_a_purpose_takes_nothing_that_is_reserved_for_it(tmp_
         bodies = b"".join(file.read() for _, file in warc_files(tmp_path / purpose))
         kept = {m.rec_headers["WARC-Target-URI"].removeprefix(site.origin) for m in responses(tmp_path / purpose)}
         assert bodies and not kept & paths
+
+
+#: robots.txt, the answer for /a, and what is said of it: convention and place, one after the other
+SAID: dict[str, tuple[bytes, Any, str, set[str]]] = {
+    "Content-Usage in robots.txt": (b"Content-Usage: train-ai=n", html(), "ai-train=n", {"ai-train"}),
+    "Content-Usage for a path": (b"Content-Usage: /a bots=n", html(), "search=n ai-input=n ai-train=n", {*PURPOSES}),
+    "Content-Usage for others": (b"Content-Usage: /b bots=n", html(), "", set()),
+    "Content-Usage header": (b"", html(Content_Usage="train-ai=n, search=y"), "search=y ai-train=n", {"ai-train"}),
+    "Content-Signal in robots.txt": (
+        b"Content-Signal: search=yes, ai-input=no, ai-train=no",
+        html(),
+        "search=y ai-input=n ai-train=n",
+        {"ai-input", "ai-train"},
+    ),
+    "Content-Signal header": (b"", html(Content_Signal="search=no"), "search=n", {"search"}),
+    "noai header": (b"", html(X_Robots_Tag="noai"), "ai-train=n", {"ai-train"}),
+    "noai for others": (b"", html(X_Robots_Tag="otherbot: noai"), "", set()),
+    "noai meta": (b"", html(head='<meta name="robots" content="noai, noimageai">'), "ai-train=n", {"ai-train"}),
+    "noimageai header of an image": (
+        b"",
+        (200, {"Content-Type": "image/gif", "X-Robots-Tag": "noimageai"}, b"GIF89a"),
+        "ai-train=n",
+        {"ai-train"},
+    ),
+    "noimageai header of a page": (b"", html(X_Robots_Tag="noimageai"), "", set()),
+    "tdm-reservation header": (b"", html(tdm_reservation="1"), "ai-input=n ai-train=n", {"ai-input", "ai-train"}),
+    "tdm-reservation meta": (
+        b"",
+        html(head='<meta name="tdm-reservation" content="1">'),
+        "ai-input=n ai-train=n",
+        {"ai-input", "ai-train"},
+    ),
+    "tdm-reservation: 0": (b"", html(tdm_reservation="0"), "", set()),
+}
+
+
+#: statements that are kept as they were made, and reserve nothing of this page
+SAID_OF_NOTHING_HERE = {"tdm-reservation: 0", "noimageai header of a page"}
+
+
+@pytest.mark.parametrize("name", SAID)
+async def test_each_ai_preference_is_kept_and_heeded_wherever_it_is_stated(tmp_path: Path, name: str) -> None:
+    rule, answer, column, reserved = SAID[name]
+    answers = {"/robots.txt": (200, {}, b"User-agent: *\n" + rule + b"\nAllow: /"), "/a": answer}
+    for purpose in ("", *PURPOSES):
+        async with strange_site(answers) as site:
+            settings = load(None, {}, QUICK | {"crawl.purpose": purpose})
+            gatherer = assembly.gatherer(tmp_path / (purpose or "any"), "g0", settings, [f"{site.origin}/a"])
+            assert await gatherer.run([f"{site.origin}/a"]) is GathererState.DONE
+        records = list(read_records(tmp_path / (purpose or "any")))
+        pages = [record for record in records if record.is_page]
+        assert bool(pages) == (purpose not in reserved), purpose
+        if pages:
+            is_said = bool(column) or name in SAID_OF_NOTHING_HERE
+            assert (pages[0].usage, bool(pages[0].usage_raw)) == (column, is_said)
 
 
 def responses(directory: Path) -> Iterator[Any]:
