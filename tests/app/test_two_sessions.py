@@ -66,7 +66,7 @@ def records(crawl: Told, session: int) -> list[PageRecord]:
 
 async def _crawl(directory: Path) -> Told:
     same, plain, before, after = html("/plain", "/changed", "/zipped"), html(), html("/old"), html("/new")
-    packed = html(head="packed", Content_Encoding="gzip")
+    packed = html(head="<meta name=packed>", Content_Encoding="gzip")
     answers = {"/": confirmed(same), "/plain": plain, "/changed": before, "/old": html(head="old"), "/new": html()}
     answers["/zipped"] = (*packed[:2], gzip.compress(packed[2], mtime=0))
     async with strange_site(answers) as site:
@@ -112,6 +112,7 @@ class Capture(NamedTuple):
     kind: str
     url: str
     date: str
+    #: 0 where a revisit has no head of its own: the server has only confirmed the copy
     status: int
     original_url: str
     original_date: str
@@ -126,7 +127,7 @@ def by_warcio(path: Path) -> list[Capture]:
                 record.rec_type,
                 record.rec_headers["WARC-Target-URI"],
                 record.rec_headers["WARC-Date"],
-                int(record.http_headers.get_statuscode()),
+                int(record.http_headers.get_statuscode()) if record.http_headers else 0,
                 record.rec_headers.get_header("WARC-Refers-To-Target-URI", ""),
                 record.rec_headers.get_header("WARC-Refers-To-Date", ""),
                 hashlib.sha256(record.content_stream().read()).hexdigest(),
@@ -145,14 +146,15 @@ def by_fastwarc(path: Path) -> list[Capture]:
         found = []
         for record in FastIterator(file, record_types=kinds, parse_http=True):
             body, said = record.reader.read(), record.headers
-            if record.http_headers.get("Content-Encoding") == "gzip" and body:
+            head = record.http_headers
+            if head is not None and head.get("Content-Encoding") == "gzip" and body:
                 body = gzip.decompress(body)
             found.append(
                 Capture(
                     said["WARC-Type"],
                     said["WARC-Target-URI"],
                     said["WARC-Date"],
-                    record.http_headers.status_code,
+                    (head.status_code or 0) if head is not None else 0,
                     said.get("WARC-Refers-To-Target-URI", ""),
                     said.get("WARC-Refers-To-Date", ""),
                     hashlib.sha256(body).hexdigest(),
@@ -171,7 +173,7 @@ for await (const record of new WARCParser(createReadStream(question))) {
   if (record.warcType !== "response" && record.warcType !== "revisit") continue;
   const header = (name) => record.warcHeader(name) || "";
   const payload = createHash("sha256").update(await record.readFully(true)).digest("hex");
-  found.push([record.warcType, record.warcTargetURI, record.warcDate, record.httpHeaders.statusCode,
+  found.push([record.warcType, record.warcTargetURI, record.warcDate, record.httpHeaders?.statusCode ?? 0,
     header("WARC-Refers-To-Target-URI"), header("WARC-Refers-To-Date"), payload]);
 }
 console.log(JSON.stringify(found));
