@@ -222,8 +222,11 @@ def _team_maker(
 
 
 def _lending_maker(name: str, settings: Settings, access: TeamAccess) -> Callable[[LendingPort], Lending]:
-    wants_body = settings.store.warc or bool(settings.crawl.plugins)  # these read it here
-    context = LendingContext(access.space, name, access.place, settings.helpers, settings.politeness, wants_body)
+    selects = bool(settings.crawl.plugins)
+    wants_body = (settings.store.warc and settings.helpers.payload) or selects or bool(settings.crawl.purpose)
+    context = LendingContext(
+        access.space, name, access.place, settings.helpers, settings.politeness, wants_body, selects
+    )
     return lambda port: Lending(context, port)
 
 

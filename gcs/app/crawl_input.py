@@ -108,19 +108,30 @@ def read_crawl(
     return _run(directory, saved, settings, given, begins, delay_is_told, sys.stdin.isatty())
 
 
-def compose_crawl(
-    directory: Path, urls: tuple[str, ...], flags: Mapping[str, object], begins: bool, is_kept: bool = True
-) -> CrawlRun:
+@dataclass(frozen=True, slots=True)
+class CrawlRequest:
+    """What a program wants to have crawled."""
+
+    urls: tuple[str, ...]
+    #: files with more seeds, and with settings
+    seeds: str | Path | None = None
+    config: str | Path | None = None
+    #: whether the run begins the next session
+    begins: bool = False
+
+
+def compose_crawl(directory: Path, asked: CrawlRequest, flags: Mapping[str, object], is_kept: bool = True) -> CrawlRun:
     """The run that a program asks for: `flags` maps dotted keys to values. As `read_crawl`, but nobody is asked.
 
     `is_kept`: the directory outlives the program, so the crawl is named after it.
     """
     saved = SavedCrawl.read(directory)
-    settings = load(None, os.environ, flags, saved.settings)
+    settings = load(Path(asked.config) if asked.config else None, os.environ, flags, saved.settings)
     if is_kept and not saved.seeds:
         settings = _named_after(directory, settings)
     delay_is_told = flags.get("politeness.delay_s") is not None
-    return _run(directory, saved, settings, read_seeds(urls, None, settings.urls), begins, delay_is_told, False)
+    given = read_seeds(asked.urls, str(asked.seeds) if asked.seeds else None, settings.urls)
+    return _run(directory, saved, settings, given, asked.begins, delay_is_told, False)
 
 
 def _named_after(directory: Path, settings: Settings) -> Settings:

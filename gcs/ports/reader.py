@@ -25,7 +25,7 @@ from gcs.core.url.join import Joiner, facts_of
 from gcs.core.url.query_encoding import in_page_encoding
 from gcs.errors import UsageError
 from gcs.events import Events
-from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
+from gcs.ports.summarise import DEFAULT, Depth, Options, ParsedPage, Source, Summariser
 from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
 from gcs.ports.summarise.encoding import encoding_of
 from gcs.ports.summarise.feed import summarise_feed
@@ -128,21 +128,25 @@ class Reader:
 
     def read(self, response: Response) -> PageFacts:
         """The content of a 2xx response, read here and now."""
-        content_type, url = response.header("content-type") or "", response.request.url
-        document = self._registry.summarise(response.content, content_type, url, self._depth, self._options)
-        return self._facts(response, document)
+        return self._facts(response, self._registry.document_of(self._source(response, self._depth)))
 
-    def look(self, response: Response) -> "Glance":
-        """What can be read of a 2xx response without waiting for a worker, and what is left for one."""
+    def look(self, response: Response, parsed: ParsedPage | None = None) -> "Glance":
+        """What can be read of a 2xx response without waiting for a worker, and what is left for one.
+
+        `parsed` is given the tree of an HTML page.
+        """
         if self.texts is None:
             return Glance(self.read(response))
-        content_type, url = response.header("content-type") or "", response.request.url
-        depth: Depth = "links" if self.all_in_pool else self._depth
-        document = self._registry.summarise(response.content, content_type, url, depth, self._options, here=True)
+        source = self._source(response, "links" if self.all_in_pool else self._depth, parsed)
+        document = self._registry.document_of(source, here=True)
         facts = self._facts(response, document)
         if document is _ELSEWHERE:
             return Glance(facts, "all")
         return Glance(facts, "text" if self.all_in_pool and not facts.source else "")
+
+    def _source(self, response: Response, depth: Depth, parsed: ParsedPage | None = None) -> Source:
+        content_type, url = response.header("content-type") or "", response.request.url
+        return Source(response.content, content_type, url, depth, self._options, parsed)
 
     def _facts(self, response: Response, document: Document) -> PageFacts:
         noindex, nofollow = _header_directives(response, self._options.agent)
@@ -266,20 +270,17 @@ class Summarisers:
         return None
 
     def summarise(
-        self,
-        content: bytes,
-        content_type: str,
-        url: str,
-        depth: Depth,
-        options: Options = DEFAULT,
-        *,
-        here: bool = False,
+        self, content: bytes, content_type: str, url: str, depth: Depth, options: Options = DEFAULT
     ) -> Document:
-        """What a document says, `here` unless a worker has to read it. Never raises: an unreadable one says nothing."""
+        """What a document says. Never raises: an unreadable one says nothing."""
+        return self.document_of(Source(content, content_type, url, depth, options))
+
+    def document_of(self, source: Source, *, here: bool = False) -> Document:
+        """The same; with `here`, what a worker has to read says nothing yet."""
         try:
-            return self.read(Source(content, content_type, url, depth, options), here=here)
+            return self.read(source, here=here)
         except Exception as error:  # a plug-in, or a native parser on hostile bytes: anything may come
-            events.warning("failed", url=url, cause=error)
+            events.warning("failed", url=source.url, cause=error)
             return Document(hrefs=[])
 
     def read(self, source: Source, *, here: bool = False) -> Document:

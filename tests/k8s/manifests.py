@@ -50,13 +50,25 @@ def named(target: str, kind: str, name: str) -> Manifest:
     return found[0]
 
 
+def maker_of_secrets(target: str) -> Manifest:
+    """The container that makes the secrets, before the station starts."""
+    [container] = named(target, "Deployment", "station")["spec"]["template"]["spec"]["initContainers"]
+    assert container["name"] == "secrets"
+    return container
+
+
+def containers_of(pod: Manifest) -> list[Manifest]:
+    """All containers of a pod, those that run first and those that stay."""
+    return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+
+
 def secrets_of(target: str) -> dict[str, set[str]]:
-    """Secret → keys: those that the secrets job makes, and those that the overlay says its user must bring."""
+    """Secret → keys: those that the station's pod makes, and those that the overlay says its user must bring."""
     made: dict[str, set[str]] = {}
-    job = named(target, "Job", "secrets")
-    entries = list(job["spec"]["template"]["spec"]["containers"][0]["args"])
-    space = next(item for item in build(target) if item["kind"] == "Namespace")
-    entries += [f"{entry}=" for entry in space["metadata"].get("annotations", {}).get("gcs/bring-secrets", "").split()]
+    station = named(target, "Deployment", "station")
+    entries = list(maker_of_secrets(target)["args"])
+    bring = station["metadata"].get("annotations", {}).get("gcs/bring-secrets", "")
+    entries += [f"{entry}=" for entry in bring.split()]
     for entry in entries:
         match = re.fullmatch(r"([^:]+):([^=]+)=.*", entry)
         assert match, entry

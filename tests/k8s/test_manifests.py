@@ -2,17 +2,20 @@
 
 import inspect
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
 
+from gcs.app.crawl_input import read_lines
 from gcs.app.terminal import EXIT_CODES
 from gcs.errors import UsageError
 from gcs.roles.station.http import prometheus
 
-from .manifests import TARGETS, Manifest, build, named, pod_of, secrets_of, workloads
+from .manifests import K8S, TARGETS, Manifest, build, containers_of, named, pod_of, secrets_of, workloads
 
 #: the oldest Kubernetes that we promise, and a new one
 VERSIONS = ("1.27", "1.33")
@@ -43,12 +46,13 @@ def test_pods_are_tight(target: str) -> None:
         for key in ("hostNetwork", "hostPID", "hostIPC"):
             assert not spec.get(key), name
         assert not [volume for volume in spec.get("volumes", []) if "hostPath" in volume], name
-        for container in spec["containers"]:
+        for container in containers_of(pod):
             context = container["securityContext"]
             assert context["allowPrivilegeEscalation"] is False, name
             assert context["readOnlyRootFilesystem"] is True, name
             assert context["capabilities"] == {"drop": ["ALL"]}, name
-            assert re.fullmatch(r"[a-z-]+:\d[\w.-]*", container["image"]), f"{name}: no fixed version of its image"
+            fixed = re.fullmatch(r"[a-z/-]+:(RELEASE\.)?\d[\w.-]*", container["image"])
+            assert fixed, f"{name}: no fixed version of its image"
 
 
 @every_target
@@ -59,6 +63,75 @@ def test_containers_say_what_they_need(target: str) -> None:
             assert "memory" in container["resources"]["limits"], name
             if name.startswith(("StatefulSet", "Deployment")):
                 assert {"livenessProbe", "readinessProbe"} <= container.keys(), name
+                assert "startupProbe" in container or name.endswith("/helper"), name
+            for kind in {"startupProbe", "livenessProbe", "readinessProbe"} & container.keys():
+                assert container[kind].get("timeoutSeconds", 1) >= 5, f"{name}: a busy node needs longer to answer"
+            if "startupProbe" in container:
+                probe = container["startupProbe"]
+                assert probe["periodSeconds"] * probe["failureThreshold"] >= 300, f"{name}: a large disk takes minutes"
+
+
+def test_base_fits_a_node_of_two_cores() -> None:
+    """Beside what Kubernetes itself runs there."""
+    cpu = memory = 0.0
+    for item in build("."):
+        if item["kind"] in ("StatefulSet", "Deployment"):
+            for container in pod_of(item)["spec"]["containers"]:  # type: ignore[index]
+                wanted = container["resources"]["requests"]
+                cpu += _amount(wanted["cpu"]) * item["spec"].get("replicas", 1)
+                memory += _amount(wanted["memory"]) * item["spec"].get("replicas", 1)
+    assert cpu <= 1.2 and memory <= 3 * 2**30
+
+
+@every_target
+def test_nothing_here_refuses_a_change_or_takes_data_away(target: str) -> None:
+    """A Job's template cannot be changed; with its namespace or its claim, `kubectl delete -k` takes data away."""
+    assert not {"Job", "Namespace", "PersistentVolumeClaim"} & {item["kind"] for item in build(target)}
+
+
+@every_target
+def test_crawl_is_a_template_of_runs_with_names_of_their_own(target: str) -> None:
+    item = named(target, "CronJob", "crawl")
+    assert item["spec"]["suspend"] is True, "nothing is crawled until somebody makes a job of it"
+    [container] = item["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    [run] = [each for each in container["env"] if each["name"] == "RUN"]
+    assert run["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.labels['job-name']"
+    assert "$(RUN)" in container["args"][container["args"].index("--run") + 1]
+    assert not read_lines(str(K8S.parent / "configs" / "seeds.txt")), "a placeholder would be crawled"
+
+
+@every_target
+def test_helpers_and_gatherers_outlive_a_crawl(target: str) -> None:
+    """Kubernetes would start what has ended again and again."""
+    for kind, name in (("Deployment", "helper"), ("StatefulSet", "gatherer")):
+        [container] = named(target, kind, name)["spec"]["template"]["spec"]["containers"]
+        assert "--stay" in container["args"]
+
+
+def test_redis_keeps_its_name_while_it_is_busy() -> None:
+    assert named(".", "Service", "redis")["spec"]["publishNotReadyAddresses"] is True
+
+
+@every_target
+def test_names_are_found_on_every_usual_cluster(target: str) -> None:
+    """kube-system, the cache on the node, OpenShift."""
+    egress = named(target, "NetworkPolicy", "names")["spec"]["egress"]
+    ways = {(str(peer), port["port"]) for rule in egress for peer in rule["to"] for port in rule["ports"]}
+    for where, port in (("kube-system", 53), ("169.254.20.10/32", 53), ("openshift-dns", 5353)):
+        assert any(where in peer and port == number for peer, number in ways), where
+
+
+def test_components_are_patches_of_an_overlay(tmp_path: Path) -> None:
+    """A registry with a password, and a store in a private network."""
+    shutil.copytree(K8S, tmp_path / "k8s")
+    shutil.copytree(K8S.parent / "configs", tmp_path / "configs")
+    (mine := tmp_path / "k8s" / "overlays" / "mine").mkdir()
+    components = "[../../components/pull-secret, ../../components/private-store]"
+    (mine / "kustomization.yaml").write_text(f"kind: Kustomization\nresources: [../prod]\ncomponents: {components}\n")
+    target = str(mine)
+    for name, pod in workloads(target):
+        assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}], name
+    assert named(target, "NetworkPolicy", "private-store")["spec"]["egress"]
 
 
 @every_target
@@ -95,6 +168,7 @@ def test_references_resolve(target: str) -> None:
     items = build(target)
     secrets = secrets_of(target)
     maps = {item["metadata"]["name"]: set(item["data"]) for item in items if item["kind"] == "ConfigMap"}
+    maps["kube-root-ca.crt"] = {"ca.crt"}  # every namespace has one
     accounts = {item["metadata"]["name"] for item in items if item["kind"] == "ServiceAccount"}
     deployments = {item["metadata"]["name"] for item in items if item["kind"] == "Deployment"}
     for item in items:
@@ -126,7 +200,7 @@ def test_references_resolve(target: str) -> None:
         volumes = {volume["name"] for volume in spec.get("volumes", [])} | {
             c["metadata"]["name"] for each in claims for c in each
         }
-        for container in spec["containers"]:
+        for container in containers_of(pod):
             mounts = {mount["name"] for mount in container.get("volumeMounts", [])}
             assert mounts <= volumes, name
             ports = {port["name"] for port in container.get("ports", [])}
@@ -162,7 +236,7 @@ def test_addresses_lead_to_services(target: str) -> None:
 def test_no_secret_stands_in_a_file(target: str) -> None:
     assert not [item for item in build(target) if item["kind"] == "Secret"]
     for name, pod in workloads(target):
-        for container in pod["spec"]["containers"]:
+        for container in containers_of(pod):
             for variable in container.get("env", []):
                 if re.search("PASSWORD|TOKEN|SECRET|GCS_SPACE", variable["name"]):
                     assert "value" not in variable, f"{name}: {variable['name']}"
@@ -188,7 +262,7 @@ def test_helpers_reach_only_the_gateway_and_the_web() -> None:
 @every_target
 def test_jobs_reach_the_api_server_of_every_usual_cluster(target: str) -> None:
     """A policy sees the port behind the service `kubernetes`: without it no secret is made, and nothing starts."""
-    secrets = named(target, "Job", "secrets")["spec"]["template"]["metadata"]["labels"]
+    secrets = named(target, "Deployment", "station")["spec"]["template"]["metadata"]["labels"]
     policy = named(target, "NetworkPolicy", "kube-api")["spec"]
     assert _selects(policy["podSelector"], secrets)
     cloud, kubeadm, minikube, microk8s = 443, 6443, 8443, 16443
@@ -198,7 +272,7 @@ def test_jobs_reach_the_api_server_of_every_usual_cluster(target: str) -> None:
 @every_target
 def test_crawl_that_was_stopped_stays_so(target: str) -> None:
     """By a person or a limit (3), or since its settings are wrong (2): to start the job again would undo that."""
-    spec = named(target, "Job", "crawl")["spec"]
+    spec = named(target, "CronJob", "crawl")["spec"]["jobTemplate"]["spec"]
     final = [rule["onExitCodes"] for rule in spec["podFailurePolicy"]["rules"] if rule["action"] == "FailJob"]
     assert final == [
         {"containerName": "crawl", "operator": "In", "values": [UsageError.exit_code, EXIT_CODES["stopped"]]}
@@ -228,13 +302,25 @@ def test_the_team_has_a_key_and_helpers_do_not(target: str) -> None:
                 assert variable["name"] != "GCS_SPACE_KEY" or "valueFrom" in variable, f"{name}: the key is in a file"
 
 
-def test_gatherers_allow_exactly_the_store_that_the_crawl_asks_for() -> None:
+@every_target
+def test_gatherers_allow_exactly_the_store_that_the_crawl_asks_for(target: str) -> None:
     def value(kind: str, name: str, variable: str) -> str:
-        [container] = named("overlays/prod", kind, name)["spec"]["template"]["spec"]["containers"]
+        pod = pod_of(named(target, kind, name))
+        assert pod is not None
+        [container] = pod["spec"]["containers"]
         [found] = [each["value"] for each in container["env"] if each["name"] == variable]
         return str(found)
 
-    assert value("StatefulSet", "gatherer", "GCS_ALLOW") == f"store={value('Job', 'crawl', 'GCS_STORE_URL')}"
+    assert value("StatefulSet", "gatherer", "GCS_ALLOW") == f"store={value('CronJob', 'crawl', 'GCS_STORE_URL')}"
+
+
+@every_target
+def test_only_who_makes_the_secrets_gets_the_account_that_may(target: str) -> None:
+    spec = named(target, "Deployment", "station")["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    [maker], [station] = spec["initContainers"], spec["containers"]
+    assert [mount["name"] for mount in maker["volumeMounts"]] == ["account"]
+    assert "account" not in {mount["name"] for mount in station["volumeMounts"]}
 
 
 @every_target
@@ -250,8 +336,8 @@ def test_overlays_differ_as_they_say() -> None:
     assert named("overlays/dev", "Deployment", "helper")["spec"]["replicas"] == 1
     assert all(item["spec"]["suspend"] for item in build("overlays/dev") if item["kind"] == "CronJob")
     assert named("overlays/prod", "StatefulSet", "gatherer")["spec"]["replicas"] == 8
-    assert not [item for item in build("overlays/prod") if item["metadata"]["name"] == "redis"]
-    assert not [item for item in build("overlays/keda") if item["kind"] == "CronJob"]
+    assert not [item for item in build("overlays/prod") if item["metadata"]["name"] in ("redis", "store", "files")]
+    assert [item["metadata"]["name"] for item in build("overlays/keda") if item["kind"] == "CronJob"] == ["crawl"]
 
 
 def test_alerts_are_about_metrics_that_the_station_has() -> None:
@@ -269,6 +355,13 @@ def test_handover_has_time(target: str = ".") -> None:
     """A gatherer is given longer to hand over than its lease, and a helper longer than it needs to return its URLs."""
     assert named(target, "StatefulSet", "gatherer")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= 60
     assert named(target, "Deployment", "helper")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= 10
+
+
+def _amount(quantity: str) -> float:
+    """A quantity of Kubernetes: 250m, 512Mi, 1."""
+    units = {"m": 1e-3, "Mi": 2.0**20, "Gi": 2.0**30}
+    unit = quantity.lstrip("0123456789.")
+    return float(quantity.removesuffix(unit)) * units.get(unit, 1.0)
 
 
 def _selects(selector: Manifest, labels: dict[str, str]) -> bool:

@@ -58,6 +58,7 @@ class Errand(msgspec.Struct, frozen=True):
     last_modified: str = ""
     once: bool = False
     payload: bool = False
+    rendered: bool = False
 
     @classmethod
     def of(cls, errand: UrlTS) -> "Errand":
@@ -97,6 +98,8 @@ class Claim(Document, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     #: base64, for the WARC, where the errand asks for it
     request_head: Annotated[str, Meta(max_length=1 << 16)] = ""
     body: str = ""
+    #: base64, of a browser, where the errand asks for it
+    rendered: str = ""
     #: why the answer was cut short
     truncated: Annotated[str, Meta(pattern="^(length|unspecified)?$")] = ""
 
@@ -141,14 +144,19 @@ def summary_of(
         body=body,
         trusted=trusted,
         truncated=claim.truncated,
+        rendered=_decoded(claim.rendered, "rendered") if errand.rendered and trusted else b"",
     )
 
 
-def _payload(claim: Claim) -> tuple[bytes, bytes]:
+def _decoded(text: str, name: str) -> bytes:
     try:
-        head, body = (base64.b64decode(text, validate=True) for text in (claim.request_head, claim.body))
+        return base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"request_head or body is no base64: {error}") from None
+        raise ValueError(f"{name} is no base64: {error}") from None
+
+
+def _payload(claim: Claim) -> tuple[bytes, bytes]:
+    head, body = _decoded(claim.request_head, "request_head"), _decoded(claim.body, "body")
     if head:
         request = _REQUEST_HEAD.fullmatch(head)
         if not request:

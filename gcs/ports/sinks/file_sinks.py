@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from gcs.core.page.spreadsheet import harmless
+from gcs.errors import SettingsError
 from gcs.ports.records.page import Page
 from gcs.ports.sinks.page_rows import ROW_COLUMNS, as_row, as_table
 
@@ -69,20 +70,34 @@ class JsonLines:
 
 
 class CsvTable:
-    """A row per page; out-links stand in one cell, apart by spaces. No cell is a formula (see `gcs export`)."""
+    """A row per page; out-links stand in one cell, apart by spaces. No cell is a formula (see `gcs export`).
+
+    A table that exists keeps its columns, also where a newer version of GCS has more.
+    """
 
     def __init__(self, target: str) -> None:
+        self._columns = _columns(Path(target)) or list(ROW_COLUMNS)
+        if "id" not in self._columns:
+            raise SettingsError(f"{target}: it is another table, without a column id: give another file")
         self._lines = _Lines(target)
         self.close = self._lines.close
 
     def write(self, pages: Sequence[Page]) -> None:
         text = io.StringIO()
-        writer = csv.writer(text)
+        writer = csv.DictWriter(text, self._columns, restval="", extrasaction="ignore")
         if self._lines.is_empty:
-            writer.writerow(ROW_COLUMNS)
+            writer.writeheader()
         for page in pages:
-            writer.writerow([harmless(_cell(value)) for value in as_row(page).values()])
+            writer.writerow({name: harmless(_cell(value)) for name, value in as_row(page).items()})
         self._lines.add(text.getvalue().encode("utf-8", "replace"))
+
+
+def _columns(path: Path) -> list[str]:
+    """The columns of a table that exists."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        return next(csv.reader([file.readline(_STEP_BYTES).decode("utf-8", "replace")]), [])
 
 
 def _cell(value: object) -> object:

@@ -7,11 +7,14 @@ Here is what a summariser is, and what it is told: how deep to look, and the few
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from gcs.core.page.values import Document
+
+if TYPE_CHECKING:
+    from turbohtml import Document as HtmlTree
 
 #: links: title, description, out-links. fast: + main text, Markdown and metadata.
 #: full: the same, but trafilatura finds the main text
@@ -63,6 +66,13 @@ class Options:
 DEFAULT = Options()
 
 
+class ParsedPage:
+    """Where the reader of HTML leaves the tree of a page, for those who select something in it later."""
+
+    #: the tree as it was parsed; None if the page was not read as HTML
+    tree: "HtmlTree | None" = None
+
+
 class Source(msgspec.Struct, frozen=True):
     """What a summariser is given."""
 
@@ -73,6 +83,8 @@ class Source(msgspec.Struct, frozen=True):
     url: str
     depth: Depth
     options: Options
+    #: where the tree is wanted; None if nobody needs it
+    parsed: ParsedPage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ def summarise_html(source: Source) -> Document:
     """The Document of a page, as deep as is asked for."""
     markup, tags = guarded(as_utf8(source.content, source.content_type))
     tree = parse(markup, encoding="utf-8", positions=False)
+    if source.parsed:
+        source.parsed.tree = tree
     reading = _read(tree, source.options)
     if source.depth == "links":
         return reading.document(source.options, Metadata())

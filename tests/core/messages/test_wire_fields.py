@@ -35,14 +35,14 @@ TUPLE_FIELDS = {
         "urlts",
         3,
         2,
-        "gatherer run number url lease_s epoch= place= means= etag= last_modified= once= payload=",
+        "gatherer run number url lease_s epoch= place= means= etag= last_modified= once= payload= rendered=",
     ),
     "SummaryTS": (
         "summaryts",
         4,
         3,
         "gatherer run number url helper status= failure= message= reason= http_version= headers= ip= started_at= "
-        "elapsed_s= size_bytes= digest= page= request_head= body= trusted= truncated=",
+        "elapsed_s= size_bytes= digest= page= request_head= body= trusted= truncated= rendered=",
     ),
     "HelperBeat": ("helper", 5, 2, "helper place= means= connections= pages= bytes= pages_per_s= since="),
     "Member": (

@@ -22,6 +22,7 @@ from gcs.core.page.values import TOO_LONG, Failure, FailureKind, PageFacts, Resp
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.ports.reader import Glance, Reader
 from gcs.ports.records.record_store import Store
+from gcs.ports.summarise import ParsedPage
 from gcs.ports.system.watchdog import Watchdog
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.helpers.lending import Lending
@@ -135,7 +136,8 @@ class Responses:
             self._on_robots(visit, result, robots)
 
     def _page(self, visit: PageVisit, response: Response, now: float) -> None:
-        glance = Glance(visit.facts) if visit.facts else self._reader.look(response)
+        parsed = ParsedPage() if self._recorder.wants_trees else None
+        glance = Glance(visit.facts) if visit.facts else self._reader.look(response, parsed)
         entry, facts = visit.entry, glance.facts
         if visit.doubted:
             self._spot_check.hold(HeldPage(entry, response, facts), now)
@@ -149,16 +151,16 @@ class Responses:
             self._recorder.put_aside(entry, until)
             return
         if not glance.left:
-            self._record(entry, response, facts)
+            self._record(entry, response, facts, parsed)
             return
         self.in_texts += 1
         task = asyncio.ensure_future(self._reader.finish(response, glance))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
-    def _record(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
+    def _record(self, entry: QueuedUrl, response: Response, facts: PageFacts, parsed: ParsedPage | None = None) -> None:
         """Record the page, unless strangers are judged by it and it has to be looked at twice."""
         if not self._spot_check.is_awaited(entry.url) or self._spot_check.looked(entry, response, facts):
-            self._recorder.record_page(entry, response, facts)
+            self._recorder.record_page(entry, response, facts, parsed)
 
     def _text_arrives(self, entry: QueuedUrl, response: Response, done: "asyncio.Future[PageFacts]") -> None:
         if not done.cancelled():

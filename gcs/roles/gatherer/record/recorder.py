@@ -19,11 +19,12 @@ from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.events import Events
-from gcs.ports.fetch.http_message import conditions
+from gcs.ports.fetch.http_message import conditions, readable
 from gcs.ports.frontier import Mark
 from gcs.ports.reader import gist
 from gcs.ports.records.record_store import digest_of
 from gcs.ports.records.warc import Original
+from gcs.ports.summarise import ParsedPage
 from gcs.roles.gatherer.dependencies import Dependencies
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
 from gcs.settings import Settings
@@ -52,6 +53,7 @@ class Recorder:
         `on_record` is called with every record, the entry that was requested and the seconds that this took, before
         its links are admitted.
         """
+        self._max_content_bytes = settings.fetch.max_content_bytes
         self._purpose, self._agent = settings.crawl.purpose, settings.fetch.robots_token
         self._name, self._counters, self._open_urls, self._on_record = name, counters, open_urls, on_record
         self._rules, self._max_redirects = settings.politeness, settings.crawl.max_redirects
@@ -79,7 +81,15 @@ class Recorder:
         else:
             self.give_up(entry, f"http-{status}", result)
 
-    def record_page(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
+    @property
+    def wants_trees(self) -> bool:
+        """Whether plug-ins may select something in a page."""
+        return self._plugins is not None and self._plugins.read_pages
+
+    def record_page(
+        self, entry: QueuedUrl, response: Response, facts: PageFacts, parsed: ParsedPage | None = None
+    ) -> None:
+        response = self._with_content(response)
         if self._purpose and not preferences(self._stated(response), is_image(response)).get(self._purpose, True):
             self.give_up(entry, RESERVED, msgspec.structs.replace(response, body=b"", content=b"", absent=(0, "")))
             return
@@ -89,8 +99,16 @@ class Recorder:
             self._counters.shells += facts.shell
         fields = ""
         if self._plugins and not facts.source:
-            facts, fields = self._plugins.read(response, facts)
+            facts, fields = self._plugins.read(response, facts, parsed)
         self._record(entry, response, facts, "", fields)
+
+    def _with_content(self, response: Response) -> Response:
+        """The response of a helper, who has read it, with what plug-ins and preferences are read from."""
+        if response.content or not response.body:
+            return response
+        codings = (value for name, value in response.headers if name.lower() == "content-encoding")
+        content, _ = readable(response.body, ",".join(codings), self._max_content_bytes)
+        return msgspec.structs.replace(response, content=content)
 
     def _stated(self, response: Response) -> list[str]:
         """The AI preferences for a page: of its robots.txt, its headers and its own."""
