@@ -18,6 +18,7 @@ import msgspec
 
 from gcs.core.page.link_headers import header_links
 from gcs.core.page.recognise import Format, recognise
+from gcs.core.page.site_dates import unavailable_after
 from gcs.core.page.values import Document, PageFacts, Response
 from gcs.core.polite.politeness import seconds_of_date
 from gcs.core.url.canonical import UrlRules
@@ -224,8 +225,7 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
 
 def _is_over(words: str, response: Response) -> bool:
     """Whether an `unavailable_after` of a header has passed, by the clock of the server if it tells the time."""
-    _, said, date = words.partition("unavailable_after:")
-    at = seconds_of_date(date.strip()) if said else None
+    at = unavailable_after(words)
     if at is None:
         return False
     now = seconds_of_date(response.header("date") or "")

@@ -17,6 +17,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from gcs.core.polite.politeness import seconds_of_date
+
 #: ISO 8601 as W3C profiles it, and as it is found: year, month, day, and perhaps the time and its zone
 _ISO = re.compile(
     r"\s{0,9}(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})"
@@ -25,6 +27,8 @@ _ISO = re.compile(
 )
 #: as it is kept: exact to the second in UTC, to the day, the month or the year
 _KEPT = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d):(\d\d)Z)?)?)?")
+_UNAVAILABLE = re.compile(r"unavailable_after\s{0,9}:\s{0,9}", re.IGNORECASE)
+_DIRECTIVE_CHARS = 200
 _DAY_S = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
 #: proofs that count: after so many the older half weighs half, so that a site can mend its ways
@@ -136,6 +140,23 @@ def http_proof(before: str, now: str, has_changed: bool) -> bool | None:
     if not before or not now:
         return None
     return (before != now) == has_changed
+
+
+def unavailable_after(directives: str) -> float | None:
+    """The end that robots directives set to a page, in seconds since the epoch; None where they set none.
+
+    The date may be ISO 8601, or as mails write it, with a comma of its own; other directives may follow.
+    """
+    found = _UNAVAILABLE.search(directives)
+    if not found:
+        return None
+    parts = directives[found.end() :][:_DIRECTIVE_CHARS].split(",")
+    for text in (",".join(parts[:2]), parts[0]):
+        if span := span_of(kept_date(text)):
+            return span[1]
+        if (at := seconds_of_date(text)) is not None:
+            return at
+    return None
 
 
 def _offset(zone: str | None) -> timedelta:

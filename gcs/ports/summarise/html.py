@@ -12,6 +12,7 @@ Never raises, whatever the bytes. Knows nothing of URLs: links leave as they are
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,7 @@ from turbohtml import Element, Namespace, parse
 
 from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
+from gcs.core.page.site_dates import unavailable_after
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Options, Source
 from gcs.ports.summarise.encoding import as_utf8
@@ -174,6 +176,8 @@ class HtmlElements:
                 self._found.setdefault(name, " ".join(content.split()))
             elif name in ("robots", agent):
                 self._directives += [directive.strip() for directive in content.lower().split(",")]
+                if (end := unavailable_after(content)) is not None and end < time.time():
+                    self._directives.append("noindex")
             return
         http_equiv = (get("http-equiv") or "").lower()
         if http_equiv == "refresh":

@@ -14,6 +14,7 @@ from gcs.core.page.site_dates import (
     kept_date,
     kept_moment,
     span_of,
+    unavailable_after,
 )
 
 MAY = datetime(2026, 5, 4, 12, tzinfo=UTC).timestamp()
@@ -127,3 +128,19 @@ def test_dates_that_cannot_be_say_nothing() -> None:
 def test_last_modified_is_proved_by_the_payload(before: str, now: str, has_changed: bool, is_true: bool) -> None:
     assert http_proof(before, now, has_changed) is is_true
     assert http_proof("", now, has_changed) is None and http_proof(before, "", has_changed) is None
+
+
+@pytest.mark.parametrize(
+    ("directives", "at_s"),
+    [
+        ("unavailable_after: Mon, 04 May 2026 12:00:00 GMT", MAY),
+        ("noarchive, Unavailable_After: 04 May 2026 12:00:00 GMT, nosnippet", MAY),
+        ("unavailable_after:2026-05-04T12:00:00Z,noarchive", MAY),
+        ("unavailable_after: 2026-05-04", MAY + DAY_S),  # the end of that day, wherever
+        ("unavailable_after: never", None),
+        ("noindex", None),
+        ("unavailable_after: " + "," * 100_000, None),
+    ],
+)
+def test_end_of_a_page_is_read_in_both_spellings(directives: str, at_s: float | None) -> None:
+    assert unavailable_after(directives) == at_s

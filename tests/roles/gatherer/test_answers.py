@@ -274,10 +274,44 @@ async def test_links_in_headers_are_followed(tmp_path: Path) -> None:
 async def test_a_page_that_is_over_is_not_indexed(tmp_path: Path) -> None:
     over, coming = "Thu, 01 Jan 2015 00:00:00 GMT", "Fri, 01 Jan 2999 00:00:00 GMT"
     answers = {
-        "/": html("/over", "/coming"),
+        "/": html("/over", "/coming", "/meta-over", "/meta-coming"),
         "/over": html(X_Robots_Tag=f"unavailable_after: {over}"),
         "/coming": html(X_Robots_Tag=f"unavailable_after: {coming}"),
+        "/meta-over": html(head=f'<meta name="robots" content="unavailable_after: {over}">'),
+        "/meta-coming": html(head='<meta name="robots" content="noarchive, unavailable_after: 2999-01-01">'),
     }
     async with strange_site(answers) as site:
         records = await crawl(tmp_path, site)
-    assert {path: record.noindex for path, record in records.items()} == {"/": False, "/over": True, "/coming": False}
+    assert {path for path, record in records.items() if record.noindex} == {"/over", "/meta-over"}
+    assert len(records) == 5
+
+
+async def test_llms_txt_is_a_source_of_links_by_setting(tmp_path: Path) -> None:
+    listed = b"# Site\n\n- [The guide](/guide.md): all of it\n- [Elsewhere](https://other.example/)\n"
+    answers = {
+        "/": html(),
+        "/llms.txt": (200, {"Content-Type": "text/plain"}, listed),
+        "/guide.md": (200, {"Content-Type": "text/markdown"}, b"# The guide\n\nSee [more](more.html).\n"),
+        "/more.html": html(head="more"),
+    }
+    async with strange_site(answers) as site:
+        assert set(await crawl(tmp_path / "without", site)) == {"/"} and not site.hits["/llms.txt"]
+        records = await crawl(tmp_path / "with", site, crawl__llms_txt=True, summary__depth="fast")
+    assert {path for path, record in records.items() if record.is_page} == {"/", "/guide.md", "/more.html"}
+    assert records["/llms.txt"].source and records["/guide.md"].title == "The guide"
+
+
+@pytest.mark.parametrize("engine", ["curl", "aiohttp"])
+async def test_markdown_is_asked_for_by_setting_and_read_as_a_page(tmp_path: Path, engine: str) -> None:
+    def page(asked: dict[str, str]) -> Any:
+        if asked["accept"].split(",")[0] == "text/markdown":
+            return 200, {"Content-Type": "text/markdown; charset=utf-8"}, b"# Title\n\nSee [a](/a) and **words**.\n"
+        return html("/b")
+
+    async with strange_site({"/": page, "/a": html(head="a"), "/b": html(head="b")}) as site:
+        plain = await crawl(tmp_path / "plain", site, fetch__engine=engine)
+        records = await crawl(tmp_path, site, fetch__engine=engine, fetch__markdown=True, summary__depth="fast")
+    assert set(plain) == {"/", "/b"} and set(records) == {"/", "/a"}
+    found = records["/"]
+    assert (found.title, found.markdown) == ("Title", "# Title\n\nSee [a](/a) and **words**.")
+    assert found.text == "Title\n\nSee a and words."
