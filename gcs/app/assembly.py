@@ -311,11 +311,13 @@ def request_signer(settings: FetchSettings) -> Callable[[Request], Request] | No
     return RequestSigner(settings.signature_agent, keys[0]).signed
 
 
-def make_browser(settings: FetchSettings, sink: Sink) -> Fetcher:
-    """The engine that renders pages, above the one that the settings name."""
+def make_browser(settings: FetchSettings, sink: Sink, picture: int = 0) -> Fetcher:
+    """The engine that renders pages, above the one that the settings name; `picture`: pixels of one of each page."""
     from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings  # it brings Playwright, which is an extra
 
-    return BrowserFetcher(settings, sink, BrowserSettings(), lambda plain_sink: make_fetcher(settings, plain_sink))
+    return BrowserFetcher(
+        settings, sink, BrowserSettings(picture=picture), lambda plain_sink: make_fetcher(settings, plain_sink)
+    )
 
 
 def load(settings: Settings) -> None:

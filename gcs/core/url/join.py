@@ -75,7 +75,7 @@ def facts_of(
         document.keywords,
         anchors,
         rels,
-        dates,
+        dates=dates,
     )
 
 
