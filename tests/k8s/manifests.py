@@ -1,8 +1,10 @@
 """The manifests as `kubectl apply -k` would send them."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -12,19 +14,28 @@ import pytest
 import yaml
 
 K8S = Path(__file__).parents[2] / "k8s"
-#: folders that a person applies
-TARGETS = (".", "overlays/dev", "overlays/keda", "overlays/prod")
+VALUES = Path(__file__).parent / "values.yaml"
+#: helm comes as a Python package
+PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+#: the chart with its defaults, and with everything on
+CHART, FULL_CHART = "chart", "chart, everything on"
+#: what a person applies: folders of k8s/, and the chart
+TARGETS = (".", "overlays/dev", "overlays/keda", "overlays/prod", CHART, FULL_CHART)
 Manifest = dict[str, Any]
 
 
 @cache
 def build(target: str) -> tuple[Manifest, ...]:
-    """All objects of one overlay."""
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed: nothing here can build the manifests")
-    built = subprocess.run(["kubectl", "kustomize", str(K8S / target)], capture_output=True, text=True, timeout=60)
+    """All objects of one overlay, or of the chart."""
+    program, words = "kubectl", ["kustomize", str(K8S / target)]
+    if target in (CHART, FULL_CHART):
+        program, words = "helm", ["template", "gcs", str(K8S / "chart"), "-n", "gcs"]
+        words += ["-f", str(VALUES)] if target == FULL_CHART else []
+    if (found := shutil.which(program, path=PATH)) is None:
+        pytest.skip(f"{program} is not installed: nothing here can build the manifests")
+    built = subprocess.run([found, *words], capture_output=True, text=True, timeout=60)
     assert built.returncode == 0, built.stderr
-    return tuple(yaml.safe_load_all(built.stdout))
+    return tuple(item for item in yaml.safe_load_all(built.stdout) if item)
 
 
 def pod_of(item: Manifest) -> Manifest | None:

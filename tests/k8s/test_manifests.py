@@ -1,6 +1,8 @@
 """What every object in k8s/ must be: valid, tight, and with all that it refers to."""
 
 import inspect
+import itertools
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,15 +14,28 @@ import pytest
 
 from gcs.app.crawl_input import read_lines
 from gcs.app.terminal import EXIT_CODES
+from gcs.core.report.report import Report
 from gcs.errors import UsageError
 from gcs.roles.station.http import prometheus
 
-from .manifests import K8S, TARGETS, Manifest, build, containers_of, named, pod_of, secrets_of, workloads
+from .manifests import (
+    CHART,
+    FULL_CHART,
+    K8S,
+    TARGETS,
+    Manifest,
+    build,
+    containers_of,
+    named,
+    pod_of,
+    secrets_of,
+    workloads,
+)
 
 #: the oldest Kubernetes that we promise, and a new one
 VERSIONS = ("1.27", "1.33")
 #: kinds of operators, whose schemas are not Kubernetes' own
-CUSTOM = {"ScaledObject", "ServiceMonitor", "PrometheusRule"}
+CUSTOM = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor", "PrometheusRule"}
 
 every_target = pytest.mark.parametrize("target", TARGETS)
 
@@ -51,7 +66,7 @@ def test_pods_are_tight(target: str) -> None:
             assert context["allowPrivilegeEscalation"] is False, name
             assert context["readOnlyRootFilesystem"] is True, name
             assert context["capabilities"] == {"drop": ["ALL"]}, name
-            fixed = re.fullmatch(r"[a-z/-]+:(RELEASE\.)?\d[\w.-]*", container["image"])
+            fixed = re.fullmatch(r"[a-z./-]+:(RELEASE\.)?\d[\w.-]*", container["image"])
             assert fixed, f"{name}: no fixed version of its image"
 
 
@@ -92,7 +107,7 @@ def test_nothing_here_refuses_a_change_or_takes_data_away(target: str) -> None:
 @every_target
 def test_crawl_is_a_template_of_runs_with_names_of_their_own(target: str) -> None:
     item = named(target, "CronJob", "crawl")
-    assert item["spec"]["suspend"] is True, "nothing is crawled until somebody makes a job of it"
+    assert item["spec"]["suspend"] is (target != FULL_CHART), "nothing is crawled until somebody makes a job of it"
     [container] = item["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     [run] = [each for each in container["env"] if each["name"] == "RUN"]
     assert run["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.labels['job-name']"
@@ -119,6 +134,35 @@ def test_names_are_found_on_every_usual_cluster(target: str) -> None:
     ways = {(str(peer), port["port"]) for rule in egress for peer in rule["to"] for port in rule["ports"]}
     for where, port in (("kube-system", 53), ("169.254.20.10/32", 53), ("openshift-dns", 5353)):
         assert any(where in peer and port == number for peer, number in ways), where
+
+
+def test_chart_renders_what_the_base_holds() -> None:
+    """The chart reads the files of the base: without values there is no difference but the hash in a name."""
+
+    def objects(target: str) -> dict[str, str]:
+        found = {}
+        for item in build(target):
+            text = re.sub(r"\bgcs-configs-\w{10}\b", "gcs-configs", json.dumps(item, sort_keys=True))
+            found[f"{item['kind']}/{json.loads(text)['metadata']['name']}"] = text
+        return found
+
+    assert objects(CHART) == objects(".")
+
+
+def test_values_reach_the_objects() -> None:
+    news = named(FULL_CHART, "StatefulSet", "gatherer-news-far")
+    [container] = news["spec"]["template"]["spec"]["containers"]
+    assert container["args"][-2:] == ["--place", "far"] and news["spec"]["replicas"] == 2
+    assert container["image"] == "registry.test/gcs-crawler:0.2.0"
+    assert {"name": "CRAWL_NAME", "value": "news"} in container["env"]
+    assert {"name": "GCS_ALLOW", "value": "store=s3://our-bucket/news"} in container["env"]
+    assert news["spec"]["template"]["spec"]["nodeSelector"] == {"topology.kubernetes.io/region": "far"}
+    assert news["spec"]["volumeClaimTemplates"][0]["spec"]["storageClassName"] == "fast"
+    assert "our-site" in named(FULL_CHART, "ConfigMap", "gcs-configs-news")["data"]["team.toml"]
+    assert named(FULL_CHART, "CronJob", "shift-begins")["spec"]["timeZone"] == "Europe/Berlin"
+    assert named(FULL_CHART, "Deployment", "helper")["spec"]["template"]["spec"]["priorityClassName"] == "low"
+    assert named(FULL_CHART, "Ingress", "station")["spec"]["tls"][0]["secretName"] == "crawler-tls"
+    assert not [item for item in build(FULL_CHART) if item["metadata"]["name"] in ("redis", "store")]
 
 
 def test_components_are_patches_of_an_overlay(tmp_path: Path) -> None:
@@ -157,9 +201,11 @@ def test_selectors_select(target: str) -> None:
                 assert any(_selects(peer["podSelector"], labels) for labels in pods), name
         elif item["kind"] == "ServiceMonitor":
             services = [each for each in build(target) if each["kind"] == "Service"]
-            [service] = [each for each in services if _selects(spec["selector"], each["metadata"]["labels"])]
-            ports = {port["name"] for port in service["spec"]["ports"]}
-            assert {endpoint["port"] for endpoint in spec["endpoints"]} <= ports, name
+            stations = [each for each in services if _selects(spec["selector"], each["metadata"]["labels"])]
+            assert stations, name
+            for service in stations:
+                ports = {port["name"] for port in service["spec"]["ports"]}
+                assert {endpoint["port"] for endpoint in spec["endpoints"]} <= ports, name
 
 
 @every_target
@@ -171,6 +217,7 @@ def test_references_resolve(target: str) -> None:
     maps["kube-root-ca.crt"] = {"ca.crt"}  # every namespace has one
     accounts = {item["metadata"]["name"] for item in items if item["kind"] == "ServiceAccount"}
     deployments = {item["metadata"]["name"] for item in items if item["kind"] == "Deployment"}
+    scalable = deployments | {item["metadata"]["name"] for item in items if item["kind"] == "StatefulSet"}
     for item in items:
         name = f"{item['kind']}/{item['metadata']['name']}"
         for reference in _find(item, "secretKeyRef"):
@@ -188,7 +235,10 @@ def test_references_resolve(target: str) -> None:
         if item["kind"] == "Role":
             assert set(item["rules"][0].get("resourceNames", [])) <= deployments, name
         if item["kind"] == "ScaledObject":
-            assert item["spec"]["scaleTargetRef"]["name"] in deployments, name
+            assert item["spec"]["scaleTargetRef"]["name"] in scalable, name
+        if item["kind"] == "TriggerAuthentication":
+            for entry in item["spec"]["secretTargetRef"]:
+                assert entry["key"] in secrets[entry["name"]], name
     for name, pod in workloads(target):
         spec = pod["spec"]
         assert spec.get("serviceAccountName") is None or spec["serviceAccountName"] in accounts, name
@@ -228,7 +278,9 @@ def test_addresses_lead_to_services(target: str) -> None:
     }
     texts = [text for _, pod in workloads(target) for text in _texts(pod) if not text.startswith("s3:")]
     found = {match for text in texts for match in re.findall(r"(?:http|redis)://(?::[^@/ ]*@)?([\w-]+):(\d+)", text)}
-    assert ("station", "8642") in found and (target == "overlays/prod") == (("redis", "6379") not in found)
+    assert ("station", "8642") in found and (target in ("overlays/prod", FULL_CHART)) == (
+        ("redis", "6379") not in found
+    )
     assert found <= services
 
 
@@ -285,16 +337,15 @@ def test_the_team_has_a_key_and_helpers_do_not(target: str) -> None:
     """Who writes to Redis without the key is refused. Helpers come through the station, and hold no secret."""
     assert "key" in secrets_of(target)["gcs-team"]
     holders = {
-        name.partition("/")[2]
-        for name, pod in workloads(target)
+        pod["metadata"]["labels"]["app.kubernetes.io/component"]
+        for _, pod in workloads(target)
         if {"name": "gcs-team", "key": "key"} in list(_find(pod, "secretKeyRef"))
     }
     assert holders == {"gatherer", "station", "crawl"}
     for name, pod in workloads(target):
         texts = set(_texts(pod))
-        assert name.endswith(("/gatherer", "/station", "/crawl", "/redis")) or not {"gcs-space", "gcs-team"} & texts, (
-            name
-        )
+        component = pod["metadata"]["labels"]["app.kubernetes.io/component"]
+        assert component in (*holders, "redis") or not {"gcs-space", "gcs-team"} & texts, name
         for container in pod["spec"]["containers"]:
             words = " ".join([*container.get("command", []), *container.get("args", [])])
             assert "GCS_SPACE_KEY" not in words, f"{name}: a process list would show the key"
@@ -349,6 +400,39 @@ def test_alerts_are_about_metrics_that_the_station_has() -> None:
         assert names, rule["alert"]
         assert not {name for name in names if f'"{name}"' not in source}, rule["alert"]
         assert rule["annotations"]["summary"]
+
+
+def test_scalers_read_a_figure_that_the_station_has() -> None:
+    """KEDA reads /api/status: by the names of its schema."""
+    names = {"report": Report.__struct_fields__}
+    scalers = [item for item in build("overlays/keda") if item["kind"] == "ScaledObject"]
+    assert {item["spec"]["scaleTargetRef"]["name"] for item in scalers} == {"helper", "gatherer"}
+    for trigger in [each for item in scalers for each in item["spec"]["triggers"] if each["type"] == "metrics-api"]:
+        part, _, figure = trigger["metadata"]["valueLocation"].partition(".")
+        assert figure in names[part] and trigger["metadata"]["url"].endswith(":8642/api/status")
+
+
+def test_budget_lets_one_gatherer_go_at_a_time() -> None:
+    """A drained node takes one; the next waits until the first is back."""
+    budget = named(".", "PodDisruptionBudget", "gatherer")["spec"]
+    assert budget["maxUnavailable"] == 1
+    pods = pod_of(named(".", "StatefulSet", "gatherer"))
+    assert pods is not None and _selects(budget["selector"], pods["metadata"]["labels"])
+
+
+def test_panels_are_about_metrics_that_the_station_has() -> None:
+    dashboard = json.loads(named("overlays/prod", "ConfigMap", "gcs-dashboard")["data"]["dashboard.json"])
+    source, taken = inspect.getsource(prometheus), set()
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            names = set(re.findall(r"gcs_\w+", target["expr"]))
+            assert names and not {name for name in names if f'"{name}"' not in source}, panel["title"]
+        place = panel["gridPos"]
+        columns, rows = range(place["x"], place["x"] + place["w"]), range(place["y"], place["y"] + place["h"])
+        cells = set(itertools.product(columns, rows))
+        assert not cells & taken and place["x"] + place["w"] <= 24, panel["title"]
+        taken |= cells
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) >= 12
 
 
 def test_handover_has_time(target: str = ".") -> None:

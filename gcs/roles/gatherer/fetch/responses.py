@@ -15,9 +15,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import Failure, FailureKind, PageFacts, Response, Result
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.page.values import TOO_LONG, Failure, FailureKind, PageFacts, Response, Result
+from gcs.core.url.queued_url import QueuedUrl, level_of
 from gcs.ports.reader import Glance, Reader
 from gcs.ports.records.record_store import Store
 from gcs.ports.summarise import ParsedPage
@@ -125,11 +127,18 @@ class Responses:
         if type(result) is Response:
             self._store.fetched(result)
             target = self._reader.redirect_target(result) if 300 <= result.status < 400 else None
+            if (
+                result.truncated == TOO_LONG
+            ):  # read up to the limit, in whole lines: half of "Disallow: /a" closes a site
+                result = msgspec.structs.replace(result, content=result.content[: result.content.rfind(b"\n") + 1])
         robots = self._dispatcher.robots_answered(visit, result, target, now)
         if robots and type(result) is Response:
             self._on_robots(visit, result, robots)
 
     def _page(self, visit: PageVisit, response: Response, now: float) -> None:
+        if level_of(visit.entry.depth):  # what a page needs says nothing of its own
+            self._recorder.record_page(visit.entry, response, PageFacts(visit.entry.url))
+            return
         parsed = ParsedPage() if self._recorder.wants_trees else None
         glance = Glance(visit.facts) if visit.facts else self._reader.look(response, parsed)
         entry, facts = visit.entry, glance.facts
