@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gcs.cli import COMMANDS
+
 ROOT = Path(__file__).parents[1]
 #: what each layer may import from the package; "" is the package itself
 ALLOWED = {
@@ -41,11 +43,15 @@ LAZY = {
     ("gcs.cli.crawl", "gcs.app"),
     ("gcs.cli.crawl", "gcs.app.coordination"),  # numpy
     ("gcs.cli.crawl", "gcs.app.processes.local_team"),  # the client of Redis
+    ("gcs.cli.crawl", "gcs.app.processes.named_runs"),  # the client of Redis
     ("gcs.cli.status", "gcs.app"),
     ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.database_sinks"),  # DuckDB, PostgreSQL: extras
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.file_sinks"),  # pyarrow
+    ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.markdown_files"),
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.redis_sink"),  # the client of Redis
+    ("gcs.ports.search.index_place", "gcs.ports.search.sqlite_engine"),
+    ("gcs.ports.search.index_place", "gcs.ports.search.tantivy_engine"),  # an extra
     ("gcs.roles.leader.rebalance_rounds", "gcs.core.plan.rebalance"),  # numpy
     ("gcs.roles.leader.term", "gcs.core.plan.blueprint"),  # numpy
 }
@@ -181,6 +187,11 @@ def test_folder_can_be_overlooked() -> None:
         if path.name != "__init__.py" and layer(name) != "cli" and ".studies" not in name:
             sizes[path.parent] = sizes.get(path.parent, 0) + 1
     assert {str(folder): size for folder, size in sizes.items() if size > 16} == {}
+
+
+def test_command_line_holds_commands_and_nothing_else() -> None:
+    files = {name for name in MODULES if layer(name) == "cli" and name != "gcs.cli"}
+    assert files == {module for module, _ in COMMANDS.values()}, "what commands share stands in app/ or below"
 
 
 @pytest.mark.parametrize("folder", TESTS_IMPORT)

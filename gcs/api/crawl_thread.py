@@ -33,6 +33,9 @@ from gcs.roles.gatherer import Gatherer, GathererState
 #: other's directory
 NAME = "g0"
 _T = TypeVar("_T")
+#: how often the collector looked before each of the crawls that run now
+_usual: list[tuple[int, int, int]] = []
+_LOCK = threading.Lock()
 
 
 class Room:
@@ -199,12 +202,17 @@ class _EndedError(GcsError):
 @contextlib.contextmanager
 def _few_collections() -> Iterator[None]:
     """A page makes thousands of objects and no cycles: to look for cycles as often as usual costs a tenth."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], 50_000), max(before[1], 20), max(before[2], 20))
+    with _LOCK:
+        _usual.append(gc.get_threshold())
+        usual = _usual[0]
+        gc.set_threshold(max(usual[0], 50_000), max(usual[1], 20), max(usual[2], 20))
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        with _LOCK:
+            _usual.pop()
+            if not _usual:  # of several crawls, the last one
+                gc.set_threshold(*usual)
 
 
 def cursor_file(directory: Path) -> Path:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
 from gcs.api.crawl_thread import NAME, CrawlThread, cursor_file
-from gcs.app.crawl_input import FLAGS, compose_crawl, read_seeds
+from gcs.app.crawl_input import FLAGS, CrawlRequest, compose_crawl, read_seeds
 from gcs.app.sink_threads import SinkThreads
 from gcs.core.page.values import PageRecord
 from gcs.core.report.report import Report
@@ -39,17 +39,35 @@ from gcs.ports.sinks.sink_names import named_sink
 _BATCH = 64
 #: records that may be stored before the loop has taken them
 _AHEAD = 1_000
+#: options that are one value or a list
+_LISTS = ("include", "exclude")
+#: flags of `gcs crawl` that a program cannot give, and what to do instead
+_NO_OPTIONS = {
+    **dict.fromkeys(
+        ("gatherers", "space", "browser", "station", "listen", "coordination", "mode", "plan"),
+        "a crawl in Python has one gatherer and no helpers: run gcs crawl with this flag, and read with gcs.open",
+    ),
+    "report": "crawl.report() gives it, and DIRECTORY/report.json",
+    "set": "give settings by settings={'section.key': value}",
+    **dict.fromkeys(("log", "log_json", "log_file"), "use Python's logging"),
+}
+#: the crawls of this program that run, by their directory
+_RUNNING: weakref.WeakValueDictionary[Path, "Crawl"] = weakref.WeakValueDictionary()
 
 
 class CrawlOptions(TypedDict, total=False):
-    """The settings that `gcs crawl` has flags for, under the same names (`gcs settings` explains them), and more.
+    """The flags of `gcs crawl`, under the same names (`gcs crawl --help` explains them), and more.
 
-    again: begin the next session: ask again for every page, and tell what has changed.
+    What may be given several times is one value or a list. Flags of teams, of the station and of messages are missing.
+
+    seeds: a file with more seeds, one URL a line.
+    config: a file of settings, as `gcs settings` prints it.
+    next: begin the next session: ask again for every page, and tell what has changed.
+    sink: where the pages go besides: a target as of --sink, or a function, class or object; see `gcs.ports.sinks`.
+    plugins: your own code, as a name (module:object) or as it is: a function, class or object.
+    on_page, keep_link, on_request: functions that are plug-ins by themselves; see `gcs.ports.plugins`.
     everything: deliver URLs that ended without a page, too (failures, redirects, sitemaps).
     ahead: records that may be stored before the loop has taken them; 1,000 unless told.
-    sinks: where the pages go besides: targets as of --sink, or functions, classes, objects; see `gcs.ports.sinks`.
-    plugins: your own code, as names (module:object) or as it is: functions, classes, objects.
-    on_page, keep_link, on_request: functions that are plug-ins by themselves; see `gcs.ports.plugins`.
     """
 
     name: str
@@ -61,8 +79,8 @@ class CrawlOptions(TypedDict, total=False):
     purpose: Literal["", "search", "ai-input", "ai-train"]
     order: str
     queue: str
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
+    include: str | Sequence[str]
+    exclude: str | Sequence[str]
     delay: float
     summary: Literal["links", "fast", "full"]
     allow_private: bool
@@ -70,14 +88,16 @@ class CrawlOptions(TypedDict, total=False):
     connections: int
     warc: bool
     store: str
-    again: bool
-    everything: bool
-    ahead: int
-    sinks: Sequence[object]
-    plugins: Sequence[object]
+    seeds: str | Path
+    config: str | Path
+    next: bool
+    sink: object
+    plugins: object
     on_page: Callable[[ReadPage], Mapping[str, object] | None]
     keep_link: Callable[[str, ReadPage], bool]
     on_request: Callable[[str], Mapping[str, str] | None]
+    everything: bool
+    ahead: int
 
 
 class Crawl:
@@ -85,7 +105,7 @@ class Crawl:
 
     def __init__(
         self,
-        *seeds: str,
+        *urls: str,
         output: str | Path | None = None,
         settings: Mapping[str, object] = {},
         **options: Unpack[CrawlOptions],
@@ -96,18 +116,22 @@ class Crawl:
         long as this object or one of its pages.
         `settings`: any setting by its dotted key, such as {"politeness.retry_s": 2}.
         """
-        again, ahead = options.pop("again", False), options.pop("ahead", _AHEAD)
+        ahead = options.pop("ahead", _AHEAD)
         self._everything = options.pop("everything", False)
-        sinks = [named_sink(each) if isinstance(each, str) else Sink.of(each) for each in options.pop("sinks", ())]
+        given = _several(options.pop("sink", ()))
+        sinks = [named_sink(each) if isinstance(each, str) else Sink.of(each) for each in given]
         names, plugins = _take_plugins(options)
+        asked = CrawlRequest(urls, options.pop("seeds", None), options.pop("config", None), options.pop("next", False))
         flags = {**settings, **_flags(options), **names}
         self._scratch = _Scratch() if output is None else None
         self.directory = self._scratch.path if self._scratch else Path(output or ".")
-        self._run = compose_crawl(self.directory, seeds, flags, again, is_kept=output is not None)
+        self._run = compose_crawl(self.directory, asked, flags, is_kept=output is not None)
         _refuse_team(self.directory)
         self._thread = CrawlThread(self._run, ahead, plugins)
         self._sinks = SinkThreads(self.directory, sinks, self._scratch)
         self._is_started = self._is_taken = False
+        #: the thread whose loop has a page at this moment; 0 if none has
+        self._page_is_with = 0
 
     # -- control ---------------------------------------------------------------------------------------
 
@@ -116,6 +140,7 @@ class Crawl:
         if not self._is_started:
             self._is_started = True
             self._thread.start()
+            _RUNNING[self.directory.resolve()] = self
             self._sinks.start()
 
     def run(self) -> Report:
@@ -161,11 +186,15 @@ class Crawl:
         """The pages that wait; each is delivered when the loop asks for the next one."""
         for stored in delivery.ready():
             if self._is_wanted(stored.record):
+                self._page_is_with = threading.get_ident()
                 yield self._page(stored)
+                self._page_is_with = 0
             delivery.delivered(stored)
 
     def __iter__(self) -> Iterator[Page]:
         news = threading.Event()
+        if last := self._left_behind():
+            last._end()
         delivery = self._begin(news.set)
         try:
             while True:
@@ -186,6 +215,8 @@ class Crawl:
             with contextlib.suppress(RuntimeError):  # the program's loop has closed: nobody waits any more
                 loop.call_soon_threadsafe(news.set)
 
+        if last := self._left_behind():
+            await asyncio.to_thread(last._end)
         delivery = self._begin(tell)
         try:
             while True:
@@ -205,6 +236,15 @@ class Crawl:
         self.start()
         return _Delivery(self._thread, self.directory, on_news)
 
+    def _left_behind(self) -> "Crawl | None":
+        """The crawl of this directory whose loop this thread has left a moment ago.
+
+        Python ends a loop that was left late: an `async for` in a task of its own, and one that an error has ended in a
+        notebook not before the error is forgotten.
+        """
+        last = _RUNNING.get(self.directory.resolve())
+        return last if last and last is not self and last._page_is_with == threading.get_ident() else None
+
     def _claim(self) -> None:
         if self._is_taken:
             raise UsageError("the pages of a crawl are delivered once: make another Crawl on its directory to go on")
@@ -214,6 +254,8 @@ class Crawl:
         """End the crawl, and let the sinks have the rest. Raises StoreError if one of them cannot take it."""
         self._thread.stop()
         self._thread.join()
+        if _RUNNING.get(place := self.directory.resolve()) is self:
+            del _RUNNING[place]
         if self._is_started and (problems := self._sinks.finish()):
             raise StoreError(f"{'; '.join(problems)}; they wait in {self.directory} for the next run with this sink")
 
@@ -226,18 +268,18 @@ class Crawl:
 
 
 def crawl(
-    *seeds: str,
+    *urls: str,
     output: str | Path | None = None,
     settings: Mapping[str, object] = {},
     **options: Unpack[CrawlOptions],
 ) -> Crawl:
     """A crawl from these seeds, to be looped over: see `Crawl` for the parameters."""
-    return Crawl(*seeds, output=output, settings=settings, **options)
+    return Crawl(*urls, output=output, settings=settings, **options)
 
 
 def _take_plugins(options: CrawlOptions) -> tuple[dict[str, object], list[Plugin]]:
     """Take the plug-ins out of the options: those given by name, as a setting, and the others."""
-    given = options.pop("plugins", ())
+    given = _several(options.pop("plugins", ()))
     plugins = [Plugin.of(each) for each in given if not isinstance(each, str)]
     if "on_page" in options:
         plugins.append(Plugin("on_page", on_page=options.pop("on_page")))
@@ -255,11 +297,18 @@ def _flags(options: Mapping[str, object]) -> dict[str, object]:
     for keyword, value in options.items():
         key = FLAGS.get(f"--{keyword.replace('_', '-')}")
         if key is None or keyword not in CrawlOptions.__annotations__:
+            if keyword in _NO_OPTIONS:
+                raise UsageError(f"there is no option {keyword!r}: {_NO_OPTIONS[keyword]}")
             near = difflib.get_close_matches(keyword, CrawlOptions.__annotations__, 1)
             advice = f"did you mean {near[0]!r}?" if near else "give settings by settings={'section.key': value}"
             raise UsageError(f"there is no option {keyword!r}: {advice}")
-        flags[key] = value
+        flags[key] = tuple(_several(value)) if keyword in _LISTS else value
     return flags
+
+
+def _several(value: object) -> list[object]:
+    """The values of an option that is one value or a list."""
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 class _Delivery:

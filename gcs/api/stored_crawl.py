@@ -31,7 +31,11 @@ class StoredCrawl:
         return self.pages()
 
     def pages(self) -> Iterator[Page]:
-        """Each page once, as it was found last; none that are gone. Needs about 60 bytes of memory for each page."""
+        """Each page once, as it was found last; none that are gone.
+
+        Needs 60 bytes of memory for each page, up to two million of them. Larger crawls are read several times, a share
+        of the URLs each time.
+        """
         return (self._page(row) for row in reading.latest(self._place, FIELDS))
 
     def records(self) -> Iterator[Page]:

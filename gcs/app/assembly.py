@@ -22,14 +22,15 @@ from gcs.app.solo_control import STATES, obey
 from gcs.app.terminal import Outcome
 from gcs.core.malloc import keep_arena
 from gcs.core.ordering import ORDERS, Ordering, Scored
-from gcs.core.page.values import Result
+from gcs.core.page.values import Request, Result
 from gcs.core.queues.contract import Queue
 from gcs.core.report import report
 from gcs.core.url.admission import Admission, Recent
 from gcs.core.url.canonical import UrlRules
 from gcs.core.url.scope import Scope
-from gcs.errors import SettingsError
+from gcs.errors import SettingsError, UsageError
 from gcs.ports.fetch import Fetcher, FetchSettings
+from gcs.ports.fetch.request_signing import FILE_VARIABLE, RequestSigner, signing_keys
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.own_code import load_named
 from gcs.ports.plugins import Plugin, Plugins
@@ -158,7 +159,7 @@ def gatherer(
     settings = with_user_agent(settings)
     crawl = settings.crawl
     check_names(name)  # first: a bad one would be a path elsewhere
-    plugins = [*load_plugins(crawl.plugins), *plugins]
+    plugins, sign = [*load_plugins(crawl.plugins), *plugins], request_signer(settings.fetch)
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
     by_server = access is not None and settings.team.coordination == "seed-server"
@@ -194,6 +195,7 @@ def gatherer(
             make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,
             outlet=outlet,
             plugins=Plugins(plugins) if plugins else None,
+            sign=sign,
         ),
     )
 
@@ -220,8 +222,11 @@ def _team_maker(
 
 
 def _lending_maker(name: str, settings: Settings, access: TeamAccess) -> Callable[[LendingPort], Lending]:
-    wants_body = settings.store.warc or bool(settings.crawl.plugins)  # these read it here
-    context = LendingContext(access.space, name, access.place, settings.helpers, settings.politeness, wants_body)
+    selects = bool(settings.crawl.plugins)
+    wants_body = (settings.store.warc and settings.helpers.payload) or selects or bool(settings.crawl.purpose)
+    context = LendingContext(
+        access.space, name, access.place, settings.helpers, settings.politeness, wants_body, selects
+    )
     return lambda port: Lending(context, port)
 
 
@@ -261,6 +266,7 @@ def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, hee
         max_links=summary.max_links,
         thumbnails=summary.thumbnails,
         anchors=summary.anchors,
+        more_links=summary.more_links,
     )
     texts = TextPool(summary.workers, options=options) if in_processes else None
     return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)
@@ -292,11 +298,26 @@ def make_fetcher(settings: FetchSettings, sink: Sink) -> Fetcher:
     return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
 
 
-def make_browser(settings: FetchSettings, sink: Sink) -> Fetcher:
-    """The engine that renders pages, above the one that the settings name."""
+def request_signer(settings: FetchSettings) -> Callable[[Request], Request] | None:
+    """What signs requests as the settings ask, with the key of this machine; None if they are not signed."""
+    if not settings.signature_agent:
+        return None
+    keys = signing_keys(os.environ)
+    if not keys:
+        raise UsageError(
+            f"fetch.signature_agent = {settings.signature_agent}: requests are signed with a key, and there is none: "
+            f"set {FILE_VARIABLE} to its file"
+        )
+    return RequestSigner(settings.signature_agent, keys[0]).signed
+
+
+def make_browser(settings: FetchSettings, sink: Sink, picture: int = 0) -> Fetcher:
+    """The engine that renders pages, above the one that the settings name; `picture`: pixels of one of each page."""
     from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings  # it brings Playwright, which is an extra
 
-    return BrowserFetcher(settings, sink, BrowserSettings(), lambda plain_sink: make_fetcher(settings, plain_sink))
+    return BrowserFetcher(
+        settings, sink, BrowserSettings(picture=picture), lambda plain_sink: make_fetcher(settings, plain_sink)
+    )
 
 
 def load(settings: Settings) -> None:

@@ -1,5 +1,6 @@
 """`gcs crawl`: a whole crawl on this machine."""
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,8 @@ import click
 
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
-from gcs.app.crawl_input import CrawlRun, log_flags, read_crawl, setting_options
+from gcs.app.crawl_input import CrawlRun, log_flags, read_crawl, read_settings, setting_options
+from gcs.app.processes.beside import index_and_watch, index_option
 from gcs.app.processes.browser_helpers import check_browser
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
 from gcs.app.say import say
@@ -55,10 +57,16 @@ SEEDS_SHOWN = 10
     help="Begin the next session: ask again for every page of DIR; what has not changed costs little.",
 )  # fmt: skip
 @click.option(
+    "--run", "run_name", default="", metavar="NAME",
+    help="With -n 0, for jobs that come again: a run of another name begins the next session when the last one is over;"
+    " started again, it goes on. The whiteboard keeps seeds, settings and session.",
+)  # fmt: skip
+@click.option(
     "--plan", type=click.Path(path_type=Path), metavar="FILE",
     help="Divide the work by this plan of gcs plan. [the one in DIR for this session]",
 )  # fmt: skip
 @sink_option
+@index_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def crawl(
     urls: tuple[str, ...],
@@ -74,8 +82,10 @@ def crawl(
     log_json: bool,
     log_file: Path | None,
     begins: bool,
+    run_name: str,
     plan: Path | None,
     sinks: tuple[str, ...],
+    index: bool,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -87,23 +97,30 @@ def crawl(
     set_up_log(log_level, log_json, log_file)
     if not gatherers and not url:
         raise UsageError("-n 0 is for a team that is elsewhere: give its whiteboard with --space URL")
+    if run_name and (gatherers or not url):
+        raise UsageError("--run is for a team that is elsewhere: give -n 0 and its whiteboard with --space URL")
     if browsers:
         check_browser()
     if len(urls) == 1 and crawl_dir.is_crawl(Path(urls[0])) and _is_default("output"):  # gcs crawl --next DIR
         output, urls = Path(urls[0]), ()
+    if run_name and url:
+        from gcs.app.processes.named_runs import recall
+
+        name = read_settings(dict(flags)).crawl.name
+        begins = asyncio.run(recall(output, url, name, run_name)) or begins
     run = read_crawl(output, urls, seeds_file, flags, begins, names_itself=not url)
     if not (as_json or log_json):
         run = replace(run, on_begin=partial(_echo_seeds, run))
     before = crawl_dir.reports(output).get(run.session)
     coordination = run.settings.team.coordination
-    with sinks_beside(output, sinks):
+    with sinks_beside(output, sinks), index_and_watch(output, index, station):
         if gatherers > 1 or url or station or browsers or coordination == "seed-server" or _was_team(output):
             # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
             from gcs.app.processes.local_team import TeamSpec, run_local_team
 
             blueprint = _blueprint(run, gatherers, plan)
             log_words = ("--log", log_level, *(("--log-file", str(log_file)) if log_file else ()))
-            spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint, browsers)
+            spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint, browsers, run_name)
             outcome = run_local_team(spec, progress=not as_json)
         else:
             outcome = run_alone(run, progress=not as_json)

@@ -15,7 +15,8 @@ from gcs.app.processes.helper_process import lend, loan_options, read_loan
 
 @click.command()
 @loan_options
+@click.option("--stay", is_flag=True, help="After the end of the crawl, wait for the next one.")
 @log_options
-def helper(**options: Any) -> int:
+def helper(stay: bool, **options: Any) -> int:
     """Lend this machine to a crawl: fetch pages for its gatherers, and keep nothing. SIGTERM ends it within seconds."""
-    return run_loop(lend(*read_loan(options)))
+    return run_loop(lend(*read_loan(options), stay))

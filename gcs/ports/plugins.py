@@ -26,6 +26,7 @@ from gcs.core.page.values import PageFacts, Response
 from gcs.errors import SettingsError
 from gcs.events import Events
 from gcs.ports.fetch import is_field
+from gcs.ports.summarise import ParsedPage
 from gcs.ports.summarise.encoding import as_utf8
 from gcs.ports.summarise.markup_guard import bounded
 
@@ -53,8 +54,9 @@ Headers = tuple[tuple[str, str], ...]
 class ReadPage:
     """A page that was just read, as a plug-in sees it."""
 
-    def __init__(self, response: Response, facts: PageFacts) -> None:
-        self._response, self._facts = response, facts
+    def __init__(self, response: Response, facts: PageFacts, parsed: ParsedPage | None = None) -> None:
+        """`parsed`: has the tree, if the page was read in this process."""
+        self._response, self._facts, self._parsed = response, facts, parsed
 
     @property
     def url(self) -> str:
@@ -87,6 +89,16 @@ class ReadPage:
         return self._facts.text
 
     @property
+    def markdown(self) -> str:
+        """The main content of an HTML page as Markdown; "" with `summary.depth` "links"."""
+        return self._facts.markdown
+
+    @property
+    def description(self) -> str:
+        """What the page says of itself in a sentence."""
+        return self._facts.description
+
+    @property
     def language(self) -> str:
         return self._facts.language
 
@@ -96,8 +108,10 @@ class ReadPage:
 
     @cached_property
     def tree(self) -> "HtmlTree":
-        """The page as a tree, parsed once for all plug-ins; see the manual of turbohtml."""
-        from turbohtml import parse
+        """The page as the tree that it was read from; see the manual of turbohtml. All plug-ins share it."""
+        if self._parsed and self._parsed.tree is not None:
+            return self._parsed.tree
+        from turbohtml import parse  # a helper has read the page, or another process
 
         return parse(bounded(as_utf8(self.content, self.content_type)), encoding="utf-8", positions=False)
 
@@ -152,15 +166,19 @@ class Plugins:
         self._on_request = [(each.name, each.on_request) for each in plugins if each.on_request]
         self._logged: dict[str, int] = {}
 
-    def read(self, response: Response, facts: PageFacts) -> tuple[PageFacts, str]:
+    @property
+    def read_pages(self) -> bool:
+        """Whether one of them looks at pages."""
+        return bool(self._on_page or self._keep_link)
+
+    def read(self, response: Response, facts: PageFacts, parsed: ParsedPage | None = None) -> tuple[PageFacts, str]:
         """The facts with the links that are kept, and the fields as JSON ("" for none)."""
-        if not self._on_page and not self._keep_link:
+        if not self.read_pages:
             return facts, ""
-        page, errors = ReadPage(response, facts), dict[str, str]()
+        page, errors = ReadPage(response, facts, parsed), dict[str, str]()
         fields = {} if facts.noindex else self._fields(page, errors)
         if self._keep_link and facts.outlinks:
-            kept = [url for url in facts.outlinks if self._keeps(url, page, errors)]
-            facts = msgspec.structs.replace(facts, outlinks=kept)
+            facts = _with_links(facts, [self._keeps(url, page, errors) for url in facts.outlinks])
         return facts, _packed(fields, errors)
 
     def headers(self, url: str) -> Headers:
@@ -201,6 +219,13 @@ class Plugins:
         if self._logged[name] <= _MOST_LOGGED:
             events.warning("failed", plugin=name, hook=hook, url=url, cause=error)
         return f"{hook}: {type(error).__name__}: {error}"[:_NOTE_LETTERS]
+
+
+def _with_links(facts: PageFacts, kept: list[bool]) -> PageFacts:
+    """The facts with the links that are kept, and with their texts and rels."""
+    links = (facts.outlinks, facts.anchors, facts.rels)  # of links in headers there are no texts: they stand last
+    outlinks, anchors, rels = ([each for each, is_kept in zip(values, kept) if is_kept] for values in links)
+    return msgspec.structs.replace(facts, outlinks=outlinks, anchors=anchors, rels=rels)
 
 
 def _checked(name: object) -> str:

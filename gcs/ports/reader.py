@@ -12,20 +12,22 @@ An empty shell (`is_shell`) says next to nothing until its scripts have run: it 
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Literal
 
 import msgspec
 
 from gcs.core.page.link_headers import header_links
 from gcs.core.page.recognise import Format, recognise
+from gcs.core.page.site_dates import unavailable_after
 from gcs.core.page.values import Document, PageFacts, Response
 from gcs.core.polite.politeness import seconds_of_date
 from gcs.core.url.canonical import UrlRules
-from gcs.core.url.join import Joiner, facts_of
+from gcs.core.url.join import LINKS_LENGTH, Joiner, facts_of
 from gcs.core.url.query_encoding import in_page_encoding
 from gcs.errors import UsageError
 from gcs.events import Events
-from gcs.ports.summarise import DEFAULT, Depth, Options, Source, Summariser
+from gcs.ports.summarise import DEFAULT, Depth, Options, ParsedPage, Source, Summariser
 from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
 from gcs.ports.summarise.encoding import encoding_of
 from gcs.ports.summarise.feed import summarise_feed
@@ -44,6 +46,8 @@ from gcs.ports.summarise.formats.xlsx import summarise_xlsx
 from gcs.ports.summarise.formats.xml_data import summarise_xml
 from gcs.ports.summarise.html import summarise_html
 from gcs.ports.summarise.mail import summarise_mail
+from gcs.ports.summarise.markdown import is_markdown_name, summarise_markdown
+from gcs.ports.summarise.requisites import requisites_of_css, requisites_of_html
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
 from gcs.ports.summarise.text import summarise_text
 from gcs.ports.summarise.text_pool import TextPool
@@ -67,6 +71,7 @@ BUILT_IN = (
     Summariser(Format.URL_LIST, summarise_url_list),
     Summariser(Format.FEED, summarise_feed),
     Summariser(Format.TEXT, summarise_text),
+    Summariser(Format.MARKDOWN, summarise_markdown),
     Summariser(Format.PDF, summarise_pdf, in_worker=True),
     Summariser(Format.DOCX, summarise_docx, in_worker=True),
     Summariser(Format.XLSX, summarise_xlsx, in_worker=True),
@@ -126,21 +131,25 @@ class Reader:
 
     def read(self, response: Response) -> PageFacts:
         """The content of a 2xx response, read here and now."""
-        content_type, url = response.header("content-type") or "", response.request.url
-        document = self._registry.summarise(response.content, content_type, url, self._depth, self._options)
-        return self._facts(response, document)
+        return self._facts(response, self._registry.document_of(self._source(response, self._depth)))
 
-    def look(self, response: Response) -> "Glance":
-        """What can be read of a 2xx response without waiting for a worker, and what is left for one."""
+    def look(self, response: Response, parsed: ParsedPage | None = None) -> "Glance":
+        """What can be read of a 2xx response without waiting for a worker, and what is left for one.
+
+        `parsed` is given the tree of an HTML page.
+        """
         if self.texts is None:
             return Glance(self.read(response))
-        content_type, url = response.header("content-type") or "", response.request.url
-        depth: Depth = "links" if self.all_in_pool else self._depth
-        document = self._registry.summarise(response.content, content_type, url, depth, self._options, here=True)
+        source = self._source(response, "links" if self.all_in_pool else self._depth, parsed)
+        document = self._registry.document_of(source, here=True)
         facts = self._facts(response, document)
         if document is _ELSEWHERE:
             return Glance(facts, "all")
         return Glance(facts, "text" if self.all_in_pool and not facts.source else "")
+
+    def _source(self, response: Response, depth: Depth, parsed: ParsedPage | None = None) -> Source:
+        content_type, url = response.header("content-type") or "", response.request.url
+        return Source(response.content, content_type, url, depth, self._options, parsed)
 
     def _facts(self, response: Response, document: Document) -> PageFacts:
         noindex, nofollow = _header_directives(response, self._options.agent)
@@ -152,6 +161,9 @@ class Reader:
         facts = facts_of(document, url, self._joiner, heed=self._heed, noindex=noindex, nofollow=nofollow)
         if not (self._heed and (nofollow or document.nofollow)):
             facts = self._with_header_links(response, facts, is_told=bool(document.canonical))
+        if response.asked_for or response.picture:
+            asked_for = self.join(url, response.asked_for)
+            facts = msgspec.structs.replace(facts, requisites=asked_for, thumbnail=response.picture)
         if not document.source and is_shell(response.content, content_type, len(document.hrefs)):
             return msgspec.structs.replace(facts, shell=True)  # noqa: S604 (a page that is an empty shell)
         return facts
@@ -162,10 +174,29 @@ class Reader:
         if not found.hrefs:
             return facts
         outlinks = list(dict.fromkeys([*facts.outlinks, *self.join(url, found.hrefs)]))
+        more = [""] * (len(outlinks) - len(facts.outlinks))
         final_url = facts.final_url
         if found.canonical and not is_told:
             final_url = next(iter(self.join(url, (found.canonical,))), final_url)
-        return msgspec.structs.replace(facts, outlinks=outlinks, final_url=final_url)
+        beside = {name: [*told, *more] for name in ("anchors", "rels", "dates") if (told := getattr(facts, name))}
+        return msgspec.structs.replace(facts, outlinks=outlinks, final_url=final_url, **beside)
+
+    def requisites(self, response: Response, most: int) -> list[str]:
+        """What a page or a style sheet needs to look like itself: canonical URLs, at most so many."""
+        content, content_type, url = response.content, response.header("content-type") or "", response.request.url
+        found = recognise(content_type, content)
+        try:
+            if found is Format.HTML:
+                needs = requisites_of_html(content[: self._options.max_bytes], content_type, most)
+            elif "css" in content_type.lower():
+                needs = requisites_of_css(content, content_type, most)
+            else:
+                return []
+        except Exception as error:  # a native parser on hostile bytes: anything may come
+            events.warning("failed", url=url, cause=error)
+            return []
+        base = next(iter(self.join(url, (needs.base,))), url) if needs.base else url
+        return self.join(base, islice(needs.hrefs, LINKS_LENGTH // len(base)))
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""
@@ -216,8 +247,7 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
 
 def _is_over(words: str, response: Response) -> bool:
     """Whether an `unavailable_after` of a header has passed, by the clock of the server if it tells the time."""
-    _, said, date = words.partition("unavailable_after:")
-    at = seconds_of_date(date.strip()) if said else None
+    at = unavailable_after(words)
     if at is None:
         return False
     now = seconds_of_date(response.header("date") or "")
@@ -262,20 +292,17 @@ class Summarisers:
         return None
 
     def summarise(
-        self,
-        content: bytes,
-        content_type: str,
-        url: str,
-        depth: Depth,
-        options: Options = DEFAULT,
-        *,
-        here: bool = False,
+        self, content: bytes, content_type: str, url: str, depth: Depth, options: Options = DEFAULT
     ) -> Document:
-        """What a document says, `here` unless a worker has to read it. Never raises: an unreadable one says nothing."""
+        """What a document says. Never raises: an unreadable one says nothing."""
+        return self.document_of(Source(content, content_type, url, depth, options))
+
+    def document_of(self, source: Source, *, here: bool = False) -> Document:
+        """The same; with `here`, what a worker has to read says nothing yet."""
         try:
-            return self.read(Source(content, content_type, url, depth, options), here=here)
+            return self.read(source, here=here)
         except Exception as error:  # a plug-in, or a native parser on hostile bytes: anything may come
-            events.warning("failed", url=url, cause=error)
+            events.warning("failed", url=source.url, cause=error)
             return Document(hrefs=[])
 
     def read(self, source: Source, *, here: bool = False) -> Document:
@@ -288,6 +315,8 @@ class Summarisers:
         if found is Format.GZIP:  # sitemaps come like this
             source = msgspec.structs.replace(source, content=gunzip(source.content, limit), content_type="")
             found = recognise("", source.content)
+        if found in (Format.TEXT, Format.URL_LIST) and is_markdown_name(source.url):
+            found = Format.MARKDOWN
         media_type = source.content_type.partition(";")[0].strip().lower()
         summariser = self.summariser(media_type, source.url) or self.summariser(found, source.url)
         if here and (summariser.in_worker if summariser else found in _ARCHIVES):

@@ -1,6 +1,7 @@
 """A crawl as a loop: delivery, back-pressure, leaving, control, errors."""
 
 import asyncio
+import gc
 import json
 import random
 import subprocess
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 import gcs
-from gcs.api.crawling import CrawlOptions
+from gcs.api.crawling import _NO_OPTIONS, CrawlOptions
 from gcs.app.crawl_input import FLAGS
+from gcs.cli.crawl import crawl as command_line
 from gcs.errors import GcsError, StoreError, UsageError
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
@@ -108,6 +110,52 @@ async def test_leaving_the_async_loop_ends_the_crawl(web: FakeWebProcess, tmp_pa
     assert Counter(first[:-1] + rest) == Counter(survey(web.web).pages)
 
 
+async def test_crawl_goes_on_behind_a_loop_that_was_left_a_moment_ago(web: FakeWebProcess, tmp_path: Path) -> None:
+    """Python ends an async loop later, in a task."""
+    first = []
+    async for page in gcs.crawl(*web.seeds, output=tmp_path, **FAKE):
+        first.append(page.url)
+        if len(first) == 20:
+            break
+    rest = [page.url async for page in gcs.crawl(output=tmp_path)]
+    assert Counter(first[:-1] + rest) == Counter(survey(web.web).pages)
+
+
+def test_crawl_goes_on_behind_a_loop_that_an_error_has_ended(web: FakeWebProcess, tmp_path: Path) -> None:
+    """A notebook remembers the error, and by that the loop."""
+    errors = []
+    try:
+        for page in gcs.crawl(*web.seeds, output=tmp_path, **FAKE):
+            raise KeyError(page.url)
+    except KeyError as error:
+        errors.append(error)
+    rest = [page.url for page in gcs.crawl(output=tmp_path)]
+    assert rest[0] == errors[0].args[0] and Counter(rest) == Counter(survey(web.web).pages)
+
+
+def test_collector_is_as_it_was_when_all_crawls_have_ended(web: FakeWebProcess) -> None:
+    before = gc.get_threshold()
+    one, other = (iter(gcs.crawl(*web.seeds, **FAKE)) for _ in range(2))
+    next(one), next(other)
+    assert gc.get_threshold() != before
+    assert len(list(one)) == 159 and gc.get_threshold() != before
+    assert len(list(other)) == 159 and gc.get_threshold() == before
+
+
+def test_seeds_and_settings_come_from_files(web: FakeWebProcess, tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("".join(f"{seed}\n" for seed in web.seeds))
+    (tmp_path / "crawl.toml").write_text('[crawl]\nscope = "any"\n[politeness]\ndelay_s = 0.0\n')
+    files: dict[str, Any] = {"seeds": tmp_path / "seeds.txt", "config": tmp_path / "crawl.toml"}
+    assert len(list(gcs.crawl(allow_private=True, **files))) == 160
+
+
+def test_lists_may_be_one_value(web: FakeWebProcess, tmp_path: Path) -> None:
+    """A pattern may hold a comma."""
+    one = {page.url for page in gcs.crawl(*web.seeds, exclude=r"/news/\w{0,99}", **FAKE)}
+    several = {page.url for page in gcs.crawl(*web.seeds, exclude=[r"/news/\w{0,99}"], **FAKE)}
+    assert one == several and not any("/news/" in url for url in one - set(web.seeds))
+
+
 def test_slow_loop_slows_the_crawl_and_loses_nothing(web: FakeWebProcess) -> None:
     ahead = 8
     crawl = gcs.Crawl(*web.seeds, ahead=ahead, connections=4, **FAKE)
@@ -164,7 +212,7 @@ def test_next_session_tells_what_has_changed(tmp_path: Path) -> None:
     with FakeWebProcess(spec) as server:
         assert {page.change for page in gcs.crawl(*server.seeds, output=tmp_path, **FAKE)} == {"new"}
         server.set_session(2)
-        changes = Counter(page.change for page in gcs.crawl(output=tmp_path, again=True))
+        changes = Counter(page.change for page in gcs.crawl(output=tmp_path, next=True))
     assert changes["changed"] and changes["same"] and changes["gone"]
     assert sum(changes.values()) >= 60
 
@@ -184,6 +232,8 @@ def test_what_hinders_a_crawl_is_raised(web: FakeWebProcess, tmp_path: Path) -> 
         gcs.crawl()
     with pytest.raises(UsageError, match="max_page"):
         gcs.crawl(*web.seeds, max_page=3)  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match="gcs crawl with this flag"):
+        gcs.crawl(*web.seeds, gatherers=3)  # type: ignore[call-arg]
     with pytest.raises(UsageError, match=r"did you mean 'politeness.retry_s'"):
         gcs.crawl(*web.seeds, settings={"politeness.retry": 1})
     running = gcs.Crawl(*web.seeds, output=tmp_path, **FAKE)
@@ -199,10 +249,16 @@ def test_what_hinders_a_crawl_is_raised(web: FakeWebProcess, tmp_path: Path) -> 
 
 def test_options_are_the_flags_of_the_command() -> None:
     flags = {flag[2:].replace("-", "_"): types()[key] for flag, key in FLAGS.items()}
-    left_out = {"coordination", "mode"}  # of teams
+    left_out = set(_NO_OPTIONS)
     assert set(CrawlOptions.__annotations__) == set(flags) - left_out | {
-        *("again", "everything", "ahead", "sinks", "on_page", "keep_link", "on_request")
+        *("everything", "ahead", "on_page", "keep_link", "on_request")
+    } | {"seeds", "config", "next", "sink"}
+    named = {parameter.name: parameter.opts for parameter in command_line.params}
+    assert {"--seeds", "--config", "--next", "--sink", "--output"} <= {
+        flag for flags in named.values() for flag in flags
     }
+    for flag in {flag[2:].replace("-", "_") for flags in named.values() for flag in flags if flag.startswith("--")}:
+        assert flag in CrawlOptions.__annotations__ or flag in _NO_OPTIONS or flag in ("output", "json", "help")
     known = {name: kind for name, kind in flags.items() if kind in (int, float, bool, str)}
     assert {name: CrawlOptions.__annotations__[name] for name in known if name not in left_out} == {
         name: kind for name, kind in known.items() if name not in left_out

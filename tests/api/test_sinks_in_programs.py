@@ -1,4 +1,4 @@
-"""`gcs.crawl(…, sinks=[…])`: every page reaches a program's own sinks; what one cannot take waits for the next run."""
+"""`gcs.crawl(…, sink=[…])`: every page reaches a program's own sinks; what one cannot take waits for the next run."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -38,14 +38,14 @@ class Taking:
 
 def test_run_without_a_loop_brings_every_page_to_the_sinks(web: FakeWebProcess, tmp_path: Path) -> None:
     taking = Taking()
-    report = gcs.Crawl(*web.seeds, ahead=5, sinks=[taking, str(tmp_path / "c.md")], **FAKE).run()
+    report = gcs.Crawl(*web.seeds, ahead=5, sink=[taking, str(tmp_path / "c.md")], **FAKE).run()
     assert report.state == "done" and set(taking.urls) == survey(web.web).pages
     assert len(taking.urls) == len(list((tmp_path / "c.md").rglob("*.md"))) == 60
 
 
 def test_loop_and_sink_get_the_same_pages(web: FakeWebProcess) -> None:
     taking = Taking()
-    urls = [page.url for page in gcs.crawl(*web.seeds, sinks=[taking], **FAKE)]
+    urls = [page.url for page in gcs.crawl(*web.seeds, sink=[taking], **FAKE)]
     assert sorted(urls) == sorted(taking.urls)
 
 
@@ -56,18 +56,18 @@ def test_sink_that_is_away_gets_the_rest_in_the_next_run(
     taking = Taking()
     taking.is_away = True
     with pytest.raises(StoreError, match=r"has not taken all pages \(ConnectionError: away\)"):
-        gcs.Crawl(*web.seeds, output=tmp_path, sinks=[taking], **FAKE).run()
+        gcs.Crawl(*web.seeds, output=tmp_path, sink=[taking], **FAKE).run()
     assert len(list(gcs.open(tmp_path))) == 60, "the crawl has lost nothing"
     taking.is_away = False
-    gcs.Crawl(output=tmp_path, sinks=[taking]).run()
+    gcs.Crawl(output=tmp_path, sink=[taking]).run()
     assert set(taking.urls) == survey(web.web).pages
 
 
 def test_what_is_no_sink_is_refused_before_the_crawl(web: FakeWebProcess) -> None:
     with pytest.raises(SettingsError, match="stores nothing"):
-        gcs.crawl(*web.seeds, sinks=[object()], **FAKE)
+        gcs.crawl(*web.seeds, sink=[object()], **FAKE)
     with pytest.raises(SettingsError, match=r"pages\.xml"):
-        gcs.crawl(*web.seeds, sinks=["pages.xml"], **FAKE)
+        gcs.crawl(*web.seeds, sink=["pages.xml"], **FAKE)
 
 
 @pytest.mark.parametrize("depth", ["links", "fast"])

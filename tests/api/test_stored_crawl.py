@@ -25,7 +25,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, li
     with FakeWebProcess(spec) as server:
         pages = list(gcs.crawl(*server.seeds, output=directory, settings={"store.log_records": 17}, **FAKE))
         server.set_session(2)
-        pages += list(gcs.crawl(output=directory, again=True))
+        pages += list(gcs.crawl(output=directory, next=True))
     yield directory, pages
 
 

@@ -32,7 +32,7 @@ def test_crawl_goes_on_whatever_a_stranger_puts_into_its_keys(board: Board) -> N
     board.check(out)
     assert "restarted" not in err
     assert 1 <= err.count("foreign-entries") <= 4, err  # once for each inbox and taker
-    assert 1 <= err.count("foreign-key") <= 3, err
+    assert 1 <= err.count("foreign-key") <= 4, err  # three that were written, and the book of one of them
     assert err.count("WARNING") <= 20, err
 
 

@@ -1,13 +1,16 @@
 """`gcs doctor`: what is missing, each with its remedy."""
 
+import importlib.metadata
 import json
 import os
+import re
 import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gcs.ports.space.embedded_server import EmbeddedServer
+from gcs.ports.system.checkup import NEEDED
 
 Run = Callable[..., Any]
 
@@ -47,3 +50,9 @@ def test_doctor_names_each_problem_and_its_remedy(call: Run, tmp_path: Path, mon
     assert all(each["remedy"] for each in wrong.values())
     assert "no_such_package" in wrong["packages"]["detail"]
     assert states(done)["chromium"] == "note"
+
+
+def test_doctor_looks_for_packages_that_are_dependencies() -> None:
+    """One that is none is missing on every other machine."""
+    wanted = importlib.metadata.requires("gcs-crawler") or []
+    assert set(NEEDED) <= {re.split(r"[<>=; ]", each)[0].replace("-", "_") for each in wanted}

@@ -142,7 +142,7 @@ async def test_helper_on_a_shift_tries_again_where_the_crawl_is_out_of_reach(
 ) -> None:
     """Nobody looks after it at night; without a shift, somebody sees the message."""
     tries: list[float] = []
-    there = helper_process.HelperOutcome("me", 3, 4, is_final=True)
+    there = helper_process.HelperOutcome("me", 3, 4, is_over=True, is_spent=False)
 
     async def work(_: Loan, is_to_stop: Callable[[], bool]) -> helper_process.HelperOutcome:
         tries.append(time.monotonic())
@@ -156,7 +156,25 @@ async def test_helper_on_a_shift_tries_again_where_the_crawl_is_out_of_reach(
     tries.clear()
     monkeypatch.setattr(helper_process, "LOOK_S", 0.01)
     monkeypatch.setattr(helper_process, "AWAY_S", 60.0)
-    assert not (await helper_process.work_shift(Loan(space), lambda: True)).is_final and len(tries) == 1
+    stopped = await helper_process.work_shift(Loan(space), lambda: True)
+    assert not (stopped.is_over or stopped.is_spent) and len(tries) == 1
+
+
+async def test_helper_that_stays_waits_for_the_next_crawl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kubernetes would take the end of the process for a crash. What its owner lends is still a limit."""
+    ends = [
+        helper_process.HelperOutcome("me", 3, 4, is_over=True, is_spent=False),
+        helper_process.HelperOutcome("me", 3, 4, is_over=False, is_spent=True),
+    ]
+
+    async def work(_: Loan, is_to_stop: Callable[[], bool]) -> helper_process.HelperOutcome:
+        return ends.pop(0)
+
+    monkeypatch.setattr(helper_process, "work", work)
+    monkeypatch.setattr(helper_process, "LOOK_S", 0.01)
+    monkeypatch.setattr(helper_process, "AWAY_S", 0.01)
+    assert await helper_process.lend(Loan(""), None, stays=True) == 0
+    assert not ends
 
 
 def test_helper_that_is_off_duty_waits_for_its_shift(start: Start, space: str) -> None:

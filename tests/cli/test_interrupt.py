@@ -13,6 +13,7 @@ import pytest
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.records.reading import read_records
+from gcs.ports.space.embedded_server import EmbeddedServer
 
 Run = Callable[..., Any]
 SLOW = FakeWebSpec.plain(hosts=4, pages=200, latency_s=0.03)
@@ -81,6 +82,43 @@ def test_team_ends_at_once_at_the_second_signal(start: Run) -> None:
         assert [crawl.stderr.readline() for _ in range(2)][1].startswith("ending:")
         crawl.send_signal(signal.SIGINT)
         assert crawl.wait(60) == 130
+
+
+def test_gatherer_ends_without_its_whiteboard_and_keeps_its_state(gcs: Run, start: Run, tmp_path: Path) -> None:
+    """Redis may go first, as when all of a namespace is deleted: nobody is there to hand over to."""
+    server = EmbeddedServer(tmp_path / "space")
+    with FakeWebProcess(SLOW) as web:
+        url = server.start()
+        words = ("--allow-private", "--scope", "any", "--delay", "0", "--name", "c", "-n", "0", "--space", url)
+        crew = start("crawl", web.seeds[0], "-o", "crew", *words)
+        member = (
+            "gatherer",
+            "--space",
+            url,
+            "--crawl",
+            "c",
+            "--name",
+            "g0",
+            "-o",
+            "out",
+            "--allow",
+            "private",
+            "--stay",
+        )
+        gatherer = start(*member)
+        wait_for_pages(web, gatherer, 20)
+        server.stop()
+        gatherer.send_signal(signal.SIGTERM)
+        _, err = gatherer.communicate(timeout=60)
+        assert (gatherer.returncode, "stopped-without-whiteboard" in err) == (0, True), err
+        assert sum(record.is_page for record in read_records(tmp_path / "out")) >= 10
+        (alive := tmp_path / "out" / "state" / "alive").unlink()
+        idle = start(*member)
+        while not alive.exists():
+            assert idle.poll() is None
+        idle.send_signal(signal.SIGTERM)
+        assert idle.wait(60) == 0, "one that waits for the whiteboard ends, too"
+        crew.kill()
 
 
 def test_crawl_as_json_says_how_to_go_on_beside_its_report(start: Run) -> None:

@@ -56,4 +56,4 @@ def test_search_and_export_see_pages_as_the_last_session_found_them(gcs: Callabl
         hits = json.loads(gcs("search", "crawl", f'"{" ".join(row["text"].split()[:6])}"', "--json", "-n", "99").out)
         assert row["url"] in {hit["url"] for hit in hits["pages"]}
         assert {hit["url"] for hit in hits["pages"]} <= now
-    assert "--latest is for jsonl and csv" in gcs("export", "crawl", "--latest", "--format", "cdxj").err
+    assert "--latest is for jsonl, csv and md" in gcs("export", "crawl", "--latest", "--format", "cdxj").err

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gcs.app.crawl_dir import read_shares
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
 
@@ -36,7 +37,7 @@ def status_of_pages(call: Run, crawl: "subprocess.Popen[str]", pages: int) -> di
             return json.loads(done.out)
 
 
-def test_status_of_a_crawl_that_runs_and_is_killed(call: Run, start: Run, web: FakeWebProcess) -> None:
+def test_status_of_a_crawl_that_runs_and_is_killed(call: Run, start: Run, tmp_path: Path, web: FakeWebProcess) -> None:
     crawl = start("crawl", web.seeds[0], *FLAGS, "--name", "mine")
     first = status_of_pages(call, crawl, 5)
     assert (first["state"], first["crawl"]) == ("running", "mine")
@@ -48,11 +49,13 @@ def test_status_of_a_crawl_that_runs_and_is_killed(call: Run, start: Run, web: F
     assert shown.code == 0
     assert shown.out.startswith("running: ")
     assert "queued" in shown.out
+    while not (committed := sum(share.counters.pages for share in read_shares(tmp_path / "out")[0])):
+        assert crawl.poll() is None
     crawl.kill()
     crawl.wait()
     after = figures(call)
     assert after["state"] == "stopped"
-    assert after["pages"] >= first["pages"]  # of its last checkpoint
+    assert after["pages"] >= committed  # of its last checkpoint
 
 
 def test_status_after_a_crawl_is_its_report(call: Run, gcs: Run, tmp_path: Path, web: FakeWebProcess) -> None:

@@ -1,5 +1,7 @@
 """The sites that the manual crawls, in the place of docs.example.org and shop.example.org."""
 
+import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,9 +16,8 @@ _WORDS = (
 def page(title: str, body: str) -> str:
     nav = "<nav><a href=/>Home</a> <a href=/guide/install.html>Install</a> <a href=/guide/use.html>Use</a></nav>"
     head = f"<title>{title}</title><meta name=description content='About: {title}'>" if title else ""
-    return (
-        f"<!doctype html><html lang=en><head>{head}</head><body>{nav}<main><h1>{title}</h1>{body}</main></body></html>"
-    )
+    main = f"<main><h1>{title.partition(' | ')[0]}</h1>{body}</main>"
+    return f"<!doctype html><html lang=en><head>{head}</head><body>{nav}{main}</body></html>"
 
 
 def docs() -> dict[str, Answer]:
@@ -58,7 +59,8 @@ def shop() -> dict[str, Answer]:
     }
     for name, price in goods.items():
         body = f"<span class=price>{price}</span><p>A {name} of wood. {_WORDS}</p><ul><li>wood<li>paint</ul>"
-        found[f"/goods/{name}.html"] = page(name.title(), body)
+        found[f"/goods/{name}.html"] = page(f"{name.title()} | The Shop", body)
+    found["/soup.recipe"] = (200, {"Content-Type": "application/x-recipe"}, "Soup\nWater and salt.\n")
     return found
 
 
@@ -79,3 +81,9 @@ def sites() -> Iterator[dict[str, str]]:
     """What to write in place of what the manual says."""
     with serve(Changing(docs())) as docs_url, serve(shop()) as shop_url:
         yield {"https://docs.example.org/": docs_url, "https://shop.example.org/": shop_url}
+
+
+if __name__ == "__main__":  # for scripts/walkthrough: until standard input ends
+    with sites() as places:
+        print(json.dumps(places), flush=True)
+        sys.stdin.read()

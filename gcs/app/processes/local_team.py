@@ -103,6 +103,8 @@ class TeamSpec:
     blueprint: bytes = b""
     #: helpers with a browser to start here
     browsers: int = 0
+    #: name of the run, for a team elsewhere: see `named_runs`
+    name: str = ""
 
 
 def run_local_team(spec: TeamSpec, progress: bool) -> Outcome:
@@ -212,7 +214,8 @@ class LocalTeam:
         try:
             fresh = self._count > 0 and not read_shares(self._directory)[0]
             run, blueprint = self._spec.run, self._spec.blueprint
-            start = CrawlStart(self._settings, run.seeds, self._count, run.session, blueprint, fresh)
+            name = self._spec.name
+            start = CrawlStart(self._settings, run.seeds, self._count, run.session, blueprint, fresh, name)
             self._charter = await open_crawl(space, start)
         finally:
             await space.close()
@@ -393,6 +396,8 @@ class CrawlStart:
     #: the gatherers have no disks yet: a crawl of this name that is done is not continued. Otherwise its plan and its
     #: accounts would count for this crawl, and its gatherers would be waited for.
     fresh: bool = False
+    #: of the run
+    name: str = ""
 
 
 async def open_crawl(space: Space, start: CrawlStart) -> Charter:
@@ -418,7 +423,8 @@ async def open_crawl(space: Space, start: CrawlStart) -> Charter:
         await _refuse_running(space, settings, why)
     if before and set(seeds) <= set(before.seeds):
         seeds = before.seeds
-    charter = Charter(msgspec.json.encode(settings), seeds, max(1, start.gatherers), start.session, start.blueprint)
+    packed, gatherers = msgspec.json.encode(settings), max(1, start.gatherers)
+    charter = Charter(packed, seeds, gatherers, start.session, start.blueprint, start.name)
     await space.out(charter)
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await send(space, Seeds(seeds), SEEDS_INBOX)

@@ -36,6 +36,8 @@ events = Events("gatherer")
 LOCK_S = 120.0
 #: seconds between two looks for a crawl to begin, and between two signs of life
 ATTEND_S, ALIVE_S = 0.5, 10.0
+#: seconds without the whiteboard after which a gatherer that is to leave stops instead: it cannot hand over
+SILENT_S = 7.0
 #: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
 
@@ -177,7 +179,9 @@ async def run_member(spec: MemberSpec, stay: bool) -> int:
 
 async def _charter_of(spec: MemberSpec, signals: "Signals", stay: bool, refused: Charter | None) -> Charter | None:
     """Wait until the crawl is there (with `stay`: runs, and not as `refused`); None if a signal came first."""
-    space = await spec.space(patient(SpaceSettings()) if stay else SpaceSettings())
+    space = await _opened(spec, patient(SpaceSettings()) if stay else SpaceSettings(), signals)
+    if space is None:
+        return None
     give_up_at = time.monotonic() + (math.inf if stay else find_crawl.CHARTER_S)
     try:
         while not signals.came.is_set():
@@ -193,6 +197,16 @@ async def _charter_of(spec: MemberSpec, signals: "Signals", stay: bool, refused:
     finally:
         await space.close()
     return None
+
+
+async def _opened(spec: MemberSpec, settings: SpaceSettings, signals: "Signals") -> Space | None:
+    """The whiteboard; None if a signal came before its server answered."""
+    opening, came = asyncio.create_task(spec.space(settings)), asyncio.create_task(signals.came.wait())
+    try:
+        await asyncio.wait([opening, came], return_when=asyncio.FIRST_COMPLETED)
+        return await opening if opening.done() else None
+    finally:
+        await end([opening, came])
 
 
 async def _show_life(file: Path) -> NoReturn:
@@ -211,12 +225,12 @@ async def _join(process: MemberProcess, signals: "Signals") -> int:
     """Run the gatherer of this process to its end; it stands for leader meanwhile."""
     mine = await process.take(process.name)
     signals.go_to(mine)
-    leader = asyncio.create_task(process.lead(mine))
+    tasks = [asyncio.create_task(process.lead(mine)), asyncio.create_task(_end_without_whiteboard(mine, signals))]
     try:
         state = await mine.run([], process.session)
     finally:
         signals.go_to(None)
-        await end([leader])
+        await end(tasks)
         await process.end_ghosts()
     events.info("ended", gatherer=process.name, state=str(state))
     if state is GathererState.STUCK:
@@ -224,6 +238,16 @@ async def _join(process: MemberProcess, signals: "Signals") -> int:
         events.warning("stuck", gatherer=process.name, reason=control.detail if control else "")
         return StuckError.exit_code
     return 0 if state in (GathererState.DONE, GathererState.LIMIT, GathererState.STOPPED) else 1
+
+
+async def _end_without_whiteboard(mine: Gatherer, signals: "Signals") -> None:
+    """After a signal, stop the gatherer if the whiteboard is away: nobody can take over what its disk keeps."""
+    await signals.came.wait()
+    assert mine.team is not None
+    while (rest_s := SILENT_S - mine.team.whiteboard.silent_s) > 0:  # noqa: ASYNC110 a heartbeat is no event
+        await asyncio.sleep(rest_s)
+    events.warning("stopped-without-whiteboard", advice="its URLs and pages are on its disk: start it again to go on")
+    mine.stop()
 
 
 class Signals:

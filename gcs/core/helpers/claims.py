@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from gcs.core.messages.tuples import Means, SummaryTS, UrlTS
+from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
 from gcs.core.page.values import Document, FailureKind, Line, PageFacts, WrittenUrl
 from gcs.core.polite.politeness import seconds_of_date
@@ -39,6 +40,7 @@ _UNCHECKED = {
     "keywords": [],
     "anchors": [],
     "rels": [],
+    "dates": [],
 }
 
 Number = Annotated[float, Meta(ge=0, le=1e12)]
@@ -56,6 +58,7 @@ class Errand(msgspec.Struct, frozen=True):
     last_modified: str = ""
     once: bool = False
     payload: bool = False
+    rendered: bool = False
 
     @classmethod
     def of(cls, errand: UrlTS) -> "Errand":
@@ -95,6 +98,8 @@ class Claim(Document, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     #: base64, for the WARC, where the errand asks for it
     request_head: Annotated[str, Meta(max_length=1 << 16)] = ""
     body: str = ""
+    #: base64, of a browser, where the errand asks for it
+    rendered: str = ""
     #: why the answer was cut short
     truncated: Annotated[str, Meta(pattern="^(length|unspecified)?$")] = ""
 
@@ -118,7 +123,9 @@ def summary_of(
     if 200 <= claim.status < 300:
         kept = claim.text if text else ""
         facts = facts_of(claim, errand.url, joiner, heed=heed)
-        facts = msgspec.structs.replace(facts, text=kept, simhash=simhash(kept) if kept else 0)
+        if kept:  # a browser tells only what the page declares
+            facts = msgspec.structs.replace(facts, simhash=simhash(kept), language=detect(kept, claim.language))
+        facts = msgspec.structs.replace(facts, text=kept)
         if not (trusted and text):  # spot checks compare title, text and links
             facts = msgspec.structs.replace(facts, **_UNCHECKED)
     return SummaryTS(
@@ -137,14 +144,19 @@ def summary_of(
         body=body,
         trusted=trusted,
         truncated=claim.truncated,
+        rendered=_decoded(claim.rendered, "rendered") if errand.rendered and trusted else b"",
     )
 
 
-def _payload(claim: Claim) -> tuple[bytes, bytes]:
+def _decoded(text: str, name: str) -> bytes:
     try:
-        head, body = (base64.b64decode(text, validate=True) for text in (claim.request_head, claim.body))
+        return base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"request_head or body is no base64: {error}") from None
+        raise ValueError(f"{name} is no base64: {error}") from None
+
+
+def _payload(claim: Claim) -> tuple[bytes, bytes]:
+    head, body = _decoded(claim.request_head, "request_head"), _decoded(claim.body, "body")
     if head:
         request = _REQUEST_HEAD.fullmatch(head)
         if not request:

@@ -172,6 +172,8 @@ class UrlTS(Consumed, frozen=True, array_like=True):
     once: bool = False
     #: the summary shall bring request head and body, for the WARC
     payload: bool = False
+    #: and the document after its scripts have run, for plug-ins
+    rendered: bool = False
 
     @property
     def id(self) -> str:
@@ -223,6 +225,8 @@ class SummaryTS(Consumed, frozen=True, array_like=True):
     trusted: bool = True
     #: why the answer was cut short: a reason of WARC-Truncated
     truncated: str = ""
+    #: what was read, where the errand asks for it
+    rendered: bytes = b""
 
     @property
     def id(self) -> str:
@@ -468,6 +472,8 @@ class Charter(Posted, frozen=True, array_like=True):
     #: the session to crawl, and its blueprint if there is one: a plan made ahead (`core.plan.blueprint`)
     session: int = 1
     blueprint: bytes = b""
+    #: the name of the run that began the session, if it was given one
+    run: str = ""
 
 
 class Finds(Consumed, frozen=True, array_like=True):

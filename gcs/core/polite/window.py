@@ -137,6 +137,14 @@ class Window(Generic[T]):
         self.waiting = 0
         return entries
 
+    def withdraw(self, host: Host[T]) -> list[T]:
+        """Take what waits of a host out of the window; its place shows when its turn comes."""
+        entries = list(host.waiting)
+        self.waiting -= len(entries)
+        host.waiting.clear()
+        host.more, host.on_disk = True, -1
+        return entries
+
     def arrived(self, name: str) -> None:
         """The frontier has URLs of this host on disk: fetch some when there is room."""
         host = self.host(name)
@@ -155,6 +163,12 @@ class Window(Generic[T]):
             host.place = QueuePlace.NOWHERE
         if host.waiting and host.place is QueuePlace.NOWHERE:
             self._put(host, QueuePlace.READY)
+
+    def feed_first(self, host: Host[T], entries: Iterable[T]) -> None:
+        """These entries of a host that has some already go before the others."""
+        before = len(host.waiting)
+        host.waiting.extendleft(entries)
+        self.waiting += len(host.waiting) - before
 
     def startable(self, now: float) -> int:
         """How many requests politeness would let start now, at least."""

@@ -45,7 +45,7 @@ ANSWER = (
 )
 PAGE = (
     *("language", "noindex", "source", "shell", "text_cut", "author", "published", "modified", "site_name"),
-    *("page_type", "keywords", "anchors", "rels"),
+    *("page_type", "keywords", "anchors", "rels", "dates"),
 )
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -212,5 +212,6 @@ def claim_of(summary: SummaryTS) -> Claim:
         markdown=page.markdown[:TEXT_LENGTH],
         request_head=base64.b64encode(summary.request_head).decode(),
         body=base64.b64encode(summary.body).decode(),
+        rendered=base64.b64encode(summary.rendered).decode(),
         **same,
     )

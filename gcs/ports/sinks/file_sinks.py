@@ -1,4 +1,4 @@
-"""Sinks that are files: lines of JSON, a CSV table, a Markdown file per page, Parquet files here or in a store.
+"""Sinks that are files: lines of JSON, a CSV table, Parquet files here or in a store.
 
 Invariant: what `write` has stored is on the disk when it returns. A line that a killed process left half written is cut
 off at the next start.
@@ -7,21 +7,16 @@ off at the next start.
 import csv
 import io
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
-import xxhash
 
 from gcs.core.page.spreadsheet import harmless
+from gcs.errors import SettingsError
 from gcs.ports.records.page import Page
 from gcs.ports.sinks.page_rows import ROW_COLUMNS, as_row, as_table
 
-#: what may stand in the name of a file, whatever the file system
-_PLAIN = re.compile(r"[^A-Za-z0-9._~%+=@-]")
-_MOST_LETTERS, _MOST_FOLDERS = 100, 12
 _STEP_BYTES = 1 << 16
 
 
@@ -75,76 +70,40 @@ class JsonLines:
 
 
 class CsvTable:
-    """A row per page; out-links stand in one cell, apart by spaces. No cell is a formula (see `gcs export`)."""
+    """A row per page; out-links stand in one cell, apart by spaces. No cell is a formula (see `gcs export`).
+
+    A table that exists keeps its columns, also where a newer version of GCS has more.
+    """
 
     def __init__(self, target: str) -> None:
+        self._columns = _columns(Path(target)) or list(ROW_COLUMNS)
+        if "id" not in self._columns:
+            raise SettingsError(f"{target}: it is another table, without a column id: give another file")
         self._lines = _Lines(target)
         self.close = self._lines.close
 
     def write(self, pages: Sequence[Page]) -> None:
         text = io.StringIO()
-        writer = csv.writer(text)
+        writer = csv.DictWriter(text, self._columns, restval="", extrasaction="ignore")
         if self._lines.is_empty:
-            writer.writerow(ROW_COLUMNS)
+            writer.writeheader()
         for page in pages:
-            writer.writerow([harmless(_cell(value)) for value in as_row(page).values()])
+            writer.writerow({name: harmless(_cell(value)) for name, value in as_row(page).items()})
         self._lines.add(text.getvalue().encode("utf-8", "replace"))
+
+
+def _columns(path: Path) -> list[str]:
+    """The columns of a table that exists."""
+    if not path.exists():
+        return []
+    with path.open("rb") as file:
+        return next(csv.reader([file.readline(_STEP_BYTES).decode("utf-8", "replace")]), [])
 
 
 def _cell(value: object) -> object:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return msgspec.json.encode(value).decode() if isinstance(value, dict | msgspec.Raw) else value
-
-
-class MarkdownFiles:
-    """A folder with a Markdown file per page, under its host and path: always as the page was found last.
-
-    A page that is gone loses its file; one that cannot be read as text gets none.
-    """
-
-    def __init__(self, target: str) -> None:
-        self._root = Path(target)
-        self._root.mkdir(parents=True, exist_ok=True)
-
-    def write(self, pages: Sequence[Page]) -> None:
-        for page in pages:
-            if page.change == "gone":
-                self._path(page.url).unlink(missing_ok=True)
-            elif page.is_page and page.record.held_at_us == 0 and (text := page.markdown):
-                self._store(self._path(page.url), f"{_front_matter(page)}\n{text.strip()}\n".encode("utf-8", "replace"))
-
-    def _path(self, url: str) -> Path:
-        parts = urlsplit(url)
-        names = [parts.netloc.replace(":", "_"), *parts.path.split("/")[1:]]
-        names[-1] = names[-1] or "index"
-        plain = [_PLAIN.sub("_", name).lstrip(".")[:_MOST_LETTERS] or "_" for name in names]
-        plain[:-1] = [f"{name}_" if name.endswith(".md") else name for name in plain[:-1]]  # may be a file beside it
-        if parts.query or plain != names or len(names) > _MOST_FOLDERS:  # no longer one name for one URL
-            plain[-1] += f"-{xxhash.xxh3_64_hexdigest(url.encode('utf-8', 'surrogatepass'))}"
-        return self._root.joinpath(*plain[:-1][:_MOST_FOLDERS], f"{plain[-1]}.md")
-
-    def _store(self, path: Path, data: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.tmp")
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-
-
-def _front_matter(page: Page) -> str:
-    facts = {
-        "url": page.url,
-        "title": page.title,
-        "description": page.description,
-        "language": page.language,
-        "fetched_at": page.fetched_at.isoformat(timespec="seconds"),
-        "id": page.id,
-    } | page.fields
-    told = (f"{name}: {msgspec.json.encode(value).decode()}\n" for name, value in facts.items() if value != "")
-    return f"---\n{''.join(told)}---\n"
 
 
 class ParquetParts:

@@ -42,7 +42,8 @@ def named_sink(text: str) -> Sink:
 def _built_in(name: str) -> type | None:
     """The class of a built-in sink; None for other names. What it needs is loaded only here."""
     if name in ("jsonl", "csv", "md", "parquet"):
-        from gcs.ports.sinks.file_sinks import CsvTable, JsonLines, MarkdownFiles, ParquetParts
+        from gcs.ports.sinks.file_sinks import CsvTable, JsonLines, ParquetParts
+        from gcs.ports.sinks.markdown_files import MarkdownFiles
 
         return {"jsonl": JsonLines, "csv": CsvTable, "md": MarkdownFiles, "parquet": ParquetParts}[name]
     if name in ("duckdb", "postgresql"):

@@ -7,11 +7,14 @@ Here is what a summariser is, and what it is told: how deep to look, and the few
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from gcs.core.page.values import Document
+
+if TYPE_CHECKING:
+    from turbohtml import Document as HtmlTree
 
 #: links: title, description, out-links. fast: + main text, Markdown and metadata.
 #: full: the same, but trafilatura finds the main text
@@ -26,11 +29,16 @@ class SummarySettings:
     depth: Depth = "fast"
     #: follow img src and srcset as well
     images: bool = False
-    #: keep the text and the rel of links, in the columns anchors and rels
+    #: follow embed src and object data, option values that look like URLs, and links in noframes as well
+    more_links: bool = False
+    #: keep the text and the rel of links, in the columns anchors and rels, and in the table of links
     anchors: bool = False
+    #: keep the headers of each answer, in the column headers
+    headers: bool = True
     #: out-links kept of one page
     max_links: int = 50_000
-    #: keep a thumbnail (WebP) of each image, of so many pixels at its longest side; 0 for none (needs the extra images)
+    #: keep a thumbnail (WebP) of each image (extra images), and a picture of each page that a browser renders, of so
+    #: many pixels at its longest side; 0 for none
     thumbnails: int = 0
     #: processes that extract text where the depth is full; 0 for one per core
     workers: int = 0
@@ -54,9 +62,18 @@ class Options:
     thumbnails: int = 0
     #: keep the text and the rel of links
     anchors: bool = False
+    #: follow embed, object, option and noframes as well
+    more_links: bool = False
 
 
 DEFAULT = Options()
+
+
+class ParsedPage:
+    """Where the reader of HTML leaves the tree of a page, for those who select something in it later."""
+
+    #: the tree as it was parsed; None if the page was not read as HTML
+    tree: "HtmlTree | None" = None
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -69,6 +86,8 @@ class Source(msgspec.Struct, frozen=True):
     url: str
     depth: Depth
     options: Options
+    #: where the tree is wanted; None if nobody needs it
+    parsed: ParsedPage | None = None
 
 
 @dataclass(frozen=True, slots=True)

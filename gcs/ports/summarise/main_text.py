@@ -7,7 +7,8 @@ The text of images (alt) is no text.
 `max_text_bytes` counts text, not markup: however much script a page has, its text is read.
 """
 
-from typing import NamedTuple
+from copy import copy
+from typing import NamedTuple, TypeVar
 
 from turbohtml import Document as Tree
 from turbohtml import Element
@@ -35,6 +36,9 @@ _WHOLE = frozenset(("p", "table", "ul", "ol", "dl", "pre", "blockquote"))
 _UNSEEN = "script,style,noscript,template,svg"
 
 
+_Node = TypeVar("_Node", Tree, Element)
+
+
 class MainPart(NamedTuple):
     """What is read, and whether that is all."""
 
@@ -48,20 +52,20 @@ NO_PART = MainPart()
 
 
 def main_part(tree: Tree, tags: int, source: Source) -> MainPart:
-    """The main part of a page with so many tags at most. Takes elements out of the tree."""
+    """The main part of a page with so many tags at most. Takes elements out of the tree, unless it is wanted."""
     limit = source.options.max_text_bytes
     is_deep = tags > _SHALLOW_TAGS and tree.select_one(">".join("*" * most_levels(tags))) is not None
     if is_deep or (len(source.content) > _MAX_LETTERS and _has_long_names(tree)):
-        text = "\n".join(tree.remove(_UNSEEN).stripped_strings)
+        text = "\n".join(_to_cut(tree, source).remove(_UNSEEN).stripped_strings)
         return _cut(text, "", limit)
     main = tree.main_content()
     if main is None:
         body = tree.find("body")
         if body is None:
             return NO_PART
-        main = _densest(body.remove(_BOILERPLATE))
+        main = _densest(_to_cut(body, source).remove(_BOILERPLATE))
     else:
-        main.remove(_CONTROLS)
+        main = _to_cut(main, source).remove(_CONTROLS)
     return _cut(_text_of(main, tags), main.to_markdown(), limit)
 
 
@@ -74,7 +78,7 @@ def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
     text = markdown = ""
     try:
         found = bare_extraction(
-            tree.remove(_UNSEEN).html,
+            _to_cut(tree, source).remove(_UNSEEN).html,
             url=source.url,
             fast=True,
             include_comments=False,
@@ -86,6 +90,11 @@ def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
     except Exception as error:  # a third-party parser on hostile input: its failures are not known beforehand
         events.warning("failed", url=source.url, cause=error)
     return _cut(text, markdown, source.options.max_text_bytes) if text else main_part(tree, tags, source)
+
+
+def _to_cut(node: _Node, source: Source) -> _Node:
+    """What elements may be taken out of: a copy, if the tree is wanted as it was parsed."""
+    return copy(node) if source.parsed else node
 
 
 def _densest(element: Element) -> Element:

@@ -34,7 +34,7 @@ EXTRAS = {
     "PIL": ("thumbnails and images", "images"),
 }
 #: packages that every crawl needs, as they are imported
-NEEDED = ("pycurl", "aiohttp", "can_ada", "selectolax", "resiliparse", "lmdb", "msgspec", "pyarrow", "redis", "uvloop")
+NEEDED = ("pycurl", "aiohttp", "can_ada", "turbohtml", "resiliparse", "lmdb", "msgspec", "pyarrow", "redis", "uvloop")
 #: seconds by which clocks may differ
 SKEW_S = 5.0
 

@@ -66,6 +66,10 @@ class Notices(Protocol):
     charter: Charter | None
     control: Control | None
 
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the board took a heartbeat."""
+
 
 class Membership(Protocol):
     """See `team.team_member.TeamMember` and `team.seed_client.SeedClient`."""

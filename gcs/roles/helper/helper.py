@@ -37,6 +37,8 @@ LATE, WAIT, FETCH = 0.2, 0.1, 0.75
 REST_S = 0.05
 #: seconds that requests under way get when the helper is stopped
 GRACE_S = 3.0
+#: bytes of a rendered page that plug-ins are given
+_MOST_RENDERED = 16 << 20
 #: seconds without an errand after which the helper says why
 IDLE_S = 3.0
 #: requests in a row without an answer that put the helper's own network in doubt, and the seconds of rest then
@@ -238,6 +240,7 @@ def _summary(errand: UrlTS, helper: str, result: Result, reader: Reader) -> Summ
         request_head=result.request_head if errand.payload else b"",
         body=result.body if errand.payload else b"",
         truncated=result.truncated,
+        rendered=result.content[:_MOST_RENDERED] if errand.rendered else b"",
     )
 
 

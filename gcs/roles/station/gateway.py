@@ -151,7 +151,7 @@ class Gateway:
     async def _read(self, request: web.Request, verb: str) -> bytes:
         limit = SMALL_BYTES
         if verb == "put":
-            limit = PUT_BYTES + self._terms.fetch.max_body_bytes * 4 // 3  # base64
+            limit = PUT_BYTES + self._terms.fetch.max_body_bytes * 2 * 4 // 3  # in base64: as sent, and as rendered
         body = bytearray()
         async for chunk in request.content.iter_chunked(1 << 16):
             body += chunk

@@ -41,3 +41,12 @@ def test_headers_of_an_archived_page_are_all_kept() -> None:
     fields = (("Server", "a"), ("X-Any!#$", "ü"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"))
     assert kept(*fields, archived=True) == list(fields)
     assert kept(*fields, archived=False) == []
+
+
+def test_language_is_that_of_the_text_and_not_only_what_a_browser_reads_in_its_head() -> None:
+    text = "これは日本語の文章です。駅の前にある本屋で新しい本を買いました。" * 4
+    claim = Claim(id="g0/r/1", url=URL, status=200, text=text, language="fr")
+    rules = {"trusted": False, "joiner": Joiner(UrlRules()), "heed": True, "now": 1e9}
+    errand = UrlTS("g0", "r", 1, URL, 10.0)
+    assert summary_of(claim, errand, "h", text=True, **rules).page.language == "ja"
+    assert summary_of(claim, errand, "h", text=False, **rules).page.language == "fr"

@@ -35,14 +35,14 @@ TUPLE_FIELDS = {
         "urlts",
         3,
         2,
-        "gatherer run number url lease_s epoch= place= means= etag= last_modified= once= payload=",
+        "gatherer run number url lease_s epoch= place= means= etag= last_modified= once= payload= rendered=",
     ),
     "SummaryTS": (
         "summaryts",
         4,
         3,
         "gatherer run number url helper status= failure= message= reason= http_version= headers= ip= started_at= "
-        "elapsed_s= size_bytes= digest= page= request_head= body= trusted= truncated=",
+        "elapsed_s= size_bytes= digest= page= request_head= body= trusted= truncated= rendered=",
     ),
     "HelperBeat": ("helper", 5, 2, "helper place= means= connections= pages= bytes= pages_per_s= since="),
     "Member": (
@@ -65,7 +65,7 @@ TUPLE_FIELDS = {
     "RebalanceCall": ("rebalance", 16, 1, "by reason="),
     "Seeds": ("seeds", 17, 1, "urls"),
     "RobotsNote": ("robots", 18, 1, "origin status body= fetched_at="),
-    "Charter": ("charter", 19, 1, "settings seeds gatherers= session= blueprint="),
+    "Charter": ("charter", 19, 1, "settings seeds gatherers= session= blueprint= run="),
     "Account": ("account", 20, 1, "gatherer share"),
     "Finds": ("finds", 21, 1, "client done links free_at= session= copies= free_in="),
     "ClientPace": ("pace", 22, 1, "client connections word="),
@@ -106,12 +106,15 @@ ARRAY_FIELDS = {
     "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail= "
-    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels=",
+    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels= requisites= "
+    "dates=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
     # the frontier and its notes
     "StoredRobots": "expires_at robots",
+    "Trust": "true= false=",
+    "SiteTrust": "listed_change= listed_rest= http=",
     "Rule": "allow pattern",
     "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional usage=",
     "LeavingRange": "low high winner at",
@@ -143,7 +146,8 @@ MAP_FIELDS: dict[type[Any], str] = {
     ExploredEvidence: "fetched= known= history= limit= backlinks=",
     Ledger: "issued= spent= idle= sent= received=",
     Counters: "pages= repeated= size_bytes= redirects= revisits= failed= denied_by_robots= retries= links= seconds= "
-    "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent= shells=",
+    "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent= shells= "
+    "requisites= requisite_bytes=",
     TimeSpent: "seconds= cpu_s= delays_s= answers_s= idle_s=",
     Traffic: "exchanged_urls= exchanged_bytes= named_bytes= blocks= suppressed_hot= suppressed_c_queue= moved_urls= "
     "moved_bytes=",
@@ -158,6 +162,7 @@ RECORD_COLUMNS = (
     *("markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
     *("usage", "usage_raw"),
+    *("requisite", "requisites", "headers", "dates"),
 )
 
 

@@ -75,7 +75,8 @@ def test_reading_what_is_no_crawl_is_a_usage_error(tmp_path: Path, make: bool) -
 A, B, C, GONE, DOWN, LATE = (f"http://example.com/{name}" for name in ("a", "b", "c", "gone", "down", "late"))
 
 
-def test_latest_is_the_record_that_tells_what_a_page_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [1, 3, 8, 1_000])
+def test_latest_is_the_record_that_tells_what_a_page_holds(tmp_path: Path, most: int) -> None:
     """Whoever stored it: not a 304, nor an answer that tells nothing; and no page that is gone or leads elsewhere."""
     pages = [{"url": url, "title": "first", "session": 1} for url in (A, B, C, GONE, DOWN, LATE)]
     store(
@@ -99,7 +100,7 @@ def test_latest_is_the_record_that_tells_what_a_page_holds(tmp_path: Path) -> No
         {"url": f"{A}/new", "title": "again", "session": 2},
         {"url": f"{A}/map", "title": "a list", "session": 2, "source": True},
     )
-    found = list(latest(tmp_path, ("url", "title")))
+    found = list(latest(tmp_path, ("url", "title"), most))
     assert sorted(found) == [(A, "first"), (f"{A}/new", "second"), (B, "third"), (DOWN, "first"), (LATE, "first")]
 
 

@@ -233,8 +233,8 @@ def hold():
     signal.setitimer(signal.ITIMER_PROF, 0.05)
     sum(range(1 << 40))
 look = Reader.look
-def held(self, response):
-    return hold() if response.request.url == bomb else look(self, response)
+def held(self, response, *rest):
+    return hold() if response.request.url == bomb else look(self, response, *rest)
 Reader.look = held
 async def main():
     gatherer = assembly.gatherer(Path(directory), "g0", load(None, {}, msgspec.json.decode(settings)), seeds)

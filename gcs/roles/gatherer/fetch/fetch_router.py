@@ -2,12 +2,16 @@
 
 To the dispatcher both are one engine. The own engine comes first, because it answers soonest. Lent are requests that
 politeness has released while the own engine has no room, and pages that need a browser.
+Only what the own engine sends is signed, if requests are signed at all: robots.txt, too.
 
 Invariant: never lent are robots.txt, sources that are no web servers, requests with headers of a plug-in (they may hold
-secrets), and pages that a helper has returned untried.
+secrets), what pages need (requisites), and pages that a helper has returned untried.
 """
 
+from collections.abc import Callable
+
 from gcs.core.page.values import Request
+from gcs.core.url.queued_url import level_of
 from gcs.core.url.sources import is_source
 from gcs.ports.fetch import Fetcher
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
@@ -17,8 +21,10 @@ from gcs.roles.gatherer.helpers.lending import Lending
 class FetchRouter:
     """The own fetch engine and lending as one. Implements `gcs.ports.fetch.Fetcher`."""
 
-    def __init__(self, own: Fetcher, lending: Lending | None = None) -> None:
-        self._own, self._lending = own, lending
+    def __init__(
+        self, own: Fetcher, lending: Lending | None = None, sign: Callable[[Request], Request] | None = None
+    ) -> None:
+        self._own, self._lending, self._sign = own, lending, sign
         self._left = 0  # requests that the own engine may still start in this turn
 
     @property
@@ -48,10 +54,12 @@ class FetchRouter:
 
     def start(self, request: Request) -> None:
         means = None
-        if self._lending and type(request.tag) is PageVisit and not is_source(request.url) and not request.headers:
-            means = self._lending.means_for(request.tag, own_room=self._left > 0)
+        tag = request.tag
+        if self._lending and type(tag) is PageVisit:
+            is_own = level_of(tag.entry.depth) or is_source(request.url) or request.headers
+            means = None if is_own else self._lending.means_for(tag, own_room=self._left > 0)
         if self._lending and means:
             self._lending.start(request, means)
         else:
             self._left -= 1
-            self._own.start(request)
+            self._own.start(self._sign(request) if self._sign and not is_source(request.url) else request)

@@ -16,12 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import Failure, FailureKind, PageFacts, Response, Result
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.page.values import TOO_LONG, Failure, FailureKind, PageFacts, Response, Result
+from gcs.core.url.queued_url import QueuedUrl, level_of
 from gcs.ports.fetch.http_message import folded, unfolded
 from gcs.ports.reader import Glance, Reader
 from gcs.ports.records.record_store import Store
+from gcs.ports.summarise import ParsedPage
 from gcs.ports.system.watchdog import Watchdog
 from gcs.roles.gatherer.fetch.dispatcher import Dispatcher, PageVisit, RobotsVisit
 from gcs.roles.gatherer.helpers.lending import Lending
@@ -130,12 +133,20 @@ class Responses:
         if type(result) is Response:
             self._store.fetched(result)
             target = self._reader.redirect_target(result) if 300 <= result.status < 400 else None
+            if (
+                result.truncated == TOO_LONG
+            ):  # read up to the limit, in whole lines: half of "Disallow: /a" closes a site
+                result = msgspec.structs.replace(result, content=result.content[: result.content.rfind(b"\n") + 1])
         robots = self._dispatcher.robots_answered(visit, result, target, now)
         if robots and type(result) is Response:
             self._on_robots(visit, result, robots)
 
     def _page(self, visit: PageVisit, response: Response, now: float) -> None:
-        glance = Glance(visit.facts) if visit.facts else self._reader.look(response)
+        if level_of(visit.entry.depth):  # what a page needs says nothing of its own
+            self._recorder.record_page(visit.entry, response, PageFacts(visit.entry.url))
+            return
+        parsed = ParsedPage() if self._recorder.wants_trees else None
+        glance = Glance(visit.facts) if visit.facts else self._reader.look(response, parsed)
         entry, facts = visit.entry, glance.facts
         if visit.doubted:
             self._spot_check.hold(HeldPage(entry, response, facts), now)
@@ -149,7 +160,7 @@ class Responses:
             self._recorder.put_aside(entry, until)
             return
         if not glance.left:
-            self._record(entry, response, facts)
+            self._record(entry, response, facts, parsed)
             return
         self.in_texts += 1
         response = folded(response)  # a hundred of them may wait
@@ -157,10 +168,10 @@ class Responses:
         task = asyncio.ensure_future(self._reader.finish(response, glance, whole))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
-    def _record(self, entry: QueuedUrl, response: Response, facts: PageFacts) -> None:
+    def _record(self, entry: QueuedUrl, response: Response, facts: PageFacts, parsed: ParsedPage | None = None) -> None:
         """Record the page, unless strangers are judged by it and it has to be looked at twice."""
         if not self._spot_check.is_awaited(entry.url) or self._spot_check.looked(entry, response, facts):
-            self._recorder.record_page(entry, response, facts)
+            self._recorder.record_page(entry, response, facts, parsed)
 
     def _text_arrives(self, entry: QueuedUrl, response: Response, done: "asyncio.Future[PageFacts]") -> None:
         if not done.cancelled():

@@ -70,8 +70,10 @@ class LendingContext:
     place: str
     settings: HelperSettings
     rules: Politeness
-    #: whether bodies are wanted, for the archive
+    #: whether bodies are wanted: for the archive, for plug-ins, for what pages say of their use
     payload: bool
+    #: whether plug-ins read pages: of a browser they want what was rendered
+    rendered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Lending:
     def __init__(self, context: LendingContext, port: LendingPort) -> None:
         self._space, self._me, self._place, self._clock = context.space, context.name, context.place, port.clock
         self._settings, self._rules = context.settings, context.rules
-        self._payload = context.payload and context.settings.payload
+        self._payload, self._rendered = context.payload, context.rendered
         self._sink, self._request_turn, self._on_cut_off = port.sink, port.request_turn, port.on_cut_off
         place, settings = context.place, context.settings
         self._pools = {means: pool(place, means) for means in Means}
@@ -192,6 +194,7 @@ class Lending:
             last_modified=request.last_modified or "",
             once=request.once,
             payload=self._payload,
+            rendered=self._rendered and means is Means.BROWSER,
         )
         self._lent[errand.id] = _Lent(request, means, self._clock())
         self._to_ship.append(errand)
@@ -350,7 +353,7 @@ def result_of(summary: SummaryTS, request: Request, means: Means, lent_s: float,
         summary.http_version,
         tuple(summary.headers),
         summary.body,
-        b"",  # what it says has been read
+        summary.rendered,  # else nothing: what it says has been read
         summary.request_head,
         summary.ip,
         started_at,

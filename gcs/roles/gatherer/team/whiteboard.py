@@ -61,6 +61,7 @@ class Whiteboard:
         self._beating = asyncio.Lock()
         self._beat_now = asyncio.Event()
         self._tenure: Tenure | None = None
+        self._heard_at = lease_time()
         self._trips = RoundTrips(context.settings.lease_s)
         self._is_slow = False
         self._posts: asyncio.Queue[tuple[Posted, float]] = asyncio.Queue()  # with their lifetime
@@ -94,6 +95,11 @@ class Whiteboard:
         """How long the whiteboard takes to answer, by the last heartbeats."""
         return round(self._trips.typical_s, 4)
 
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the whiteboard took a heartbeat."""
+        return lease_time() - self._heard_at
+
     def may_fetch(self) -> bool:
         """Whether the gatherer's lease holds by its own clock: the others still count on it."""
         return self._tenure is not None and self._tenure.holds(lease_time())
@@ -110,7 +116,8 @@ class Whiteboard:
                 member = msgspec.structs.replace(member, figures=member.figures | {"refused": float(refused)})
             await self._space.out(member, ttl_s=lease_s)
             self._tenure = Tenure(sent_at, lease_s)
-            self._trips.add(lease_time() - sent_at)
+            self._heard_at = lease_time()
+            self._trips.add(self._heard_at - sent_at)
         self._tasks.request_turn()
         self._tell_slow()
         return member.passive

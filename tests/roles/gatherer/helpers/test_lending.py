@@ -1,6 +1,7 @@
 """Lending, from the gatherer's side: each lent request has one result, whatever happens to the helpers."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -47,7 +48,7 @@ class Stand:
         self.cut_off: list[str] = []
         context = LendingContext(
             *(MemorySpace(self.board, "g0"), "g0", place, replace(SETTINGS, **settings)),
-            *(Politeness(delay_s=1.0), True),
+            *(Politeness(delay_s=1.0), True, False),
         )
         self.lending = Lending(
             context, LendingPort(self.results.append, lambda: None, self.cut_off.extend, self.clock.now)
@@ -415,14 +416,33 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
+@pytest.fixture
+def heading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a plug-in that is installed where gatherers find it."""
+    (tmp_path / "heading_plugin.py").write_text("def heading(page):\n    return {'heading': page.first('h1')}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return "heading_plugin:heading"
+
+
+async def test_plugins_read_the_pages_of_helpers(tmp_path: Path, heading: str):
+    """Also where no bytes are kept; they come with the codings that servers have chosen."""
+    without = {"store.warc": False, "helpers.payload": False, "crawl.plugins": (heading,)}
+    async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=40, codings=True, latency_s=0.02)) as web:
+        records = await crawl(tmp_path / "crawl", web, load(None, {}, QUICK | without), 2)
+    helped = [record for record in records.values() if record.helper]
+    assert helped and {record.url: json.loads(record.fields) for record in helped} == {
+        record.url: {"heading": record.title} for record in helped
+    }
+
+
 @pytest.mark.parametrize("is_late", [False, True])
-async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path: Path, is_late: bool):
+async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path: Path, is_late: bool, heading: str):
     """The test plays the browser, and delivers what scripts would have written. The browser may come after the page."""
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     start = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     board = MemoryBoard()
     space, browser = MemorySpace(board, "test"), MemorySpace(board, "b1")
-    settings = load(None, {}, QUICK | {"helpers.browser_wait_s": 1.0})
+    settings = load(None, {}, QUICK | {"helpers.browser_wait_s": 1.0, "crawl.plugins": (heading,)})
     gatherer = assembly.gatherer(tmp_path, "g0", settings, [start], assembly.TeamAccess(MemorySpace(board, "g0")))
     task = asyncio.create_task(gatherer.run([]))
     beat = HelperBeat("b1", "", Means.BROWSER, 1)
@@ -439,7 +459,9 @@ async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path:
         (taken,) = await browser.take_many([template(UrlTS)], at=pool("", Means.BROWSER), limit=1, timeout_s=None)
         errand = taken.item
         facts = PageFacts(outlinks=[f"{start}hidden"])
-        summary = SummaryTS(errand.gatherer, errand.run, errand.number, errand.url, "b1", 200, page=facts)
+        head = (errand.gatherer, errand.run, errand.number, errand.url, "b1", 200)
+        assert errand.rendered
+        summary = SummaryTS(*head, page=facts, body=SHELL, rendered=b"<h1>By a script")
         await browser.out(summary, to="g0")
         await browser.ack([taken])
         while gatherer.counters.pages < 2 or not gatherer.is_quiet():
@@ -447,5 +469,5 @@ async def test_gatherer_lets_a_browser_see_what_a_plain_fetch_does_not(tmp_path:
     await space.out(Control(CrawlState.DONE))
     await task
     server.close()
-    found = {record.url: record.helper for record in read_records(tmp_path)}
-    assert (errand.url, found) == (start, {start: "b1", f"{start}hidden": ""})
+    found = {record.url: (record.helper, json.loads(record.fields)["heading"]) for record in read_records(tmp_path)}
+    assert (errand.url, found) == (start, {start: ("b1", "By a script"), f"{start}hidden": ("", "")})

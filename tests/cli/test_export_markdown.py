@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gcs.cli.markdown_pages import file_name, markdown_pages
 from gcs.core.page.values import PageRecord
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.record_store import Store
@@ -57,7 +56,7 @@ def test_export_md_writes_one_file_a_page_into_a_folder(crawl: Path, tmp_path: P
     assert msgspec.json.decode(done.stdout)["records"] == 3
     files = sorted(folder.rglob("*.md"))
     assert len(files) == 3
-    assert {file.parent for file in files} == {folder / "example.com"}
+    assert {file.parent for file in files} == {folder / "example.com" / "folder"}
     assert all(MARKDOWN in file.read_text() for file in files)
     assert export(crawl, "--output", str(folder)).returncode == 0
     assert sorted(folder.rglob("*.md")) == files, "a second export writes the same files"
@@ -67,26 +66,3 @@ def test_export_md_takes_no_fields(crawl: Path) -> None:
     done = export(crawl, "--fields", "url")
     assert done.returncode != 0
     assert "--fields" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("url", "beginning"),
-    [
-        ("http://example.com/", "example.com/index-"),
-        ("http://example.com/a/b.html?q=1", "example.com/a-b.html-q-1-"),
-        ("http://[::1]:8080/../..%2f..", "-1-8080/2f-"),
-        ("http://../x", "page/x-"),
-        ("http://example.com/" + "x" * 3000, "example.com/" + "x" * 80 + "-"),
-    ],
-)
-def test_file_name_is_safe(url: str, beginning: str) -> None:
-    name = file_name(url)
-    assert name.removeprefix("1").startswith(beginning.removeprefix("-1")) or name.startswith(beginning)
-    folder, _, file = name.partition("/")
-    assert folder not in ("", ".", "..")
-    assert "/" not in file
-    assert len(name) < 200
-
-
-def test_pages_without_markdown_are_left_out() -> None:
-    assert list(markdown_pages([("http://x/", *[""] * 12)])) == []
