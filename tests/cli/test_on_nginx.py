@@ -21,7 +21,8 @@ daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error; user
 events {{ }} http {{
   log_format asked escape=json '{{"path": "$uri", "status": $status, "at": $msec, "protocol": "$server_protocol",'
     '"connection": $connection, "coding": "$http_accept_encoding", "if": "$http_if_none_match"}}';
-  access_log {folder}/log asked; root {folder}/site; types {{ text/html html; text/markdown md; text/xml xml; text/plain txt; }}
+  access_log {folder}/log asked; root {folder}/site;
+  types {{ text/html html; text/markdown md; text/xml xml; text/plain txt; }}
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e; gzip on; gzip_min_length 1;
   map $http_accept $suffix {{ default html; "~^text/markdown" md; }}
