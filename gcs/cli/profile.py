@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 import msgspec
 
-from gcs.app.find_pages import searchables
 from gcs.app.say import say
 from gcs.core.search.matching import matches
 from gcs.core.search.query import parse, phrases
@@ -19,6 +18,7 @@ from gcs.core.watch.push_target import WEBHOOK, PushTarget
 from gcs.core.watch.signature import SECRET_BYTES, key_of, make_secret
 from gcs.errors import UsageError
 from gcs.ports.records.follower import log_ends
+from gcs.ports.search.find_pages import searchables
 from gcs.ports.watch.watch_store import WatchStore, watch_file
 
 #: environment variables of receivers, apart by spaces, and of the secret of webhooks: for what no command line may hold

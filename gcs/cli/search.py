@@ -7,10 +7,10 @@ import click
 import msgspec
 
 from gcs.app.crawl_dir import running_gatherers
-from gcs.app.find_pages import IndexView, find_pages
 from gcs.app.say import say
 from gcs.core.search.query import parse
 from gcs.core.search.results import MOST_RESULTS, Asked, SearchResults
+from gcs.ports.search.find_pages import IndexView, find_pages
 
 #: a word that must not be there: click would take its letters for options
 _WITHOUT = re.compile(r"-(?!-|h$|n\d*$).+", re.DOTALL)
