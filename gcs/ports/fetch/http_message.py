@@ -16,9 +16,10 @@ import re
 from collections.abc import Callable
 from typing import cast
 
+import msgspec
 from isal import isal_zlib
 
-from gcs.core.page.values import TOO_LONG, UNREADABLE, FailureKind, Request
+from gcs.core.page.values import TOO_LONG, UNREADABLE, FailureKind, Request, Response
 from gcs.errors import CodecError
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.guard import forbidden_host
@@ -28,11 +29,15 @@ _VALIDATOR = re.compile(r"[\x20-\x7e]+")
 #: what engines offer; `deflate`, which servers understand in two ways, is decoded but not asked for
 ACCEPT_ENCODING = "gzip, br, zstd"
 
+#: goes before what else is accepted: servers that honour q-values take the first of the best
+_MARKDOWN = "text/markdown,"
 NOT_HTTP = "the server sent something that is not HTTP"
 #: said in Content-Encoding by real servers, meaning nothing
 _NO_CODING = frozenset(
     ("", "identity", "none", "null", "utf-8", "utf8", "iso-8859-1", "binary", "8bit", "chunked", "aws-chunked")
 )
+#: bytes by which a content may be larger than its body where it has to wait
+_FOLDED_BYTES = 1 << 20
 #: a stack of codings higher than this is an attack
 _MAX_CODINGS = 3
 #: gzip members after the first are read in slices, so that a body of many tiny ones does not cost its square
@@ -51,7 +56,7 @@ class RequestHead:
     def __init__(self, settings: FetchSettings) -> None:
         fields = [
             ("User-Agent", settings.user_agent),
-            ("Accept", settings.accept),
+            ("Accept", f"{_MARKDOWN}{settings.accept}" if settings.markdown else settings.accept),
             ("Accept-Encoding", ACCEPT_ENCODING),
             ("From", settings.from_address),
             *((name, value.strip()) for name, _, value in (line.partition(":") for line in settings.headers)),
@@ -163,6 +168,24 @@ def readable(body: bytes, coding: str, limit_bytes: int) -> tuple[bytes, str]:
         return decode(body, coding, limit_bytes), ""
     except ContentError as error:
         return error.content, TOO_LONG if error.kind is FailureKind.TOO_LARGE else UNREADABLE
+
+
+def folded(response: Response) -> Response:
+    """The answer without its content, where that takes much more memory than its body; `unfolded` makes it again."""
+    if len(response.content) - len(response.body) <= _FOLDED_BYTES or not _coding_of(response):
+        return response
+    return msgspec.structs.replace(response, content=b"")
+
+
+def unfolded(response: Response, limit_bytes: int) -> Response:
+    """The answer with its content."""
+    if response.content or not response.body or not (coding := _coding_of(response)):
+        return response
+    return msgspec.structs.replace(response, content=readable(response.body, coding, limit_bytes)[0])
+
+
+def _coding_of(response: Response) -> str:
+    return ",".join(response.header_values("content-encoding"))
 
 
 def decode(body: bytes, coding: str, limit_bytes: int) -> bytes:

@@ -17,6 +17,16 @@ SUITE = Path(__file__).parents[3] / ".." / "shared" / "suites" / "crawler-common
 needs_suite = pytest.mark.skipif(not SUITE.is_dir(), reason="the crawler-commons suite is not there")
 
 
+@pytest.mark.parametrize("zeros", ["", "0" * 5_000])
+def test_feed_keeps_its_links_whatever_numbers_its_text_holds(zeros: str) -> None:
+    """Python makes no int of 4,300 digits and more: the error cost all links of the feed."""
+    text = f"&amp;#{zeros}65; &amp;#{zeros}{'1' * 5_000}; &amp;#x41; &amp;#0; &amp;#;"
+    feed = f"<rss><channel><description>{text}</description><item><link>http://h.test/1</link><title>{text}</title>"
+    document = summarise(feed.encode(), "application/rss+xml", "http://x/", "fast")
+    assert document.hrefs == ["http://h.test/1"]
+    assert document.text == document.description == "A \ufffd A \ufffd &#;"
+
+
 @needs_suite
 def test_feed_of_the_suite_with_guid_entities_and_cdata() -> None:
     document = summarise((SUITE / "feed.rss").read_bytes(), "application/rss+xml", "http://x/", "fast")
@@ -122,3 +132,22 @@ def test_feed_of_many_channels_takes_linear_time() -> None:
     content = b"<rss>" + b"<channel><link>http://x/</link></channel>" * 150_000
     with cpu_limit(3.0):
         assert len(summarise(content, "application/rss+xml", "http://x/", "fast").hrefs) == DEFAULT.max_links
+
+
+def test_dates_of_entries_stand_beside_their_links() -> None:
+    rss = (
+        b"<rss><channel><link>http://x/</link>"
+        b"<item><link>http://x/1</link><pubDate>Mon, 04 May 2026 10:00:00 +0200</pubDate></item>"
+        b"<item><link>http://x/2</link></item></channel></rss>"
+    )
+    found = summarise(rss, "application/rss+xml", "http://x/", "fast")
+    assert dict(zip(found.hrefs, found.dates)) == {
+        "http://x/": "",
+        "http://x/1": "2026-05-04T08:00:00Z",
+        "http://x/2": "",
+    }
+    atom = (
+        b"<feed><entry><link href='http://x/1'/><published>2020-01-01</published><updated>2026-05-04T10:00:00Z</updated>"
+        b"</entry></feed>"
+    )
+    assert summarise(atom, "application/atom+xml", "http://x/", "fast").dates == ["2026-05-04T10:00:00Z"]
