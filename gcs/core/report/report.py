@@ -162,7 +162,7 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
     known = sum(share.known_urls for share in shares)
     outlook = estimate([share.whole if state in ENDED else share.workload for share in shares], state)
     if state in ENDED and not (total.pages or total.revisits) and (total.failed or total.denied_by_robots):
-        nothing = {"fraction": 0.0, "low": 0.0, "progress": 0.0, "done": "nothing explored"}
+        nothing = {"fraction": 0.0, "low": 0.0, "progress": 0.0, "done": "nothing explored", "why": ""}
         outlook = msgspec.structs.replace(outlook, **nothing)  # all that is known is dealt with, and says nothing
     seconds = max((share.counters.seconds for share in shares), default=0.0)
     return Report(
