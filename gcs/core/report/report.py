@@ -32,7 +32,7 @@ class Report(msgspec.Struct, frozen=True):
 
     #: its name
     crawl: str
-    #: running, done, limit, stopped… (see GathererState)
+    #: running, done, limit, stopped, stuck or failed
     state: str
     #: number of the last plan
     epoch: int
