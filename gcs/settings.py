@@ -76,6 +76,11 @@ class CrawlSettings:
     #: what the pages are for: search, ai-input or ai-train; what a site reserves for that is not taken (Content-Usage,
     #: Content-Signal, noai, tdm-reservation). Empty: preferences are recorded, and nothing is left out
     purpose: Literal["", "search", "ai-input", "ai-train"] = ""
+    #: also fetch what pages need to look like themselves: style sheets, images, scripts, fonts and frames, on whatever
+    #: host, as politely as pages. They are archived (WARC); they are no pages
+    requisites: bool = False
+    #: requisites of one page, or of one style sheet
+    max_requisites: int = 500
     #: your own code for pages, links and requests: module:object, or an entry point of the group gcs.plugins
     plugins: tuple[str, ...] = ()
 

@@ -295,11 +295,13 @@ def make_fetcher(settings: FetchSettings, sink: Sink) -> Fetcher:
     return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
 
 
-def make_browser(settings: FetchSettings, sink: Sink) -> Fetcher:
-    """The engine that renders pages, above the one that the settings name."""
+def make_browser(settings: FetchSettings, sink: Sink, picture: int = 0) -> Fetcher:
+    """The engine that renders pages, above the one that the settings name; `picture`: pixels of one of each page."""
     from gcs.ports.fetch.browser import BrowserFetcher, BrowserSettings  # it brings Playwright, which is an extra
 
-    return BrowserFetcher(settings, sink, BrowserSettings(), lambda plain_sink: make_fetcher(settings, plain_sink))
+    return BrowserFetcher(
+        settings, sink, BrowserSettings(picture=picture), lambda plain_sink: make_fetcher(settings, plain_sink)
+    )
 
 
 def load(settings: Settings) -> None:

@@ -33,6 +33,8 @@ LEAST_URLS, MOST_URLS = 100, 5_000
 LET_GO_S = 1.0
 _ADVICE = "choose another place"
 _CHECKSUM_BYTES = 8
+#: gatherers that are named of those whose pages are elsewhere
+_NAMED = 5
 
 events = Events("crawl")
 
@@ -204,6 +206,21 @@ def read_shares(directory: Path) -> tuple[list[Share], bool]:
             events.warning("frontier-damaged", reason=error, advice=f"gcs crawl -o {directory} makes it anew")
     shares = [msgspec.msgpack.decode(each.share, type=Share) for each in seen if each.share is not None]
     return shares, any(each.is_running for each in seen)
+
+
+def stored_elsewhere(directory: Path, last: Report | None) -> str:
+    """Which gatherers of this report have stored pages that are not here, and what to do; empty if all is here."""
+    if last is None or next(directory.glob("state/*/url"), None):  # with a store, all is there
+        return ""
+    away = [each for each in last.per_gatherer if each.pages and not (directory / "state" / each.id).is_dir()]
+    if not away:
+        return ""
+    pages, names = sum(each.pages for each in away), ", ".join(each.id for each in away[:_NAMED])
+    more = f" and {len(away) - _NAMED:,} more" if len(away) > _NAMED else ""
+    return (
+        f"{pages:,} pages lie on the machines of {names}{more}: copy their directories here, "
+        f"then gcs merge {directory} COPY…"
+    )
 
 
 def running_gatherers(directory: Path) -> list[str]:

@@ -37,6 +37,7 @@ FLAGS = {
     "--scope": "crawl.scope",
     "--purpose": "crawl.purpose",
     "--depth": "traps.max_depth",
+    "--requisites": "crawl.requisites",
     "--order": "crawl.order",
     "--queue": "frontier.queue",
     "--include": "crawl.include",
@@ -45,6 +46,7 @@ FLAGS = {
     "--mode": "team.mode",
     "--delay": "politeness.delay_s",
     "--summary": "summary.depth",
+    "--anchors": "summary.anchors",
     "--allow-private": "fetch.allow_private",
     "--proxy": "fetch.proxy",
     "--connections": "fetch.connections",
@@ -156,6 +158,7 @@ def _run(
         raise UsageError("no seeds: give URLs, or a file of them with --seeds FILE")
     if begins and not saved.seeds:
         raise UsageError(f"{directory}: there is no crawl here to go on from; leave --next out")
+    _check_requisites(settings)
     if saved.seeds:
         _check_seed_server(directory, str(saved.settings.get("team.coordination", "")), settings, begins)
     settings = _with_sources(_ask_contact(settings, seeds, may_ask), seeds, directory, delay_is_told)
@@ -201,6 +204,16 @@ class SavedCrawl:
 
 def _saved_files(directory: Path) -> tuple[Path, Path]:
     return directory / "state" / "seeds.txt", directory / "state" / "settings.json"
+
+
+def _check_requisites(settings: Settings) -> None:
+    """Refuse to fetch what pages need where it would be of no use, or could not be handed out."""
+    if not settings.crawl.requisites:
+        return
+    if not settings.store.warc:
+        raise UsageError("--requisites fetches what an archive needs, and --no-warc makes none: leave one of them out")
+    if settings.team.coordination == "seed-server":
+        raise UsageError("--requisites works with superpages: a seed-server hands out no URL that is out of scope")
 
 
 def _check_seed_server(directory: Path, before: str, settings: Settings, begins: bool) -> None:

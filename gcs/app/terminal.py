@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from gcs.app.crawl_dir import write_whole
+from gcs.app.crawl_dir import stored_elsewhere, write_whole
 from gcs.app.say import say
 from gcs.core.report.report import Report
 
@@ -74,6 +74,8 @@ def _tell(outcome: Outcome, directory: Path, as_json: bool) -> None:
     else:
         say(summary(report))
         say(f"stored in {directory}/")
+        if away := stored_elsewhere(directory, report):
+            say(away)
         if report.queued and not outcome.interrupted:
             say(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
     if outcome.interrupted:
@@ -117,6 +119,11 @@ def summary(report: Report) -> str:
         f"known {report.known_urls:,} URLs, {report.queued:,} queued; {report.failed:,} failed, "
         f"{report.denied_by_robots:,} denied by robots.txt, {report.redirects:,} redirects",
     ]
+    if report.requisites:
+        lines.append(
+            f"{report.requisites:,} requisites of pages (style sheets, images, scripts…), "
+            f"{report.requisite_bytes / 1e6:,.1f} MB"
+        )
     if report.session > 1:
         lines.append(
             f"session {report.session}: {report.new + report.changed + report.same:,} pages held, of these "

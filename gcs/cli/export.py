@@ -7,7 +7,7 @@ import difflib
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
@@ -28,6 +28,7 @@ from gcs.ports.records.parquet import FIELDS
 from gcs.ports.records.reading import latest
 from gcs.ports.records.wacz import write_wacz
 from gcs.ports.sinks.markdown_files import MarkdownFiles, markdown_file
+from gcs.ports.tables import TABLES, table_rows, write_tables
 from gcs.version import __version__
 
 #: how the name of a value begins that a plug-in has added
@@ -39,10 +40,17 @@ _ARCHIVE_FORMS = ("cdxj", "wacz")
 @click.command()
 @click.argument("place", metavar="DIR")
 @click.option(
-    "--format", "form", type=click.Choice(["jsonl", "csv", "md", "cdxj", "wacz"]), default="jsonl", show_default=True,
-    help="jsonl, csv: a line per record. md: the main text of each page as Markdown, with front matter; one file a page"
-    " where --output is a directory or ends in a slash. cdxj: the sorted index of the WARC files, for pywb."
+    "--format", "form", type=click.Choice(["jsonl", "csv", "parquet", "md", "cdxj", "wacz"]), default="jsonl",
+    show_default=True,
+    help="jsonl, csv: a line per record, or per row of --table. parquet: all tables, as FOLDER/pages/*.parquet and so"
+    " on; FOLDER is DIR, or what --output says. md: the main text of each page as Markdown, with front matter; one file"
+    " a page where --output is a directory or ends in a slash. cdxj: the sorted index of the WARC files, for pywb."
     " wacz: WARC files, index and list of pages in one file, for ReplayWeb.page; needs --output.",
+)  # fmt: skip
+@click.option(
+    "--table", type=click.Choice(list(TABLES)), metavar="NAME",
+    help="One table, each URL once, as it was found last: "
+    + "; ".join(f"{name}, {table.what}" for name, table in TABLES.items()) + ". [all records]",
 )  # fmt: skip
 @click.option("--output", "-o", "place_out", metavar="FILE", help="Where it goes. [stdout]")
 @click.option(
@@ -58,9 +66,16 @@ _ARCHIVE_FORMS = ("cdxj", "wacz")
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON; needs --output.")
 def export(
-    place: str, form: str, place_out: str | None, fields: str | None, is_latest: bool, raw: bool, as_json: bool
+    place: str,
+    form: str,
+    table: str | None,
+    place_out: str | None,
+    fields: str | None,
+    is_latest: bool,
+    raw: bool,
+    as_json: bool,
 ) -> int:
-    """Write what the crawl in DIR (a directory or s3://…) gathered: a record for each URL and session."""
+    """Write what the crawl in DIR (a directory or s3://…) gathered: a record for each URL and session, or tables."""
     output = Path(place_out) if place_out else None
     as_folder = bool(place_out) and str(place_out).endswith(("/", os.sep))
     if fields and form in (*_ARCHIVE_FORMS, "md"):
@@ -74,8 +89,16 @@ def export(
         raise UsageError("--raw is for csv: no other format is changed")
     if form == "wacz":
         return _export_wacz(place, output, as_json)
-    chosen = _fields(fields)
-    if form == "cdxj":
+    if table and (is_latest or form not in ("jsonl", "csv")):
+        raise UsageError("--table is for jsonl and csv, and holds each URL as it was found last: leave the others out")
+    if form == "parquet":
+        return _export_tables(place, output, as_json)
+    chosen = _fields(fields, TABLES[table].columns if table else FIELDS)
+    if table:
+        names = list(TABLES[table].columns)
+        picked = (_picked(dict(zip(names, row)), chosen) for row in table_rows(place, table))
+        lines = _csv(picked, chosen, raw) if form == "csv" else _jsonl(picked, chosen)
+    elif form == "cdxj":
         lines = _cdxj(place)
     elif form == "md":
         rows = (latest if is_latest else reading.rows)(place, FIELDS)
@@ -129,6 +152,18 @@ def _export_wacz(place: str, output: Path | None, as_json: bool) -> int:
     return 0
 
 
+def _export_tables(place: str, output: Path | None, as_json: bool) -> int:
+    if output is None and reading.is_url(place):
+        raise UsageError("--format parquet needs --output FOLDER where the crawl is at a URL")
+    folder = output or Path(place)
+    rows = write_tables(place, folder)
+    if as_json:
+        say(msgspec.json.encode({"format": "parquet", "rows": rows, "output": str(folder)}))
+    else:
+        say("\n".join(f"{count:,} rows in {folder / name}/" for name, count in rows.items()))
+    return 0
+
+
 def _picked(record: dict[str, Any], chosen: list[str]) -> reading.Row:
     """The chosen fields: columns, values that a plug-in has added (fields.price), or all of these as an object."""
     if "fields" not in record:
@@ -176,13 +211,13 @@ def _shown(fields: Sequence[str], row: reading.Row) -> list[Any]:
     ]
 
 
-def _fields(text: str | None) -> list[str]:
+def _fields(text: str | None, known: Collection[str]) -> list[str]:
     if not text:
-        return list(FIELDS)
+        return list(known)
     fields = [name.strip() for name in text.split(",")]
     for name in fields:
-        if name not in FIELDS and not (name.startswith(_ADDED) and name != _ADDED):
-            near = difflib.get_close_matches(name, FIELDS, 1, 0)
+        if name not in known and not ("fields" in known and name.startswith(_ADDED) and name != _ADDED):
+            near = difflib.get_close_matches(name, known, 1, 0)
             raise UsageError(f"there is no field {name!r}: did you mean {near[0]!r}?")
     return fields
 

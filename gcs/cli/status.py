@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from gcs.app.crawl_dir import reports, stored_elsewhere
 from gcs.app.crawl_list import status_of
 from gcs.app.say import say
 from gcs.app.terminal import summary
@@ -32,5 +33,7 @@ def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -
         return
     if figures:
         say(summary(figures))
+        if away := stored_elsewhere(directory, reports(directory).get(figures.session)):
+            say(away)
     if team:
         say(team_roster.table(team, with_outlook=not figures))

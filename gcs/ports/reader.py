@@ -12,6 +12,7 @@ An empty shell (`is_shell`) says next to nothing until its scripts have run: it 
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -21,7 +22,7 @@ from gcs.core.page.recognise import Format, recognise
 from gcs.core.page.values import Document, PageFacts, Response
 from gcs.core.polite.politeness import seconds_of_date
 from gcs.core.url.canonical import UrlRules
-from gcs.core.url.join import Joiner, facts_of
+from gcs.core.url.join import LINKS_LENGTH, Joiner, facts_of
 from gcs.core.url.query_encoding import in_page_encoding
 from gcs.errors import UsageError
 from gcs.events import Events
@@ -44,6 +45,7 @@ from gcs.ports.summarise.formats.xlsx import summarise_xlsx
 from gcs.ports.summarise.formats.xml_data import summarise_xml
 from gcs.ports.summarise.html import summarise_html
 from gcs.ports.summarise.mail import summarise_mail
+from gcs.ports.summarise.requisites import requisites_of_css, requisites_of_html
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
 from gcs.ports.summarise.text import summarise_text
 from gcs.ports.summarise.text_pool import TextPool
@@ -156,6 +158,9 @@ class Reader:
         facts = facts_of(document, url, self._joiner, heed=self._heed, noindex=noindex, nofollow=nofollow)
         if not (self._heed and (nofollow or document.nofollow)):
             facts = self._with_header_links(response, facts, is_told=bool(document.canonical))
+        if response.asked_for or response.picture:
+            asked_for = self.join(url, response.asked_for)
+            facts = msgspec.structs.replace(facts, requisites=asked_for, thumbnail=response.picture)
         if not document.source and is_shell(response.content, content_type, len(document.hrefs)):
             return msgspec.structs.replace(facts, shell=True)  # noqa: S604 (a page that is an empty shell)
         return facts
@@ -170,6 +175,23 @@ class Reader:
         if found.canonical and not is_told:
             final_url = next(iter(self.join(url, (found.canonical,))), final_url)
         return msgspec.structs.replace(facts, outlinks=outlinks, final_url=final_url)
+
+    def requisites(self, response: Response, most: int) -> list[str]:
+        """What a page or a style sheet needs to look like itself: canonical URLs, at most so many."""
+        content, content_type, url = response.content, response.header("content-type") or "", response.request.url
+        found = recognise(content_type, content)
+        try:
+            if found is Format.HTML:
+                needs = requisites_of_html(content[: self._options.max_bytes], content_type, most)
+            elif "css" in content_type.lower():
+                needs = requisites_of_css(content, content_type, most)
+            else:
+                return []
+        except Exception as error:  # a native parser on hostile bytes: anything may come
+            events.warning("failed", url=url, cause=error)
+            return []
+        base = next(iter(self.join(url, (needs.base,))), url) if needs.base else url
+        return self.join(base, islice(needs.hrefs, LINKS_LENGTH // len(base)))
 
     def redirect_target(self, response: Response) -> str | None:
         """Where a 3xx response points, canonical; None if nowhere that can be crawled."""

@@ -6,7 +6,9 @@ Records of the log file that is still open are not in the Parquet files yet: of 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gcs.core.page.values import DEFAULTS
 from gcs.errors import UsageError
+from gcs.ports.records.parquet import FIELDS
 
 if TYPE_CHECKING:
     import duckdb
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 VIEWS = {
     "records": (
         "every answer of every session, as it was stored",
-        "SELECT * FROM read_parquet({files}, union_by_name = true)",
+        "SELECT *{missing} FROM read_parquet({files}, union_by_name = true)",
     ),
     "newest": (
         "each URL once, as it was found last",
@@ -36,8 +38,19 @@ VIEWS = {
         "SELECT url, failure, status, parent, depth, session, fetched_at FROM newest WHERE failure <> ''",
     ),
     "links": (
-        "a row for each link of each page: page, link",
-        "SELECT url AS page, unnest(outlinks) AS link FROM pages",
+        "a row for each link of each page: page, link, anchor (with --anchors)",
+        "SELECT url AS page, unnest(outlinks) AS link, unnest(anchors) AS anchor, unnest(rels) AS rel FROM pages",
+    ),
+    "requisites": (
+        "what pages need, with --requisites: style sheets, images, scripts",
+        "SELECT url, parent, requisite, status, content_type, bytes, session, fetched_at FROM newest "
+        "WHERE requisite > 0 AND status BETWEEN 200 AND 299 AND failure = ''",
+    ),
+    "headers": (
+        "a row for each header of each page: page, name (lower case), value",
+        "SELECT page, lower(split_part(header, ': ', 1)) AS name, "
+        "substr(header, instr(header, ': ') + 2) AS value "
+        "FROM (SELECT url AS page, unnest(headers) AS header FROM pages)",
     ),
     "hosts": (
         "hosts, with pages and bytes",
@@ -58,6 +71,14 @@ def open_views(directory: Path) -> "duckdb.DuckDBPyConnection":
         raise UsageError("gcs sql needs DuckDB: pip install 'gcs-crawler[duckdb]'") from None
     database = duckdb.connect()
     listed = "[" + ", ".join("'" + file.replace("'", "''") + "'" for file in files) + "]"
+    described = database.execute("DESCRIBE SELECT * FROM read_parquet(?, union_by_name = true)", [files]).fetchall()
+    there = {row[0] for row in described}
+    missing = "".join(f", {_literal(DEFAULTS[name])} AS {name}" for name in FIELDS if name not in there)
     for name, (_, query) in VIEWS.items():
-        database.execute(f"CREATE VIEW {name} AS {query.replace('{files}', listed)}")
+        database.execute(f"CREATE VIEW {name} AS {query.replace('{files}', listed).replace('{missing}', missing)}")
     return database
+
+
+def _literal(value: object) -> str:
+    """What stands in a column that files of an earlier version do not have."""
+    return {list: "[]::VARCHAR[]", str: "''", bool: "false"}.get(type(value), str(value))

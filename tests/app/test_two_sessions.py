@@ -1,16 +1,13 @@
 """A crawl of two sessions, as other tools see it: pywb, warcio and FastWARC agree, and every page replays as it was."""
 
 import asyncio
-import contextlib
 import gzip
 import hashlib
 import http.client
 import json
 import re
 import shutil
-import socket
 import subprocess
-import time
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,12 +19,12 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gcs.app import assembly
 from gcs.core.page.values import PageRecord
-from gcs.ports.records import cdxj, reading
+from gcs.ports.records import reading
 from gcs.ports.records.wacz import write_wacz
 from gcs.roles.gatherer import GathererState
 from gcs.settings import load
 from tests.browsing import chromium
-from tests.ports.records.replay import pywb_program
+from tests.ports.records.replay import collect, pywb_program, serving
 from tests.roles.gatherer.strange_site import html, strange_site
 
 QUICK = {"fetch.allow_private": True, "politeness.delay_s": 0.0, "summary.depth": "links", "frontier.fsync": False}
@@ -104,29 +101,13 @@ def test_warcio_and_fastwarc_find_every_record_sound(crawl: Told) -> None:
 def wayback(crawl: Told, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a pywb with two collections: one by our index, one by its own."""
     root = tmp_path_factory.mktemp("pywb")
-    for name in ("ours", "theirs"):
-        (root / "collections" / name / "indexes").mkdir(parents=True)
-        shutil.copytree(crawl.directory / "warc", root / "collections" / name / "archive")
-    lines = (line for name, file in reading.warc_files(crawl.directory) for line in cdxj.index(file, name))
-    (root / "collections" / "ours" / "indexes" / "index.cdxj").write_bytes(b"".join(cdxj.merge(lines)))
-    own = root / "collections" / "theirs"
+    collect(root, "ours", crawl.directory)
+    own = collect(root, "theirs", crawl.directory)
     command = [pywb_program("cdx-indexer"), "-j", *(own / "archive").iterdir()]
     found = subprocess.run(command, check=True, capture_output=True).stdout.splitlines(keepends=True)
     (own / "indexes" / "index.cdxj").write_bytes(b"".join(sorted(found)))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [pywb_program("wayback"), "-b", "127.0.0.1", "-p", str(port), "-d", root]
-    with (root / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
-        try:
-            for _ in range(600):
-                with contextlib.suppress(ConnectionRefusedError):
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                assert server.poll() is None, "pywb ended"
-                time.sleep(0.1)
-            yield port
-        finally:
-            server.terminate()
+    with serving(root) as port:
+        yield port
 
 
 @pytest.mark.parametrize("collection", ["ours", "theirs"])

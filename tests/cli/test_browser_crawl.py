@@ -1,5 +1,6 @@
 """Pages that only scripts write: `gcs crawl` says that there are some, and `gcs crawl --browser` reads them."""
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +14,8 @@ from tests.browsing import chromium
 Run = Callable[..., Any]
 SHELL = b"<html><title>t</title><body><div id=app></div><script src=/app.js></script></body></html>"
 SCRIPT = b"""document.getElementById('app').innerHTML = '<h1>Ferry times</h1><p>' +
-'The ferry leaves at noon from the old harbour, every day of the week. '.repeat(5) + '</p><a href=/two>two</a>'"""
+'The ferry leaves at noon from the old harbour, every day of the week. '.repeat(5) + '</p><a href=/two>two</a>'
+fetch('/data.json')"""
 FLAGS = ("--allow-private", "--delay", "0", "--set", "frontier.checkpoint_s=0.1")
 
 
@@ -56,6 +58,20 @@ def test_empty_shells_are_told_and_rendered(gcs: Run, site: str) -> None:
     pages = [json.loads(line) for line in gcs("export", "docs", "--latest").out.splitlines()]
     assert {page["url"] for page in pages} == {site, f"{site}two"}
     assert all("The ferry leaves at noon" in page["text"] and page["helper"] for page in pages)
+
+
+def test_rendered_pages_have_a_picture_and_an_archive_of_what_their_scripts_asked_for(gcs: Run, site: str) -> None:
+    chromium()
+    flags = ("--browser", "--requisites", "--set", "summary.thumbnails=200")
+    assert gcs("crawl", site, "-o", "docs", *flags, *FLAGS).code == 0
+    pages = [json.loads(line) for line in gcs("export", "docs", "--table", "pages").out.splitlines()]
+    assert {page["url"] for page in pages} == {site, f"{site}two"}
+    for page in pages:
+        kind, _, data = page["thumbnail"].partition(";base64,")
+        picture = base64.b64decode(data)
+        assert kind == "data:image/webp" and picture[8:12] == b"WEBP" and len(picture) > 500
+    needed = [json.loads(line)["url"] for line in gcs("export", "docs", "--table", "requisites").out.splitlines()]
+    assert sorted(needed) == [f"{site}app.js", f"{site}data.json"]
 
 
 def test_browser_says_what_is_missing(call: Run) -> None:

@@ -26,6 +26,8 @@ from .manifests import Manifest, named, pod_of
 
 #: holds gcs and the environment that it is installed in
 CHECKOUT = Path(__file__).parents[2]
+#: programs under the names of those that the images of others hold, and no package brings
+STAND_INS = Path(__file__).parent / "stand_ins"
 READ = (
     "import sys, urllib.request as r; url, *token = sys.argv[1:];"
     "request = r.Request(url, headers={'authorization': 'Bearer ' + token[0]} if token else {});"
@@ -67,7 +69,7 @@ class Node:
         self._space = f"gcs{os.getpid()}k"
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.secrets: dict[str, dict[str, str]] = {}
-        (directory / "hosts").write_text("127.0.0.1 localhost redis station\n")
+        (directory / "hosts").write_text("127.0.0.1 localhost redis station store\n")
         _ip("netns", "add", self._space)
         _ip("netns", "exec", self._space, "ip", "link", "set", "lo", "up")
 
@@ -78,10 +80,7 @@ class Node:
         template = pod_of(named(self._target, kind, name))
         assert template is not None
         [container] = template["spec"]["containers"]
-        environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-        if "PYTHONPATH" in os.environ:
-            environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
-        own = {each["name"]: self._value(each, pod) for each in container.get("env", [])} | (more or {})
+        own = self._environment(container, pod) | (more or {})
         command = [_expand(word, own) for word in [*container["command"], *container.get("args", [])]]
         tight = container["securityContext"]["readOnlyRootFilesystem"]
         mounts = self._directory / f"{pod}.mounts"
@@ -95,14 +94,24 @@ class Node:
         wrapped = ["unshare", "--mount", "bash", "-c", MOUNT, "pod", str(mounts), "ro" if tight else "rw"]
         user = ":".join(map(str, own_ids))
         wrapped += [str(self._directory / "hosts"), user, " ".join(_closed_ways())]
-        self._run(pod, [*wrapped, *command, *words], environment | own)
+        self._run(pod, [*wrapped, *command, *words], own)
+
+    def _environment(self, container: Manifest, pod: str) -> dict[str, str]:
+        """The variables that the manifest gives, and where the programs are."""
+        own = {"PATH": f"{STAND_INS}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        if "PYTHONPATH" in os.environ:
+            own["PYTHONPATH"] = os.environ["PYTHONPATH"]
+        for source in container.get("envFrom", []):
+            own |= self.secrets.get(source["secretRef"]["name"], {})
+        return own | {each["name"]: self._value(each, pod) for each in container.get("env", [])}
 
     def _value(self, variable: Manifest, pod: str) -> str:
         if "value" in variable:
             return str(variable["value"])
         source = variable["valueFrom"]
         if "fieldRef" in source:
-            return {"metadata.name": pod, "metadata.namespace": "gcs"}[source["fieldRef"]["fieldPath"]]
+            known = {"metadata.name": pod, "metadata.namespace": "gcs", "metadata.labels['job-name']": pod}
+            return known[source["fieldRef"]["fieldPath"]]
         reference = source["secretKeyRef"]
         return self.secrets[reference["name"]][reference["key"]]
 
@@ -121,7 +130,13 @@ class Node:
         template = pod_of(named(self._target, kind, name))
         assert template is not None
         [container] = template["spec"]["containers"]
-        if "httpGet" in container[which]:
+        if "tcpSocket" in container[which]:
+            [port] = [
+                p["containerPort"] for p in container["ports"] if p["name"] == container[which]["tcpSocket"]["port"]
+            ]
+            connect = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5)"
+            words = [sys.executable, "-c", connect]
+        elif "httpGet" in container[which]:
             port = {each["name"]: each["containerPort"] for each in container["ports"]}[
                 container[which]["httpGet"]["port"]
             ]
@@ -131,6 +146,27 @@ class Node:
         own = {each["name"]: self._value(each, pod) for each in container.get("env", [])}
         inside = ["ip", "netns", "exec", self._space, *words]
         return subprocess.run(inside, env=os.environ | own, capture_output=True, timeout=60).returncode == 0
+
+    def execute(self, pod: str, kind: str, name: str, *words: str) -> str:
+        """What a command prints, run in a pod as `kubectl exec` would."""
+        template = pod_of(named(self._target, kind, name))
+        assert template is not None
+        own = self._environment(template["spec"]["containers"][0], pod)
+        inside = [
+            "ip",
+            "netns",
+            "exec",
+            self._space,
+            "nsenter",
+            "-t",
+            str(self._processes[pod].pid),
+            "-m",
+            "-r",
+            *words,
+        ]
+        done = subprocess.run(inside, env=own, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def wait(self, pod: str, timeout_s: float) -> int:
         """Wait for a pod to end; its exit code."""

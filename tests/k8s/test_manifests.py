@@ -1,23 +1,41 @@
 """What every object in k8s/ must be: valid, tight, and with all that it refers to."""
 
 import inspect
+import itertools
+import json
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
 
+from gcs.app.crawl_input import read_lines
 from gcs.app.terminal import EXIT_CODES
+from gcs.core.report.report import Report
 from gcs.errors import UsageError
 from gcs.roles.station.http import prometheus
 
-from .manifests import TARGETS, Manifest, build, named, pod_of, secrets_of, workloads
+from .manifests import (
+    CHART,
+    FULL_CHART,
+    K8S,
+    TARGETS,
+    Manifest,
+    build,
+    containers_of,
+    named,
+    pod_of,
+    secrets_of,
+    workloads,
+)
 
 #: the oldest Kubernetes that we promise, and a new one
 VERSIONS = ("1.27", "1.33")
 #: kinds of operators, whose schemas are not Kubernetes' own
-CUSTOM = {"ScaledObject", "ServiceMonitor", "PrometheusRule"}
+CUSTOM = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor", "PrometheusRule"}
 
 every_target = pytest.mark.parametrize("target", TARGETS)
 
@@ -43,12 +61,13 @@ def test_pods_are_tight(target: str) -> None:
         for key in ("hostNetwork", "hostPID", "hostIPC"):
             assert not spec.get(key), name
         assert not [volume for volume in spec.get("volumes", []) if "hostPath" in volume], name
-        for container in spec["containers"]:
+        for container in containers_of(pod):
             context = container["securityContext"]
             assert context["allowPrivilegeEscalation"] is False, name
             assert context["readOnlyRootFilesystem"] is True, name
             assert context["capabilities"] == {"drop": ["ALL"]}, name
-            assert re.fullmatch(r"[a-z-]+:\d[\w.-]*", container["image"]), f"{name}: no fixed version of its image"
+            fixed = re.fullmatch(r"[a-z./-]+:(RELEASE\.)?\d[\w.-]*", container["image"])
+            assert fixed, f"{name}: no fixed version of its image"
 
 
 @every_target
@@ -59,6 +78,104 @@ def test_containers_say_what_they_need(target: str) -> None:
             assert "memory" in container["resources"]["limits"], name
             if name.startswith(("StatefulSet", "Deployment")):
                 assert {"livenessProbe", "readinessProbe"} <= container.keys(), name
+                assert "startupProbe" in container or name.endswith("/helper"), name
+            for kind in {"startupProbe", "livenessProbe", "readinessProbe"} & container.keys():
+                assert container[kind].get("timeoutSeconds", 1) >= 5, f"{name}: a busy node needs longer to answer"
+            if "startupProbe" in container:
+                probe = container["startupProbe"]
+                assert probe["periodSeconds"] * probe["failureThreshold"] >= 300, f"{name}: a large disk takes minutes"
+
+
+def test_base_fits_a_node_of_two_cores() -> None:
+    """Beside what Kubernetes itself runs there."""
+    cpu = memory = 0.0
+    for item in build("."):
+        if item["kind"] in ("StatefulSet", "Deployment"):
+            for container in pod_of(item)["spec"]["containers"]:  # type: ignore[index]
+                wanted = container["resources"]["requests"]
+                cpu += _amount(wanted["cpu"]) * item["spec"].get("replicas", 1)
+                memory += _amount(wanted["memory"]) * item["spec"].get("replicas", 1)
+    assert cpu <= 1.2 and memory <= 3 * 2**30
+
+
+@every_target
+def test_nothing_here_refuses_a_change_or_takes_data_away(target: str) -> None:
+    """A Job's template cannot be changed; with its namespace or its claim, `kubectl delete -k` takes data away."""
+    assert not {"Job", "Namespace", "PersistentVolumeClaim"} & {item["kind"] for item in build(target)}
+
+
+@every_target
+def test_crawl_is_a_template_of_runs_with_names_of_their_own(target: str) -> None:
+    item = named(target, "CronJob", "crawl")
+    assert item["spec"]["suspend"] is (target != FULL_CHART), "nothing is crawled until somebody makes a job of it"
+    [container] = item["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    [run] = [each for each in container["env"] if each["name"] == "RUN"]
+    assert run["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.labels['job-name']"
+    assert "$(RUN)" in container["args"][container["args"].index("--run") + 1]
+    assert not read_lines(str(K8S.parent / "configs" / "seeds.txt")), "a placeholder would be crawled"
+
+
+@every_target
+def test_helpers_and_gatherers_outlive_a_crawl(target: str) -> None:
+    """Kubernetes would start what has ended again and again."""
+    for kind, name in (("Deployment", "helper"), ("StatefulSet", "gatherer")):
+        [container] = named(target, kind, name)["spec"]["template"]["spec"]["containers"]
+        assert "--stay" in container["args"]
+
+
+def test_redis_keeps_its_name_while_it_is_busy() -> None:
+    assert named(".", "Service", "redis")["spec"]["publishNotReadyAddresses"] is True
+
+
+@every_target
+def test_names_are_found_on_every_usual_cluster(target: str) -> None:
+    """kube-system, the cache on the node, OpenShift."""
+    egress = named(target, "NetworkPolicy", "names")["spec"]["egress"]
+    ways = {(str(peer), port["port"]) for rule in egress for peer in rule["to"] for port in rule["ports"]}
+    for where, port in (("kube-system", 53), ("169.254.20.10/32", 53), ("openshift-dns", 5353)):
+        assert any(where in peer and port == number for peer, number in ways), where
+
+
+def test_chart_renders_what_the_base_holds() -> None:
+    """The chart reads the files of the base: without values there is no difference but the hash in a name."""
+
+    def objects(target: str) -> dict[str, str]:
+        found = {}
+        for item in build(target):
+            text = re.sub(r"\bgcs-configs-\w{10}\b", "gcs-configs", json.dumps(item, sort_keys=True))
+            found[f"{item['kind']}/{json.loads(text)['metadata']['name']}"] = text
+        return found
+
+    assert objects(CHART) == objects(".")
+
+
+def test_values_reach_the_objects() -> None:
+    news = named(FULL_CHART, "StatefulSet", "gatherer-news-far")
+    [container] = news["spec"]["template"]["spec"]["containers"]
+    assert container["args"][-2:] == ["--place", "far"] and news["spec"]["replicas"] == 2
+    assert container["image"] == "registry.test/gcs-crawler:0.2.0"
+    assert {"name": "CRAWL_NAME", "value": "news"} in container["env"]
+    assert {"name": "GCS_ALLOW", "value": "store=s3://our-bucket/news"} in container["env"]
+    assert news["spec"]["template"]["spec"]["nodeSelector"] == {"topology.kubernetes.io/region": "far"}
+    assert news["spec"]["volumeClaimTemplates"][0]["spec"]["storageClassName"] == "fast"
+    assert "our-site" in named(FULL_CHART, "ConfigMap", "gcs-configs-news")["data"]["team.toml"]
+    assert named(FULL_CHART, "CronJob", "shift-begins")["spec"]["timeZone"] == "Europe/Berlin"
+    assert named(FULL_CHART, "Deployment", "helper")["spec"]["template"]["spec"]["priorityClassName"] == "low"
+    assert named(FULL_CHART, "Ingress", "station")["spec"]["tls"][0]["secretName"] == "crawler-tls"
+    assert not [item for item in build(FULL_CHART) if item["metadata"]["name"] in ("redis", "store")]
+
+
+def test_components_are_patches_of_an_overlay(tmp_path: Path) -> None:
+    """A registry with a password, and a store in a private network."""
+    shutil.copytree(K8S, tmp_path / "k8s")
+    shutil.copytree(K8S.parent / "configs", tmp_path / "configs")
+    (mine := tmp_path / "k8s" / "overlays" / "mine").mkdir()
+    components = "[../../components/pull-secret, ../../components/private-store]"
+    (mine / "kustomization.yaml").write_text(f"kind: Kustomization\nresources: [../prod]\ncomponents: {components}\n")
+    target = str(mine)
+    for name, pod in workloads(target):
+        assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}], name
+    assert named(target, "NetworkPolicy", "private-store")["spec"]["egress"]
 
 
 @every_target
@@ -84,9 +201,11 @@ def test_selectors_select(target: str) -> None:
                 assert any(_selects(peer["podSelector"], labels) for labels in pods), name
         elif item["kind"] == "ServiceMonitor":
             services = [each for each in build(target) if each["kind"] == "Service"]
-            [service] = [each for each in services if _selects(spec["selector"], each["metadata"]["labels"])]
-            ports = {port["name"] for port in service["spec"]["ports"]}
-            assert {endpoint["port"] for endpoint in spec["endpoints"]} <= ports, name
+            stations = [each for each in services if _selects(spec["selector"], each["metadata"]["labels"])]
+            assert stations, name
+            for service in stations:
+                ports = {port["name"] for port in service["spec"]["ports"]}
+                assert {endpoint["port"] for endpoint in spec["endpoints"]} <= ports, name
 
 
 @every_target
@@ -95,8 +214,10 @@ def test_references_resolve(target: str) -> None:
     items = build(target)
     secrets = secrets_of(target)
     maps = {item["metadata"]["name"]: set(item["data"]) for item in items if item["kind"] == "ConfigMap"}
+    maps["kube-root-ca.crt"] = {"ca.crt"}  # every namespace has one
     accounts = {item["metadata"]["name"] for item in items if item["kind"] == "ServiceAccount"}
     deployments = {item["metadata"]["name"] for item in items if item["kind"] == "Deployment"}
+    scalable = deployments | {item["metadata"]["name"] for item in items if item["kind"] == "StatefulSet"}
     for item in items:
         name = f"{item['kind']}/{item['metadata']['name']}"
         for reference in _find(item, "secretKeyRef"):
@@ -114,7 +235,10 @@ def test_references_resolve(target: str) -> None:
         if item["kind"] == "Role":
             assert set(item["rules"][0].get("resourceNames", [])) <= deployments, name
         if item["kind"] == "ScaledObject":
-            assert item["spec"]["scaleTargetRef"]["name"] in deployments, name
+            assert item["spec"]["scaleTargetRef"]["name"] in scalable, name
+        if item["kind"] == "TriggerAuthentication":
+            for entry in item["spec"]["secretTargetRef"]:
+                assert entry["key"] in secrets[entry["name"]], name
     for name, pod in workloads(target):
         spec = pod["spec"]
         assert spec.get("serviceAccountName") is None or spec["serviceAccountName"] in accounts, name
@@ -126,7 +250,7 @@ def test_references_resolve(target: str) -> None:
         volumes = {volume["name"] for volume in spec.get("volumes", [])} | {
             c["metadata"]["name"] for each in claims for c in each
         }
-        for container in spec["containers"]:
+        for container in containers_of(pod):
             mounts = {mount["name"] for mount in container.get("volumeMounts", [])}
             assert mounts <= volumes, name
             ports = {port["name"] for port in container.get("ports", [])}
@@ -154,7 +278,9 @@ def test_addresses_lead_to_services(target: str) -> None:
     }
     texts = [text for _, pod in workloads(target) for text in _texts(pod) if not text.startswith("s3:")]
     found = {match for text in texts for match in re.findall(r"(?:http|redis)://(?::[^@/ ]*@)?([\w-]+):(\d+)", text)}
-    assert ("station", "8642") in found and (target == "overlays/prod") == (("redis", "6379") not in found)
+    assert ("station", "8642") in found and (target in ("overlays/prod", FULL_CHART)) == (
+        ("redis", "6379") not in found
+    )
     assert found <= services
 
 
@@ -162,7 +288,7 @@ def test_addresses_lead_to_services(target: str) -> None:
 def test_no_secret_stands_in_a_file(target: str) -> None:
     assert not [item for item in build(target) if item["kind"] == "Secret"]
     for name, pod in workloads(target):
-        for container in pod["spec"]["containers"]:
+        for container in containers_of(pod):
             for variable in container.get("env", []):
                 if re.search("PASSWORD|TOKEN|SECRET|GCS_SPACE", variable["name"]):
                     assert "value" not in variable, f"{name}: {variable['name']}"
@@ -188,7 +314,7 @@ def test_helpers_reach_only_the_gateway_and_the_web() -> None:
 @every_target
 def test_jobs_reach_the_api_server_of_every_usual_cluster(target: str) -> None:
     """A policy sees the port behind the service `kubernetes`: without it no secret is made, and nothing starts."""
-    secrets = named(target, "Job", "secrets")["spec"]["template"]["metadata"]["labels"]
+    secrets = named(target, "Deployment", "station")["spec"]["template"]["metadata"]["labels"]
     policy = named(target, "NetworkPolicy", "kube-api")["spec"]
     assert _selects(policy["podSelector"], secrets)
     cloud, kubeadm, minikube, microk8s = 443, 6443, 8443, 16443
@@ -198,7 +324,7 @@ def test_jobs_reach_the_api_server_of_every_usual_cluster(target: str) -> None:
 @every_target
 def test_crawl_that_was_stopped_stays_so(target: str) -> None:
     """By a person or a limit (3), or since its settings are wrong (2): to start the job again would undo that."""
-    spec = named(target, "Job", "crawl")["spec"]
+    spec = named(target, "CronJob", "crawl")["spec"]["jobTemplate"]["spec"]
     final = [rule["onExitCodes"] for rule in spec["podFailurePolicy"]["rules"] if rule["action"] == "FailJob"]
     assert final == [
         {"containerName": "crawl", "operator": "In", "values": [UsageError.exit_code, EXIT_CODES["stopped"]]}
@@ -211,16 +337,15 @@ def test_the_team_has_a_key_and_helpers_do_not(target: str) -> None:
     """Who writes to Redis without the key is refused. Helpers come through the station, and hold no secret."""
     assert "key" in secrets_of(target)["gcs-team"]
     holders = {
-        name.partition("/")[2]
-        for name, pod in workloads(target)
+        pod["metadata"]["labels"]["app.kubernetes.io/component"]
+        for _, pod in workloads(target)
         if {"name": "gcs-team", "key": "key"} in list(_find(pod, "secretKeyRef"))
     }
     assert holders == {"gatherer", "station", "crawl"}
     for name, pod in workloads(target):
         texts = set(_texts(pod))
-        assert name.endswith(("/gatherer", "/station", "/crawl", "/redis")) or not {"gcs-space", "gcs-team"} & texts, (
-            name
-        )
+        component = pod["metadata"]["labels"]["app.kubernetes.io/component"]
+        assert component in (*holders, "redis") or not {"gcs-space", "gcs-team"} & texts, name
         for container in pod["spec"]["containers"]:
             words = " ".join([*container.get("command", []), *container.get("args", [])])
             assert "GCS_SPACE_KEY" not in words, f"{name}: a process list would show the key"
@@ -228,13 +353,25 @@ def test_the_team_has_a_key_and_helpers_do_not(target: str) -> None:
                 assert variable["name"] != "GCS_SPACE_KEY" or "valueFrom" in variable, f"{name}: the key is in a file"
 
 
-def test_gatherers_allow_exactly_the_store_that_the_crawl_asks_for() -> None:
+@every_target
+def test_gatherers_allow_exactly_the_store_that_the_crawl_asks_for(target: str) -> None:
     def value(kind: str, name: str, variable: str) -> str:
-        [container] = named("overlays/prod", kind, name)["spec"]["template"]["spec"]["containers"]
+        pod = pod_of(named(target, kind, name))
+        assert pod is not None
+        [container] = pod["spec"]["containers"]
         [found] = [each["value"] for each in container["env"] if each["name"] == variable]
         return str(found)
 
-    assert value("StatefulSet", "gatherer", "GCS_ALLOW") == f"store={value('Job', 'crawl', 'GCS_STORE_URL')}"
+    assert value("StatefulSet", "gatherer", "GCS_ALLOW") == f"store={value('CronJob', 'crawl', 'GCS_STORE_URL')}"
+
+
+@every_target
+def test_only_who_makes_the_secrets_gets_the_account_that_may(target: str) -> None:
+    spec = named(target, "Deployment", "station")["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    [maker], [station] = spec["initContainers"], spec["containers"]
+    assert [mount["name"] for mount in maker["volumeMounts"]] == ["account"]
+    assert "account" not in {mount["name"] for mount in station["volumeMounts"]}
 
 
 @every_target
@@ -250,8 +387,8 @@ def test_overlays_differ_as_they_say() -> None:
     assert named("overlays/dev", "Deployment", "helper")["spec"]["replicas"] == 1
     assert all(item["spec"]["suspend"] for item in build("overlays/dev") if item["kind"] == "CronJob")
     assert named("overlays/prod", "StatefulSet", "gatherer")["spec"]["replicas"] == 8
-    assert not [item for item in build("overlays/prod") if item["metadata"]["name"] == "redis"]
-    assert not [item for item in build("overlays/keda") if item["kind"] == "CronJob"]
+    assert not [item for item in build("overlays/prod") if item["metadata"]["name"] in ("redis", "store", "files")]
+    assert [item["metadata"]["name"] for item in build("overlays/keda") if item["kind"] == "CronJob"] == ["crawl"]
 
 
 def test_alerts_are_about_metrics_that_the_station_has() -> None:
@@ -265,10 +402,50 @@ def test_alerts_are_about_metrics_that_the_station_has() -> None:
         assert rule["annotations"]["summary"]
 
 
+def test_scalers_read_a_figure_that_the_station_has() -> None:
+    """KEDA reads /api/status: by the names of its schema."""
+    names = {"report": Report.__struct_fields__}
+    scalers = [item for item in build("overlays/keda") if item["kind"] == "ScaledObject"]
+    assert {item["spec"]["scaleTargetRef"]["name"] for item in scalers} == {"helper", "gatherer"}
+    for trigger in [each for item in scalers for each in item["spec"]["triggers"] if each["type"] == "metrics-api"]:
+        part, _, figure = trigger["metadata"]["valueLocation"].partition(".")
+        assert figure in names[part] and trigger["metadata"]["url"].endswith(":8642/api/status")
+
+
+def test_budget_lets_one_gatherer_go_at_a_time() -> None:
+    """A drained node takes one; the next waits until the first is back."""
+    budget = named(".", "PodDisruptionBudget", "gatherer")["spec"]
+    assert budget["maxUnavailable"] == 1
+    pods = pod_of(named(".", "StatefulSet", "gatherer"))
+    assert pods is not None and _selects(budget["selector"], pods["metadata"]["labels"])
+
+
+def test_panels_are_about_metrics_that_the_station_has() -> None:
+    dashboard = json.loads(named("overlays/prod", "ConfigMap", "gcs-dashboard")["data"]["dashboard.json"])
+    source, taken = inspect.getsource(prometheus), set()
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            names = set(re.findall(r"gcs_\w+", target["expr"]))
+            assert names and not {name for name in names if f'"{name}"' not in source}, panel["title"]
+        place = panel["gridPos"]
+        columns, rows = range(place["x"], place["x"] + place["w"]), range(place["y"], place["y"] + place["h"])
+        cells = set(itertools.product(columns, rows))
+        assert not cells & taken and place["x"] + place["w"] <= 24, panel["title"]
+        taken |= cells
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) >= 12
+
+
 def test_handover_has_time(target: str = ".") -> None:
     """A gatherer is given longer to hand over than its lease, and a helper longer than it needs to return its URLs."""
     assert named(target, "StatefulSet", "gatherer")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= 60
     assert named(target, "Deployment", "helper")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= 10
+
+
+def _amount(quantity: str) -> float:
+    """A quantity of Kubernetes: 250m, 512Mi, 1."""
+    units = {"m": 1e-3, "Mi": 2.0**20, "Gi": 2.0**30}
+    unit = quantity.lstrip("0123456789.")
+    return float(quantity.removesuffix(unit)) * units.get(unit, 1.0)
 
 
 def _selects(selector: Manifest, labels: dict[str, str]) -> bool:

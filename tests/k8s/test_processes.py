@@ -11,10 +11,9 @@ import pytest
 
 from gcs import cli
 from gcs.fakeweb import FakeWebSpec, Web, survey
-from gcs.ports.records.reading import read_records
 
 from ..ports.kube_api import new_api, serving
-from .manifests import named
+from .manifests import maker_of_secrets, named
 from .node import Node, why_not
 
 #: what a user's overlay would add to the crawl job: seeds, and settings for a web on loopback
@@ -26,6 +25,8 @@ QUICK = {
     "GCS_TEAM_TRIGGER": "",
     "GCS_TEAM_BEAT_S": "0.2",
 }
+#: what a gatherer's settings allow: the store of the manifest, and this web
+ALLOWED = {"GCS_ALLOW": "private store=s3://gcs/crawl"}
 
 
 @pytest.fixture
@@ -41,8 +42,8 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 
 def make_secrets() -> dict[str, dict[str, str]]:
-    """Run the arguments of the secrets job against an API server."""
-    [container] = named(".", "Job", "secrets")["spec"]["template"]["spec"]["containers"]
+    """Run the station's first container against an API server."""
+    container = maker_of_secrets(".")
     kept = new_api()
     kept.token = ""
     with serving(http.server.HTTPServer(("127.0.0.1", 0), kept)) as server:
@@ -61,18 +62,32 @@ def wait_until(true: Callable[[], bool], timeout_s: float = 60.0) -> None:
 
 def gatherer(node: Node, number: int) -> str:
     """Start a pod of the StatefulSet."""
-    node.start("StatefulSet", "gatherer", pod := f"gatherer-{number}", {"GCS_ALLOW": "private"})
+    node.start("StatefulSet", "gatherer", pod := f"gatherer-{number}", ALLOWED)
     return pod
 
 
-def crawl(node: Node, web: Web) -> None:
-    """Start the crawl job with the seeds of a web."""
-    node.start("Job", "crawl", "crawl", QUICK | {"SEEDS": " ".join(web.seeds)})
+def base(node: Node) -> None:
+    """Start the whiteboard and the store."""
+    node.start("StatefulSet", "redis", "redis-0")
+    node.start("StatefulSet", "store", "store-0")
+    for name in ("redis", "store"):
+        wait_until(lambda name=name: node.probe("StatefulSet", name, f"{name}-0", "readinessProbe"))
+
+
+def crawl(node: Node, web: Web, run: str = "crawl") -> None:
+    """Make a job of the crawl's template, with the seeds of a web beside those of the configuration."""
+    node.start("CronJob", "crawl", run, QUICK, *web.seeds)
+
+
+def stored(node: Node) -> Counter[str]:
+    """Pages in the store, as a person gets them: by gcs export in the station's pod."""
+    lines = node.execute("station-a", "Deployment", "station", "gcs", "export", "s3://gcs/crawl").splitlines()
+    return Counter(row["url"] for row in map(json.loads, lines) if not row["failure"] and row["session"] == 1)
 
 
 def has_stored(node: Node, pod: str) -> bool:
     """Whether a gatherer has a page."""
-    return (node.disk(pod) / "state" / pod).exists() and any(record.is_page for record in read_records(node.disk(pod)))
+    return any(row["gatherer"] == pod and row["pages"] for row in status(node)["team"])
 
 
 def status(node: Node) -> dict:
@@ -81,21 +96,20 @@ def status(node: Node) -> dict:
 
 
 def check(node: Node, web: Web, pods: list[str]) -> dict:
-    """The job's report says done, and the disks hold every page once."""
+    """The job's report says done, and the store holds every page once."""
     assert node.wait("crawl", 180) == 0, node.messages("crawl")
     report = json.loads(node.output("crawl"))
-    stored = Counter(r.url for pod in pods for r in read_records(node.disk(pod)) if r.is_page)
-    assert set(stored) == survey(web).pages
-    assert set(stored.values()) == {1}
-    assert (report["state"], report["pages"], report["overlap"]) == ("done", len(stored), 0.0)
+    pages = stored(node)
+    assert set(pages) == survey(web).pages
+    assert set(pages.values()) == {1}
+    assert (report["state"], report["pages"], report["overlap"]) == ("done", len(pages), 0.0)
     assert sorted(each["id"] for each in report["per_gatherer"]) == pods
     return report
 
 
 def test_manifests_run_a_crawl_to_its_end(node: Node) -> None:
     web = node.serve(FakeWebSpec.plain(hosts=12, pages=1500, latency_s=0.05))
-    node.start("StatefulSet", "redis", "redis-0")
-    wait_until(lambda: node.probe("StatefulSet", "redis", "redis-0", "readinessProbe"))
+    base(node)
     pods = [gatherer(node, 0), gatherer(node, 1)]
     node.start("Deployment", "station", "station-a")
     wait_until(lambda: node.probe("Deployment", "station", "station-a", "readinessProbe"))
@@ -106,9 +120,18 @@ def test_manifests_run_a_crawl_to_its_end(node: Node) -> None:
     assert node.terminate("helper-b", 20) == 0, node.messages("helper-b")  # the end of one is not the end of the other
     report = check(node, web, pods)
     assert report["helpers"] == 1, "they share a token"
-    assert node.wait("helper-a", 90) == 0, node.messages("helper-a")
     assert "lease" not in node.messages("station-a"), "no errand was refused"
-    assert all(node.runs(pod) for pod in [*pods, "station-a", "redis-0"]), "they wait for the next crawl"
+    asked = len(node.requests().hits)
+    crawl(node, web)
+    assert node.wait("crawl", 180) == 0 and len(node.requests().hits) == asked, (
+        "a job that is started again asks nobody"
+    )
+    crawl(node, web, "sunday")
+    assert node.wait("sunday", 180) == 0, node.messages("sunday")
+    again = json.loads(node.output("sunday"))
+    assert (again["session"], again["pages"] + again["revisits"]) == (2, len(survey(web).pages)), again
+    assert all(node.runs(pod) for pod in [*pods, "helper-a", "station-a", "redis-0"]), "they wait for the next crawl"
+    assert node.terminate("helper-a", 20) == 0, node.messages("helper-a")
     assert node.probe("StatefulSet", "gatherer", "gatherer-0", "livenessProbe")
     assert b"gcs_pages" in node.fetch("http://127.0.0.1:8642/metrics", node.secrets["gcs-tokens"]["view"])
     for pod in ("station-a", *pods):
@@ -119,8 +142,7 @@ def test_gatherers_scale_as_kubernetes_scales_them(node: Node) -> None:
     """2 → 4 → 1 while it crawls; the highest numbers go first, each with its grace period. The station counts all."""
     web = node.serve(FakeWebSpec.plain(hosts=40, pages=2000, giant_share=0.3, latency_s=0.05))
     grace_s = named(".", "StatefulSet", "gatherer")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
-    node.start("StatefulSet", "redis", "redis-0")
-    wait_until(lambda: node.probe("StatefulSet", "redis", "redis-0", "readinessProbe"))
+    base(node)
     pods = [gatherer(node, 0), gatherer(node, 1)]
     node.start("Deployment", "station", "station-a")
     crawl(node, web)

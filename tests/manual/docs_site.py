@@ -1,5 +1,7 @@
 """The sites that the manual crawls, in the place of docs.example.org and shop.example.org."""
 
+import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -79,3 +81,9 @@ def sites() -> Iterator[dict[str, str]]:
     """What to write in place of what the manual says."""
     with serve(Changing(docs())) as docs_url, serve(shop()) as shop_url:
         yield {"https://docs.example.org/": docs_url, "https://shop.example.org/": shop_url}
+
+
+if __name__ == "__main__":  # for scripts/walkthrough: until standard input ends
+    with sites() as places:
+        print(json.dumps(places), flush=True)
+        sys.stdin.read()

@@ -29,6 +29,8 @@ PAGES = [
     ROOT / "README.md",
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if "studies" not in path.parts),
 ]
+#: what scripts/walkthrough runs
+WALKED = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
 _BLOCK = re.compile(
     r"^(?P<indent> *)```(?P<kind>python|bash|sh|toml)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^ *```$",
     re.M | re.S,
@@ -71,7 +73,18 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     server.end()
 
 
-@pytest.mark.parametrize("page", with_code("python", "bash"), ids=name)
+def test_readme_and_tutorial_do_what_they_say() -> None:
+    """The short form of scripts/walkthrough: with this environment in the place of a clean one."""
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{ROOT}:.",
+    }
+    command = [sys.executable, ROOT / "scripts" / "walkthrough", "--here"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in with_code("python", "bash") if page not in WALKED], ids=name)
 def test_code_of_the_page_runs(
     page: Path, places: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ A loan is what the owner of a machine lends to a crawl: which crawl, and within 
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import os
 import random
 import signal
@@ -211,7 +212,7 @@ def make_helper(errands: ErrandPort, loan: Loan, clock: Callable[[], float] = le
         **{name: min(getattr(told.fetch, name), FETCH * told.lease_s) for name in TIMEOUTS},
     )
     reader = make_reader(told.summary, told.urls, told.fetch.robots_token, told.nofollow, in_processes=False)
-    make = make_browser if loan.browser else make_fetcher
+    make = functools.partial(make_browser, picture=told.summary.thumbnails) if loan.browser else make_fetcher
     return Helper(errands, reader, limits, lambda sink: make(fetch, sink), clock)
 
 

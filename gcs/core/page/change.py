@@ -17,7 +17,7 @@ from enum import StrEnum
 
 import msgspec
 
-#: sessions in a row that find no page, after which a URL is forgotten until a new or changed page links to it
+#: sessions in a row that find no page, after which a URL is forgotten until a page that links to it is seen again
 MOST_MISSES = 3
 #: steps of priority between a page that always changes and one that never does
 STEPS = 8

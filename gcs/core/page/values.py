@@ -9,6 +9,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from gcs.core.url.queued_url import needed
+
 
 class Request(msgspec.Struct, frozen=True):
     """One HTTP GET. Made by the gatherer, carried out by a fetch engine, answered by Response or Failure."""
@@ -52,6 +54,9 @@ class Response(msgspec.Struct, frozen=True):
     absent: tuple[int, str] | None = None
     #: why the body is not all that the server has: a reason of WARC-Truncated, "" where it is whole
     truncated: str = ""
+    #: of a page that a browser has rendered: what it asked for besides, and a picture of it (a data URL, image/webp)
+    asked_for: tuple[str, ...] = ()
+    picture: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -186,7 +191,7 @@ class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     outlinks: list[str] = []
     #: the page or its server asks not to be indexed: it is followed, but its text is not kept
     noindex: bool = False
-    #: a list of links made for crawlers (a sitemap), and no page
+    #: no page: a list of links made for crawlers (a sitemap), or what a page needs (a style sheet)
     source: bool = False
     #: without its scripts the page says nothing
     shell: bool = False
@@ -206,6 +211,8 @@ class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     #: text and rel of the outlinks, in their order; empty unless the settings ask for them
     anchors: list[str] = []
     rels: list[str] = []
+    #: what it needs to look like itself: canonical URLs; of a page that a browser has rendered, what that asked for
+    requisites: list[str] = []
 
 
 #: what a page says beside its links: nothing of it is kept of a page that asks not to be indexed
@@ -260,6 +267,10 @@ class PageRecord(PageFacts, frozen=True, array_like=True, kw_only=True):
     #: AI preferences: "search=y ai-train=n", and all statements as they were made, a line each
     usage: str = ""
     usage_raw: str = ""
+    #: 0 for a page; steps from the page that needs it: 1 a style sheet, 2 a font of it. Then `source` is true, too
+    requisite: int = 0
+    #: of the answer, as sent: "Name: value"
+    headers: list[str] = []
 
     @property
     def is_page(self) -> bool:
@@ -276,6 +287,7 @@ COLUMNS = (
     *("thumbnail", "truncated", "markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
     *("usage", "usage_raw"),
+    *("requisite", "requisites", "headers"),
 )
 
 
@@ -290,3 +302,8 @@ DEFAULTS = {
 def tells(status: int, failure: str, held_at_us: int) -> bool:
     """Whether a record tells what is at its URL, and not only that an older record still holds."""
     return status != 304 and not (failure and held_at_us)
+
+
+def requisite_depth(record: PageRecord) -> int:
+    """The depth in an entry for what this record needs: a redirect is no step."""
+    return needed(record.depth, record.requisite + (not 300 <= record.status < 400))

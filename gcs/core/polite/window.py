@@ -156,6 +156,12 @@ class Window(Generic[T]):
         if host.waiting and host.place is QueuePlace.NOWHERE:
             self._put(host, QueuePlace.READY)
 
+    def feed_first(self, host: Host[T], entries: Iterable[T]) -> None:
+        """These entries of a host that has some already go before the others."""
+        before = len(host.waiting)
+        host.waiting.extendleft(entries)
+        self.waiting += len(host.waiting) - before
+
     def startable(self, now: float) -> int:
         """How many requests politeness would let start now, at least."""
         self._tick(now)

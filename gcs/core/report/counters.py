@@ -70,6 +70,9 @@ class Counters:
     spent: TimeSpent = field(default_factory=TimeSpent)
     #: pages stored as empty shells: their scripts would write what they say
     shells: int = 0
+    #: what pages need (style sheets, images…), stored; and its bytes
+    requisites: int = 0
+    requisite_bytes: int = 0
 
     def clear(self) -> None:
         self.traffic.clear()

@@ -236,7 +236,9 @@ def _why(works: Sequence[Workload], spent: TimeSpent, limited_by: str, queued: i
         return "limited by the CPU"
     if limited_by == LATENCY:
         under_way, latency_s = sum(work.in_flight for work in works), _latency(works)
-        return "waiting for answers" + (f" ({under_way:,} requests, {latency_s:.2g} s each)" if under_way else "")
+        if not under_way:
+            return "most of the time went into waiting for answers"
+        return f"waiting for answers ({under_way:,} requests, {latency_s:.2g} s each)"
     if held := next((work.holds for work in works if work.holds), ""):
         return held
     return f"waiting to ask again for {queued:,} URLs" if queued and spent.seconds else ""

@@ -103,6 +103,9 @@ class Report(msgspec.Struct, frozen=True):
     dead_letters: int = 0
     #: pages that only their scripts would fill
     shells: int = 0
+    #: what pages need (style sheets, images…), stored; and its bytes
+    requisites: int = 0
+    requisite_bytes: int = 0
 
     @property
     def is_barren(self) -> bool:
@@ -235,4 +238,6 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
         limited_by=outlook.limited_by,
         outlook=outlook,
         shells=total.shells,
+        requisites=total.requisites,
+        requisite_bytes=total.requisite_bytes,
     )

@@ -9,7 +9,11 @@ microsecond. A spider trap is a site that makes URLs without end; `Guard` tells 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from gcs.core.url.queued_url import QueuedUrl, level_of
 from gcs.core.url.scope import Scope
+
+#: a memory of requisites holds so many times fewer URLs than that of links
+_FEWER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class Recent:
     """Links judged lately: a bounded set of URLs. filled by: fresh; emptied by: age."""
 
     def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
         self._half = max(capacity // 2, 1)
         self._young: set[str] = set()
         self._old: set[str] = set()
@@ -106,6 +111,8 @@ class Admission:
         self._scope = scope
         self._guard = guard
         self._recent = recent
+        #: of requisites: as a link, the same URL may be judged otherwise
+        self._recent_requisites = Recent(recent.capacity // _FEWER)
         #: links refused, by reason
         self.refused: dict[str, int] = {}
 
@@ -118,13 +125,14 @@ class Admission:
         if set(seeds) != set(self._scope.seeds):
             self._scope = replace(self._scope, seeds=seeds)
             self._recent.clear()
+            self._recent_requisites.clear()
 
     def in_scope(self, urls: list[str]) -> list[str]:
         return urls if self._scope.is_everything else [url for url in urls if self._scope.covers(url)]
 
-    def is_left_out(self, url: str) -> bool:
+    def is_left_out(self, entry: QueuedUrl) -> bool:
         """Whether the patterns leave out a URL that was admitted: they may be others since."""
-        return self._scope.leaves_out(url)
+        return not self._scope.serves(entry.url) if level_of(entry.depth) else self._scope.leaves_out(entry.url)
 
     def admit(self, urls: Iterable[str], depth: int) -> list[str]:
         """The canonical URLs among these that the crawl wants and that were not judged lately."""
@@ -139,3 +147,11 @@ class Admission:
             else:
                 admitted.append(url)
         return admitted
+
+    def admit_requisites(self, urls: Iterable[str]) -> list[str]:
+        """The canonical URLs among these that were not judged lately, and that a page of the crawl may need."""
+        return self.wanted_requisites(self._recent_requisites.fresh(urls))
+
+    def wanted_requisites(self, urls: Iterable[str]) -> list[str]:
+        """The canonical URLs among these that a page of the crawl may need: its scope does not matter."""
+        return [url for url in urls if self._scope.serves(url) and not self._guard.refuses(url, 0)]

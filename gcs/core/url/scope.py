@@ -90,6 +90,14 @@ class Scope:
             return url not in self._asked
         return False
 
+    def serves(self, url: str) -> bool:
+        """Whether a page of the crawl may need this URL, wherever it is: not if the user excludes it, and nothing of
+        this machine that is out of scope.
+        """
+        if is_source(url):
+            return self.covers(url)
+        return not (self._excludes and any(search(url) for search in self._excludes))
+
     def _judge(self, origin: str) -> Set[str]:
         if len(self._verdicts) >= _MEMO_ORIGINS:
             self._verdicts.clear()

@@ -88,21 +88,25 @@ class BrowserFetcher:
         try:
             if not tab.is_open:
                 await tab.open(await self._chromium.context())
-            text = await tab.render(answer)
+            page = await tab.render(answer)
         except HangsError as error:
             events.info("not-rendered", url=answer.request.url, reason=one_line(str(error)))
-            text = None
+            page = None
             await tab.close()
         except Exception as error:  # Playwright's, of a browser that does not come back: a page is owed an answer
             events.warning("no-browser", reason=one_line(str(error)))
-            text = None
+            page = None
             await tab.close()
         finally:
             self._idle.put_nowait(tab)
-        if text is not None:
-            content = BOM + text.encode("utf-8", "replace")
-            elapsed_s = answer.elapsed_s + asyncio.get_running_loop().time() - begun_s
-            answer = msgspec.structs.replace(answer, content=content, elapsed_s=elapsed_s)
+        if page is not None:
+            answer = msgspec.structs.replace(
+                answer,
+                content=BOM + page.text.encode("utf-8", "replace"),
+                elapsed_s=answer.elapsed_s + asyncio.get_running_loop().time() - begun_s,
+                asked_for=page.asked_for,
+                picture=page.picture,
+            )
         self._answer(answer)
 
     async def _fetch(self, request: Request) -> Result:

@@ -3,9 +3,10 @@
 The process is found, started with no way to the network, and started again when it has died or grown.
 
 A tab renders an answer that is already here. What the page asks for while it renders comes to `Tab._answer`: scripts,
-styles and data by GET are fetched by the engine below, and the page is not ready before they are here; pictures, sound
-and fonts say nothing to a crawler and are refused, as is everything that is not a GET: a crawler must change nothing in
-the world. A script that sends its reader elsewhere stays where it is, and where it wanted to go is one more link.
+styles and data by GET are fetched by the engine below, and the page is not ready before they are here; pictures and
+fonts say nothing to a crawler and are refused, unless a picture of the page is wanted. So are sound, and everything
+that is not a GET: a crawler must change nothing in the world. A script that sends its reader elsewhere stays where it
+is, and where it wanted to go is one more link.
 
 Invariants
 - Nothing that runs in the browser can reach an address by itself. Requests are answered by us; what cannot be
@@ -20,9 +21,9 @@ import os
 import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from gcs.core.page.values import Request, Response, Result
+from gcs.core.page.values import THUMBNAIL_LENGTH, Request, Response, Result
 from gcs.core.url.canonical import canonical
 from gcs.errors import SettingsError, UsageError
 from gcs.events import Events
@@ -44,6 +45,10 @@ START_S, STOP_S = 30.0, 5.0
 
 #: what a page may load
 WANTED = frozenset(("script", "stylesheet", "xhr", "fetch"))
+#: … and where a picture of it is taken
+SHOWN = frozenset((*WANTED, "image", "font"))
+#: pixels of the window, the bounds of a picture of it and its quality
+WIDTH, HEIGHT, LARGEST, QUALITY = 1280, 720, 512, 60
 #: headers that describe the message as it was sent, not as we hand it on; cookies are not kept
 _DROPPED = frozenset(("content-encoding", "content-length", "transfer-encoding", "set-cookie", "connection"))
 #: seconds for what a healthy tab does at once
@@ -77,6 +82,8 @@ class BrowserSettings:
     cache_bytes: int = 32 << 20
     #: pages after which the browser is started anew, because it grows
     pages_per_browser: int = 1000
+    #: longest side, in pixels, of the picture that is taken of each page; 0: none is taken, and no pictures are loaded
+    picture: int = 0
 
     def __post_init__(self) -> None:
         for name in ("tabs", "load_s", "max_requests", "pages_per_browser"):
@@ -152,7 +159,10 @@ class Chromium:
             handle_sighup=False,
         )
         self._context = await self._browser.new_context(
-            user_agent=self._user_agent or None, service_workers="block", accept_downloads=False
+            user_agent=self._user_agent or None,
+            service_workers="block",
+            accept_downloads=False,
+            viewport={"width": WIDTH, "height": HEIGHT},
         )
 
     async def _stop(self) -> None:
@@ -177,7 +187,19 @@ class _Visit:
         self.requests = 0
         self.pending = 0
         self.moved: list[str] = []  # where scripts wanted to go
+        self.asked_for: list[str] = []  # what was loaded
         self.changed = asyncio.Event()
+
+
+class RenderedPage(NamedTuple):
+    """What came of a rendering."""
+
+    #: the document after its scripts
+    text: str
+    #: canonical URLs that it loaded besides
+    asked_for: tuple[str, ...] = ()
+    #: a data URL
+    picture: str = ""
 
 
 class Tab:
@@ -201,14 +223,17 @@ class Tab:
         """Whether there is a page that can render."""
         return self._page is not None and not self._page.is_closed()
 
-    async def render(self, answer: Response) -> str | None:
+    async def render(self, answer: Response) -> RenderedPage | None:
         """The document of this answer after its scripts; None if it is too large. Raises HangsError."""
+        picture = ""
         assert self._page
         self._visit = visit = _Visit(answer)
         try:
             await self._load(self._page, visit, answer.request.url)
             async with asyncio.timeout(PROMPT_S):
                 text: str | None = await self._page.evaluate(_SOURCE, self._max_chars)
+                if self._settings.picture:
+                    picture = await self._picture(self._page)
                 self._visit = None
                 await self._page.goto("about:blank")  # its scripts have had their time
                 await self._page.context.clear_cookies()
@@ -219,7 +244,19 @@ class Tab:
         if text is None:
             return None
         links = "".join(f'<a href="{html.escape(url)}"></a>' for url in dict.fromkeys(visit.moved))
-        return f"<!doctype html>{text}{links}"
+        return RenderedPage(f"<!doctype html>{text}{links}", tuple(dict.fromkeys(visit.asked_for)), picture)
+
+    async def _picture(self, page: "Page") -> str:
+        """What the window shows, made small; empty if it is too large all the same."""
+        scale = min(self._settings.picture, LARGEST) / max(WIDTH, HEIGHT)
+        clip = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT, "scale": scale}
+        session = await page.context.new_cdp_session(page)
+        try:
+            shot = await session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY, "clip": clip})
+        finally:
+            await session.detach()
+        url = f"data:image/webp;base64,{shot['data']}"
+        return url if len(url) <= THUMBNAIL_LENGTH else ""
 
     async def close(self) -> None:
         """Close the page, if it lets itself be closed."""
@@ -262,9 +299,11 @@ class Tab:
                 return await self._navigate(route, visit, page)
             visit.requests += 1
             url = canonical(asked.url)
-            refused = visit.requests > self._settings.max_requests or asked.resource_type not in WANTED
+            wanted = SHOWN if self._settings.picture else WANTED
+            refused = visit.requests > self._settings.max_requests or asked.resource_type not in wanted
             if refused or asked.method != "GET" or url is None:
                 return await route.abort()
+            visit.asked_for.append(url)
             await self._pass_on(route, visit, url)
         except Exception as error:
             if type(error).__module__.partition(".")[0] != "playwright":

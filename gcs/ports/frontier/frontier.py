@@ -55,7 +55,7 @@ from gcs.core.ordering import BEHIND, BFS, GIFT, Found, Ledger, Ordering
 from gcs.core.ordering import rank as rank_by_worth
 from gcs.core.queues.contract import Queue
 from gcs.core.url.canonical import host_of_url
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import QueuedUrl, level_of
 from gcs.core.url.sortkey import host_key, host_name, url_of
 from gcs.errors import DamagedError
 from gcs.events import Events
@@ -430,6 +430,8 @@ class WaitingUrls:
     def rank(self, entry: QueuedUrl) -> int:
         if not self._order.weighs:
             return entry.priority
+        if level_of(entry.depth):
+            return 0
         return self._order.rank(_found(entry), entry.worth) | entry.priority & BEHIND
 
     def put(self, host: bytes, order: bytes, row: bytes) -> None:

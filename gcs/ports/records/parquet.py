@@ -93,7 +93,8 @@ def _groups(records: Iterator[PageRecord]) -> Iterator[list[PageRecord]]:
     chars = 0
     for record in records:
         group.append(record)
-        chars += len(record.text) + len(record.markdown) + sum(map(len, record.outlinks))
+        chars += len(record.text) + len(record.markdown)
+        chars += sum(map(len, record.outlinks)) + sum(map(len, record.requisites))
         if len(group) == _GROUP_ROWS or chars >= _GROUP_CHARS:
             yield group
             group, chars = [], 0

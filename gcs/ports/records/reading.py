@@ -38,9 +38,9 @@ _MOST_AT_ONCE = 1 << 24
 #: hashes for which a set is no larger than that
 _FEW = 1 << 20
 _DISTINCT_FIELDS = ("url", "gatherer", "session", "status", "failure", "source")
-#: records of which `latest` holds the hashes at a time: 130 MB, and 200 MB more if all of them are of later sessions
+#: records of which `newest` holds the hashes at a time: 130 MB, and 200 MB more if all of them are of later sessions
 _MOST_LATEST = 1 << 21
-_LATEST_FIELDS = ("url", "session", "source", "status", "failure", "held_at_us")
+_NEWEST_FIELDS = ("url", "session", "status", "failure", "held_at_us")
 _PARQUET = ("summaries/*.parquet", "state/*/spool/summaries/*.parquet")
 
 
@@ -192,31 +192,44 @@ def latest(place: str | Path, fields: Sequence[str], most: int = _MOST_LATEST) -
 
     Of a crawl with more than `most` records, a share of the URLs at a time, so that memory is bounded.
     """
+    for status, failure, source, *chosen in newest(place, ("status", "failure", "source", *fields), most):
+        if 200 <= status < 300 and not failure and not source:
+            yield tuple(chosen)
+
+
+def newest(place: str | Path, fields: Sequence[str], most: int = _MOST_LATEST) -> Iterator[Row]:
+    """As `latest`, of every URL: from the record that tells what was found there last, page, redirect or failure."""
     share, shares = 0, 1
     while share < shares:
-        told, shares = _told(place, share, shares, most)
+        told, silent, shares = _told(place, share, shares, most)
         seen: set[int] = set()  # several gatherers may have stored it
-        for url, session, source, status, failure, _, *chosen in rows(place, (*_LATEST_FIELDS, *fields)):
-            if not 200 <= status < 300 or failure or source:
-                continue
+        for url, session, status, failure, held_at_us, *chosen in rows(place, (*_NEWEST_FIELDS, *fields)):
             key = _digest(url.encode())
-            if key % shares == share and session == told.get(key, 1) and key not in seen:
+            if key % shares != share or key in seen or not tells(status, failure, held_at_us):
+                continue
+            if session == told.get(key, 1) or (key not in told and session == silent.get(key)):
                 seen.add(key)
                 yield tuple(chosen)
         share += 1
 
 
-def _told(place: str | Path, share: int, shares: int, most: int) -> tuple[dict[int, int], int]:
-    """Of the URLs of a share: the session that tells of them, where that is not the first. And the number of shares."""
+def _told(place: str | Path, share: int, shares: int, most: int) -> tuple[dict[int, int], dict[int, int], int]:
+    """Of the URLs of a share: the session that tells of them, where that is not the first. And the number of shares.
+
+    Apart from these: the later session in which the server of a URL could not answer.
+    """
     told: dict[int, int] = {}
-    for number, (url, session, _, status, failure, held_at_us) in enumerate(rows(place, _LATEST_FIELDS), 1):
+    silent: dict[int, int] = {}
+    for number, (url, session, status, failure, held_at_us) in enumerate(rows(place, _NEWEST_FIELDS), 1):
         if share == 0 and number > most * shares:  # in later shares, records that came meanwhile make no more of them
             shares *= 2
             told = {key: last for key, last in told.items() if key % shares == share}
-        # a server that cannot answer tells nothing of its page, even if it fails so long that the page is forgotten
-        if session == 1 or (failure and (status == 0 or status in RETRY_STATUSES)):
+            silent = {key: last for key, last in silent.items() if key % shares == share}
+        if session == 1 or not tells(status, failure, held_at_us):
             continue
+        # a server that cannot answer tells nothing of its page, even if it fails so long that the page is forgotten
+        found = silent if failure and (status == 0 or status in RETRY_STATUSES) else told
         key = _digest(url.encode())
-        if key % shares == share and tells(status, failure, held_at_us) and session > told.get(key, 1):
-            told[key] = session
-    return told, shares
+        if key % shares == share and session > found.get(key, 1):
+            found[key] = session
+    return told, silent, shares

@@ -490,7 +490,7 @@ class LogFile:
             body = _encoder.encode([_without_surrogates(value) for value in _columns_of(record)])
         if len(body) > MAX_RECORD_BYTES and (record.outlinks or record.text):
             events.warning("too-long", url=record.url, bytes=len(body))
-            return self.append_record(structs.replace(record, outlinks=[], text=""))
+            return self.append_record(structs.replace(record, outlinks=[], text="", requisites=[]))
         self.append(PAGE, body)
         self.records += 1
         return record

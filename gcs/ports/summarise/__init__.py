@@ -29,11 +29,14 @@ class SummarySettings:
     depth: Depth = "fast"
     #: follow img src and srcset as well
     images: bool = False
-    #: keep the text and the rel of links, in the columns anchors and rels
+    #: keep the text and the rel of links, in the columns anchors and rels, and in the table of links
     anchors: bool = False
+    #: keep the headers of each answer, in the column headers
+    headers: bool = True
     #: out-links kept of one page
     max_links: int = 50_000
-    #: keep a thumbnail (WebP) of each image, of so many pixels at its longest side; 0 for none (needs the extra images)
+    #: keep a thumbnail (WebP) of each image (extra images), and a picture of each page that a browser renders, of so
+    #: many pixels at its longest side; 0 for none
     thumbnails: int = 0
     #: processes that extract text where the depth is full; 0 for one per core
     workers: int = 0

@@ -200,6 +200,7 @@ class Gatherer:
 
     def stop(self, state: GathererState = GathererState.STOPPED) -> None:
         """Start no more requests; end when the results of those in flight are stored."""
+        self._dispatcher.end_last()
         self._ending = self._ending or state
         self._scheduler.request_turn()
 
@@ -263,6 +264,8 @@ class Gatherer:
 
     def _holds(self) -> str:
         """Why no request may start, for people; "" if requests may start."""
+        if not self._paused and self._dispatcher.has_last:
+            return "fetching what the stored pages need"
         if self._paused or self._ending:
             return "paused" if self._paused else "ending"
         if self._outlet and self._outlet.room() <= 0:
@@ -316,9 +319,15 @@ class Gatherer:
             self._recorder.give_up(entry, why)
         if self.team:
             self.team.turn_ended()
-        if not self._is_busy and (self._ending or (not self.team and self.is_quiet())):
+        is_over = self._ending and not self._dispatcher.has_last
+        if not self._is_busy and (is_over or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or GathererState.DONE)
-        elif self._responses.waiting or self._dispatcher.is_drawing or not (self.team or self._recrawl.is_done):
+        elif (
+            self._responses.waiting
+            or self._dispatcher.is_drawing
+            or not (self.team or self._recrawl.is_done)
+            or (self._dispatcher.wants_last and self._room() > 0)
+        ):
             self._scheduler.request_turn()
         else:
             checkpoint_at = self._checkpoints.due_at(self._dispatcher.has_plenty)
@@ -402,13 +411,17 @@ class Gatherer:
         crawl = self._settings.crawl
         over_time = crawl.max_seconds and self._meter.running_s(now) >= crawl.max_seconds
         over_pages = crawl.max_pages and self.counters.pages >= crawl.max_pages
+        if over_time:
+            self._dispatcher.end_last()
         if (over_time or over_pages) and self._ending is None:
             self._ending = GathererState.LIMIT
+            if not over_time and not self.team and crawl.requisites:
+                self._dispatcher.only_requisites()
 
     @property
     def _may_start(self) -> bool:
         waits = not self._recrawl.is_done or (self.team and not self.team.may_fetch())
-        return not (self._ending or self._paused or waits)
+        return not ((self._ending and not self._dispatcher.has_last) or self._paused or waits)
 
     def _room(self) -> int:
         """How many requests may be started now."""
@@ -427,7 +440,7 @@ class Gatherer:
         asked = self._fetcher.in_flight + self._responses.under_way
         if self._outlet:
             room = min(room, self._outlet.room() - asked)
-        if limit := self._settings.crawl.max_pages:
+        if (limit := self._settings.crawl.max_pages) and not self._ending:
             room = min(room, limit - self.counters.pages - asked)
         return room
 

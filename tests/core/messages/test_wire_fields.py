@@ -106,7 +106,7 @@ ARRAY_FIELDS = {
     "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail= "
-    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels=",
+    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels= requisites=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
@@ -143,7 +143,8 @@ MAP_FIELDS: dict[type[Any], str] = {
     ExploredEvidence: "fetched= known= history= limit= backlinks=",
     Ledger: "issued= spent= idle= sent= received=",
     Counters: "pages= repeated= size_bytes= redirects= revisits= failed= denied_by_robots= retries= links= seconds= "
-    "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent= shells=",
+    "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent= shells= "
+    "requisites= requisite_bytes=",
     TimeSpent: "seconds= cpu_s= delays_s= answers_s= idle_s=",
     Traffic: "exchanged_urls= exchanged_bytes= named_bytes= blocks= suppressed_hot= suppressed_c_queue= moved_urls= "
     "moved_bytes=",
@@ -158,6 +159,7 @@ RECORD_COLUMNS = (
     *("markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
     *("usage", "usage_raw"),
+    *("requisite", "requisites", "headers"),
 )
 
 

@@ -59,7 +59,7 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
         "status": "int32",
         "fetched_at": "timestamp[us, tz=UTC]",
         "bytes": "int64",
-        **dict.fromkeys(("outlinks", "keywords", "anchors", "rels"), "list<element: string>"),
+        **dict.fromkeys(("outlinks", "keywords", "anchors", "rels", "requisites", "headers"), "list<element: string>"),
         "text_cut": "bool",
         "simhash": "uint64",
         "warc_offset": "int64",
@@ -67,7 +67,7 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
         "noindex": "bool",
         "source": "bool",
         "shell": "bool",
-        **dict.fromkeys(("session", "visits", "changes", "misses", "held_at_us"), "int64"),
+        **dict.fromkeys(("session", "visits", "changes", "misses", "held_at_us", "requisite"), "int64"),
     }
     assert pq.ParquetFile(path).metadata.row_group(0).column(0).compression == "ZSTD"
 

@@ -2,22 +2,17 @@
 
 import http.client
 import random
-import shutil
-import socket
-import subprocess
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gcs.ports.records import cdxj, reading
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.record_store import Store
 
 from .pages import STARTED_AT, record, response
-from .replay import pywb_program
+from .replay import collect, serving
 
 PAGE = b"<html><body>The page.</body></html>"
 GZIPPED = zlib.compress(PAGE, wbits=31)
@@ -49,39 +44,15 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
             store.sync()
         store.finish()
     root = tmp_path_factory.mktemp("pywb")
-    collection = root / "collections" / "crawl"
-    (collection / "indexes").mkdir(parents=True)
-    shutil.copytree(crawl / "warc", collection / "archive")
-    index = collection / "indexes" / "index.cdxj"
-    lines = (line for name, file in reading.warc_files(crawl) for line in cdxj.index(file, name))
-    index.write_bytes(b"".join(cdxj.merge(lines)))
+    collect(root, "crawl", crawl)
     return root
 
 
 @pytest.fixture(scope="module")
 def wayback(archive: Path) -> Iterator[int]:
     """The port of a pywb that serves the archive."""
-    program = pywb_program("wayback")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [program, "-b", "127.0.0.1", "-p", str(port), "-d", archive]
-    with (archive / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
-        try:
-            _wait_for(port, server)
-            yield port
-        finally:
-            server.terminate()
-
-
-def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            assert server.poll() is None, "pywb ended"
-            time.sleep(0.1)
-    raise AssertionError("pywb did not start")
+    with serving(archive) as port:
+        yield port
 
 
 def replayed(port: int, url: str, mode: str = "id_") -> tuple[int, dict[str, str], bytes]:

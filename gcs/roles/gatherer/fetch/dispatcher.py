@@ -19,7 +19,7 @@ from gcs.core.polite.politeness import Sharing
 from gcs.core.polite.window import Host, Window
 from gcs.core.report.counters import Counters
 from gcs.core.url.canonical import host_of_url, origin_of_url
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import QueuedUrl, level_of
 from gcs.core.url.sortkey import host_key, host_name
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
@@ -36,6 +36,8 @@ PLENTY_URLS = 500
 HOSTS_PER_FILL = 256
 #: most URLs extracted in one turn from an order over all hosts, while no host may be asked
 DRAWN_PER_TURN = 2_000
+#: hosts that are remembered for what pages need of them
+MOST_NEEDS = 100_000
 
 
 class PageVisit(msgspec.Struct, frozen=True):
@@ -76,7 +78,7 @@ class DispatcherParts:
     #: R: URLs extracted at a time, where all hosts share one order
     draw_urls: int = 1
     #: whether the user by now excludes a URL that was queued earlier
-    is_left_out: Callable[[str], bool] = lambda _: False
+    is_left_out: Callable[[QueuedUrl], bool] = lambda _: False
     #: the headers that plug-ins want in the request of a URL
     headers_of: Callable[[str], tuple[tuple[str, str], ...]] | None = None
     #: called for every host that is overloaded: its name, and for how many seconds it is to be left alone
@@ -99,6 +101,9 @@ class Dispatcher:
         self._robots_hops: dict[str, tuple[str, int]] = {}  # by origin: the URL that its robots.txt redirects to
         self._cursor = ""  # hosts after this name have not been offered to the window in this round
         self._hosts_on_disk = True
+        #: hosts that were asked for what pages need, and whether nothing else is asked for any more
+        self._needs: set[str] = set()
+        self._is_last = False
         #: whether another turn is wanted at once, to go on drawing
         self.is_drawing = False
 
@@ -138,6 +143,41 @@ class Dispatcher:
         for host, urls in Counter(host_of_url(entry.url) for entry in entries).items():
             self._offer(host)
             self.backlog.added(host, urls)
+        for host, urls in Counter(host_of_url(entry.url) for entry in entries if level_of(entry.depth)).items():
+            self._put_first(host, urls)
+
+    def _put_first(self, name: str, urls: int) -> None:
+        """What pages need goes before the pages of its host that are in the window: it is first on disk, too."""
+        if len(self._needs) < MOST_NEEDS:
+            self._needs.add(name)
+        host = self._window.hosts.get(name)
+        if host is not None and 0 < len(host.waiting) <= self._limits.host_window_urls:
+            entries = self._frontier.take(name, urls)
+            self._window.feed_first(host, reversed(entries))
+            self.backlog.taken(host, len(entries), is_all=False)
+
+    def only_requisites(self) -> None:
+        """From now on, ask for nothing but what the stored pages need."""
+        self.put_back()
+        self._hosts_on_disk, self._is_last = False, True
+        for name in self._needs:
+            self._window.arrived(name)
+
+    def end_last(self) -> None:
+        """Ask for nothing more of that, either."""
+        if self._is_last:
+            self.put_back()
+            self._is_last = False
+
+    @property
+    def has_last(self) -> bool:
+        """Whether `only_requisites` has left something to do."""
+        return self._is_last and bool(self._window.waiting or self._window.hungry)
+
+    @property
+    def wants_last(self) -> bool:
+        """Whether a turn is wanted for that at once."""
+        return self._is_last and bool(self._window.hungry)
 
     def put_back(self) -> None:
         """The plan has changed: return everything in the window that is not in flight to the frontier."""
@@ -209,15 +249,18 @@ class Dispatcher:
         for name in hosts:
             self._offer(name)
             self.backlog.added(name)
-        if self._hosts_on_disk and self._window.waiting < self._limits.window_urls // 2:
+        if self._hosts_on_disk and not self._is_last and self._window.waiting < self._limits.window_urls // 2:
             self._next_hosts(now)
         batch = self._limits.host_window_urls
         # only when there is room: better entries may arrive before that
         for host in list(self._window.hungry.values()) if room > 0 else ():
             entries = self._frontier.take(host.name, batch)
+            if self._is_last and (others := [entry.url for entry in entries if not level_of(entry.depth)]):
+                self._frontier.put_back(others)
+                entries = [entry for entry in entries if level_of(entry.depth)]
             self._window.feed(host, entries, more=len(entries) == batch)
             self.backlog.taken(host, len(entries), is_all=len(entries) < batch)
-        if self._frontier.is_pooled:
+        if self._frontier.is_pooled and not self._is_last:
             self._draw(now, room)
         return due_at
 
@@ -225,7 +268,7 @@ class Dispatcher:
         """Start up to `room` requests. Returns entries to give up, for want of a robots.txt, each with the reason."""
         closed: list[tuple[QueuedUrl, str]] = []
         for host, entry in self._window.release(now, room):
-            if self._is_left_out(entry.url):
+            if self._is_left_out(entry):
                 self._frontier.finish(entry.url, Mark.REFUSED)
                 continue
             origin = origin_of_url(entry.url)

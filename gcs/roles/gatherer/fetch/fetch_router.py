@@ -4,10 +4,11 @@ To the dispatcher both are one engine. The own engine comes first, because it an
 politeness has released while the own engine has no room, and pages that need a browser.
 
 Invariant: never lent are robots.txt, sources that are no web servers, requests with headers of a plug-in (they may hold
-secrets), and pages that a helper has returned untried.
+secrets), what pages need (requisites), and pages that a helper has returned untried.
 """
 
 from gcs.core.page.values import Request
+from gcs.core.url.queued_url import level_of
 from gcs.core.url.sources import is_source
 from gcs.ports.fetch import Fetcher
 from gcs.roles.gatherer.fetch.dispatcher import PageVisit
@@ -48,8 +49,10 @@ class FetchRouter:
 
     def start(self, request: Request) -> None:
         means = None
-        if self._lending and type(request.tag) is PageVisit and not is_source(request.url) and not request.headers:
-            means = self._lending.means_for(request.tag, own_room=self._left > 0)
+        tag = request.tag
+        if self._lending and type(tag) is PageVisit:
+            is_own = level_of(tag.entry.depth) or is_source(request.url) or request.headers
+            means = None if is_own else self._lending.means_for(tag, own_room=self._left > 0)
         if self._lending and means:
             self._lending.start(request, means)
         else:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import Failure, FailureKind, PageFacts, Response, Result
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import QueuedUrl, level_of
 from gcs.ports.reader import Glance, Reader
 from gcs.ports.records.record_store import Store
 from gcs.ports.summarise import ParsedPage
@@ -130,6 +130,9 @@ class Responses:
             self._on_robots(visit, result, robots)
 
     def _page(self, visit: PageVisit, response: Response, now: float) -> None:
+        if level_of(visit.entry.depth):  # what a page needs says nothing of its own
+            self._recorder.record_page(visit.entry, response, PageFacts(visit.entry.url))
+            return
         parsed = ParsedPage() if self._recorder.wants_trees else None
         glance = Glance(visit.facts) if visit.facts else self._reader.look(response, parsed)
         entry, facts = visit.entry, glance.facts

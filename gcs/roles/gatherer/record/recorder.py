@@ -5,7 +5,7 @@ links are derived from that record alone (`apply`), so that replaying the log gi
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain, islice
 
 import msgspec
@@ -14,10 +14,20 @@ from gcs.core.ordering import listed, redirected
 from gcs.core.page import ai_preferences
 from gcs.core.page.ai_preferences import preferences
 from gcs.core.page.change import Change, Past, after, change_of
-from gcs.core.page.values import BROKEN_OFF, FINAL, SAYINGS, Failure, PageFacts, PageRecord, Response, Result
+from gcs.core.page.values import (
+    BROKEN_OFF,
+    FINAL,
+    SAYINGS,
+    Failure,
+    PageFacts,
+    PageRecord,
+    Response,
+    Result,
+    requisite_depth,
+)
 from gcs.core.polite import politeness
 from gcs.core.report.counters import Counters
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import STEP, QueuedUrl, level_of, priority_of
 from gcs.events import Events
 from gcs.ports.fetch.http_message import conditions, readable
 from gcs.ports.frontier import Mark
@@ -32,6 +42,8 @@ from gcs.settings import Settings
 #: a line for each URL, with what Heritrix writes into its crawl.log
 urls = Events("url")
 
+#: how far from its page a requisite may be: page, frame or style sheet, imported sheet, its font
+MOST_LEVELS = 4
 #: the failure of a page that its site reserves for the purpose of the crawl
 RESERVED = "reserved"
 
@@ -52,6 +64,9 @@ class Recorder:
 
         `on_record` is called with every record and the seconds that its request took, before its links are admitted.
         """
+        crawl = settings.crawl
+        self._max_requisites = crawl.max_requisites if crawl.requisites else 0
+        self._keeps_headers = settings.summary.headers
         self._max_content_bytes = settings.fetch.max_content_bytes
         self._purpose, self._agent = settings.crawl.purpose, settings.fetch.robots_token
         self._name, self._counters, self._open_urls, self._on_record = name, counters, open_urls, on_record
@@ -71,7 +86,7 @@ class Recorder:
         assert type(result) is Response
         status = result.status
         if status == 304 and conditions(result.request):
-            self._counters.revisits += 1
+            self._counters.revisits += not level_of(entry.depth)
             self._record(entry, result, PageFacts(entry.url), "")
         elif 300 <= status < 400 and status != 304:
             self._redirect(entry, result)
@@ -92,6 +107,14 @@ class Recorder:
         if self._purpose and not preferences(self._stated(response), is_image(response)).get(self._purpose, True):
             self.give_up(entry, RESERVED, msgspec.structs.replace(response, body=b"", content=b"", absent=(0, "")))
             return
+        needs: list[str] = []
+        if level_of(entry.depth):
+            facts = PageFacts(entry.url, source=True)
+            self._counters.requisites += 1
+            self._counters.requisite_bytes += response.size_bytes
+        if self._max_requisites and level_of(entry.depth) < MOST_LEVELS:
+            needs = self._reader.requisites(response, self._max_requisites)
+            needs = list(dict.fromkeys([*needs, *facts.requisites]))[: self._max_requisites]
         if not facts.source:
             self._counters.pages += 1
             self._counters.size_bytes += response.size_bytes
@@ -99,7 +122,7 @@ class Recorder:
         fields = ""
         if self._plugins and not facts.source:
             facts, fields = self._plugins.read(response, facts, parsed)
-        self._record(entry, response, facts, "", fields)
+        self._record(entry, response, facts, "", fields, needs)
 
     def _with_content(self, response: Response) -> Response:
         """The response of a helper, who has read it, with what plug-ins and preferences are read from."""
@@ -148,6 +171,12 @@ class Recorder:
             self._counters.links += len(record.outlinks)
             for url in self._admission.admit(record.outlinks, depth):
                 self.links.append(QueuedUrl(url, record.url, depth, depth, 0, hops))
+        if record.status == 304:
+            self.links += self._recrawl.linked_from(record.url)
+        if record.requisites:
+            depth, hops = requisite_depth(record), hops + 1 if 300 <= record.status < 400 else 0
+            for url in self._admission.admit_requisites(record.requisites):
+                self.links.append(QueuedUrl(url, record.url, depth, priority_of(depth), 0, hops))
         if self._order.weighs:
             self._give(record, worth)
 
@@ -157,13 +186,16 @@ class Recorder:
         if record.failure:
             self._counters.fail(record.failure)
         elif record.status == 304:
-            self._counters.revisits += 1
+            self._counters.revisits += not record.requisite
         elif 300 <= record.status < 400:
             self._counters.redirects += 1
         elif record.is_page:
             self._counters.pages += 1
             self._counters.size_bytes += record.bytes
             self._counters.shells += record.shell
+        elif record.requisite:
+            self._counters.requisites += 1
+            self._counters.requisite_bytes += record.bytes
         self.apply(record)
 
     def _give(self, record: PageRecord, worth: float) -> None:
@@ -189,7 +221,10 @@ class Recorder:
             self.give_up(entry, "redirects" if target else f"http-{response.status}", response)
             return
         self._counters.redirects += 1
-        self._record(entry, response, PageFacts(target, outlinks=[target]), "")
+        if level_of(entry.depth):
+            self._record(entry, response, PageFacts(target), "", needs=[target])
+        else:
+            self._record(entry, response, PageFacts(target, outlinks=[target]), "")
 
     def _try_again(
         self,
@@ -213,9 +248,21 @@ class Recorder:
         self.put_aside(msgspec.structs.replace(entry, tries=entry.tries + 1), due_at)
 
     def _record(
-        self, entry: QueuedUrl, response: Response | None, facts: PageFacts, failure: str, fields: str = ""
+        self,
+        entry: QueuedUrl,
+        response: Response | None,
+        facts: PageFacts,
+        failure: str,
+        fields: str = "",
+        needs: Sequence[str] = (),
     ) -> None:
+        """`needs`: the requisites of the page."""
+        level = level_of(entry.depth)
+        if level:
+            facts = msgspec.structs.replace(facts, source=True)
         record = self._record_of(entry, response, facts, failure, fields)
+        if level or needs or facts.requisites:
+            record = msgspec.structs.replace(record, requisite=level, requisites=list(needs))
         self._counters.note(Change(record.change))
         copy_of = Original(entry.url, record.held_at_us / 1e6) if record.held_at_us and not failure else None
         record = self._store.add_page(record, response, copy_of)
@@ -252,7 +299,7 @@ class Recorder:
             **msgspec.structs.asdict(facts),
             url=entry.url,
             parent=entry.parent,
-            depth=entry.depth,
+            depth=entry.depth % STEP,
             status=status,
             fetched_at=response.started_at if response else time.time(),
             content_type=headers.get("content-type", ""),
@@ -274,6 +321,9 @@ class Recorder:
             usage=usage,
             usage_raw="\n".join(stated),
             truncated=response.truncated if response else "",
+            headers=[f"{name}: {value}" for name, value in response.headers]
+            if response and self._keeps_headers
+            else [],
         )
 
 

@@ -8,7 +8,8 @@ A recrawl takes many turns, a slice in each. After a restart it begins anew, whi
 already is not queued twice.
 
 Invariant: every URL that this gatherer knew in the last session is queued again, here or with its owner, unless
-MOST_MISSES sessions in a row have found no page there, or the scope has become narrower.
+MOST_MISSES sessions in a row have found no page there, or the scope has become narrower. What they have missed comes
+back with a page that links to it: when that page is stored again, or confirmed (304) in the same run, here.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,12 +19,14 @@ from typing import NamedTuple
 import msgspec
 
 from gcs.core.page.change import MOST_MISSES, urgency
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import QueuedUrl, needed
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 from gcs.ports.frontier import Frontier
 
 #: URLs that are queued again per turn, and frontier entries that are searched for URLs of other owners
 SLICE_URLS, LOOK_URLS = 1_000, 10_000
+#: forgotten URLs whose pages are remembered
+MOST_FORGOTTEN = 100_000
 NOTE = "session"
 
 
@@ -44,6 +47,7 @@ class LastVisit(NamedTuple):
     misses: int
     held_at_us: int
     shell: bool = False
+    requisite: int = 0
 
 
 class _State(msgspec.Struct, array_like=True):
@@ -78,6 +82,9 @@ class Recrawl:
         #: key at which the search for URLs of other owners goes on; None when the search is over
         self._search_at: bytes | None = FIRST_KEY
         self._visits_left: Iterator[LastVisit] | None = None
+        #: page → URLs found there that are not asked for any more; filled by step, emptied by linked_from
+        self._forgotten: dict[str, list[QueuedUrl]] = {}
+        self._forgotten_urls = 0
 
     @property
     def session(self) -> int:
@@ -119,10 +126,24 @@ class Recrawl:
             self._state.last, self._visits_left = 0, None
             self._note()
         worth = self._frontier.order.seed
-        expected = (visit for visit in visits if visit.session == self._state.last and visit.misses < MOST_MISSES)
-        entries = [_entry_of(visit, worth) for visit in expected if self._covers(visit.url)]
+        known = [visit for visit in visits if visit.session == self._state.last]
+        expected = (visit for visit in known if visit.misses < MOST_MISSES)
+        for visit in known:
+            if visit.misses >= MOST_MISSES and visit.parent and self._covers(visit.url):
+                self._forget(visit)
+        # what a page needs may be out of scope
+        entries = [_entry_of(visit, worth) for visit in expected if visit.requisite or self._covers(visit.url)]
         self._frontier.ledger.issued += worth * len(entries)
         return entries
+
+    def linked_from(self, url: str) -> list[QueuedUrl]:
+        """The forgotten URLs that were found on this page, which is there as it was: they are asked for again."""
+        return self._forgotten.pop(url, [])
+
+    def _forget(self, visit: LastVisit) -> None:
+        if self._forgotten_urls < MOST_FORGOTTEN:
+            self._forgotten_urls += 1
+            self._forgotten.setdefault(visit.parent, []).append(_entry_of(visit, 0.0))
 
     def _note(self) -> None:
         self._frontier.set_note(NOTE, msgspec.msgpack.encode(self._state))
@@ -133,7 +154,7 @@ def _entry_of(visit: LastVisit, worth: float) -> QueuedUrl:
     entry = QueuedUrl(
         url=visit.url,
         parent=visit.parent,
-        depth=visit.depth,
+        depth=needed(visit.depth, visit.requisite),
         priority=urgency(visit.visits, visit.changes),
         visits=visit.visits,
         changes=visit.changes,

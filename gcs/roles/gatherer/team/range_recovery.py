@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from gcs.core.page.values import PageRecord
+from gcs.core.page.values import PageRecord, requisite_depth
 from gcs.core.plan import keyspace
 from gcs.core.plan.keyspace import Keyspace, Range, Ranges
 from gcs.core.plan.plan import Plan
 from gcs.core.url.admission import Admission
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import QueuedUrl, needed, priority_of
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.frontier import Frontier, Mark
 from gcs.ports.frontier.url_rows import short
@@ -71,7 +71,8 @@ class RangeRecovery:
             if second:
                 links += self._links(record)
                 if earlier and self._is_lost(sort_key(record.url)):
-                    links.append(QueuedUrl(record.url, record.parent, record.depth, record.depth))
+                    depth = needed(record.depth, record.requisite)
+                    links.append(QueuedUrl(record.url, record.parent, depth, priority_of(depth)))
             elif not earlier and self._is_lost(key := short(sort_key(record.url))):
                 marks.append((key, Mark.FAILED if record.failure else Mark.DONE))
         return links, marks
@@ -82,6 +83,9 @@ class RangeRecovery:
             depth = record.depth if 300 <= record.status < 400 else record.depth + 1
             for url in self._admission.wanted(into, depth):
                 yield QueuedUrl(url, record.url, depth, depth)
+        depth = requisite_depth(record)
+        for url in self._admission.wanted_requisites(url for url in record.requisites if self._is_lost(sort_key(url))):
+            yield QueuedUrl(url, record.url, depth, priority_of(depth))
 
     def _is_lost(self, key: bytes) -> bool:
         return keyspace.contains(self._lost, self._keyspace.place(key))

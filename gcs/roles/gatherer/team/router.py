@@ -27,7 +27,7 @@ from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.report.counters import Traffic
 from gcs.core.url.admission import Recent
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import QueuedUrl, priority_of
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.frontier import Frontier
 from gcs.roles.gatherer.team.hand_over import HandOvers
@@ -161,7 +161,7 @@ class Router:
         """The entry for a link that another gatherer sent."""
         worth = float(link.weight) if self._order.weighs else 0.0
         self._ledger.received += worth
-        return QueuedUrl(link.url, link.parent, link.depth, link.depth, worth=worth)
+        return QueuedUrl(link.url, link.parent, link.depth, priority_of(link.depth), worth=worth)
 
     def route(self, entries: Iterable[QueuedUrl]) -> list[QueuedUrl]:
         """The entries to queue here now; the others go to their owners. Without a plan, all are queued here."""

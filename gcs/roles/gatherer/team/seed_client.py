@@ -22,7 +22,7 @@ from gcs.core.messages.tuples import Account, ClientPace, Finds, Link, Member, M
 from gcs.core.ordering import GIFT
 from gcs.core.page.values import PageRecord
 from gcs.core.report.report import Share
-from gcs.core.url.queued_url import QueuedUrl
+from gcs.core.url.queued_url import QueuedUrl, priority_of
 from gcs.core.url.sortkey import host_name, host_of_key, sort_key
 from gcs.events import Events
 from gcs.ports.frontier import Mark
@@ -124,7 +124,7 @@ class SeedClient:
             assert isinstance(item, UrlBlock)
             known = {copy.url: copy for copy in item.copies}
             for link in item.links:
-                past = known.get(link.url, QueuedUrl(link.url, priority=link.depth))
+                past = known.get(link.url, QueuedUrl(link.url, priority=priority_of(link.depth)))
                 new.append(msgspec.structs.replace(past, parent=link.parent, depth=link.depth, worth=link.weight))
         self._handed = {entry.url for entry in new}
         return new

@@ -186,7 +186,41 @@ async def test_session_forgets_what_is_gone_for_good(tmp_path: Path) -> None:
             web.reset()
             await make(tmp_path, web).run(list(web.seeds), session=session)
             asked.append(gone & set(web.log.hits))
-        assert asked == [gone, gone, gone, set()]
+            last = records(tmp_path)
+        found_on = {record.url: record.parent for record in last}
+        there = {record.url for record in last if record.session == 5 and record.status == 304}
+        assert asked == [gone, gone, gone, {url for url in gone if found_on[url] in there}]
+
+
+@pytest.mark.parametrize("is_linked", [True, False])
+async def test_forgotten_url_comes_back_with_a_page_that_links_to_it(tmp_path: Path, is_linked: bool) -> None:
+    """That page has not changed, so it is not sent again (304); or it links there no more in the fifth session."""
+    there, session, asked = True, 1, list[str]()
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        if request.path == "/":
+            if session >= 5 and not is_linked:
+                return web.Response(text="nothing", content_type="text/html")
+            if request.headers.get("if-none-match"):
+                return web.Response(status=304, headers={"etag": '"a"'})
+            return web.Response(text="<a href=/b>b</a>", content_type="text/html", headers={"etag": '"a"'})
+        if request.path == "/b" and there:
+            return web.Response(text="<p>a page", content_type="text/html")
+        raise web.HTTPNotFound
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    async with TestServer(app) as server:
+        seeds = [str(server.make_url("/"))]
+        for session in range(1, 7):
+            there = session in (1, 6)
+            asked.clear()
+            await assembly.gatherer(tmp_path, "g0", load(None, {}, QUICK), seeds).run(seeds, session=session)
+            assert ("/b" in asked) is (is_linked or session < 5), session
+    found = [(200, 0), (404, 1), (404, 2), (404, 3), (404, 4), (200, 0)]
+    told = [(r.status, r.misses) for r in records(tmp_path) if r.url.endswith("/b")]
+    assert told == found if is_linked else told == found[:4]
 
 
 async def test_session_with_a_server_that_cannot_answer_loses_no_copy(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """Links into a lost range are found again, also if the gatherer dies during the search."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.plan import Plan
+from gcs.core.url.queued_url import level_of
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
 from gcs.roles.gatherer.team.range_recovery import SLICE_RECORDS, RangeRecovery
@@ -27,6 +30,9 @@ class Admission:
 
     def wanted(self, urls: list[str], depth: int) -> list[str]:
         return [url for url in urls if self._unwanted not in url and depth]
+
+    def wanted_requisites(self, urls: Iterable[str]) -> list[str]:
+        return [url for url in urls if self._unwanted not in url]
 
 
 def looking(frontier: Frontier, records: list[PageRecord], admission: Any = Admission()) -> RangeRecovery:  # noqa: B008
@@ -88,4 +94,21 @@ def test_recovery_finds_stored_pages_before_links(tmp_path: Path) -> None:
     assert (len(links), len(marks)) == (0, SLICE_RECORDS)
     links, marks = recovery.step(plan_of("a"))
     assert (len(links), len(marks)) == (2 * (SLICE_RECORDS - 1), 1)
+    frontier.close()
+
+
+def test_recovery_finds_what_pages_need(tmp_path: Path) -> None:
+    """Also where the style sheet that needs it was lost with its range."""
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    page = msgspec.structs.replace(
+        record(0), outlinks=[], requisites=["http://lost.example/a.css", "http://a.example/b"]
+    )
+    sheet = msgspec.structs.replace(record(1), outlinks=[], requisite=1, requisites=["http://lost.example/f.woff"])
+    recovery = looking(frontier, [page, sheet])
+    recovery.begin(LOST)
+    links, _ = recovery.step(plan_of("a"))
+    assert [(entry.url, level_of(entry.depth), entry.priority) for entry in links] == [
+        ("http://lost.example/a.css", 1, 0),
+        ("http://lost.example/f.woff", 2, 0),
+    ]
     frontier.close()
