@@ -40,7 +40,7 @@ ENVIRONMENT_PREFIX = "GCS_"
 #: variables of that prefix which are not settings
 NOT_SETTINGS = frozenset({
     "GCS_SPACE", "GCS_SPACE_KEY", "GCS_SPACE_KEY_FILE", "GCS_ALLOW", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN",
-    "GCS_STATION_LISTEN", "GCS_SINK", "GCS_SINKS",
+    "GCS_STATION_LISTEN", "GCS_SINK", "GCS_SINKS", "GCS_SIGNATURE_KEY_FILE",
     "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
 })  # fmt: skip
 #: characters that the comment of a User-Agent may have
@@ -71,6 +71,8 @@ class CrawlSettings:
     max_seconds: float = 0.0
     #: take the sitemaps that robots.txt names as link sources
     sitemaps: bool = True
+    #: ask each host for its llms.txt, and take that as a link source: one request a host more
+    llms_txt: bool = False
     #: redirects in a row that are followed
     max_redirects: int = 10
     #: what the pages are for: search, ai-input or ai-train; what a site reserves for that is not taken (Content-Usage,
@@ -177,7 +179,7 @@ def with_user_agent(settings: Settings) -> Settings:
 def terms(settings: Settings) -> HelperTerms:
     """The settings that a helper of a crawl needs, without secrets and without settings of one machine."""
     settings = with_user_agent(settings)
-    fetch = dataclasses.replace(settings.fetch, proxy=None, ca_file=None, sources=())
+    fetch = dataclasses.replace(settings.fetch, proxy=None, ca_file=None, sources=(), signature_agent="")
     heed, lease_s = settings.politeness.nofollow, settings.helpers.lease_s
     return HelperTerms(settings.crawl.name, fetch, settings.urls, settings.summary, heed, lease_s)
 

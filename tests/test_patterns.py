@@ -32,7 +32,7 @@ USES = re.compile(r"(\w+)\.(search|match|fullmatch|sub|finditer|findall)\b")
 IN_FUNCTIONS = {
     "gcs.cli.shift",
     "gcs.core.helpers.pools",
-    "gcs.core.page.search",
+    "gcs.core.search.words",
     "gcs.core.report.roster",
     "gcs.core.url.canonical",
     "gcs.core.url.scope",

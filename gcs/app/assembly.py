@@ -22,14 +22,15 @@ from gcs.app.solo_control import STATES, obey
 from gcs.app.terminal import Outcome
 from gcs.core.malloc import keep_arena
 from gcs.core.ordering import ORDERS, Ordering, Scored
-from gcs.core.page.values import Result
+from gcs.core.page.values import Request, Result
 from gcs.core.queues.contract import Queue
 from gcs.core.report import report
 from gcs.core.url.admission import Admission, Recent
 from gcs.core.url.canonical import UrlRules
 from gcs.core.url.scope import Scope
-from gcs.errors import SettingsError
+from gcs.errors import SettingsError, UsageError
 from gcs.ports.fetch import Fetcher, FetchSettings
+from gcs.ports.fetch.request_signing import FILE_VARIABLE, RequestSigner, signing_keys
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.own_code import load_named
 from gcs.ports.plugins import Plugin, Plugins
@@ -158,7 +159,7 @@ def gatherer(
     settings = with_user_agent(settings)
     crawl = settings.crawl
     check_names(name)  # first: a bad one would be a path elsewhere
-    plugins = [*load_plugins(crawl.plugins), *plugins]
+    plugins, sign = [*load_plugins(crawl.plugins), *plugins], request_signer(settings.fetch)
     scope = Scope(crawl.scope, tuple(seeds), crawl.include, crawl.exclude)
     info = {"http-header-user-agent": settings.fetch.user_agent, "operator": crawl.contact}
     by_server = access is not None and settings.team.coordination == "seed-server"
@@ -194,6 +195,7 @@ def gatherer(
             make_lending=_lending_maker(name, settings, access) if access and settings.helpers.lend else None,
             outlet=outlet,
             plugins=Plugins(plugins) if plugins else None,
+            sign=sign,
         ),
     )
 
@@ -264,6 +266,7 @@ def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, hee
         max_links=summary.max_links,
         thumbnails=summary.thumbnails,
         anchors=summary.anchors,
+        more_links=summary.more_links,
     )
     texts = TextPool(summary.workers, options=options) if in_processes else None
     return Reader(urls, Summarisers.with_plugins(), options, summary.depth, heed, texts)
@@ -293,6 +296,19 @@ def make_fetcher(settings: FetchSettings, sink: Sink) -> Fetcher:
     from gcs.ports.fetch.sources.source_engine import SourceFetcher
 
     return SourceFetcher(settings, sink, lambda web_sink: engine(settings, web_sink))
+
+
+def request_signer(settings: FetchSettings) -> Callable[[Request], Request] | None:
+    """What signs requests as the settings ask, with the key of this machine; None if they are not signed."""
+    if not settings.signature_agent:
+        return None
+    keys = signing_keys(os.environ)
+    if not keys:
+        raise UsageError(
+            f"fetch.signature_agent = {settings.signature_agent}: requests are signed with a key, and there is none: "
+            f"set {FILE_VARIABLE} to its file"
+        )
+    return RequestSigner(settings.signature_agent, keys[0]).signed
 
 
 def make_browser(settings: FetchSettings, sink: Sink, picture: int = 0) -> Fetcher:

@@ -34,13 +34,14 @@ NEEDS: dict[str, tuple[str, Callable[[Settings], Iterable[str]]]] = {
     "sources": ("read files, databases or news", lambda settings: settings.fetch.sources),
     "private": ("fetch from its own network", lambda settings: ["yes"] if settings.fetch.allow_private else []),
     "proxy": ("fetch through a proxy", lambda settings: filter(None, [settings.fetch.proxy])),
+    "signature": ("sign requests with its key", lambda settings: filter(None, [settings.fetch.signature_agent])),
     "ca_file": ("trust other certificates", lambda settings: filter(None, [settings.fetch.ca_file])),
 }
 
 allow_option = click.option(
     "--allow", multiple=True, envvar=VARIABLE, metavar="WHAT[=VALUE]",
     help="Let the crawl use this machine for it, or for this value only: order, plugins (your own code), store,"
-    " sources, private (addresses), proxy, ca_file. Repeat for several. [nothing]",
+    " sources, private (addresses), proxy, signature, ca_file. Repeat for several. [nothing]",
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import click
 from gcs.app import crawl_dir
 from gcs.app.assembly import run_alone
 from gcs.app.crawl_input import CrawlRun, log_flags, read_crawl, read_settings, setting_options
+from gcs.app.processes.beside import index_and_watch, index_option
 from gcs.app.processes.browser_helpers import check_browser
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
 from gcs.app.say import say
@@ -65,6 +66,7 @@ SEEDS_SHOWN = 10
     help="Divide the work by this plan of gcs plan. [the one in DIR for this session]",
 )  # fmt: skip
 @sink_option
+@index_option
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; no progress.")
 def crawl(
     urls: tuple[str, ...],
@@ -83,6 +85,7 @@ def crawl(
     run_name: str,
     plan: Path | None,
     sinks: tuple[str, ...],
+    index: bool,
     as_json: bool,
     **flags: Any,
 ) -> int:
@@ -110,7 +113,7 @@ def crawl(
         run = replace(run, on_begin=partial(_echo_seeds, run))
     before = crawl_dir.reports(output).get(run.session)
     coordination = run.settings.team.coordination
-    with sinks_beside(output, sinks):
+    with sinks_beside(output, sinks), index_and_watch(output, index, station):
         if gatherers > 1 or url or station or browsers or coordination == "seed-server" or _was_team(output):
             # the whiteboard's client is slow to load, and a crawl by one gatherer does without it
             from gcs.app.processes.local_team import TeamSpec, run_local_team

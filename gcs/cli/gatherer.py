@@ -9,6 +9,7 @@ import click
 from gcs.app.assembly import run_loop
 from gcs.app.consent import allow_option
 from gcs.app.crawl_input import log_options
+from gcs.app.processes.beside import index_and_watch, index_option
 from gcs.app.processes.member_process import MemberSpec, run_member
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
 
@@ -29,8 +30,9 @@ from gcs.app.processes.sink_processes import sink_option, sinks_beside
 @allow_option
 @click.option("--stay", is_flag=True, help="Wait for a crawl to begin, and after its end for the next one.")
 @sink_option
+@index_option
 @log_options
-def gatherer(stay: bool, sinks: tuple[str, ...], output: Path, **member: Any) -> int:
+def gatherer(stay: bool, sinks: tuple[str, ...], index: bool, output: Path, **member: Any) -> int:
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
-    with sinks_beside(output, sinks):
+    with sinks_beside(output, sinks), index_and_watch(output, index, watch=False):
         return run_loop(run_member(MemberSpec(output=output, **member), stay))

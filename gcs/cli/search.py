@@ -1,28 +1,19 @@
-"""`gcs search`: finds pages of a crawl by their words. Reads the summaries once; there is no index to keep."""
+"""`gcs search`: finds pages of crawls, by their index or, where there is none, by a look at all of them."""
 
 import re
-from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import msgspec
 
+from gcs.app.crawl_dir import running_gatherers
 from gcs.app.say import say
-from gcs.core.page.search import Query, Search
-from gcs.core.url.sortkey import host_name, host_of_key, sort_key
-from gcs.ports.records.reading import latest
+from gcs.core.search.query import parse
+from gcs.core.search.results import MOST_RESULTS, Asked, SearchResults
+from gcs.ports.search.find_pages import IndexView, find_pages
 
-FIELDS = ("url", "title", "summary", "text", "fields")
 #: a word that must not be there: click would take its letters for options
 _WITHOUT = re.compile(r"-(?!-|h$|n\d*$).+", re.DOTALL)
-
-
-def _values(value: object) -> Iterator[str]:
-    """What a plug-in has added, without names and structure."""
-    if isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _values(each)
-    elif value is not None:
-        yield str(value)
 
 
 class Words(click.Command):
@@ -38,26 +29,49 @@ class Words(click.Command):
 @click.command(cls=Words)
 @click.argument("place", metavar="DIR")
 @click.argument("words", nargs=-1, required=True, metavar="WORD…")
-@click.option("-n", "--most", type=click.IntRange(min=1), default=10, show_default=True, help="Pages to show.")
+@click.option(
+    "-n", "--most", type=click.IntRange(1, MOST_RESULTS), default=10, show_default=True, help="Pages to show."
+)
+@click.option("--skip", type=click.IntRange(0, MOST_RESULTS), default=0, help="Leave out so many of the best.")
+@click.option("--also", multiple=True, metavar="DIR", help="Ask this crawl, too; can be given several times.")
+@click.option("--all", "unfolded", is_flag=True, help="Show pages that are nearly the same one by one.")
+@click.option("--scan", is_flag=True, help="Look at all records, though there is an index.")
 @click.option("--json", "as_json", is_flag=True, help="Print the pages as JSON.")
-def search(place: str, words: tuple[str, ...], most: int, as_json: bool) -> int:
-    """Find pages of the crawl in DIR (a directory or s3://…), as they were found last, that have all words.
+def search(
+    place: str,
+    words: tuple[str, ...],
+    most: int,
+    skip: int,
+    also: tuple[str, ...],
+    unfolded: bool,
+    scan: bool,
+    as_json: bool,
+) -> int:
+    """Find pages of the crawl in DIR (a directory, an index or s3://…), as they were found last.
 
-    "two words" must stand together (quote them for the shell too), -word must not be there, site:HOST is one site.
+    "two words" must stand together (quote them for the shell too), -word must not be there, a OR b is one of both,
+    crawl* begins a word. title:word, site:example.org, lang:en, type:pdf, date:2024-05..2025, depth:<=2.
     With --summary links there are no texts to find anything in.
     """
-    searching = Search(Query.parse(" ".join(words)))
-    for url, title, summary, text, fields in latest(place, FIELDS):
-        words_of_fields = " ".join(_values(msgspec.json.decode(fields))) if fields else ""
-        searching.add(
-            url, host_name(host_of_key(sort_key(url))), title, f"{text or summary}\n{words_of_fields}".rstrip()
-        )
-    hits = searching.best(most)
+    asked = Asked(parse(" ".join(words)), most, skip, fold=not unfolded)
+    views = [IndexView(each, scan) for each in (place, *also)]
+    found = find_pages(asked, views)
     if as_json:
-        say(msgspec.json.encode({"found": searching.found, "pages": hits}))
+        say(msgspec.json.encode(found))
         return 0
-    for hit in hits:
-        say(hit.title or "(no title)", bold=True)
-        say(f"  {hit.url}\n  {hit.excerpt}")
-    say(f"{searching.found:,} pages found" + (f", the best {len(hits)} shown" if len(hits) < searching.found else ""))
+    _show(found)
+    for view in views:
+        if view.is_behind() and not running_gatherers(Path(view.place)):
+            say(f"{view.place} holds newer pages than its index: gcs index {view.place}", err=True)
     return 0
+
+
+def _show(found: SearchResults) -> None:
+    for hit in found.pages:
+        say(hit.title or "(no title)", bold=True)
+        say(f"  {hit.url}\n  {hit.excerpt}{f'  (and {hit.similar:,} nearly the same)' if hit.similar else ''}")
+    shown = len(found.pages)
+    say(f"{found.found:,} pages found" + (f", the best {shown} shown" if shown < found.found else ""))
+    for name, values in found.facets.items():
+        if len(values) > 1:
+            say(f"  {name}: " + ", ".join(f"{each.value} {each.pages:,}" for each in values[:5]))

@@ -1,16 +1,14 @@
 """`gcs sink`: bring what a crawl has stored to a file, a database or a stream."""
 
-import select
-import sys
 import time
 from pathlib import Path
-from typing import TextIO
 
 import click
 import msgspec
 
 from gcs.app.crawl_dir import running_gatherers
 from gcs.app.crawl_input import log_options
+from gcs.app.processes.beside import attended
 from gcs.app.processes.sink_processes import TARGET_VARIABLE, TARGETS
 from gcs.app.say import say
 from gcs.errors import StoreError
@@ -44,7 +42,7 @@ def sink(directory: Path, target: str, follow: bool, attend: bool, as_json: bool
     try:
         while True:
             # looked at first: what is read then is all
-            is_live = _is_open(sys.stdin) if attend else follow and bool(running_gatherers(directory))
+            is_live = attended() if attend else follow and bool(running_gatherers(directory))
             while delivery.step(hurry=not is_live):
                 pass
             if not is_live and delivery.failures >= _TRIES:
@@ -59,9 +57,3 @@ def sink(directory: Path, target: str, follow: bool, attend: bool, as_json: bool
     else:
         say(f"{delivery.delivered:,} pages delivered to {target}")
     return 0
-
-
-def _is_open(stream: TextIO) -> bool:
-    """Whether nobody has closed it: nothing is ever written."""
-    readable, _, _ = select.select([stream], [], [], 0)
-    return not readable

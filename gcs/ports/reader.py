@@ -19,6 +19,7 @@ import msgspec
 
 from gcs.core.page.link_headers import header_links
 from gcs.core.page.recognise import Format, recognise
+from gcs.core.page.site_dates import unavailable_after
 from gcs.core.page.values import Document, PageFacts, Response
 from gcs.core.polite.politeness import seconds_of_date
 from gcs.core.url.canonical import UrlRules
@@ -45,6 +46,7 @@ from gcs.ports.summarise.formats.xlsx import summarise_xlsx
 from gcs.ports.summarise.formats.xml_data import summarise_xml
 from gcs.ports.summarise.html import summarise_html
 from gcs.ports.summarise.mail import summarise_mail
+from gcs.ports.summarise.markdown import is_markdown_name, summarise_markdown
 from gcs.ports.summarise.requisites import requisites_of_css, requisites_of_html
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
 from gcs.ports.summarise.text import summarise_text
@@ -69,6 +71,7 @@ BUILT_IN = (
     Summariser(Format.URL_LIST, summarise_url_list),
     Summariser(Format.FEED, summarise_feed),
     Summariser(Format.TEXT, summarise_text),
+    Summariser(Format.MARKDOWN, summarise_markdown),
     Summariser(Format.PDF, summarise_pdf, in_worker=True),
     Summariser(Format.DOCX, summarise_docx, in_worker=True),
     Summariser(Format.XLSX, summarise_xlsx, in_worker=True),
@@ -171,10 +174,12 @@ class Reader:
         if not found.hrefs:
             return facts
         outlinks = list(dict.fromkeys([*facts.outlinks, *self.join(url, found.hrefs)]))
+        more = [""] * (len(outlinks) - len(facts.outlinks))
         final_url = facts.final_url
         if found.canonical and not is_told:
             final_url = next(iter(self.join(url, (found.canonical,))), final_url)
-        return msgspec.structs.replace(facts, outlinks=outlinks, final_url=final_url)
+        beside = {name: [*told, *more] for name in ("anchors", "rels", "dates") if (told := getattr(facts, name))}
+        return msgspec.structs.replace(facts, outlinks=outlinks, final_url=final_url, **beside)
 
     def requisites(self, response: Response, most: int) -> list[str]:
         """What a page or a style sheet needs to look like itself: canonical URLs, at most so many."""
@@ -242,8 +247,7 @@ def _header_directives(response: Response, agent: str) -> tuple[bool, bool]:
 
 def _is_over(words: str, response: Response) -> bool:
     """Whether an `unavailable_after` of a header has passed, by the clock of the server if it tells the time."""
-    _, said, date = words.partition("unavailable_after:")
-    at = seconds_of_date(date.strip()) if said else None
+    at = unavailable_after(words)
     if at is None:
         return False
     now = seconds_of_date(response.header("date") or "")
@@ -311,6 +315,8 @@ class Summarisers:
         if found is Format.GZIP:  # sitemaps come like this
             source = msgspec.structs.replace(source, content=gunzip(source.content, limit), content_type="")
             found = recognise("", source.content)
+        if found in (Format.TEXT, Format.URL_LIST) and is_markdown_name(source.url):
+            found = Format.MARKDOWN
         media_type = source.content_type.partition(";")[0].strip().lower()
         summariser = self.summariser(media_type, source.url) or self.summariser(found, source.url)
         if here and (summariser.in_worker if summariser else found in _ARCHIVES):

@@ -13,6 +13,7 @@ ASKED = {
     "sources": ("fetch.sources", "file://localhost/etc/"),
     "private": ("fetch.allow_private", "true"),
     "proxy": ("fetch.proxy", "http://me:secret@proxy.example:3128"),
+    "signature": ("fetch.signature_agent", "https://crawler.example"),
     "ca_file": ("fetch.ca_file", "/tmp/ca.pem"),
 }
 

@@ -1,4 +1,6 @@
-"""A crawl of two sessions, as other tools see it: pywb, warcio and FastWARC agree, and every page replays as it was."""
+"""A crawl of two sessions, as other tools see it: pywb, warcio, FastWARC, warcio.js and py-wacz agree, and every page
+replays as it was, byte for byte.
+"""
 
 import asyncio
 import gzip
@@ -12,7 +14,7 @@ import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -23,6 +25,7 @@ from gcs.ports.records import reading
 from gcs.ports.records.wacz import write_wacz
 from gcs.roles.gatherer import GathererState
 from gcs.settings import load
+from tests import judges
 from tests.browsing import chromium
 from tests.ports.records.replay import collect, pywb_program, serving
 from tests.roles.gatherer.strange_site import html, strange_site
@@ -59,8 +62,10 @@ def records(crawl: Told, session: int) -> list[PageRecord]:
 
 
 async def _crawl(directory: Path) -> Told:
-    same, plain, before, after = html("/plain", "/changed"), html(), html("/old"), html("/new")
+    same, plain, before, after = html("/plain", "/changed", "/zipped"), html(), html("/old"), html("/new")
+    packed = html(head="<meta name=packed>", Content_Encoding="gzip")
     answers = {"/": confirmed(same), "/plain": plain, "/changed": before, "/old": html(head="old"), "/new": html()}
+    answers["/zipped"] = (*packed[:2], gzip.compress(packed[2], mtime=0))
     async with strange_site(answers) as site:
         told = Told(directory, site.origin)
         for session in (1, 2):
@@ -68,6 +73,7 @@ async def _crawl(directory: Path) -> Told:
             gatherer = assembly.gatherer(directory, "g0", settings, [f"{site.origin}/"])
             assert await gatherer.run([f"{site.origin}/"], session) is GathererState.DONE
             told.pages.append({"/": same[2], "/plain": plain[2], "/changed": (before, after)[session - 1][2]})
+            told.pages[-1]["/zipped"] = packed[2]
             site.answers["/changed"] = after
             await asyncio.sleep(1.1)  # indexes count whole seconds: two captures within one cannot be told apart
     return told
@@ -94,7 +100,103 @@ def test_warcio_and_fastwarc_find_every_record_sound(crawl: Told) -> None:
             assert record.verify_block_digest()
             by_fastwarc.append((record.headers["WARC-Type"], record.record_id))
     assert by_warcio == by_fastwarc
-    assert [kind for kind, _ in by_warcio].count("revisit") == 3  # a 304, and two payloads that are here already
+    assert [kind for kind, _ in by_warcio].count("revisit") == 4  # a 304, and three payloads that are here already
+
+
+class Capture(NamedTuple):
+    """What a tool reads in a record of an answer; a revisit names the record that has its payload."""
+
+    kind: str
+    url: str
+    date: str
+    #: 0 where a revisit has no head of its own: the server has only confirmed the copy
+    status: int
+    original_url: str
+    original_date: str
+    #: SHA-256 of the payload, without codings
+    payload: str
+
+
+def by_warcio(path: Path) -> list[Capture]:
+    with path.open("rb") as file:
+        return [
+            Capture(
+                record.rec_type,
+                record.rec_headers["WARC-Target-URI"],
+                record.rec_headers["WARC-Date"],
+                int(record.http_headers.get_statuscode()) if record.http_headers else 0,
+                record.rec_headers.get_header("WARC-Refers-To-Target-URI", ""),
+                record.rec_headers.get_header("WARC-Refers-To-Date", ""),
+                hashlib.sha256(record.content_stream().read()).hexdigest(),
+            )
+            for record in ArchiveIterator(file)
+            if record.rec_type in ("response", "revisit")
+        ]
+
+
+def by_fastwarc(path: Path) -> list[Capture]:
+    from fastwarc.warc import ArchiveIterator as FastIterator  # warns of its own parts when it is loaded
+    from fastwarc.warc import WarcRecordType
+
+    kinds = WarcRecordType.response | WarcRecordType.revisit
+    with path.open("rb") as file:
+        found = []
+        for record in FastIterator(file, record_types=kinds, parse_http=True):
+            body, said = record.reader.read(), record.headers
+            head = record.http_headers
+            if head is not None and head.get("Content-Encoding") == "gzip" and body:
+                body = gzip.decompress(body)
+            found.append(
+                Capture(
+                    said["WARC-Type"],
+                    said["WARC-Target-URI"],
+                    said["WARC-Date"],
+                    (head.status_code or 0) if head is not None else 0,
+                    said.get("WARC-Refers-To-Target-URI", ""),
+                    said.get("WARC-Refers-To-Date", ""),
+                    hashlib.sha256(body).hexdigest(),
+                )
+            )
+    return found
+
+
+#: the same by warcio.js
+BY_WARCIO_JS = """
+import { createReadStream } from "fs";
+import { createHash } from "crypto";
+import { WARCParser } from "warcio";
+const found = [];
+for await (const record of new WARCParser(createReadStream(question))) {
+  if (record.warcType !== "response" && record.warcType !== "revisit") continue;
+  const header = (name) => record.warcHeader(name) || "";
+  const payload = createHash("sha256").update(await record.readFully(true)).digest("hex");
+  found.push([record.warcType, record.warcTargetURI, record.warcDate, record.httpHeaders?.statusCode ?? 0,
+    header("WARC-Refers-To-Target-URI"), header("WARC-Refers-To-Date"), payload]);
+}
+console.log(JSON.stringify(found));
+"""
+
+
+def by_warcio_js(path: Path) -> list[Capture]:
+    return [Capture(*each) for each in judges.ask("warcio", BY_WARCIO_JS, str(path))]
+
+
+@pytest.mark.filterwarnings("ignore:Use the new Reader:DeprecationWarning")
+@pytest.mark.parametrize("read", [by_warcio, by_fastwarc, by_warcio_js])
+def test_each_tool_finds_every_page_of_each_session_byte_for_byte(crawl: Told, read: Any) -> None:
+    captures = [capture for path in sorted((crawl.directory / "warc").iterdir()) for capture in read(path)]
+    held = {(capture.url, capture.date): capture for capture in captures if capture.kind == "response"}
+    for session in (1, 2):
+        asked = {r.url: r.fetched_at for r in records(crawl, session)}
+        for path, body in crawl.pages[session - 1].items():
+            url = crawl.origin + path
+            at = datetime.fromtimestamp(asked[url], UTC)
+            [capture] = [c for c in captures if c.url == url and datetime.fromisoformat(c.date) == at]
+            if capture.kind == "revisit":
+                capture = held[capture.original_url, capture.original_date]
+            assert (capture.status, capture.payload) == (200, hashlib.sha256(body).hexdigest()), (session, path)
+    everything = [capture for path in sorted((crawl.directory / "warc").iterdir()) for capture in by_warcio(path)]
+    assert [capture[:6] for capture in captures] == [capture[:6] for capture in everything]
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +232,7 @@ def test_pywb_replays_each_session_as_it_was(crawl: Told, wayback: int, collecti
 def wacz(crawl: Told) -> Path:
     path = crawl.directory / "crawl.wacz"
     with path.open("wb") as file:
-        assert write_wacz(str(crawl.directory), file, "gcs/test", "two sessions") == 8  # a 304 is no page of its own
+        assert write_wacz(str(crawl.directory), file, "gcs/test", "two sessions") == 10  # a 304 is no page of its own
     return path
 
 

@@ -48,7 +48,7 @@ TYPES = (
         "text/html; charset=big5",
     ),
 )
-OPTIONS = Options(images=True)
+OPTIONS = Options(images=True, more_links=True)
 _summarisers = Summarisers()
 _reader = Reader(UrlRules(), _summarisers, OPTIONS, "links", heed=True)
 _joiner = Joiner(memo_entries=1 << 12)
@@ -199,6 +199,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "epub": _package("application/epub+zip", "META-INF/container.xml", "c.opf", "1.html"),
     "rtf": _summarise("application/rtf", "fast"),
     "csv": _summarise("text/csv", "fast"),
+    "markdown": _summarise("text/markdown", "fast"),
     "json": _summarise("application/json", "fast"),
     "svg": _summarise("image/svg+xml", "fast"),
     "mhtml": _summarise("multipart/related", "fast"),
@@ -327,6 +328,8 @@ def _documents() -> list[bytes]:
         rb"{\rtf1\ansi\ansicpg1251{\info{\title T}}A\par\u1052?\'cc{\field{\*\fldinst HYPERLINK "
         rb'"http://h.test/"}}}',
         b'a;b\n1;"two, 2"\n',
+        b"---\ntitle: t\n---\n# H #\n[a](b.md 'c') <http://h.test/> `x`\n```\ncode\n```\n[r]: /r\n",
+        b"<frameset><noframes><a href=n></noframes></frameset><embed src=e><object data=o><option value='/v'>",
         b'{"version": "https://jsonfeed.org/version/1", "title": "t", "items": [{"url": "http://h.test/1"}]}',
         b"<svg xmlns='http://www.w3.org/2000/svg'><title>T</title><desc>D</desc>"
         b"<a href='b.svg'><text>x</text></a></svg>",

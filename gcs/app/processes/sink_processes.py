@@ -6,15 +6,13 @@ has its last pages delivered.
 
 import contextlib
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gcs.errors import StoreError
+from gcs.app.processes.beside import Followers
 from gcs.ports.sinks.sink_names import named_sink
 
 #: environment variable of the target: a command line, which everybody can see, may not hold a password
@@ -40,25 +38,7 @@ def sinks_beside(directory: Path, targets: Sequence[str]) -> Iterator[None]:
     for target in targets:
         named_sink(target).close()  # a mistake is told before anything is crawled
     os.environ.pop(SINKS_VARIABLE, None)  # gatherers that this process starts have no sinks of their own
-    command = [sys.executable, "-m", "gcs", "sink", str(directory), "--attend", "--log", "warning"]
-    processes = [
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, TARGET_VARIABLE: target},
-            start_new_session=True,  # Ctrl-C is for the crawl
-        )
-        for target in targets
-    ]
-    try:
+    with Followers(directory) as followers:
+        for target in targets:
+            followers.start("sink", environment={TARGET_VARIABLE: target})
         yield
-    finally:
-        for process in processes:
-            assert process.stdin
-            process.stdin.close()
-        codes = [process.wait() for process in processes]
-    if any(codes):
-        raise StoreError(
-            f"not all pages are delivered; nothing is lost: gcs sink {directory} --to TARGET delivers the rest"
-        )

@@ -10,6 +10,7 @@ from gcs.app.say import say
 from gcs.core.helpers.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry, new_token
 from gcs.core.messages.tuples import Access
 from gcs.errors import UsageError
+from gcs.ports.fetch.request_signing import KeyDirectory, signing_keys
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.redis_space import open_space
 from gcs.roles.station.http.auth import is_loopback
@@ -28,7 +29,9 @@ async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = 
         token = new_token(secrets.token_bytes(SECRET_BYTES))
         keys.append(entry(token, Role.CONTROL, label="operator", created_at=time.time()))
     space = await open_space(place, crawl=crawl, name="station", settings=SpaceSettings(patience_s=PATIENCE_S))
-    serving = Station(space, crawl, address, keys=keys, names=names)
+    signing = signing_keys(os.environ)
+    directory = KeyDirectory(signing) if signing else None
+    serving = Station(space, crawl, address, keys=keys, names=names, directory=directory)
     try:
         await serving.startup()
         # the token stands behind #, so that no server and no log of one ever sees it

@@ -40,6 +40,7 @@ _UNCHECKED = {
     "keywords": [],
     "anchors": [],
     "rels": [],
+    "dates": [],
 }
 
 Number = Annotated[float, Meta(ge=0, le=1e12)]

@@ -8,7 +8,8 @@
 Where a server does not answer, or cannot answer now (5xx, 429), the change is unknown: the copy that is held stays.
 
 The chance that a page has changed is estimated from how often it was asked for and how often it had changed, with half
-a change added: a page that is asked for the first time again counts as one that changes every other time.
+a change added: a page that is asked for the first time again counts as one that changes every other time. What the
+dates of its site say can take the place of that half (`core.page.site_dates`).
 
 Invariant: pure; a session's verdict depends on what the record before it said, and on nothing older.
 """
@@ -62,11 +63,14 @@ def after(past: Past, change: Change, failed: bool) -> Past:
     return Past("", past.visits + 1, past.changes + changed, past.misses + 1 if failed else 0)
 
 
-def chance(visits: int, changes: int) -> float:
+def chance(visits: int, changes: int, prior: float = 0.5) -> float:
     """The chance that a page has changed since it was asked for last, from visits - 1 comparisons."""
-    return (changes + 0.5) / max(visits, 1)
+    return min((changes + prior) / max(visits, 1), 1.0)
 
 
-def urgency(visits: int, changes: int) -> int:
-    """Priority of a page in the next session, smaller goes first: those that change most."""
-    return round(STEPS * (1 - min(chance(visits, changes), 1.0)))
+def urgency(chance: float) -> int:
+    """Priority of a page in the next session, smaller goes first: those that are most likely to have changed.
+
+    0 is for what says which pages have changed: sitemaps.
+    """
+    return 1 + round(STEPS * (1 - chance))

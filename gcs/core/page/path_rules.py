@@ -74,8 +74,6 @@ class PathRules:
 
     def allow(self, path: str) -> bool:
         """Whether a path, with its query, may be fetched."""
-        if path == "/robots.txt":
-            return True
         path = path if _PLAIN_PATH(path) else _UNUSUAL_IN_PATH.sub(_spelled, path)
         rank, verdict = 0, True
         for length in self._lengths:

@@ -18,6 +18,7 @@ class Format(StrEnum):
     URL_LIST = "url-list"  # plain text, one URL a line: the other form of a sitemap
     FEED = "feed"  # RSS, Atom, RDF
     TEXT = "text"
+    MARKDOWN = "markdown"
     XML = "xml"  # any other
     JSON = "json"
     CODE = "code"  # scripts and style sheets: nothing to read, nothing to follow
@@ -53,6 +54,8 @@ _TYPES = {
     "application/java-archive": Format.ZIP,
     "application/x-tar": Format.TAR,
     "application/x-gtar": Format.TAR,
+    "text/markdown": Format.MARKDOWN,
+    "text/x-markdown": Format.MARKDOWN,
     "text/csv": Format.CSV,
     "text/tab-separated-values": Format.CSV,
     "application/csv": Format.CSV,

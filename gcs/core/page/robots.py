@@ -33,6 +33,7 @@ _LINE = re.compile(
 _PATTERN_CHARS = 500
 #: a product token; the RFC has no digits in it, the names of real crawlers do
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_RFC_TOKEN = re.compile(r"[a-z_-]*")
 _RATE = re.compile(r"(\d{1,9})\s*/\s*(\d{1,9})\s*([smhd]?)", re.IGNORECASE).match
 _UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 #: the beginning of a pattern that reads the same in every spelling of a path
@@ -82,7 +83,7 @@ class Robots:
     @classmethod
     def parse(cls, body: bytes, user_agent: str) -> Self:
         """The rules for a crawler that calls itself so: a product token, or a whole User-Agent header."""
-        agent = product_token(user_agent)
+        agent = _own_token(user_agent)
         groups: dict[str, _Group] = {}
         current: set[str] = set()  # names of groups: a name that comes twice must not double the rules
         sitemaps: dict[str, None] = {}
@@ -93,8 +94,7 @@ class Robots:
                 if not naming:
                     current = set()
                 naming = True
-                name = "*" if value[:1] == "*" else product_token(value)
-                if name and name in ("*", agent):
+                for name in _names(value) & {"*", agent}:
                     groups.setdefault(name, _Group())
                     current.add(name)
             elif kind.startswith("content"):
@@ -177,6 +177,20 @@ def product_token(user_agent: str) -> str:
     # browsers' fashion puts the name behind: Mozilla/5.0 (compatible; GCS/1.0)
     match = _TOKEN.match(user_agent.rpartition("compatible;")[2].lstrip())
     return match[0].lower() if match else ""
+
+
+def _own_token(user_agent: str) -> str:
+    """Our own token; "" for a text with spaces that is no User-Agent header: no line of a robots.txt can name that."""
+    is_header = "/" in user_agent or "compatible;" in user_agent
+    return product_token(user_agent) if is_header or " " not in user_agent.strip() else ""
+
+
+def _names(value: str) -> set[str]:
+    """Whom a User-agent line addresses: "*", or crawlers of a name. "AB42bot" is an "AB", too, as the RFC has it."""
+    if value[:1] == "*":
+        return {"*"}
+    token = product_token(value)
+    return {name for name in (token, _RFC_TOKEN.match(token)[0]) if name} if token else set()  # type: ignore[index]
 
 
 @dataclass(slots=True)

@@ -170,6 +170,8 @@ class Document(msgspec.Struct, frozen=True):
     #: text and rel of the hrefs, in their order; empty unless the settings ask for them
     anchors: Annotated[list[Line], Meta(max_length=MOST_LINKS)] = []
     rels: Annotated[list[Line], Meta(max_length=MOST_LINKS)] = []
+    #: when the hrefs were changed last, as a sitemap or feed says (`core.page.site_dates`), in their order; or empty
+    dates: Annotated[list[Line], Meta(max_length=MOST_LINKS)] = []
 
 
 class PageFacts(msgspec.Struct, frozen=True, array_like=True):
@@ -213,6 +215,8 @@ class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     rels: list[str] = []
     #: what it needs to look like itself: canonical URLs; of a page that a browser has rendered, what that asked for
     requisites: list[str] = []
+    #: when the outlinks were changed last, as a sitemap or feed says; "" where it does not. In their order, or empty
+    dates: list[str] = []
 
 
 #: what a page says beside its links: nothing of it is kept of a page that asks not to be indexed
@@ -287,7 +291,7 @@ COLUMNS = (
     *("thumbnail", "truncated", "markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
     *("usage", "usage_raw"),
-    *("requisite", "requisites", "headers"),
+    *("requisite", "requisites", "headers", "dates"),
 )
 
 

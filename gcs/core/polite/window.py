@@ -137,6 +137,14 @@ class Window(Generic[T]):
         self.waiting = 0
         return entries
 
+    def withdraw(self, host: Host[T]) -> list[T]:
+        """Take what waits of a host out of the window; its place shows when its turn comes."""
+        entries = list(host.waiting)
+        self.waiting -= len(entries)
+        host.waiting.clear()
+        host.more, host.on_disk = True, -1
+        return entries
+
     def arrived(self, name: str) -> None:
         """The frontier has URLs of this host on disk: fetch some when there is room."""
         host = self.host(name)

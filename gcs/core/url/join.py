@@ -40,7 +40,7 @@ def facts_of(
     `heed`: the crawl heeds robots directives; `noindex` and `nofollow`: those of the response's headers.
     """
     final_url, outlinks = url, list[str]()
-    anchors, rels = list[str](), list[str]()
+    anchors, rels, dates = list[str](), list[str](), list[str]()
     if not (heed and (nofollow or document.nofollow)):
         base = (document.base and _first(joiner, url, document.base)) or url
         hrefs = document.hrefs
@@ -51,6 +51,8 @@ def facts_of(
         outlinks = _bounded(joiner.join(base, hrefs[: LINKS_LENGTH // len(base)]))
         if len(document.anchors) == len(document.rels) > 0:
             anchors, rels = _anchors(document, base, joiner, outlinks)
+        if document.dates:
+            dates = _dates(document, base, joiner, outlinks)
     return PageFacts(
         final_url,
         document.title[:LINE_LENGTH],
@@ -73,6 +75,7 @@ def facts_of(
         document.keywords,
         anchors,
         rels,
+        dates=dates,
     )
 
 
@@ -85,6 +88,15 @@ def _anchors(document: Document, base: str, joiner: "Joiner", outlinks: list[str
             found[url] = text, rel
     both = [found.get(url, ("", "")) for url in outlinks]
     return [text for text, _ in both], [rel for _, rel in both]
+
+
+def _dates(document: Document, base: str, joiner: "Joiner", outlinks: list[str]) -> list[str]:
+    """The date of each out-link: the first that the document gives it. Empty if there is none at all."""
+    found: dict[str, str] = {}
+    for href, date in zip(document.hrefs, document.dates):
+        if date and (url := _first(joiner, base, href)) is not None:
+            found.setdefault(url, date)
+    return [found.get(url, "") for url in outlinks] if found else []
 
 
 def _first(joiner: "Joiner", base: str, href: str) -> str | None:

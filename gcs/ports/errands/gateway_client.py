@@ -45,7 +45,7 @@ ANSWER = (
 )
 PAGE = (
     *("language", "noindex", "source", "shell", "text_cut", "author", "published", "modified", "site_name"),
-    *("page_type", "keywords", "anchors", "rels"),
+    *("page_type", "keywords", "anchors", "rels", "dates"),
 )
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -30,11 +30,13 @@ _OWN_FIELDS = frozenset(
     (
         *("host", "user-agent", "from", "accept", "accept-encoding", "if-none-match", "if-modified-since", "range"),
         *("connection", "content-length", "transfer-encoding", "te", "upgrade"),
-        *("proxy-connection", "proxy-authorization"),
+        *("proxy-connection", "proxy-authorization", "signature", "signature-input", "signature-agent"),
     )
 )
 #: socks5h and not socks5: the proxy resolves the name, so that no address is chosen behind the guard's back
 _PROXY = re.compile(r"(?:https?|socks5h)://(?:[^/@\s]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^/:@\s]+)(?::\d+)?/?")
+#: a URL that can stand in a string of a structured header
+_AGENT = re.compile(r"https?://[!#-\[\]-~]+")
 _RESOLVE = re.compile(r"[^:\s]+:\d+:[0-9A-Fa-f.:,\[\]]+")
 
 
@@ -77,6 +79,8 @@ class FetchSettings:
     from_address: str = ""
     #: Accept: what is asked for
     accept: str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    #: ask for Markdown first, where a site has it (Accept: text/markdown)
+    markdown: bool = False
     #: further request headers, each "Name: value"
     headers: tuple[str, ...] = ()
     #: seconds for name resolution, TCP and TLS together
@@ -111,6 +115,9 @@ class FetchSettings:
     sources: tuple[str, ...] = ()
     #: certificates to trust instead of the system's (a PEM file)
     ca_file: str | None = None
+    #: sign requests (Web Bot Auth) in the name of this place, whose key directory sites can ask; GCS_SIGNATURE_KEY_FILE
+    #: names the key. Empty: requests are not signed
+    signature_agent: str = ""
 
     def __post_init__(self) -> None:
         for line in (f"User-Agent: {self.user_agent}", f"From: {self.from_address}", f"Accept: {self.accept}"):
@@ -121,6 +128,8 @@ class FetchSettings:
                 raise SettingsError(f"fetch: the header {line!r} is set by the engine; take it out of `headers`")
         if self.proxy is not None:
             _check(_PROXY, self.proxy, "is not a proxy (http://, https:// or socks5h:// host:port)")
+        if self.signature_agent:
+            _check(_AGENT, self.signature_agent, "is not a place with a key directory (https://host)")
         for url in self.sources:
             if source_url(url) != url:
                 raise SettingsError(f"fetch: {url!r} is not a source; {SPELLING}")

@@ -28,6 +28,8 @@ _VALIDATOR = re.compile(r"[\x20-\x7e]+")
 #: what engines offer; `deflate`, which servers understand in two ways, is decoded but not asked for
 ACCEPT_ENCODING = "gzip, br, zstd"
 
+#: goes before what else is accepted: servers that honour q-values take the first of the best
+_MARKDOWN = "text/markdown,"
 NOT_HTTP = "the server sent something that is not HTTP"
 #: said in Content-Encoding by real servers, meaning nothing
 _NO_CODING = frozenset(
@@ -51,7 +53,7 @@ class RequestHead:
     def __init__(self, settings: FetchSettings) -> None:
         fields = [
             ("User-Agent", settings.user_agent),
-            ("Accept", settings.accept),
+            ("Accept", f"{_MARKDOWN}{settings.accept}" if settings.markdown else settings.accept),
             ("Accept-Encoding", ACCEPT_ENCODING),
             ("From", settings.from_address),
             *((name, value.strip()) for name, _, value in (line.partition(":") for line in settings.headers)),

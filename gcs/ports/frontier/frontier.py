@@ -50,6 +50,7 @@ from struct import Struct
 from typing import Any, Literal
 
 import lmdb
+import msgspec
 
 from gcs.core.ordering import BEHIND, BFS, GIFT, Found, Ledger, Ordering
 from gcs.core.ordering import rank as rank_by_worth
@@ -287,6 +288,16 @@ class Frontier:
             if (mark := self._queued_mark(key)) is not None:
                 self._waiting.put_back(key, mark)
 
+    def reorder(self, url: str, priority_of: Callable[[QueuedUrl], int | None]) -> None:
+        """Give a URL another priority, if it waits outside the window and the order goes by priority.
+
+        `priority_of` may say None: it stays where it is.
+        """
+        key = key_of(url)
+        if not self.order.weighs and (mark := self._queued_mark(key)) is not None:
+            self._waiting.reorder(key, mark, priority_of)
+        self._touch(2)
+
     # -- looking ---------------------------------------------------------------------------------------
 
     def mark(self, url: str) -> Mark | None:
@@ -476,6 +487,27 @@ class WaitingUrls:
             txn.put(place, row, db=table)
             return True
         return False
+
+    def reorder(self, key: bytes, mark: bytes, priority_of: Callable[[QueuedUrl], int | None]) -> None:
+        """A URL gets another priority, unless it was taken, waits for a retry, or goes behind everything else."""
+        rank_before, sequence = ORDER.unpack(mark[1:])
+        found = self.pool.get(sequence) if self.pool is not None else None
+        place, txn = _place(key, mark), self._txn()
+        row = found[1] if found is not None else txn.get(place, db=self._host_queues.queue)
+        if row is None or rank_before & BEHIND:
+            return
+        entry = decode(row)
+        priority = priority_of(entry)
+        if priority is None or priority == entry.priority:
+            return
+        row = encode(msgspec.structs.replace(entry, priority=priority))
+        if self.pool is not None and found is not None:
+            self.pool.put(priority, sequence, row, found[0])
+            return
+        txn.delete(place, db=self._host_queues.queue)
+        order = ORDER.pack(priority, sequence)
+        txn.put(key, QUEUED + order, db=self._urls)
+        txn.put(host_part(key) + order, row, db=self._host_queues.queue)
 
     def extract(self, count: int, fits: Callable[[str], bool]) -> tuple[list[QueuedUrl], set[str]]:
         """The best `count` of the pool, best first; entries of hosts that do not fit go to their host queues.

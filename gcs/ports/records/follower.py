@@ -1,6 +1,7 @@
 """The follower: reads the records of one gatherer from a position on, also while the gatherer writes them.
 
 `Cursor` keeps a reader's position in a small file, so that a reader that was killed goes on where it was.
+`SessionReader` reads those of all gatherers, the older session first; its positions are kept by whoever reads.
 
 Invariants
 - A record is handed out only when its frame is whole in the log: it outlives a kill of the process that stored it.
@@ -9,7 +10,8 @@ Invariants
 
 import os
 import struct
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -117,6 +119,76 @@ def log_end(directory: Path, gatherer: str, most: Position) -> Position:
     if not numbers or most.file < numbers[-1]:
         return most
     return Position(numbers[-1], sum(1 for frame in frames(log / file_name(numbers[-1])) if frame.kind == PAGE))
+
+
+def log_ends(directory: Path) -> dict[str, tuple[int, int]]:
+    """The end of the log of each gatherer of a crawl directory."""
+    beyond = Position(1 << 40, 0)
+    ends = {log.parent.name: log_end(directory, log.parent.name, beyond) for log in directory.glob("state/*/log")}
+    return {name: (end.file, end.records) for name, end in ends.items() if end != beyond}
+
+
+class FollowedRecord(NamedTuple):
+    """A record, and the crawl directory that it is of."""
+
+    directory: Path
+    record: PageRecord
+
+
+class _Source(NamedTuple):
+    name: str
+    directory: Path
+    follower: RecordFollower
+    waiting: "deque[Stored]"
+
+
+class SessionReader:
+    """Reads the records of all gatherers of some crawl directories, also of gatherers that begin later.
+
+    A record of a later session comes behind those of earlier sessions that are stored: so what came last of a URL is
+    what is true of it, whichever gatherers asked for it.
+    """
+
+    def __init__(self, directories: Sequence[Path], positions: Mapping[str, tuple[int, int]], home: Path) -> None:
+        """`home`: a log in this directory is named by its gatherer alone, so that the directory may be moved."""
+        self._directories, self._home = directories, home
+        #: behind what was read last, by name of the log
+        self.positions = dict(positions)
+        self._sources: dict[str, _Source] = {}
+
+    def read(self, most: int, ahead: int = 64) -> list[FollowedRecord]:
+        """The next records, as many as there are, up to `most`."""
+        found: list[FollowedRecord] = []
+        while len(found) < most:
+            for source in self._followed():
+                if not source.waiting:
+                    source.waiting.extend(source.follower.read(ahead))
+            ready = [source for source in self._sources.values() if source.waiting]
+            if not ready:
+                break
+            source = min(ready, key=lambda each: each.waiting[0].record.session)
+            session = source.waiting[0].record.session
+            while source.waiting and len(found) < most and source.waiting[0].record.session == session:
+                record, position = source.waiting.popleft()
+                self.positions[source.name] = position.file, position.records
+                found.append(FollowedRecord(source.directory, record))
+        return found
+
+    def close(self) -> None:
+        for source in self._sources.values():
+            source.follower.close()
+
+    def _followed(self) -> list[_Source]:
+        for directory in self._directories:
+            for log in directory.glob("state/*/log"):
+                gatherer = log.parent.name
+                name = gatherer if directory == self._home else f"{directory}:{gatherer}"
+                if name not in self._sources:
+                    kept = Position(*self.positions.get(name, (BEGINNING.file, BEGINNING.records)))
+                    begin = min(kept, log_end(directory, gatherer, kept))
+                    follower = RecordFollower(directory, gatherer, begin)
+                    self._sources[name] = _Source(name, directory, follower, deque())
+        return list(self._sources.values())
 
 
 class Cursor:

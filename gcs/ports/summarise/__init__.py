@@ -29,6 +29,8 @@ class SummarySettings:
     depth: Depth = "fast"
     #: follow img src and srcset as well
     images: bool = False
+    #: follow embed src and object data, option values that look like URLs, and links in noframes as well
+    more_links: bool = False
     #: keep the text and the rel of links, in the columns anchors and rels, and in the table of links
     anchors: bool = False
     #: keep the headers of each answer, in the column headers
@@ -60,6 +62,8 @@ class Options:
     thumbnails: int = 0
     #: keep the text and the rel of links
     anchors: bool = False
+    #: follow embed, object, option and noframes as well
+    more_links: bool = False
 
 
 DEFAULT = Options()

@@ -12,7 +12,9 @@ Never raises, whatever the bytes. Knows nothing of URLs: links leave as they are
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from turbohtml import Document as Tree
@@ -20,16 +22,21 @@ from turbohtml import Element, Namespace, parse
 
 from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
+from gcs.core.page.site_dates import unavailable_after
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Options, Source
 from gcs.ports.summarise.encoding import as_utf8
 from gcs.ports.summarise.main_text import NO_PART, MainPart, main_part, trafilatura_part
-from gcs.ports.summarise.markup_guard import guarded
+from gcs.ports.summarise.markup_guard import bounded, guarded
 from gcs.ports.summarise.page_metadata import METAS, Metadata, metadata_of
 
 #: the elements that are looked at
 _TAGS = ("a", "area", "link", "meta", "base", "iframe", "frame", "title", "template")
-_TAGS_WITH_IMAGES = (*_TAGS, "img", "source")
+_IMAGE_TAGS, _MORE_TAGS = ("img", "source"), ("embed", "object", "option", "noframes")
+#: how the value of an <option> begins that is a URL, and characters of such a value
+_URL_BEGINNINGS, _URL_CHARS = ("http://", "https://", "/", "./", "../"), 2_000
+#: characters of a <noframes> that are read
+_NOFRAMES_CHARS = 1 << 16
 #: relations of <link> that lead to other documents
 _FOLLOWED = frozenset(("alternate", "next", "prev", "previous"))
 #: what an alternate may be where it says so; the others are oEmbed and JSON endpoints
@@ -70,7 +77,8 @@ def summarise_html(source: Source) -> Document:
 def _read(tree: Tree, options: Options) -> "HtmlElements":
     """What the elements of a page say, but for its text."""
     reading = HtmlElements()
-    hrefs, tags = reading.hrefs, _TAGS_WITH_IMAGES if options.images else _TAGS
+    hrefs = reading.hrefs
+    tags = (*_TAGS, *(_IMAGE_TAGS if options.images else ()), *(_MORE_TAGS if options.more_links else ()))
     inside_template = 0
     for node in tree.iter_elements(tags):
         if inside_template:  # what only a script may bring onto the page
@@ -101,12 +109,36 @@ def _read(tree: Tree, options: Options) -> "HtmlElements":
                 hrefs.append(href)
         elif tag == "template":
             inside_template = sum(1 for _ in node.iter_elements(tags))
+        elif tag in _MORE_TAGS:
+            hrefs.extend(_more_links(node, options))
         else:
             reading.image(node.attr)
     root = tree.root
     if root is not None:
         reading.root(root.attr("lang") or root.attr("xml:lang") or "")
     return reading
+
+
+def _more_links(node: Element, options: Options) -> list[str]:
+    """The links of an element that few crawlers follow."""
+    if node.tag == "noframes":  # text to the parser: only browsers without frames show it
+        markup = node.text[:_NOFRAMES_CHARS].encode("utf-8", "replace")
+        inner = parse(bounded(markup), encoding="utf-8", positions=False)
+        return _read(inner, replace(options, more_links=False, anchors=False)).hrefs[: options.max_links]
+    if node.tag == "option":
+        value = (node.attr("value") or "").strip()
+        return [value] if _is_url(value) else []
+    target = node.attr("src" if node.tag == "embed" else "data")
+    return [target] if target else []
+
+
+def _is_url(value: str) -> bool:
+    """Whether the value of an <option> is a URL, and no number or word."""
+    if len(value) > _URL_CHARS or len(value.split()) != 1:
+        return False
+    name, _, extension = value.partition("?")[0].partition("#")[0].rpartition(".")
+    is_file = bool(name) and 2 <= len(extension) <= 5 and extension.isascii() and extension.isalpha()
+    return is_file or value.startswith(_URL_BEGINNINGS)
 
 
 class HtmlElements:
@@ -144,6 +176,8 @@ class HtmlElements:
                 self._found.setdefault(name, " ".join(content.split()))
             elif name in ("robots", agent):
                 self._directives += [directive.strip() for directive in content.lower().split(",")]
+                if (end := unavailable_after(content)) is not None and end < time.time():
+                    self._directives.append("noindex")
             return
         http_equiv = (get("http-equiv") or "").lower()
         if http_equiv == "refresh":

@@ -1,7 +1,8 @@
 """Sitemaps (sitemaps.org 0.9): URL sets, indexes, and plain lists of URLs.
 
 Read leniently: any namespace, a URL where <loc> is missing, white space anywhere. Images, videos and news
-inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `Summarisers`).
+inside an entry are not pages; alternates (xhtml:link) are. Gzip is taken off before (see `Summarisers`). <lastmod>
+is the date of the entry's page, or of a sitemap in an index.
 """
 
 import io
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from gcs.core.page.site_dates import kept_date
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Source
 from gcs.ports.summarise.encoding import as_text
@@ -24,23 +26,28 @@ _URL = re.compile(r"https?://\S+", re.I)
 def summarise_sitemap(source: Source) -> Document:
     """The Document of an XML sitemap or sitemap index: only links."""
     hrefs: list[str] = []
+    dates: list[str] = []
     limit = min(source.options.max_links, MAX_ENTRIES)
     for entry in elements(source.content, source.content_type, ("url", "sitemap")):
-        location = ""
+        location = date = ""
         alternates = []
         for child in entry:
             name = local_name(child)
             if name == "loc" and not location:
                 location = text_of(child)
+            elif name == "lastmod" and not date:
+                date = kept_date(text_of(child))
             elif name == "link" and "alternate" in (child.get("rel") or "").lower():
                 alternates.append(child.get("href") or "")
             elif name == "image" and source.options.images:
                 alternates += [text_of(part) for part in child if local_name(part) == "loc"]
         location = location or (entry.text or "").strip()
-        hrefs += [href for href in (location, *alternates) if href]
+        found = [href for href in (location, *alternates) if href]
+        hrefs += found
+        dates += [date if href is location else "" for href in found]
         if len(hrefs) >= limit:
             break
-    return Document(hrefs=hrefs[:limit], source=True)
+    return Document(hrefs=hrefs[:limit], source=True, dates=dates[:limit] if any(dates) else [])
 
 
 def summarise_url_list(source: Source) -> Document:

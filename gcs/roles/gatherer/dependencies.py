@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from gcs.core.page.values import Result
+from gcs.core.page.values import Request, Result
 from gcs.core.url.admission import Admission
 from gcs.ports.fetch import Fetcher
 from gcs.ports.frontier import Frontier
@@ -65,3 +65,5 @@ class Dependencies:
     outlet: Outlet | None = None
     #: the user's own code; None if there is none
     plugins: Plugins | None = None
+    #: signs the requests of the own engine; None if they are not signed
+    sign: Callable[[Request], Request] | None = None

@@ -32,6 +32,7 @@ from gcs.roles.gatherer.helpers.lending import LendingPort
 from gcs.roles.gatherer.helpers.spot_check import HeldPage, SpotCheck
 from gcs.roles.gatherer.membership import GathererPort, Membership
 from gcs.roles.gatherer.record.checkpoints import Checkpoints, last_checkpoint_at
+from gcs.roles.gatherer.record.dated_pages import DatedPages
 from gcs.roles.gatherer.record.intake import Intake
 from gcs.roles.gatherer.record.meter import Meter
 from gcs.roles.gatherer.record.recorder import Recorder
@@ -66,7 +67,7 @@ class Gatherer:
         make_lending, make_team = dependencies.make_lending, dependencies.make_team
         port = LendingPort(results.arrive, request_turn, lambda helpers: self._spot_check.forget(helpers), clock)
         self._lending = lending = make_lending(port) if make_lending else None
-        self._fetcher = FetchRouter(dependencies.make_fetcher(results.arrive), lending)
+        self._fetcher = FetchRouter(dependencies.make_fetcher(results.arrive), lending, dependencies.sign)
         self._dispatcher = Dispatcher(
             DispatcherParts(
                 frontier=frontier,
@@ -83,6 +84,7 @@ class Gatherer:
             )
         )
         open_urls = self._dispatcher.open
+        self._dated = DatedPages(frontier, self._recrawl.trusts, self._dispatcher.put_back_hosts)
         self._recorder = Recorder(name, settings, dependencies, self.counters, open_urls, self._recorded)
         cut_off = lending.cut_off if lending else lambda _helper, _reason: None
         self._spot_check = SpotCheck(settings.trust, self._record_held, self._fetch_with_own_engine, cut_off)
@@ -301,6 +303,7 @@ class Gatherer:
                 self._checkpoints.make(now)  # before any record of the session: so a restart does not begin it again
         self._responses.take_in(now)
         self._intake.links()
+        self._dated.step()
         self._check_limits(now)
         if self._lending:
             epoch, is_wanted_back = self.team.epoch if self.team else 0, not self._may_start
@@ -322,17 +325,23 @@ class Gatherer:
         is_over = self._ending and not self._dispatcher.has_last
         if not self._is_busy and (is_over or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or GathererState.DONE)
-        elif (
-            self._responses.waiting
-            or self._dispatcher.is_drawing
-            or not (self.team or self._recrawl.is_done)
-            or (self._dispatcher.wants_last and self._room() > 0)
-        ):
+        elif self._has_more_to_do:
             self._scheduler.request_turn()
         else:
             checkpoint_at = self._checkpoints.due_at(self._dispatcher.has_plenty)
             moments = (due_at, self._dispatcher.next_at, checkpoint_at, self._spot_check.next_at())
             self._scheduler.sleep(min(at for at in moments if at is not None) - self._clock())
+
+    @property
+    def _has_more_to_do(self) -> bool:
+        """Whether another turn is wanted at once."""
+        return bool(
+            self._responses.waiting
+            or self._dispatcher.is_drawing
+            or self._dated.is_at_work
+            or not (self.team or self._recrawl.is_done)
+            or (self._dispatcher.wants_last and self._room() > 0)
+        )
 
     def _measure(self, now: float) -> None:
         """Tell the meter what was waited for since the last turn."""
@@ -374,8 +383,12 @@ class Gatherer:
         else:
             self.stop(GathererState.STOPPED)
 
-    def _recorded(self, record: PageRecord, elapsed_s: float) -> None:
+    def _recorded(self, entry: QueuedUrl, record: PageRecord, elapsed_s: float) -> None:
         """A URL has its record: evidence for the explored fraction, and statistics for the team."""
+        if self._recrawl.session > 1:
+            self._dated.proved(entry, record)
+            if record.dates:
+                self._dated.heed(record)
         self._meter.explored.count_page(self._admission.in_scope(record.outlinks))
         if self._outlet:
             self._outlet.stored()
@@ -397,9 +410,10 @@ class Gatherer:
     def _robots_known(self, visit: RobotsVisit, response: Response, robots: Robots) -> None:
         if self.team:
             self.team.tell_robots(visit.host.name, visit.origin, response.status, response.content)
-        if self._settings.crawl.sitemaps:
-            urls = self._reader.join(f"{visit.origin}/", robots.sitemaps)
-            self._recorder.links += [QueuedUrl(url) for url in self._admission.admit(urls, 0)]
+        crawl = self._settings.crawl
+        named = [*(robots.sitemaps if crawl.sitemaps else ()), *(["/llms.txt"] if crawl.llms_txt else ())]
+        urls = self._reader.join(f"{visit.origin}/", named)
+        self._recorder.links += [QueuedUrl(url) for url in self._admission.admit(urls, 0)]
 
     @property
     def _is_busy(self) -> bool:

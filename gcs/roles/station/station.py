@@ -17,10 +17,11 @@ from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access
 from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
+from gcs.ports.fetch.request_signing import KeyDirectory
 from gcs.ports.space.port import Space
 from gcs.ports.system.tasks import end
 from gcs.roles.station.gateway import Gateway
-from gcs.roles.station.http.app import make_app
+from gcs.roles.station.http.app import directory_route, make_app
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.idle_connections import IdleConnections
 from gcs.roles.station.view.poller import Poller
@@ -69,7 +70,9 @@ class Station:
         *,
         keys: Iterable[Access] = (),
         names: Sequence[str] = (),
+        directory: KeyDirectory | None = None,
     ) -> None:
+        """`directory`: the keys of signed requests, for the sites that check them."""
         self._wanted = address
         posted = partial(space.scan, template(Access))
         self._authenticator = Authenticator(address.host, keys=keys, names=names, posted=posted)
@@ -77,7 +80,8 @@ class Station:
         self._poller.listen(lambda: self._authenticator.update(self._poller.board.keys))
         self._gateway = Gateway(space)
         self._idle_connections = IdleConnections()
-        app = make_app(self._authenticator, self._poller, space, self._gateway.routes())
+        public = [directory_route(directory)] if directory else []
+        app = make_app(self._authenticator, self._poller, space, [*self._gateway.routes(), *public])
         app.middlewares.insert(0, self._idle_connections.attend)
         self._runner = web.AppRunner(
             app, access_log=None, logger=_UNHEARD, max_line_size=MOST_LINE_BYTES, shutdown_timeout=END_S

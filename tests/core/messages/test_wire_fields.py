@@ -106,12 +106,15 @@ ARRAY_FIELDS = {
     "tree._TreeCopy": "superpages sketches",
     # the record log (VERSION of the log)
     "PageFacts": "final_url= title= description= language= text= simhash= outlinks= noindex= source= shell= thumbnail= "
-    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels= requisites=",
+    "markdown= text_cut= author= published= modified= site_name= page_type= keywords= anchors= rels= requisites= "
+    "dates=",
     "Opened": "version gatherer warc_file warc_end warc_serial",
     "Fetched": "url warc_file warc_offset warc_bytes",
     "Position": "file= records=",
     # the frontier and its notes
     "StoredRobots": "expires_at robots",
+    "Trust": "true= false=",
+    "SiteTrust": "listed_change= listed_rest= http=",
     "Rule": "allow pattern",
     "robots._Stored": "version agent rules crawl_delay_s sitemaps provisional usage=",
     "LeavingRange": "low high winner at",
@@ -159,7 +162,7 @@ RECORD_COLUMNS = (
     *("markdown", "text_cut", "author", "published", "modified", "site_name", "page_type"),
     *("keywords", "anchors", "rels"),
     *("usage", "usage_raw"),
-    *("requisite", "requisites", "headers"),
+    *("requisite", "requisites", "headers", "dates"),
 )
 
 

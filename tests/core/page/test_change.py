@@ -44,7 +44,8 @@ def test_a_visit_counts_changes_and_misses() -> None:
 def test_what_changes_more_is_more_urgent(visits: int, data: st.DataObject) -> None:
     changes = data.draw(st.integers(0, visits - 1))
     assert chance(visits, changes) > 0
-    assert 0 <= urgency(visits, changes) <= STEPS
+    assert 0 < urgency(chance(visits, changes)) <= STEPS + 1
     if changes:
-        assert urgency(visits, changes) <= urgency(visits, changes - 1)
-    assert urgency(visits + 1, changes) >= urgency(visits, changes), "each visit that finds nothing counts"
+        assert urgency(chance(visits, changes)) <= urgency(chance(visits, changes - 1))
+    nothing_found = urgency(chance(visits + 1, changes))
+    assert nothing_found >= urgency(chance(visits, changes)), "each visit that finds nothing counts"

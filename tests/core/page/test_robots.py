@@ -55,7 +55,7 @@ def test_allows_by_pattern(pattern: str, path: str, matches: bool) -> None:
         ("Allow: /page\nDisallow: /page", "/page", True),
         ("Allow: /$\nDisallow: /", "/", True),
         ("Allow: /$\nDisallow: /", "/page", False),
-        ("Disallow: /", "/robots.txt", True),
+        ("Disallow: /", "/robots.txt", False),  # as a page: to read the rules, nobody asks them
         ("Disallow:", "/", True),
         ("Disallow: /\nDisallow:", "/a", False),
     ],

@@ -59,7 +59,9 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
         "status": "int32",
         "fetched_at": "timestamp[us, tz=UTC]",
         "bytes": "int64",
-        **dict.fromkeys(("outlinks", "keywords", "anchors", "rels", "requisites", "headers"), "list<element: string>"),
+        **dict.fromkeys(
+            ("outlinks", "keywords", "anchors", "rels", "requisites", "headers", "dates"), "list<element: string>"
+        ),
         "text_cut": "bool",
         "simhash": "uint64",
         "warc_offset": "int64",

@@ -122,3 +122,22 @@ def test_feed_of_many_channels_takes_linear_time() -> None:
     content = b"<rss>" + b"<channel><link>http://x/</link></channel>" * 150_000
     with cpu_limit(3.0):
         assert len(summarise(content, "application/rss+xml", "http://x/", "fast").hrefs) == DEFAULT.max_links
+
+
+def test_dates_of_entries_stand_beside_their_links() -> None:
+    rss = (
+        b"<rss><channel><link>http://x/</link>"
+        b"<item><link>http://x/1</link><pubDate>Mon, 04 May 2026 10:00:00 +0200</pubDate></item>"
+        b"<item><link>http://x/2</link></item></channel></rss>"
+    )
+    found = summarise(rss, "application/rss+xml", "http://x/", "fast")
+    assert dict(zip(found.hrefs, found.dates)) == {
+        "http://x/": "",
+        "http://x/1": "2026-05-04T08:00:00Z",
+        "http://x/2": "",
+    }
+    atom = (
+        b"<feed><entry><link href='http://x/1'/><published>2020-01-01</published><updated>2026-05-04T10:00:00Z</updated>"
+        b"</entry></feed>"
+    )
+    assert summarise(atom, "application/atom+xml", "http://x/", "fast").dates == ["2026-05-04T10:00:00Z"]

@@ -374,3 +374,19 @@ def test_html_reads_hostile_attributes_in_linear_time(page: bytes, depth: Depth)
 def test_html_takes_the_title_of_the_page_not_of_a_drawing() -> None:
     drawings = b"<svg><g><title>drawing</title></g></svg>" * 3
     assert links(b"<body>" + drawings + b"<title>page</title><title>next</title>").title == "page"
+
+
+MORE = b"""<html><frameset><frame src="/f"><noframes><body><a href="/no-frames">x</a></noframes></frameset></html>"""
+ELEMENTS = b"""<p><embed src="/film.swf"><object data="doc.pdf"></object><select><option value="1">1
+<option value="/go">go<option value="page.html?x=1">page<option value="two words"><option value="2.5"></select>"""
+
+
+@pytest.mark.parametrize("depth", ["links", "fast", "full"])
+def test_links_that_few_crawlers_follow_are_followed_by_setting(depth: Depth) -> None:
+    def hrefs(content: bytes, options: Options) -> list[str]:
+        return summarise_html(Source(content, "text/html", "http://x/", depth, options)).hrefs
+
+    assert hrefs(MORE, Options()) == ["/f"] and hrefs(ELEMENTS, Options()) == []
+    more = Options(more_links=True)
+    assert hrefs(MORE, more) == ["/f", "/no-frames"]
+    assert hrefs(ELEMENTS, more) == ["/film.swf", "doc.pdf", "/go", "page.html?x=1"]

@@ -191,3 +191,22 @@ def test_sitemap_with_millions_of_attributes_is_read_in_part() -> None:
     page = b"<urlset><url><loc>http://h.test/1</loc></url><x %b/>" % b" ".join(b"a%d=''" % n for n in range(1_100_000))
     document = Summarisers().summarise(page + b"<url><loc>http://h.test/2</loc></url>", "text/xml", "", "links")
     assert document.hrefs == ["http://h.test/1"]
+
+
+def test_dates_of_sitemaps_stand_beside_their_links() -> None:
+    entries = (
+        b"<url><loc>/1</loc><lastmod>2026-05-04</lastmod></url>"
+        b"<url><lastmod>2026-05-04T10:00:00+02:00</lastmod><loc>/2</loc>"
+        b"<xhtml:link rel='alternate' href='/2-de'/></url>"
+        b"<url><loc>/3</loc><lastmod>soon</lastmod></url>"
+    )
+    found = summarise(b"<urlset xmlns:xhtml='x'>" + entries + b"</urlset>", "text/xml", "http://x/", "links")
+    assert dict(zip(found.hrefs, found.dates)) == {
+        "/1": "2026-05-04",
+        "/2": "2026-05-04T08:00:00Z",
+        "/2-de": "",
+        "/3": "",
+    }
+    index = b"<sitemapindex><sitemap><loc>/a.xml</loc><lastmod>2026</lastmod></sitemap></sitemapindex>"
+    assert summarise(index, "text/xml", "http://x/", "links").dates == ["2026"]
+    assert summarise(b"<urlset><url><loc>/1</loc></url></urlset>", "text/xml", "http://x/", "links").dates == []

@@ -8,6 +8,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from gcs.app import assembly
+from gcs.core.page.ai_preferences import PURPOSES
 from gcs.core.page.values import PageRecord
 from gcs.ports.records.reading import read_records, warc_files
 from gcs.roles.gatherer import GathererState
@@ -121,6 +122,20 @@ async def test_a_robots_txt_that_breaks_off_is_no_rule_book(tmp_path: Path) -> N
     assert "robots" in records["/"].failure
 
 
+@pytest.mark.parametrize(("limit", "padding"), [(1_000, 2_000), (16 << 20, 600_000)])
+async def test_a_robots_txt_larger_than_the_limit_is_read_up_to_it(tmp_path: Path, limit: int, padding: int) -> None:
+    """The limit of bodies, and that of robots.txt: 500 KB. A line that the limit cuts in two does not count."""
+    head = b"User-agent: *\nDisallow: /no\n"
+    edge = limit if padding < 16_000 else 500 * 1024
+    filler = b"#" * (edge - len(head) - len(b"\nDisallow: /")) + b"\nDisallow: /nothing-else\n"
+    rules = head + filler + b"#" * padding + b"\nDisallow: /late\n"
+    answers = {"/robots.txt": (200, {}, rules), "/": html("/no", "/late"), "/late": html(head="late")}
+    async with strange_site(answers) as site:
+        records = await crawl(tmp_path, site, fetch__max_body_bytes=limit)
+        assert (site.hits["/"], site.hits["/no"], site.hits["/late"]) == (1, 0, 1)
+    assert records["/"].is_page and records["/late"].is_page
+
+
 @pytest.mark.parametrize("engine", ["curl", "aiohttp"])
 async def test_links_and_redirects_are_read_in_the_bytes_that_browsers_would_send(tmp_path: Path, engine: str) -> None:
     """A query in the page's charset; the raw bytes of a Location, whether they are UTF-8 or Latin-1."""
@@ -183,6 +198,61 @@ async def test_a_crawl_with_a_purpose_takes_nothing_that_is_reserved_for_it(tmp_
         assert bodies and not kept & paths
 
 
+#: robots.txt, the answer for /a, and what is said of it: convention and place, one after the other
+SAID: dict[str, tuple[bytes, Any, str, set[str]]] = {
+    "Content-Usage in robots.txt": (b"Content-Usage: train-ai=n", html(), "ai-train=n", {"ai-train"}),
+    "Content-Usage for a path": (b"Content-Usage: /a bots=n", html(), "search=n ai-input=n ai-train=n", {*PURPOSES}),
+    "Content-Usage for others": (b"Content-Usage: /b bots=n", html(), "", set()),
+    "Content-Usage header": (b"", html(Content_Usage="train-ai=n, search=y"), "search=y ai-train=n", {"ai-train"}),
+    "Content-Signal in robots.txt": (
+        b"Content-Signal: search=yes, ai-input=no, ai-train=no",
+        html(),
+        "search=y ai-input=n ai-train=n",
+        {"ai-input", "ai-train"},
+    ),
+    "Content-Signal header": (b"", html(Content_Signal="search=no"), "search=n", {"search"}),
+    "noai header": (b"", html(X_Robots_Tag="noai"), "ai-train=n", {"ai-train"}),
+    "noai for others": (b"", html(X_Robots_Tag="otherbot: noai"), "", set()),
+    "noai meta": (b"", html(head='<meta name="robots" content="noai, noimageai">'), "ai-train=n", {"ai-train"}),
+    "noimageai header of an image": (
+        b"",
+        (200, {"Content-Type": "image/gif", "X-Robots-Tag": "noimageai"}, b"GIF89a"),
+        "ai-train=n",
+        {"ai-train"},
+    ),
+    "noimageai header of a page": (b"", html(X_Robots_Tag="noimageai"), "", set()),
+    "tdm-reservation header": (b"", html(tdm_reservation="1"), "ai-input=n ai-train=n", {"ai-input", "ai-train"}),
+    "tdm-reservation meta": (
+        b"",
+        html(head='<meta name="tdm-reservation" content="1">'),
+        "ai-input=n ai-train=n",
+        {"ai-input", "ai-train"},
+    ),
+    "tdm-reservation: 0": (b"", html(tdm_reservation="0"), "", set()),
+}
+
+
+#: statements that are kept as they were made, and reserve nothing of this page
+SAID_OF_NOTHING_HERE = {"tdm-reservation: 0", "noimageai header of a page"}
+
+
+@pytest.mark.parametrize("name", SAID)
+async def test_each_ai_preference_is_kept_and_heeded_wherever_it_is_stated(tmp_path: Path, name: str) -> None:
+    rule, answer, column, reserved = SAID[name]
+    answers = {"/robots.txt": (200, {}, b"User-agent: *\n" + rule + b"\nAllow: /"), "/a": answer}
+    for purpose in ("", *PURPOSES):
+        async with strange_site(answers) as site:
+            settings = load(None, {}, QUICK | {"crawl.purpose": purpose})
+            gatherer = assembly.gatherer(tmp_path / (purpose or "any"), "g0", settings, [f"{site.origin}/a"])
+            assert await gatherer.run([f"{site.origin}/a"]) is GathererState.DONE
+        records = list(read_records(tmp_path / (purpose or "any")))
+        pages = [record for record in records if record.is_page]
+        assert bool(pages) == (purpose not in reserved), purpose
+        if pages:
+            is_said = bool(column) or name in SAID_OF_NOTHING_HERE
+            assert (pages[0].usage, bool(pages[0].usage_raw)) == (column, is_said)
+
+
 def responses(directory: Path) -> Iterator[Any]:
     for _, file in warc_files(directory):
         yield from (member for member in ArchiveIterator(file) if member.rec_type == "response")
@@ -204,10 +274,44 @@ async def test_links_in_headers_are_followed(tmp_path: Path) -> None:
 async def test_a_page_that_is_over_is_not_indexed(tmp_path: Path) -> None:
     over, coming = "Thu, 01 Jan 2015 00:00:00 GMT", "Fri, 01 Jan 2999 00:00:00 GMT"
     answers = {
-        "/": html("/over", "/coming"),
+        "/": html("/over", "/coming", "/meta-over", "/meta-coming"),
         "/over": html(X_Robots_Tag=f"unavailable_after: {over}"),
         "/coming": html(X_Robots_Tag=f"unavailable_after: {coming}"),
+        "/meta-over": html(head=f'<meta name="robots" content="unavailable_after: {over}">'),
+        "/meta-coming": html(head='<meta name="robots" content="noarchive, unavailable_after: 2999-01-01">'),
     }
     async with strange_site(answers) as site:
         records = await crawl(tmp_path, site)
-    assert {path: record.noindex for path, record in records.items()} == {"/": False, "/over": True, "/coming": False}
+    assert {path for path, record in records.items() if record.noindex} == {"/over", "/meta-over"}
+    assert len(records) == 5
+
+
+async def test_llms_txt_is_a_source_of_links_by_setting(tmp_path: Path) -> None:
+    listed = b"# Site\n\n- [The guide](/guide.md): all of it\n- [Elsewhere](https://other.example/)\n"
+    answers = {
+        "/": html(),
+        "/llms.txt": (200, {"Content-Type": "text/plain"}, listed),
+        "/guide.md": (200, {"Content-Type": "text/markdown"}, b"# The guide\n\nSee [more](more.html).\n"),
+        "/more.html": html(head="more"),
+    }
+    async with strange_site(answers) as site:
+        assert set(await crawl(tmp_path / "without", site)) == {"/"} and not site.hits["/llms.txt"]
+        records = await crawl(tmp_path / "with", site, crawl__llms_txt=True, summary__depth="fast")
+    assert {path for path, record in records.items() if record.is_page} == {"/", "/guide.md", "/more.html"}
+    assert records["/llms.txt"].source and records["/guide.md"].title == "The guide"
+
+
+@pytest.mark.parametrize("engine", ["curl", "aiohttp"])
+async def test_markdown_is_asked_for_by_setting_and_read_as_a_page(tmp_path: Path, engine: str) -> None:
+    def page(asked: dict[str, str]) -> Any:
+        if asked["accept"].split(",")[0] == "text/markdown":
+            return 200, {"Content-Type": "text/markdown; charset=utf-8"}, b"# Title\n\nSee [a](/a) and **words**.\n"
+        return html("/b")
+
+    async with strange_site({"/": page, "/a": html(head="a"), "/b": html(head="b")}) as site:
+        plain = await crawl(tmp_path / "plain", site, fetch__engine=engine)
+        records = await crawl(tmp_path, site, fetch__engine=engine, fetch__markdown=True, summary__depth="fast")
+    assert set(plain) == {"/", "/b"} and set(records) == {"/", "/a"}
+    found = records["/"]
+    assert (found.title, found.markdown) == ("Title", "# Title\n\nSee [a](/a) and **words**.")
+    assert found.text == "Title\n\nSee a and words."

@@ -206,8 +206,8 @@ import msgspec
 directory, bomb, robots_bomb, settings, *seeds = sys.argv[1:]
 Watchdog.__init__.__defaults__ = (0.3,)
 look = Reader.look
-def held(self, response):
-    return sum(range(1 << 40)) if response.request.url == bomb else look(self, response)
+def held(self, response, *rest):
+    return sum(range(1 << 40)) if response.request.url == bomb else look(self, response, *rest)
 Reader.look = held
 async def main():
     gatherer = assembly.gatherer(Path(directory), "g0", load(None, {}, msgspec.json.decode(settings)), seeds)

@@ -184,6 +184,13 @@ class Dispatcher:
         self._frontier.put_back(entry.url for entry in self._window.clear())
         self._hosts_on_disk, self._cursor = True, ""
 
+    def put_back_hosts(self, names: Iterable[str]) -> None:
+        """Return what waits of these hosts in the window to the frontier, where its order may change."""
+        for name in names:
+            if (host := self._window.hosts.get(name)) is not None and host.waiting:
+                self._frontier.put_back(entry.url for entry in self._window.withdraw(host))
+                self._offer(name)
+
     def share_hosts(self, sharing: Mapping[str, Sharing], now: float) -> None:
         """Other gatherers ask these hosts too."""
         self.put_back()

@@ -2,10 +2,13 @@
 
 To the dispatcher both are one engine. The own engine comes first, because it answers soonest. Lent are requests that
 politeness has released while the own engine has no room, and pages that need a browser.
+Only what the own engine sends is signed, if requests are signed at all: robots.txt, too.
 
 Invariant: never lent are robots.txt, sources that are no web servers, requests with headers of a plug-in (they may hold
 secrets), what pages need (requisites), and pages that a helper has returned untried.
 """
+
+from collections.abc import Callable
 
 from gcs.core.page.values import Request
 from gcs.core.url.queued_url import level_of
@@ -18,8 +21,10 @@ from gcs.roles.gatherer.helpers.lending import Lending
 class FetchRouter:
     """The own fetch engine and lending as one. Implements `gcs.ports.fetch.Fetcher`."""
 
-    def __init__(self, own: Fetcher, lending: Lending | None = None) -> None:
-        self._own, self._lending = own, lending
+    def __init__(
+        self, own: Fetcher, lending: Lending | None = None, sign: Callable[[Request], Request] | None = None
+    ) -> None:
+        self._own, self._lending, self._sign = own, lending, sign
         self._left = 0  # requests that the own engine may still start in this turn
 
     @property
@@ -57,4 +62,4 @@ class FetchRouter:
             self._lending.start(request, means)
         else:
             self._left -= 1
-            self._own.start(request)
+            self._own.start(self._sign(request) if self._sign and not is_source(request.url) else request)

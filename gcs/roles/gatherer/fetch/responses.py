@@ -15,8 +15,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from gcs.core.page.robots import Robots
-from gcs.core.page.values import Failure, FailureKind, PageFacts, Response, Result
+from gcs.core.page.values import TOO_LONG, Failure, FailureKind, PageFacts, Response, Result
 from gcs.core.url.queued_url import QueuedUrl, level_of
 from gcs.ports.reader import Glance, Reader
 from gcs.ports.records.record_store import Store
@@ -125,6 +127,10 @@ class Responses:
         if type(result) is Response:
             self._store.fetched(result)
             target = self._reader.redirect_target(result) if 300 <= result.status < 400 else None
+            if (
+                result.truncated == TOO_LONG
+            ):  # read up to the limit, in whole lines: half of "Disallow: /a" closes a site
+                result = msgspec.structs.replace(result, content=result.content[: result.content.rfind(b"\n") + 1])
         robots = self._dispatcher.robots_answered(visit, result, target, now)
         if robots and type(result) is Response:
             self._on_robots(visit, result, robots)

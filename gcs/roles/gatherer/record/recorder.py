@@ -58,11 +58,12 @@ class Recorder:
         dependencies: Dependencies,
         counters: Counters,
         open_urls: set[str],
-        on_record: Callable[[PageRecord, float], None],
+        on_record: Callable[[QueuedUrl, PageRecord, float], None],
     ) -> None:
         """`open_urls`: those that were requested and have no record yet.
 
-        `on_record` is called with every record and the seconds that its request took, before its links are admitted.
+        `on_record` is called with every record, the entry that was requested and the seconds that this took, before
+        its links are admitted.
         """
         crawl = settings.crawl
         self._max_requisites = crawl.max_requisites if crawl.requisites else 0
@@ -269,7 +270,7 @@ class Recorder:
         self._open_urls.discard(record.url)
         elapsed_s = response.elapsed_s if response else 0.0
         self._counters.answer_s += elapsed_s
-        self._on_record(record, elapsed_s)
+        self._on_record(entry, record, elapsed_s)
         if urls.tells_info:
             _log(record, elapsed_s)
         self.apply(record, entry.hops)

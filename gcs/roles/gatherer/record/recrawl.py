@@ -5,23 +5,28 @@
 
 Nothing is fetched until both are done: a server sends a whole page again if it is requested without validators.
 A recrawl takes many turns, a slice in each. After a restart it begins anew, which does no harm: a URL that is queued
-already is not queued twice.
+already is not queued twice. Sitemaps go first, then the pages that are most likely to have changed.
 
 Invariant: every URL that this gatherer knew in the last session is queued again, here or with its owner, unless
 MOST_MISSES sessions in a row have found no page there, or the scope has become narrower. What they have missed comes
 back with a page that links to it: when that page is stored again, or confirmed (304) in the same run, here.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
-from gcs.core.page.change import MOST_MISSES, urgency
+from gcs.core.page.change import MOST_MISSES, chance, urgency
+from gcs.core.page.site_dates import chance_by_age
+from gcs.core.polite.politeness import seconds_of_date
+from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl, needed
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
 from gcs.ports.frontier import Frontier
+from gcs.roles.gatherer.record.dated_pages import TrustBook
 
 #: URLs that are queued again per turn, and frontier entries that are searched for URLs of other owners
 SLICE_URLS, LOOK_URLS = 1_000, 10_000
@@ -47,6 +52,7 @@ class LastVisit(NamedTuple):
     misses: int
     held_at_us: int
     shell: bool = False
+    source: bool = False
     requisite: int = 0
 
 
@@ -77,6 +83,8 @@ class Recrawl:
         `covers`: the scope, which may be narrower than that of the last session.
         """
         self._frontier, self._visits, self._covers = frontier, visits, covers
+        #: how far the dates of hosts are believed
+        self.trusts = TrustBook(frontier.note, frontier.set_note)
         packed = frontier.note(NOTE)
         self._state = msgspec.msgpack.decode(packed, type=_State) if packed else _State()
         #: key at which the search for URLs of other owners goes on; None when the search is over
@@ -132,7 +140,7 @@ class Recrawl:
             if visit.misses >= MOST_MISSES and visit.parent and self._covers(visit.url):
                 self._forget(visit)
         # what a page needs may be out of scope
-        entries = [_entry_of(visit, worth) for visit in expected if visit.requisite or self._covers(visit.url)]
+        entries = [self._entry_of(visit, worth) for visit in expected if visit.requisite or self._covers(visit.url)]
         self._frontier.ledger.issued += worth * len(entries)
         return entries
 
@@ -143,31 +151,41 @@ class Recrawl:
     def _forget(self, visit: LastVisit) -> None:
         if self._forgotten_urls < MOST_FORGOTTEN:
             self._forgotten_urls += 1
-            self._forgotten.setdefault(visit.parent, []).append(_entry_of(visit, 0.0))
+            self._forgotten.setdefault(visit.parent, []).append(self._entry_of(visit, 0.0))
 
     def _note(self) -> None:
         self._frontier.set_note(NOTE, msgspec.msgpack.encode(self._state))
 
+    def _entry_of(self, visit: LastVisit, worth: float) -> QueuedUrl:
+        """The entry that requests the URL of a record again, with the validators of the copy if one is held."""
+        copy_at_us = visit.held_at_us or round(visit.fetched_at * 1e6)
+        entry = QueuedUrl(
+            url=visit.url,
+            parent=visit.parent,
+            depth=needed(visit.depth, visit.requisite),
+            # what says which pages have changed goes first
+            priority=0 if visit.source else urgency(self._chance(visit, copy_at_us / 1e6)),
+            visits=visit.visits,
+            changes=visit.changes,
+            misses=visit.misses,
+            worth=worth,
+        )
+        if not visit.digest or not (200 <= visit.status < 300 or visit.status in (0, 304) or visit.held_at_us):
+            return entry
+        return msgspec.structs.replace(
+            entry,
+            # an empty shell is asked for in full: it may change in nothing, and this time a browser may be there
+            etag="" if visit.shell else visit.etag,
+            last_modified="" if visit.shell else visit.last_modified,
+            copy_digest=visit.digest,
+            copy_at_us=copy_at_us,
+        )
 
-def _entry_of(visit: LastVisit, worth: float) -> QueuedUrl:
-    """The entry that requests the URL of a record again, with the validators of the copy if one is held."""
-    entry = QueuedUrl(
-        url=visit.url,
-        parent=visit.parent,
-        depth=needed(visit.depth, visit.requisite),
-        priority=urgency(visit.visits, visit.changes),
-        visits=visit.visits,
-        changes=visit.changes,
-        misses=visit.misses,
-        worth=worth,
-    )
-    if not visit.digest or not (200 <= visit.status < 300 or visit.status in (0, 304) or visit.held_at_us):
-        return entry
-    return msgspec.structs.replace(
-        entry,
-        # an empty shell is asked for in full: it may change in nothing, and this time a browser may be there
-        etag="" if visit.shell else visit.etag,
-        last_modified="" if visit.shell else visit.last_modified,
-        copy_digest=visit.digest,
-        copy_at_us=visit.held_at_us or round(visit.fetched_at * 1e6),
-    )
+    def _chance(self, visit: LastVisit, copy_at_s: float) -> float:
+        """The chance that a page has changed, by its earlier visits and its Last-Modified."""
+        modified_s = seconds_of_date(visit.last_modified) if visit.last_modified else None
+        by_age = None if modified_s is None else chance_by_age(modified_s, copy_at_s, time.time())
+        if by_age is None:
+            return chance(visit.visits, visit.changes)
+        belief = self.trusts.of(host_of_url(visit.url)).http.belief
+        return chance(visit.visits, visit.changes, prior=belief * by_age + (1 - belief) / 2)

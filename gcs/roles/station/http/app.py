@@ -11,6 +11,8 @@ import msgspec
 from aiohttp import web
 
 from gcs.core.helpers.access import Role
+from gcs.errors import UsageError
+from gcs.ports.fetch.request_signing import DIRECTORY_PATH, KeyDirectory
 from gcs.ports.space.port import Space
 from gcs.roles.station.http.api import Api
 from gcs.roles.station.http.auth import Authenticator, Handler, needs, public, secure
@@ -49,6 +51,20 @@ def _serve(file: Path) -> Handler:
         return web.Response(body=body, content_type=content_type, charset="utf-8", headers=headers)
 
     return serve
+
+
+def directory_route(directory: KeyDirectory) -> web.RouteDef:
+    """The key directory of signed requests: public, since any site may ask for it."""
+
+    @public
+    async def serve(request: web.Request) -> web.Response:
+        try:
+            headers = directory.headers(str(request.url))
+        except UsageError as error:  # the Host that was asked for is none
+            return problem(400, str(error))
+        return web.Response(body=directory.body, headers=headers)
+
+    return web.get(DIRECTORY_PATH, serve)
 
 
 def make_app(

@@ -1,0 +1,39 @@
+"""Words: the same whatever their case, accents and forms; and the same when they are taken again."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gcs.core.search.words import LONGEST, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Café’s naïve ＴＥＳＴ", ["the", "cafe", "s", "naive", "test"]),
+        ("straße STRASSE", ["strasse", "strasse"]),
+        ("Ёлка ёлка", ["елка", "елка"]),
+        ("東京タワー and 한국어", ["東", "京", "タ", "ワ", "ー", "and", "한국어"]),
+        ("हिन्दी शब्द", ["हिन्दी", "शब्द"]),
+        ("foo_bar 3.14 e-mail", ["foo_bar", "3", "14", "e", "mail"]),
+        ("", []),
+    ],
+)
+def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@given(st.text(max_size=60))
+def test_words_taken_again_are_the_same(text: str) -> None:
+    found = words(text)
+    assert words(" ".join(found)) == found
+    assert all(0 < len(word) <= LONGEST and not word.isspace() and '"' not in word for word in found)
+
+
+@given(st.text(alphabet="abcXYZ é-_1\n", max_size=60))
+def test_case_does_not_count(text: str) -> None:
+    assert words(text.upper()) == words(text.lower())
+
+
+def test_long_word_is_cut_into_words() -> None:
+    assert words("x" * 150) == ["x" * 64, "x" * 64, "x" * 22]
