@@ -11,7 +11,7 @@ An empty shell (`is_shell`) says next to nothing until its scripts have run: it 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Literal
 
@@ -207,14 +207,14 @@ class Reader:
         """Links of a page or a robots.txt, canonical under the settings of this crawl."""
         return self._joiner.join(base, hrefs)
 
-    async def finish(self, response: Response, glance: "Glance") -> PageFacts:
-        """The facts of the page, with what the pool finds."""
+    async def finish(self, response: Response, glance: "Glance", whole: Callable[[], Response]) -> PageFacts:
+        """The facts of the page, with what the pool finds. `whole` makes the response again that was folded."""
         assert self.texts
         content_type, url, is_all = response.header("content-type") or "", response.request.url, glance.left == "all"
-        extract = await self.texts.submit(response.content, content_type, url, self._depth, links=is_all)
+        extract = await self.texts.submit(lambda: whole().content, content_type, url, self._depth, links=is_all)
         document, facts = extract.document, glance.facts
         if is_all:
-            return self._facts(response, document)
+            return self._facts(whole(), document)
         told = {name: getattr(document, name) for name in _OF_TEXT}
         return msgspec.structs.replace(facts, language=document.language or facts.language, **told)
 

@@ -18,6 +18,7 @@ processes make of it does not, so a seed is a place to look, not a proof.
 import argparse
 import asyncio
 import ctypes
+import itertools
 import math
 import os
 import random
@@ -30,7 +31,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import cycle, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 from warcio.archiveiterator import ArchiveIterator
@@ -48,7 +49,7 @@ from gcs.ports.space.port import LEADER_INBOX, Space
 from gcs.ports.space.redis_space import open_space
 from gcs.settings import Settings, load
 
-from .faults import FAULTS, REDIS
+from .faults import CLOCK, FAULTS, REDIS
 from .proxy import SlowLine
 
 KILL, STOP, LEAVE, JOIN = "kill", "stop", "leave", "join"
@@ -58,6 +59,8 @@ REBALANCE, FLUSH = "rebalance", "flush"
 DECK = (KILL, KILL, STOP, STOP, LEAVE, JOIN, JOIN, JOIN)
 #: the same where the delays of hosts are watched
 POLITE_DECK = (KILL, KILL, STOP, LEAVE, LEAVE, JOIN, JOIN, JOIN, REBALANCE, FLUSH)
+#: all that counts as a fault: a process that joins is none
+_FAULTS = frozenset({KILL, STOP, LEAVE, DAMAGE, FLUSH, *FAULTS})
 #: share of the pages after which there is peace
 NEARLY = 0.9
 #: seconds without a new page, from then on, in which the crawl has to end, and its processes after it
@@ -517,8 +520,12 @@ def archived_pages(directory: Path) -> Counter[str]:
 
 
 def libfaketime() -> str:
-    """The library that lies about the wall clock; "" if it is not installed (Debian: libfaketime)."""
-    return next(map(str, Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), "")
+    """The library that lies about the wall clock; "" if it is not installed (Debian: libfaketime).
+
+    LIBFAKETIME names its file where that is elsewhere.
+    """
+    installed = map(str, Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+    return os.environ.get("LIBFAKETIME") or next(installed, "")
 
 
 def fake_clock(offset: str = "", file: Path | None = None) -> dict[str, str]:
@@ -560,6 +567,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/chaos", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6), help="[random]")
     parser.add_argument("--runs", type=int, default=1, help="seeds from --seed on, until one fails [%(default)s]")
+    parser.add_argument("--until", type=int, help="as many runs as bring so many faults together")
     parser.add_argument("--pages", type=int, default=10_000, help="[%(default)s]")
     parser.add_argument("--hosts", type=int, default=200, help="[%(default)s]")
     parser.add_argument("--gatherers", type=int, default=8, help="at the start, and at most half as many more [8]")
@@ -576,7 +584,11 @@ def main() -> int:
     parser.add_argument("--kinds", default=",".join(FAULTS), help="of the faults, in turn [%(default)s]")
     parser.add_argument("-o", "--output", type=Path, help="keep everything in this new directory")
     options = parser.parse_args()
-    for seed in range(options.seed, options.seed + options.runs):
+    kinds = options.kinds.split(",")
+    if not libfaketime() and (options.skews or (CLOCK in kinds and options.faults and not options.delay)):
+        parser.error("wrong clocks need libfaketime (Debian: libfaketime); LIBFAKETIME=FILE says where it is")
+    total, faults, seed = Counter[str](), 0, options.seed
+    while total["runs"] < options.runs or faults < (options.until or 0):
         script = Script(
             seed=seed,
             pages=options.pages,
@@ -587,9 +599,7 @@ def main() -> int:
             seconds=options.seconds,
             latency_s=options.latency,
             lease_s=options.lease,
-            faults={}
-            if options.delay
-            else dict(zip(range(10, 10 * options.faults + 1, 10), cycle(options.kinds.split(",")))),
+            faults={} if options.delay else dict(zip(range(10, 10 * options.faults + 1, 10), itertools.cycle(kinds))),
             delay_s=options.delay,
             events=options.events,
             skews_s=tuple(float(skew) for skew in options.skews.split(",") if skew),
@@ -611,6 +621,10 @@ def main() -> int:
         print("all is well", flush=True)
         if not options.output:
             shutil.rmtree(directory.parent)
+        total += verdict.happened
+        total.update(runs=1, pages=verdict.pages, fetched_again=verdict.fetched_again, excused=verdict.excused)
+        faults, seed = sum(count for kind, count in total.items() if kind in _FAULTS), seed + 1
+        print(f"together: {faults} faults in {total['runs']} runs ({dict(total)})", flush=True)
     return 0
 
 

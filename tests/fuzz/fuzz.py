@@ -43,10 +43,10 @@ class Find:
 
 
 class Inputs:
-    """Makes the inputs of one seed."""
+    """Makes the inputs of one seed. `per_mille`: how many of a thousand are long."""
 
-    def __init__(self, seed: int, names: list[str]) -> None:
-        self._seed, self._names, self._seeds = seed, names, seeds()
+    def __init__(self, seed: int, names: list[str], per_mille: float = LONG_PER_MILLE) -> None:
+        self._seed, self._names, self._seeds, self._long = seed, names, seeds(), per_mille / 1_000
 
     def make(self, number: int) -> tuple[str, bytes]:
         """The reader, and the input."""
@@ -54,7 +54,7 @@ class Inputs:
         data = bytearray(chance.choice(self._seeds))
         for _ in range(chance.randrange(1, 8)):
             self._mutate(data, chance)
-        if chance.randrange(1_000) < LONG_PER_MILLE and data:
+        if chance.random() < self._long and data:
             at, size = chance.randrange(len(data)), chance.randrange(1, 40)
             part = bytes(data[at : at + size]) if chance.random() < 0.5 else chance.choice(WORDS) + chance.choice(WORDS)
             data[at:at] = part * (chance.choice(LONG_BYTES) // len(part or b"x")) + chance.choice((b"", *WORDS))
@@ -108,17 +108,40 @@ def bear(reader: str, data: bytes) -> None:
         READERS[reader](data)
 
 
-def run(seed: int, count: int, seconds: float, names: list[str]) -> tuple[int, list[Find]]:
+class Tally:
+    """How many inputs each reader was fed, and the CPU seconds that they took; in memory that processes share."""
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, 2 * 8 * len(READERS))
+        self._numbers = memoryview(self._shared).cast("d")
+        self._at = {name: 2 * at for at, name in enumerate(READERS)}
+
+    def add(self, reader: str, cpu_s: float) -> None:
+        at = self._at[reader]
+        self._numbers[at] += 1
+        self._numbers[at + 1] += cpu_s
+
+    def __str__(self) -> str:
+        """A table in Markdown."""
+        fed = {name: (int(self._numbers[at]), self._numbers[at + 1]) for name, at in self._at.items()}
+        rows = [f"| {name} | {count:,} | {cpu_s:,.0f} |" for name, (count, cpu_s) in fed.items() if count]
+        return "\n".join(["| reader | inputs | CPU s |", "|---|---|---|", *rows])
+
+
+def run(inputs: Inputs, count: int, seconds: float, tally: Tally | None = None) -> tuple[int, list[Find]]:
     """Feed so many inputs, or for so long; returns how many were fed, and the finds."""
-    inputs, finds = Inputs(seed, names), list[Find]()
-    shared = mmap.mmap(-1, 8)
+    finds, tally, shared = list[Find](), tally or Tally(), mmap.mmap(-1, 8)
     end_at, number = time.monotonic() + seconds, 0
     while number < count and time.monotonic() < end_at:
         last = min(number + INPUTS_PER_CHILD, count)
         pid = os.fork()
         if not pid:
-            _child(inputs, range(number, last), end_at, shared)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            _child(inputs, range(number, last), end_at, shared, tally)
+        try:
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        except KeyboardInterrupt:  # enough: say how far it came
+            os.kill(pid, signal.SIGKILL)
+            status, end_at = 0, 0.0
         number = int.from_bytes(shared[:8], "big")
         if status:
             finds.append(Find(*inputs.make(number), f"the process ended with {status}"))
@@ -126,7 +149,7 @@ def run(seed: int, count: int, seconds: float, names: list[str]) -> tuple[int, l
     return number, finds
 
 
-def _child(inputs: Inputs, numbers: range, end_at: float, shared: mmap.mmap) -> None:
+def _child(inputs: Inputs, numbers: range, end_at: float, shared: mmap.mmap, tally: Tally) -> None:
     """Bear the inputs, in a process of its own; its exit code is 0 if it could."""
     code = 1
     if end_with_parent := end_with(os.getppid(), signal.SIGKILL):
@@ -139,7 +162,10 @@ def _child(inputs: Inputs, numbers: range, end_at: float, shared: mmap.mmap) -> 
         number = numbers.start
         for number in numbers:
             shared[:8] = number.to_bytes(8, "big")
-            bear(*inputs.make(number))
+            reader, data = inputs.make(number)
+            begun_s = time.process_time()
+            bear(reader, data)
+            tally.add(reader, time.process_time() - begun_s)
             if number % 100 == 0 and time.monotonic() > end_at:
                 break
         shared[:8] = (number + 1).to_bytes(8, "big")
@@ -156,10 +182,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="another seed makes other inputs")
     parser.add_argument("--inputs", type=int, default=10_000_000, help="how many")
     parser.add_argument("--seconds", type=float, default=1e9, help="end after so long")
+    parser.add_argument("--long", type=float, default=LONG_PER_MILLE, help="long ones of a thousand [%(default)s]")
     parser.add_argument("--reader", choices=READERS, action="append", help="only this one (may be repeated)")
     options = parser.parse_args()
-    names = options.reader or list(READERS)
-    fed, finds = run(options.seed, options.inputs, options.seconds, names)
+    inputs, tally = Inputs(options.seed, options.reader or list(READERS), options.long), Tally()
+    fed, finds = run(inputs, options.inputs, options.seconds, tally)
+    print(tally)
     for number, find in enumerate(finds):
         path = FOUND / f"{find.reader}-{options.seed}-{number}"
         path.write_bytes(find.data)

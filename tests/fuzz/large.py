@@ -5,9 +5,11 @@ once took 6.7 GB. Prints the CPU seconds and the megabytes of each input, and fa
 """
 
 import argparse
+import io
 import os
 import resource
 import sys
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -41,6 +43,8 @@ _REPEATED: dict[tuple[str, bytes, bytes], tuple[bytes, ...]] = {
         *(b"<!--", b"<svg><g><title>", b"<select><option>", b"<template>", b"<title>a</title>", b"<b a=1><i b=2><p>"),
         *(
             b"<meta name=robots content=a>",
+            b"<meta name=date content=jan>",
+            b"<meta name=keywords content=a,b>",
             b"<i class=a id=b></i>",
             b"<?",
             b"\xff",
@@ -50,6 +54,10 @@ _REPEATED: dict[tuple[str, bytes, bytes], tuple[bytes, ...]] = {
         ),
     ),
     ("html-text", b"<p class='", b"'>words"): (b"a ",),
+    ("html-text", b"<meta name=robots content='", b"'>words"): (b"aa,",),
+    ("html-text", b"<meta name=description content='", b"'>words"): (b"aa ",),
+    ("html-text", b"<a href=x rel='", b"'>words"): (b"aa ",),
+    ("html-text", b"<title>", b"</title>words"): (b"aa ",),
     ("html-text", b"<p ", b">words"): (b"a=1 ",),
     ("html-text", b"<meta http-equiv=refresh content='1", b";url=x'>"): (b" ",),
     ("html-text", b"<img srcset='", b"'>"): (b"a 1x, ",),
@@ -58,7 +66,7 @@ _REPEATED: dict[tuple[str, bytes, bytes], tuple[bytes, ...]] = {
     ("xml", b"<urlset><url>", b""): (b"<loc>h</loc>", b"<image><loc>h</loc></image>"),
     ("feed", b"<rss>", b""): (b"<channel><link>http://a/b</link></channel>", b"<item><title>a</title></item>"),
     ("feed", b"<rss><channel>", b""): (b"<link>http://a/b</link>", b"<title>a</title>"),
-    ("feed", b"<rss><channel><item><title>", b""): (b"&lt;", b"a &lt;b&gt; "),
+    ("feed", b"<rss><channel><item><title>", b""): (b"&lt;", b"a &lt;b&gt; ", b"aa "),
     ("svg", b"<svg>" + b"<title>" * 250, b""): (b"<a/>",),
     ("svg", b"<svg>" + b"<desc>" * 250, b""): (b"<a/>",),
     ("mail", b"Content-Type: multipart/mixed; boundary=x\n\n", b""): (b"--x\n\n", b"--xContent-Type: text/html\n\n"),
@@ -121,6 +129,7 @@ def inputs(size_bytes: int) -> Iterator[tuple[str, str, Callable[[], bytes]]]:
     )
     yield "html-text: fonts", "html-text", lambda: b"".join(b"<font color=%d><p>" % n for n in range(count // 2))
     yield "response: base", "response", lambda: _links(size_bytes)
+    yield "tar: digits", "tar", lambda: _pax(size_bytes)
     yield "xlsx: one string", "xlsx", lambda: _one_string(size_bytes)
 
 
@@ -132,6 +141,17 @@ def _links(size_bytes: int) -> bytes:
     """A long base, and many links."""
     base = b"http://h.test/" + b"a" * 16_000
     return b"\n\n<base href='%b/'>" % base + b"<a href=1>" * (size_bytes // 10)
+
+
+def _pax(size_bytes: int) -> bytes:
+    """A tar file whose extended header is one number."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        header = tarfile.TarInfo("h")
+        header.type, header.size = tarfile.XHDTYPE, size_bytes
+        archive.addfile(header, io.BytesIO(b"1" * size_bytes))
+        archive.addfile(tarfile.TarInfo("a.html"))
+    return out.getvalue()
 
 
 def _one_string(size_bytes: int) -> bytes:

@@ -48,7 +48,7 @@ TYPES = (
         "text/html; charset=big5",
     ),
 )
-OPTIONS = Options(images=True, more_links=True)
+OPTIONS = Options(images=True, anchors=True, more_links=True)
 _summarisers = Summarisers()
 _reader = Reader(UrlRules(), _summarisers, OPTIONS, "links", heed=True)
 _joiner = Joiner(memo_entries=1 << 12)
@@ -243,8 +243,11 @@ WORDS = (
     b"<si><t>|<sheet "
     b"|<Relationship Id='r' Type='a/hyperlink' Target='http://h.test/' TargetMode='External'/>|xmlns:a='b' |<text:p>|"
     b"<item id='1' href='1.html' media-type='application/xhtml+xml'/>|<itemref idref='1'/>|"
-    b"Content-Location: http://h.test/\n"
+    b"Content-Location: http://h.test/\n|&amp;#|&#|0x|-|<meta name=date content='|<meta name=keywords content='|"
+    b"<script type='application/ld+json'>{|<a href=x rel='nofollow ugc'>|Link: </a>; rel=next|1 jan -1 10:00:00-0000"
 ).split(b"|")
+#: more digits than Python makes an int of
+WORDS = (*WORDS, b"1" * 5_000, b"&#" + b"0" * 5_000 + b"65;")
 
 
 def seeds() -> list[bytes]:

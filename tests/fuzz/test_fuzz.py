@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from .fuzz import FOUND, bear, run
+from .fuzz import FOUND, Inputs, bear, run
 from .readers import READERS
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_reader_bears_what_chance_makes(name: str) -> None:
-    fed, finds = run(seed=2026, count=400, seconds=60.0, names=[name])
+    fed, finds = run(Inputs(2026, [name]), count=400, seconds=60.0)
     assert not finds
     assert fed == 400
 

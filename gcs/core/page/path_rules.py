@@ -4,8 +4,9 @@ The longest pattern that matches decides; Allow wins a tie. A pattern matches pa
 stands for any text, and `$` at its end for the end of the path. Patterns and paths are compared in one spelling of
 their percent-escapes. A trailing `$` may also be meant literally, and `Allow: /index.html` also allows `/`.
 
-Invariant: a decision takes time linear in the length of the path for each length of a plain pattern, and for each `*`;
-there are at most MAX_STARS of these. A site with more of them is treated as if it forbade more than it does.
+Invariant: a decision takes time linear in the length of the path for each length of a plain pattern, and for each `*`
+and each PART_CHARS of what stands behind it; there are at most MAX_STARS of these. A site with more of them is treated
+as if it forbade more than it does.
 """
 
 import re
@@ -16,6 +17,9 @@ import msgspec
 
 #: in all patterns together; the largest honest robots.txt have about 500
 MAX_STARS = 2_000
+#: characters behind a star that count as one more of them: to search a path for a part takes time that is proportional
+#: to the length of both, as a path of one letter and a part that has another one in its middle show
+PART_CHARS = 16
 #: what is left as it stands in paths; patterns have the star, too
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._~=-]*+").fullmatch
 _PLAIN_PATTERN = re.compile(r"[A-Za-z0-9/._~=*-]*+").fullmatch
@@ -126,12 +130,22 @@ def bounded(rules: Iterable[Rule]) -> list[Rule]:
     for rule in rules:
         if rule in kept:
             continue
-        stars += rule.pattern.count("*")
-        if stars <= MAX_STARS or "*" not in rule.pattern:
+        if "*" not in rule.pattern:
+            kept[rule] = None
+            continue
+        stars += _weight(rule.pattern)
+        if stars <= MAX_STARS:
             kept[rule] = None
         elif not rule.allow:
             kept[Rule(False, rule.pattern.partition("*")[0] or "/")] = None
     return list(kept)
+
+
+def _weight(pattern: str) -> int:
+    """What a pattern counts: its stars, and the length of what stands behind them, as it is compared."""
+    behind = pattern.partition("*")[2]
+    length = len(behind) if _PLAIN_PATTERN(behind) else len(_UNUSUAL_IN_PATTERN.sub(_spelled, behind))
+    return 1 + behind.count("*") + length // PART_CHARS
 
 
 def _parts(body: str) -> tuple[str, ...]:

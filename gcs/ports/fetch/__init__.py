@@ -97,6 +97,8 @@ class FetchSettings:
     max_body_bytes: int = 16 << 20
     #: largest body after decompression
     max_content_bytes: int = 64 << 20
+    #: bytes of all bodies under way; beyond, those that take more than an even share of it are cut
+    bodies_bytes: int = 256 << 20
     #: fetch from private, loopback, link-local… addresses as well
     allow_private: bool = False
     #: http://, https:// or (engine curl) socks5h:// [user:password@]host:port
@@ -140,9 +142,32 @@ class FetchSettings:
                 raise SettingsError(f"fetch: {name} must be above 0, not {getattr(self, name)}")
 
 
+class BodyBudget:
+    """The memory of all bodies that an engine receives at once.
+
+    While it is exceeded, no body may be larger than an even share of it. So a few strangers who send slowly, and do not
+    end, cannot take more than twice the budget, and usual pages come through meanwhile.
+    """
+
+    __slots__ = ("_held", "_limit", "_share")
+
+    def __init__(self, settings: FetchSettings) -> None:
+        self._held, self._limit = 0, settings.bodies_bytes
+        self._share = settings.bodies_bytes // settings.connections
+
+    def take(self, more: int, size_bytes: int) -> bool:
+        """So many bytes more were received of a body, which has this size now; False if it must end here."""
+        self._held += more
+        return self._held <= self._limit or size_bytes <= self._share
+
+    def give_back(self, size_bytes: int) -> None:
+        """A body of this size is complete, or dropped."""
+        self._held -= size_bytes
+
+
 _POSITIVE = (
     *("connect_timeout_s", "first_byte_timeout_s", "total_timeout_s", "slow_s", "idle_s"),
-    *("max_body_bytes", "max_content_bytes", "connections", "kept_connections"),
+    *("max_body_bytes", "max_content_bytes", "bodies_bytes", "connections", "kept_connections"),
 )
 
 

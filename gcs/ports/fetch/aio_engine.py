@@ -22,7 +22,7 @@ from yarl import URL
 
 from gcs.core.page.values import DISCONNECT, TOO_LONG, TOO_SLOW, Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
-from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
+from gcs.ports.fetch import BodyBudget, FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
 from gcs.ports.fetch.http_message import NOT_HTTP, ContentError, RequestHead, own_headers, readable
 
@@ -53,6 +53,8 @@ class AioFetcher:
         self._settings, self._sink = settings, sink
         self._head = RequestHead(settings)
         self._tasks: set[asyncio.Task[Result]] = set()
+        self._bodies = BodyBudget(settings)
+        self._unfolding = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -112,7 +114,9 @@ class AioFetcher:
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers)
         coding = ",".join(value for name, value in headers if name.lower() == "content-encoding")
         if coding:
-            content, why = readable(body, coding, self._settings.max_content_bytes)
+            async with self._unfolding:  # some kilobytes from each of a hundred servers could be gigabytes at once
+                content, why = readable(body, coding, self._settings.max_content_bytes)
+                await asyncio.sleep(0)
             truncated = truncated or why
         version = answer.version
         return Response(
@@ -142,6 +146,8 @@ class AioFetcher:
             if not chunks:
                 raise
             truncated = TOO_SLOW if isinstance(error, TimeoutError) else DISCONNECT
+        finally:
+            self._bodies.give_back(sum(map(len, chunks)))
         return b"".join(chunks), truncated
 
     async def _fill(self, chunks: list[bytes], answer: aiohttp.ClientResponse) -> str:
@@ -156,8 +162,12 @@ class AioFetcher:
         while chunk := await answer.content.readany():
             chunks.append(chunk)
             size_bytes += len(chunk)
-            if size_bytes > settings.max_body_bytes:
-                chunks[-1] = chunk[: settings.max_body_bytes - size_bytes]
+            is_within = self._bodies.take(len(chunk), size_bytes)
+            if (beyond := size_bytes - settings.max_body_bytes) > 0:
+                chunks[-1] = chunk[:-beyond]
+                self._bodies.give_back(beyond)
+                return TOO_LONG
+            if not is_within:
                 return TOO_LONG
             now_s = self._loop.time()
             if now_s - mark_s >= settings.slow_s:

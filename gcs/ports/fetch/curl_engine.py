@@ -10,9 +10,12 @@
 The options that are the same for all requests are set once; a request sets its URL and, if it is conditional,
 its headers. Heads are gathered by `list.append` itself; libcurl bounds them. Bodies are bounded by us, because libcurl
 would not ask for a byte of a body whose length is too large. They are one array: a server may send 16 MB in chunks of
-one byte, and a list of these would take a gigabyte. An answer that breaks off is delivered as far as it came.
+one byte, and a list of these would take a gigabyte. An answer that breaks off is delivered as far as it came. Answers
+that come at once and unfold to much are delivered a few at a time: some kilobytes from each of a hundred servers could
+be gigabytes.
 
-Invariants: a transfer is in `_busy` exactly while its handle is with the driver; else it is in `_idle`, or dropped.
+Invariants: a transfer is in `_busy` exactly while its handle is with the driver; then in `_ripe` until its answer is
+delivered; else it is in `_idle`, or dropped.
 libcurl is never called from inside one of its own callbacks; they only take note.
 """
 
@@ -25,6 +28,7 @@ import sys
 import threading
 import time
 from asyncio import AbstractEventLoop
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +38,7 @@ import pycurl
 
 from gcs.core.page.values import DISCONNECT, TOO_LONG, TOO_SLOW, Failure, FailureKind, Request, Response, Result
 from gcs.errors import UsageError
-from gcs.ports.fetch import FetchSettings, Sink, one_line, proxy_name
+from gcs.ports.fetch import BodyBudget, FetchSettings, Sink, one_line, proxy_name
 from gcs.ports.fetch.guard import forbidden
 from gcs.ports.fetch.http_message import NOT_HTTP, RequestHead, ResponseHead, has_own_headers, own_headers, readable
 
@@ -74,12 +78,19 @@ _FAULTS: dict[int, tuple[FailureKind, str]] = {
     100: (FailureKind.TOO_LARGE, _ENDLESS_HEAD),  # TOO_LARGE
 }
 
+#: our own code, for what libcurl has no timeout for
+_TOO_SLOW = -1
+#: bytes to which bodies may unfold before the answers that came at once are taken in
+_UNFOLDED_BYTES = 32 << 20
+
 #: libcurl's options with their values
 Options = list[tuple[int, object]]
 #: sockets and what happened to them
 Events = list[tuple[int, int]]
 #: a handle that is done, and libcurl's error (0 for none) with its message
 Finished = Callable[[pycurl.Curl, int, str], None]
+#: a transfer that is over, with libcurl's error and message
+_Ripe = tuple["CurlTransfer", int, str]
 
 
 class CurlFetcher:
@@ -95,12 +106,16 @@ class CurlFetcher:
         self._idle: list[CurlTransfer] = []
         self._busy: dict[pycurl.Curl, CurlTransfer] = {}
         self._rejected: set[asyncio.Handle] = set()  # answers on their way to requests that were never sent
+        self._bodies = BodyBudget(settings)
+        self._ripe: deque[_Ripe] = deque()  # filled by _finished; emptied by _deliver_ripe
+        self._ripening: asyncio.Handle | None = None  # set while the rest has to wait
+        self._unfolded_bytes = 0
         self._patience_s = min(settings.first_byte_timeout_s, settings.slow_s)
         self._driver: CurlDriver | None = None
 
     @property
     def in_flight(self) -> int:
-        return len(self._busy) + len(self._rejected)
+        return len(self._busy) + len(self._ripe) + len(self._rejected)
 
     async def open(self) -> None:
         """Raises UsageError where this libcurl or its certificates will not do."""
@@ -134,18 +149,41 @@ class CurlFetcher:
         return self._driver.add(curl)
 
     def _new_transfer(self) -> "CurlTransfer":
-        return CurlTransfer(self._options, self._guarded, self._settings.max_body_bytes)
+        return CurlTransfer(self._options, self._guarded, self._settings.max_body_bytes, self._bodies)
 
     def _finished(self, curl: pycurl.Curl, code: int, message: str) -> None:
-        """Called by the driver when a transfer is over."""
-        transfer = self._busy[curl]
+        """Called by the driver when a transfer is over, and where we give one up."""
+        self._ripe.append((self._release(curl), code, message))
+        if self._ripening is None:
+            self._deliver_ripe()
+
+    def _deliver_ripe(self) -> None:
+        """Deliver what is finished; once much has been unfolded, the rest when the loop comes round."""
+        self._ripening = None
+        while self._ripe and self._ripening is None and self._driver is not None:
+            result = self._judged(*self._ripe.popleft())
+            if isinstance(result, Response):
+                self._unfolded_bytes += len(result.content) - len(result.body)
+            self._call_sink(result)
+            if self._unfolded_bytes > _UNFOLDED_BYTES:  # after the turn that the sink has asked for
+                self._unfolded_bytes = 0
+                self._ripening = self._loop.call_soon(self._deliver_ripe)
+
+    def _judged(self, transfer: "CurlTransfer", code: int, message: str) -> Result:
+        """What came of a transfer that is over; makes it idle."""
         if code == pycurl.E_OK:
             result = self._result(transfer)
         elif transfer.refused is not None:
             result = self._failure(transfer, FailureKind.FORBIDDEN_ADDRESS, transfer.refused)
+        elif code == _TOO_SLOW:
+            result = self._cut(transfer, FailureKind.TIMEOUT, message)
         else:
-            result = self._cut(transfer, *fault(curl, code, message, self._settings))
-        self._deliver(transfer, result)
+            result = self._cut(transfer, *fault(transfer.curl, code, message, self._settings))
+        if has_own_headers(transfer.request):
+            transfer.curl.setopt(pycurl.HTTPHEADER, self._fields)
+        transfer.clear()
+        self._idle.append(transfer)
+        return result
 
     def _cut(self, transfer: "CurlTransfer", kind: FailureKind, message: str) -> Result:
         """What came before the fault, or a failure where no byte of the body did."""
@@ -184,17 +222,10 @@ class CurlFetcher:
     def _failure(self, transfer: "CurlTransfer", kind: FailureKind, message: str) -> Failure:
         return Failure(transfer.request, kind, message, transfer.started_at, self._loop.time() - transfer.begun_s)
 
-    def _deliver(self, transfer: "CurlTransfer", result: Result) -> None:
-        """Makes the handle idle, then calls the sink, which may start the next request on it."""
+    def _release(self, curl: pycurl.Curl) -> "CurlTransfer":
         assert self._driver is not None
-        curl, request = transfer.curl, transfer.request
-        del self._busy[curl]
         self._driver.remove(curl)
-        if has_own_headers(request):
-            curl.setopt(pycurl.HTTPHEADER, self._fields)
-        transfer.clear()
-        self._idle.append(transfer)
-        self._call_sink(result)
+        return self._busy.pop(curl)
 
     def _call_sink(self, result: Result) -> None:
         try:
@@ -220,20 +251,22 @@ class CurlFetcher:
             if now_s - transfer.begun_s < self._patience_s:
                 break
             if message := transfer.too_slow(now_s, self._settings):
-                self._deliver(transfer, self._cut(transfer, FailureKind.TIMEOUT, message))
+                self._finished(transfer.curl, _TOO_SLOW, message)
 
     async def close(self) -> None:
         if self._driver is None:
             return
         driver, self._driver = self._driver, None
-        for handle in (self._next_sweep, *self._rejected):
-            handle.cancel()
+        for handle in (self._next_sweep, self._ripening, *self._rejected):
+            if handle is not None:
+                handle.cancel()
         self._rejected.clear()
         for curl in self._busy:
             driver.remove(curl)
-        for transfer in (*self._busy.values(), *self._idle):
+        for transfer in (*self._busy.values(), *(transfer for transfer, _, _ in self._ripe), *self._idle):
             transfer.curl.close()
         self._busy.clear()
+        self._ripe.clear()
         self._idle.clear()
         await driver.close()
 
@@ -249,11 +282,12 @@ class CurlTransfer:
     """One libcurl handle. Idle, then busy with a request, then cleared and idle again."""
 
     __slots__ = (
-        *("begun_s", "body", "curl", "lines", "max_body_bytes", "refused", "request", "room_bytes", "sent"),
+        *("begun_s", "bodies", "body", "curl", "lines", "max_body_bytes", "refused", "request", "room_bytes", "sent"),
         *("slow_mark", "started_at"),
     )
 
-    def __init__(self, options: Options, guarded: bool, max_body_bytes: int) -> None:
+    def __init__(self, options: Options, guarded: bool, max_body_bytes: int, bodies: BodyBudget) -> None:
+        self.bodies = bodies
         #: lines of the head; filled by libcurl; emptied by `clear`
         self.lines: list[bytes] = []
         #: the body as it comes; filled by `_take`; emptied by `clear`
@@ -283,6 +317,7 @@ class CurlTransfer:
     def clear(self) -> None:
         """Forgets the request: what its tag refers to must not be kept alive from here."""
         self.lines.clear()
+        self.bodies.give_back(len(self.body))
         self.body.clear()
         self.refused = self.slow_mark = None
         self.sent = False
@@ -310,11 +345,10 @@ class CurlTransfer:
         """Libcurl's callback with a part of the body; anything but None ends the transfer."""
         room = self.room_bytes
         self.room_bytes = room - len(chunk)
-        if self.room_bytes >= 0:
-            self.body += chunk
-            return None
-        self.body += chunk[:room]
-        return 0
+        self.body += chunk if self.room_bytes >= 0 else chunk[:room]
+        if not self.bodies.take(min(len(chunk), room), len(self.body)):
+            self.room_bytes = -1
+        return None if self.room_bytes >= 0 else 0
 
     def _before_send(self, *_: object) -> int:
         """Libcurl's callback before the request is sent; to send it a second time at once may not be polite."""

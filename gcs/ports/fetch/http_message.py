@@ -16,9 +16,10 @@ import re
 from collections.abc import Callable
 from typing import cast
 
+import msgspec
 from isal import isal_zlib
 
-from gcs.core.page.values import TOO_LONG, UNREADABLE, FailureKind, Request
+from gcs.core.page.values import TOO_LONG, UNREADABLE, FailureKind, Request, Response
 from gcs.errors import CodecError
 from gcs.ports.fetch import FetchSettings
 from gcs.ports.fetch.guard import forbidden_host
@@ -35,6 +36,8 @@ NOT_HTTP = "the server sent something that is not HTTP"
 _NO_CODING = frozenset(
     ("", "identity", "none", "null", "utf-8", "utf8", "iso-8859-1", "binary", "8bit", "chunked", "aws-chunked")
 )
+#: bytes by which a content may be larger than its body where it has to wait
+_FOLDED_BYTES = 1 << 20
 #: a stack of codings higher than this is an attack
 _MAX_CODINGS = 3
 #: gzip members after the first are read in slices, so that a body of many tiny ones does not cost its square
@@ -165,6 +168,24 @@ def readable(body: bytes, coding: str, limit_bytes: int) -> tuple[bytes, str]:
         return decode(body, coding, limit_bytes), ""
     except ContentError as error:
         return error.content, TOO_LONG if error.kind is FailureKind.TOO_LARGE else UNREADABLE
+
+
+def folded(response: Response) -> Response:
+    """The answer without its content, where that takes much more memory than its body; `unfolded` makes it again."""
+    if len(response.content) - len(response.body) <= _FOLDED_BYTES or not _coding_of(response):
+        return response
+    return msgspec.structs.replace(response, content=b"")
+
+
+def unfolded(response: Response, limit_bytes: int) -> Response:
+    """The answer with its content."""
+    if response.content or not response.body or not (coding := _coding_of(response)):
+        return response
+    return msgspec.structs.replace(response, content=readable(response.body, coding, limit_bytes)[0])
+
+
+def _coding_of(response: Response) -> str:
+    return ",".join(response.header_values("content-encoding"))
 
 
 def decode(body: bytes, coding: str, limit_bytes: int) -> bytes:

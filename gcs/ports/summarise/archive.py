@@ -10,6 +10,7 @@ Invariant: what is read is bounded by `LIMITS` and by the options, whatever the 
 import bz2
 import io
 import lzma
+import re
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from gcs.ports.summarise import Options
 
 if TYPE_CHECKING:
     import mimetypes
+    import tarfile
 
 _CHUNK_BYTES = 64 * 1024
 #: gzip files in a row that are read
@@ -36,6 +38,8 @@ ENCRYPTED = 1
 #: entries (directories, links…) that are passed over for each member that may be taken
 _HEADERS_PER_MEMBER = 10
 DIRECTORY_ENTRY = b"PK\x01\x02"
+#: bytes of an extended header of a tar file, and digits in a row that no honest one has
+_PAX_BYTES, _MANY_DIGITS = 1 << 20, re.compile(rb"[0-9]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +141,8 @@ def _tar_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
     import tarfile
 
     try:
-        with tarfile.open(fileobj=io.BytesIO(_unpacked(content, budget.left)), mode="r:") as archive:
+        file_object = io.BytesIO(_unpacked(content, budget.left))
+        with tarfile.open(fileobj=file_object, mode="r:", tarinfo=_header_class()) as archive:
             for position, info in enumerate(archive):
                 if position > _HEADERS_PER_MEMBER * limits.members:
                     return
@@ -150,6 +155,24 @@ def _tar_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
                 yield _member(info.name, data)
     except (*DAMAGE, tarfile.TarError, zlib.error, lzma.LZMAError):
         return
+
+
+@cache
+def _header_class() -> "type[tarfile.TarInfo]":
+    import tarfile
+
+    class BoundedHeader(tarfile.TarInfo):
+        """The header of a file in a tar. Python before 3.11.10 takes minutes for an extended one of digits alone."""
+
+        def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+            assert archive.fileobj is not None
+            start = archive.fileobj.tell()
+            if self.size > _PAX_BYTES or _MANY_DIGITS.search(archive.fileobj.read(self.size)):
+                raise tarfile.ReadError("no extended header")
+            archive.fileobj.seek(start)
+            return super()._proc_pax(archive)  # type: ignore[misc, no-any-return]
+
+    return BoundedHeader
 
 
 def _unpacked(content: bytes, max_bytes: int) -> bytes:

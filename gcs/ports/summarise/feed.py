@@ -26,6 +26,9 @@ _HEADINGS = frozenset(("title", "description", "subtitle", "tagline", "language"
 _DATES = ("updated", "modified", "date", "published", "pubDate", "issued")
 _FOLLOWED = frozenset(("", "alternate", "next", "related", "via"))
 _MARKUP = re.compile(r"<[^<>]*>")
+#: the number of a character; one of thousands of digits is none that Python would make an int of
+_NUMBER = re.compile(r"&#(?=[0-9])0*+([0-9]*+)")
+_DIGITS = 8
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _URL = re.compile(r"https?://\S+", re.I)
 
@@ -97,4 +100,5 @@ def _entry_text(entry: Any) -> list[str]:
 
 def _plain(text: str) -> str:
     """Summaries hold escaped HTML: tags away, entities resolved."""
-    return " ".join(html.unescape(_MARKUP.sub(" ", text)).split())
+    text = _NUMBER.sub(lambda number: f"&#{number[1][:_DIGITS] or 0}", _MARKUP.sub(" ", text))
+    return " ".join(html.unescape(text).split())

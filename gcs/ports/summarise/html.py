@@ -23,7 +23,7 @@ from turbohtml import Element, Namespace, parse
 from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
 from gcs.core.page.site_dates import unavailable_after
-from gcs.core.page.values import Document
+from gcs.core.page.values import LINE_LENGTH, MOST_KEYWORDS, Document
 from gcs.ports.summarise import Options, Source
 from gcs.ports.summarise.encoding import as_utf8
 from gcs.ports.summarise.main_text import NO_PART, MainPart, main_part, trafilatura_part
@@ -52,6 +52,10 @@ _LANGUAGE = re.compile(r"\s*([A-Za-z]{2,3})(?:[-_,]|\s*$)")
 _CANDIDATE = re.compile(r"[^ \t\n\f\r,][^ \t\n\f\r]*+")
 _DESCRIPTORS = re.compile(r"(?:[^(,]|\([^)]*\)?)*+")
 
+#: letters of a title, a description, a rel or the like that are read: words of megabytes take twenty times as much
+_LINE_LETTERS = 4 * LINE_LENGTH
+#: contents of <meta> of one name, and robots directives, that are looked at: a date takes microseconds
+_MOST_CONTENTS, _MOST_DIRECTIVES = MOST_KEYWORDS, 1_000
 #: letters that are kept of the text of a link, and read of all of a page
 _ANCHOR_LENGTH, _ANCHOR_LETTERS = 300, 1 << 20
 
@@ -88,7 +92,7 @@ def _read(tree: Tree, options: Options) -> "HtmlElements":
         if tag in ("a", "area"):
             href = node.attr("href")
             rel = node.attr("rel") or ""
-            if href is not None and not (rel and "nofollow" in rel.lower().split()):
+            if href is not None and not (rel and "nofollow" in rel[:_LINE_LETTERS].lower().split()):
                 hrefs.append(href)
                 if options.anchors:
                     reading.anchor(node, rel)
@@ -170,12 +174,12 @@ class HtmlElements:
         content = get("content") or ""
         if name:
             name = name.lower()
-            if name in METAS:
-                self.metas.setdefault(name, []).append(content)
+            if name in METAS and len(said := self.metas.setdefault(name, [])) < _MOST_CONTENTS:
+                said.append(content)
             if name in ("description", "og:description"):
-                self._found.setdefault(name, " ".join(content.split()))
-            elif name in ("robots", agent):
-                self._directives += [directive.strip() for directive in content.lower().split(",")]
+                self._found.setdefault(name, _one_line(content))
+            elif name in ("robots", agent) and len(self._directives) < _MOST_DIRECTIVES:
+                self._directives += [each.strip() for each in content[:_LINE_LETTERS].lower().split(",")]
                 if (end := unavailable_after(content)) is not None and end < time.time():
                     self._directives.append("noindex")
             return
@@ -188,7 +192,7 @@ class HtmlElements:
             self._found.setdefault("language", content)
 
     def link(self, get: Attribute) -> None:
-        relations = (get("rel") or "").lower().split()
+        relations = (get("rel") or "")[:_LINE_LETTERS].lower().split()
         if "stylesheet" in relations:  # the usual one, first
             return
         href = get("href") or ""
@@ -213,7 +217,7 @@ class HtmlElements:
     def title(self, node: Any) -> None:
         """The <title> of the page, not of a drawing in it."""
         if "title" not in self._found:
-            self._found["title"] = " ".join(node.text.split())
+            self._found["title"] = _one_line(node.text)
 
     def root(self, language: str) -> None:
         """What the root element says: its language goes before that of a <meta>."""
@@ -241,6 +245,10 @@ class HtmlElements:
             rels=self.rels[: options.max_links],
             **metadata._asdict(),
         )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[:_LINE_LETTERS].split())
 
 
 def primary_language(tag: str) -> str:

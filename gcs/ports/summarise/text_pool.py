@@ -2,15 +2,16 @@
 
 `TextPool` asks them; `main` is what each one runs.
 
-Invariant: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
+Invariants: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
 or takes longer than the limit, gets an empty document with a note, and a new worker takes over; if there can be none,
-that is an error: all other pages would get no text either. `free` says how many pages may come before they only wait
-(back-pressure). Workers start as pages need them.
+that is an error: all other pages would get no text either. No page loses its text because the machine is busy: the
+start of a worker does not count, nor does time in which the worker waits for a core (Linux), or in which this process
+is stopped. `free` says how many pages may come before they only wait (back-pressure). Workers start as pages need them.
 
-A worker reads jobs from a socket and answers each with an Extract. A frame is the length of a msgpack value in
-4 bytes, then the value. A worker runs until the socket ends, and never outlives its parent: the kernel kills it with
-its parent where it can (Linux), the end of the socket stops it elsewhere. It must not write to the terminal, and leaves
-Ctrl-C to its parent.
+A worker says that it has started, then reads jobs from a socket and answers each with an Extract. A frame is the length
+of a msgpack value in 4 bytes, then the value; the one that says that it has started is empty. A worker runs until the
+socket ends, and never outlives its parent: the kernel kills it with its parent where it can (Linux), the end of the
+socket stops it elsewhere. It must not write to the terminal, and leaves Ctrl-C to its parent.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 import msgspec
 
@@ -31,7 +32,7 @@ from gcs.core.page.values import Document
 from gcs.errors import GcsError
 from gcs.events import Events
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source
-from gcs.ports.system.process import end_with
+from gcs.ports.system.process import end_with, go_first, memory_limit_bytes, rss_bytes, waited_s
 
 #: pages inside the pool for each worker: one in work, the others so that it need not wait
 _SLOTS_PER_WORKER = 4
@@ -41,7 +42,14 @@ _COMMAND = (
     "main(Summarisers.with_plugins().read)"
 )
 _HEADER_BYTES = 4
-#: address space of a worker: a page that needs more gets no text
+#: what a worker says when it has started
+_STARTED = bytes(_HEADER_BYTES)
+#: seconds for its start, and how many may fail one after the other
+_START_S, _STARTS = 60.0, 3
+#: seconds between two looks at how long a worker has had and how much it holds, at most and at least
+_LOOK_S, _LEAST_S = 0.25, 0.01
+#: address space of a worker: a page that needs more gets no text. In a container, all workers together may hold half of
+#: its memory: beyond it, the container would be ended, and the next one that reads the page
 _MEMORY_BYTES = 4 * 1024**3
 #: pages after which the caches of trafilatura are emptied: they grow with every new host
 _CACHED_PAGES = 2_000
@@ -79,6 +87,8 @@ class TextPool:
         self.slots = self.workers * _SLOTS_PER_WORKER
         self.timeout_s = timeout_s
         self._options = options
+        limit_bytes = memory_limit_bytes()
+        self._share_bytes = limit_bytes // (2 * self.workers) if limit_bytes else _MEMORY_BYTES
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Extract).decode
         self._inside = 0
@@ -93,14 +103,24 @@ class TextPool:
         return max(0, self.slots - self._inside)
 
     async def submit(
-        self, content: bytes, content_type: str, url: str, depth: Depth = "full", *, links: bool = False
+        self,
+        content: bytes | Callable[[], bytes],
+        content_type: str,
+        url: str,
+        depth: Depth = "full",
+        *,
+        links: bool = False,
     ) -> Extract:
-        """What a document says, without its links unless they are wanted; with a note where it cannot be read."""
+        """What a document says, without its links unless they are wanted; with a note where it cannot be read.
+
+        Content that takes much memory may be given as a function, which is called when its turn has come.
+        """
         self._inside += 1
         try:
             async with self._turn:
                 if self._closed:
                     return _CLOSED
+                content = (content() if callable(content) else content)[: self._options.max_bytes]
                 return await self._work(TextJob(content, content_type, url, self._options, depth, links))
         finally:
             self._inside -= 1
@@ -113,23 +133,32 @@ class TextPool:
         self._idle.clear()
 
     async def _work(self, job: TextJob) -> Extract:
-        try:
-            worker = self._idle.pop() if self._idle else _Worker()
-        except OSError as error:
-            raise GcsError(
-                f"no process can be started to extract the text of pages ({error.strerror}): raise the limits on"
-                " processes and open files, or give --summary fast"
-            ) from error
+        for _ in range(_STARTS):
+            try:
+                return await self._ask(self._idle.pop() if self._idle else _Worker(), job)
+            except _NotStartedError:
+                if self._closed:
+                    return _CLOSED
+            except OSError as error:
+                raise GcsError(
+                    f"no process can be started to extract the text of pages ({error.strerror}): raise the limits on"
+                    " processes and open files, or give --summary fast"
+                ) from error
+        raise GcsError("the processes that read documents and texts end before they have started: see gcs doctor")
+
+    async def _ask(self, worker: "_Worker", job: TextJob) -> Extract:
         self._busy.add(worker)
         answered = False
         try:
-            async with asyncio.timeout(self.timeout_s):
-                answer = self._decode(await worker.ask(self._encode(job)))
+            await worker.start()
+            answer = self._decode(await worker.ask(self._encode(job), self.timeout_s, self._share_bytes))
             answered = True
             if answer.note:
                 events.info("unreadable", url=job.url, note=answer.note)
         except TimeoutError:
             return _lost(job.url, f"no text after {self.timeout_s:g} s")
+        except MemoryError:
+            return _lost(job.url, f"no text within {self._share_bytes >> 20} MB")
         except (OSError, EOFError, msgspec.DecodeError):
             return _CLOSED if self._closed else _lost(job.url, "the text worker died")
         finally:  # also when this task is cancelled: then the worker goes on with a page that is not wanted any more
@@ -144,6 +173,10 @@ class TextPool:
 def _lost(url: str, note: str) -> Extract:
     events.warning("lost", url=url, note=note)
     return Extract(note=note)
+
+
+class _NotStartedError(Exception):
+    """The process ended, or did nothing for long, before it had started."""
 
 
 class _Worker:
@@ -169,15 +202,45 @@ class _Worker:
         self._socket = ours
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def ask(self, frame: bytes) -> bytes:
-        """Send a job and wait for the answer."""
+    async def start(self) -> None:
+        """Wait until the worker has loaded what it needs."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(sock=self._socket)
+            try:
+                await self._within(_START_S, _MEMORY_BYTES, self._streams[0].readexactly(len(_STARTED)))
+            except (OSError, EOFError, TimeoutError) as error:
+                raise _NotStartedError from error
+
+    async def ask(self, frame: bytes, limit_s: float, limit_bytes: int) -> bytes:
+        """Send a job and wait for the answer. TimeoutError, MemoryError: the worker has had so much for it."""
+        return await self._within(limit_s, limit_bytes, self._exchange(frame))
+
+    async def _exchange(self, frame: bytes) -> bytes:
+        assert self._streams, "start() comes first"
         reader, writer = self._streams
         writer.write(len(frame).to_bytes(_HEADER_BYTES, "big"))
         writer.write(frame)
         await writer.drain()
         return await reader.readexactly(int.from_bytes(await reader.readexactly(_HEADER_BYTES), "big"))
+
+    async def _within(self, limit_s: float, limit_bytes: int, answer: Coroutine[None, None, bytes]) -> bytes:
+        """The answer, unless the worker has had `limit_s` for it: seconds in which it ran, or waited for no core."""
+        task = asyncio.ensure_future(answer)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to ask
+        had_s, waited = 0.0, waited_s(self._process.pid)
+        try:
+            while had_s < limit_s:
+                step_s = max(_LEAST_S, min(_LOOK_S, limit_s - had_s))
+                await asyncio.wait((task,), timeout=step_s)
+                if task.done():
+                    return task.result()
+                if rss_bytes(self._process.pid) > limit_bytes:
+                    raise MemoryError
+                before, waited = waited, waited_s(self._process.pid)
+                had_s += max(0.0, step_s - (waited - before))  # not the time that passed: this process may be stopped
+            raise TimeoutError
+        finally:
+            task.cancel()
 
     def kill(self) -> None:
         self._process.kill()
@@ -220,7 +283,9 @@ def main(read: Callable[[Source], Document]) -> None:
         end_with_parent()
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    go_first()
     logging.disable()
     keep_arena()
     with contextlib.suppress(ConnectionError), socket.socket(fileno=descriptor) as connection:
+        connection.sendall(_STARTED)
         serve(connection, read)

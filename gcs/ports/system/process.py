@@ -19,6 +19,9 @@ from pathlib import Path
 _PROC = Path("/proc")
 _STATUS = _PROC / "self/status"
 _SCHEDULE = _PROC / "thread-self/schedstat"
+#: where the second and the first version of cgroups have the limit of the container; what the first calls none
+_MEMORY_LIMITS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_NO_LIMIT_BYTES = 1 << 60
 _PR_SET_PDEATHSIG = 1
 #: numbers of the system calls that read and write how a thread is scheduled
 _CALLS = {"x86_64": (315, 314), "aarch64": (275, 274)}
@@ -41,6 +44,14 @@ def core_s() -> float:
     except (OSError, ValueError):
         return time.thread_time()
     return (int(ran_ns) + int(waited_ns)) / 1e9
+
+
+def waited_s(pid: int) -> float:
+    """Seconds for which the first thread of a process was ready to run and waited for a core; 0 where nobody counts."""
+    try:
+        return int((_PROC / str(pid) / "schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def family_cpu_s() -> float:
@@ -72,6 +83,29 @@ def peak_rss_mb() -> float:
         return float(_STATUS.read_text().split("VmHWM:", 1)[1].split(None, 1)[0]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 / (1024 if sys.platform == "darwin" else 1)  # macOS counts bytes, others kilobytes
+
+
+def rss_bytes(pid: int) -> int:
+    """The memory that a process holds now; 0 where nobody counts."""
+    try:
+        return int((_PROC / str(pid) / "statm").read_text().split()[1]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def memory_limit_bytes() -> int | None:
+    """The memory that this container may take; None where there is no limit."""
+    for file in _MEMORY_LIMITS:
+        with contextlib.suppress(OSError, ValueError):
+            limit = int(file.read_text())
+            return limit if limit < _NO_LIMIT_BYTES else None
+    return None
+
+
+def go_first() -> None:
+    """Where memory runs out, the kernel is to end this process before others of the container."""
+    with contextlib.suppress(OSError):
+        (_PROC / "self/oom_score_adj").write_text("1000")
 
 
 def new_run() -> str:

@@ -98,6 +98,7 @@ class Gatherer:
                 spot_check=self._spot_check,
                 lending=lending,
                 watchdog=dependencies.watchdog,
+                max_content_bytes=settings.fetch.max_content_bytes,
                 on_robots=self._robots_known,
             )
         )

@@ -13,9 +13,19 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.page.values import FailureKind, Request
+from gcs.core.page.values import FailureKind, Request, Response
 from gcs.ports.fetch import FetchSettings
-from gcs.ports.fetch.http_message import ContentError, RequestHead, ResponseHead, decode, own_headers, readable, reject
+from gcs.ports.fetch.http_message import (
+    ContentError,
+    RequestHead,
+    ResponseHead,
+    decode,
+    folded,
+    own_headers,
+    readable,
+    reject,
+    unfolded,
+)
 
 PAGE = " ".join(f"word{n}" for n in range(5000)).encode()
 LIMIT = 1 << 20
@@ -23,6 +33,17 @@ LIMIT = 1 << 20
 
 def lines(text: bytes) -> list[bytes]:
     return text.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("fields", [[("Content-Encoding", "gzip")], [("content-encoding", "x"), ("Vary", "a")], []])
+def test_content_of_a_response_that_waits_can_be_made_again(fields: list[tuple[str, str]]) -> None:
+    content = bytes(3 << 20)
+    body = gzip.compress(content) if len(fields) == 1 else content
+    response = Response(Request("http://h/"), 200, "", "1.1", tuple(fields), body, content, b"", "", 0.0, 0.0)
+    waiting = folded(response)
+    assert len(waiting.content) == (0 if len(fields) == 1 else len(content))
+    assert unfolded(waiting, 4 << 20) == response
+    assert len(unfolded(waiting, 1 << 20).content) == (1 << 20 if len(fields) == 1 else len(content))
 
 
 def test_request_head_leaves_out_what_is_empty() -> None:

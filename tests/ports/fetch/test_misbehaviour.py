@@ -8,7 +8,8 @@ import zlib
 
 import pytest
 
-from gcs.core.page.values import Failure, FailureKind
+from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
+from gcs.ports.fetch import FetchSettings
 from tests.limits import memory_limit
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -151,6 +152,55 @@ async def test_gzip_bomb_is_unfolded_up_to_the_limit(serve, ask) -> None:
     site = await serve(HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb) + bomb)
     result = await ask(site.url, max_content_bytes=100_000)
     assert (result.body, result.content, result.truncated) == (bomb, b"\0" * 100_000, "length")
+
+
+async def test_bombs_that_come_at_once_are_unfolded_one_after_the_other(serve, engine) -> None:
+    """64 KB from each of 128 servers took 4 GB, before the first of these pages was read."""
+    count, bomb = 40, gzip.compress(bytes(10 << 20))
+
+    async def answer(conversation) -> None:
+        async with site.asked:
+            await site.asked.wait_for(lambda: len(site.heads) == count)
+        await conversation.send(HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb) + bomb)
+
+    site = await serve(answer)
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    sizes: list[int] = []
+    waiting: list[Response] = []
+
+    def take_in(result: Result) -> None:
+        """As a gatherer does: an answer waits for the next turn."""
+        assert isinstance(result, Response)
+        sizes.append(len(result.content))
+        waiting.append(result)
+        loop.call_soon(waiting.clear)
+        if len(sizes) == count:
+            done.set()
+
+    fetcher = engine(FetchSettings(user_agent="test/1", allow_private=True), take_in)
+    await fetcher.open()
+    with memory_limit(160 << 20):
+        for _ in range(count):
+            fetcher.start(Request(site.url))
+        async with asyncio.timeout(60):
+            await done.wait()
+    assert sizes == [10 << 20] * count
+    assert fetcher.in_flight == 0
+    await fetcher.close()
+
+
+async def test_large_bodies_share_a_budget_and_usual_pages_pass(serve, client) -> None:
+    """Of 128 servers that send 16 MB slowly, and do not end, the bodies would take 2 GB."""
+    fetching = await client(connections=8, bodies_bytes=400_000)
+    site = await serve(forever(HEAD + b"Content-Length: 10000000\r\n\r\n", b"x" * 20_000))
+    good = await serve(HEAD + b"Content-Length: 40000\r\n\r\n" + b"y" * 40_000)
+    with memory_limit(16 << 20):
+        results = await asyncio.gather(*[fetching.ask(each.url) for each in (*[site] * 8, *[good] * 4)])
+    assert [(len(each.body), each.truncated) for each in results[8:]] == [(40_000, "")] * 4
+    assert {each.truncated for each in results[:8]} == {"length"}
+    assert all(50_000 < len(each.body) < 1_000_000 for each in results[:8])
+    assert len((await fetching.ask(good.url)).body) == 40_000
+    assert fetching.fetcher._bodies._held == 0
 
 
 @pytest.mark.parametrize(

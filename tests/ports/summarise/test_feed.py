@@ -17,6 +17,16 @@ SUITE = Path(__file__).parents[3] / ".." / "shared" / "suites" / "crawler-common
 needs_suite = pytest.mark.skipif(not SUITE.is_dir(), reason="the crawler-commons suite is not there")
 
 
+@pytest.mark.parametrize("zeros", ["", "0" * 5_000])
+def test_feed_keeps_its_links_whatever_numbers_its_text_holds(zeros: str) -> None:
+    """Python makes no int of 4,300 digits and more: the error cost all links of the feed."""
+    text = f"&amp;#{zeros}65; &amp;#{zeros}{'1' * 5_000}; &amp;#x41; &amp;#0; &amp;#;"
+    feed = f"<rss><channel><description>{text}</description><item><link>http://h.test/1</link><title>{text}</title>"
+    document = summarise(feed.encode(), "application/rss+xml", "http://x/", "fast")
+    assert document.hrefs == ["http://h.test/1"]
+    assert document.text == document.description == "A \ufffd A \ufffd &#;"
+
+
 @needs_suite
 def test_feed_of_the_suite_with_guid_entities_and_cdata() -> None:
     document = summarise((SUITE / "feed.rss").read_bytes(), "application/rss+xml", "http://x/", "fast")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source
 from gcs.ports.summarise.html import primary_language, refresh_target, srcset_urls, summarise_html
-from tests.limits import cpu_limit
+from tests.limits import cpu_limit, memory_limit
 
 PAGE = b"""<!DOCTYPE html>
 <html lang="en-GB">
@@ -101,6 +101,32 @@ def test_html_heeds_meta_robots(read, metas: str, noindex: bool, nofollow: bool)
     document = read(f"<title>x</title>{metas}<a href=/x>x</a>".encode())
     assert (document.noindex, document.nofollow) == (noindex, nofollow)
     assert document.hrefs == ["/x"], "what nofollow means is the gatherer's business"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<meta name=robots content='nofollow,%b'>",
+        b"<meta name=description content='%b'>",
+        b"<a href=x rel='%b'>x</a>",
+        b"<link href=x rel='%b'>",
+        b"<title>%b</title>",
+    ],
+)
+def test_html_reads_the_beginning_of_endless_lines(read, page: bytes) -> None:
+    """The words of 16 MB took 300 MB of memory."""
+    words = b"ab, " * 500_000
+    read(b"<p>x")  # loads what it needs
+    with memory_limit(28 << 20):
+        document = read(page % words)
+    assert document.nofollow == (b"nofollow" in page)
+
+
+def test_html_looks_at_the_first_contents_of_a_name_only() -> None:
+    """Each date that is none takes microseconds, and a page has room for half a million."""
+    date = b"<meta name=date content=2020-01-02>"
+    assert fast(b"<meta name=date content=jan>" * 99 + date).published == "2020-01-02"
+    assert fast(b"<meta name=date content=jan>" * 100 + date).published == ""
 
 
 def test_html_uses_the_agent_it_is_told(read) -> None:

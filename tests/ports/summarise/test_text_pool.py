@@ -1,6 +1,7 @@
 """The text pool, with real workers. A plug-in package gives them documents that hang or kill them."""
 
 import asyncio
+import itertools
 import os
 import signal
 import sys
@@ -13,18 +14,23 @@ import msgspec
 import pytest
 
 from gcs.core.page.simhash import simhash
+from gcs.errors import GcsError
 from gcs.ports.reader import Summarisers
-from gcs.ports.summarise import Options
+from gcs.ports.summarise import Options, text_pool
 from gcs.ports.summarise.text_pool import Extract, TextPool
+from gcs.ports.system import process
 
 HTML = "text/html; charset=utf-8"
 PAGE = b"""<html><title>t</title><body><article><p>The words of this page are many, and they are English words.</p>
 <p>There are two paragraphs of them, so that an extractor of text has something to extract.</p></article>"""
 
+#: loaded by each worker as it starts, which can be made slow, or to fail
 PLUGIN = """
 import os, signal, time
 from gcs.core.page.values import Document
 from gcs.ports.summarise import Summariser
+
+time.sleep(float(os.environ.get("TEST_START_S", "0")))
 
 def pid(source):
     return Document(hrefs=[], text=f"{os.getpid()}")
@@ -104,6 +110,25 @@ async def test_pool_survives_a_page_that_raises_or_swells_in_the_same_worker(poo
     assert await worker_of(pool) == before
 
 
+async def test_pool_ends_a_worker_that_takes_the_memory_of_its_container(
+    pool: TextPool, plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the container is ended, its range moves, and the next one reads the page."""
+    before = await worker_of(pool)
+    monkeypatch.setattr(pool, "_share_bytes", 1 << 20)
+    extract = await pool.submit(b"", "application/x-hang", str(plugin / "large"))
+    assert extract == Extract(note="no text within 1 MB")
+    assert not alive(before)
+
+
+def test_workers_share_half_of_the_memory_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "memory.max").write_text(f"{2 << 30}\n")
+    monkeypatch.setattr(process, "_MEMORY_LIMITS", (tmp_path / "absent", tmp_path / "memory.max"))
+    assert TextPool(4)._share_bytes == 256 << 20
+    (tmp_path / "memory.max").write_text("max\n")
+    assert TextPool(4)._share_bytes == 4 << 30
+
+
 async def test_pool_gives_up_on_a_page_that_takes_too_long(pool: TextPool, plugin: Path) -> None:
     before = await worker_of(pool)
     pool.timeout_s, usual_s = 0.05, pool.timeout_s
@@ -112,6 +137,49 @@ async def test_pool_gives_up_on_a_page_that_takes_too_long(pool: TextPool, plugi
     assert not alive(before)
     pool.timeout_s = usual_s
     assert await worker_of(pool) != before
+
+
+async def test_start_of_a_worker_costs_its_first_page_nothing(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine it took longer than the limit of a page, which lost its text."""
+    monkeypatch.setenv("TEST_START_S", "1.5")
+    pool = TextPool(1, timeout_s=1.0)
+    assert await worker_of(pool)
+    await pool.close()
+
+
+async def test_pool_that_cannot_start_workers_is_an_error(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else all pages would lose their texts."""
+    monkeypatch.setenv("TEST_START_S", "nonsense")
+    pool = TextPool(1)
+    with pytest.raises(GcsError, match="end before they have started"):
+        await worker_of(pool)
+    await pool.close()
+
+
+async def test_pool_does_not_count_what_a_worker_waits_for_a_core(
+    pool: TextPool, plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the worker got no core between the first twenty looks, and all that it wants from then on."""
+    before = await worker_of(pool)
+    looks = itertools.count()
+    monkeypatch.setattr(text_pool, "waited_s", lambda _pid: float(min(next(looks), 20)))
+    monkeypatch.setattr(text_pool, "_LEAST_S", 0.001)
+    pool.timeout_s = 0.002
+    extract = await pool.submit(b"", "application/x-hang", str(plugin / "starved"))
+    assert extract.note == "no text after 0.002 s"
+    assert next(looks) > 20
+    assert not alive(before)
+
+
+async def test_pool_does_not_count_what_it_was_stopped_itself(pool: TextPool) -> None:
+    """The answer comes while the process is stopped, as by Ctrl-Z: it is there when the process goes on."""
+    before = await worker_of(pool)
+    pool.timeout_s = 0.2
+    page = asyncio.create_task(pool.submit(b"", "application/x-pid", ""))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    time.sleep(1.0)  # noqa: ASYNC251 (nothing else goes on, either)
+    assert (await page).document.text == str(before)
 
 
 async def test_pool_leaves_interrupts_to_its_parent(pool: TextPool) -> None:

@@ -14,12 +14,14 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import TOO_LONG, Failure, FailureKind, PageFacts, Response, Result
 from gcs.core.url.queued_url import QueuedUrl, level_of
+from gcs.ports.fetch.http_message import folded, unfolded
 from gcs.ports.reader import Glance, Reader
 from gcs.ports.records.record_store import Store
 from gcs.ports.summarise import ParsedPage
@@ -60,6 +62,8 @@ class ResponsesParts:
     spot_check: SpotCheck
     lending: Lending | None
     watchdog: Watchdog
+    #: of a page, without its content coding
+    max_content_bytes: int
     #: called with every robots.txt that was fetched
     on_robots: Callable[[RobotsVisit, Response, Robots], None]
 
@@ -72,6 +76,7 @@ class Responses:
         self._reader, self._store = parts.reader, parts.store
         self._recorder, self._dispatcher, self._on_robots = parts.recorder, parts.dispatcher, parts.on_robots
         self._lending, self._spot_check, self._watchdog = parts.lending, parts.spot_check, parts.watchdog
+        self._max_content_bytes = parts.max_content_bytes
         #: filled by the text pool; emptied by take_in
         self._read: deque[tuple[QueuedUrl, Response, asyncio.Future[PageFacts]]] = deque()
         #: pages whose text is being read elsewhere
@@ -100,7 +105,8 @@ class Responses:
             self.in_texts -= 1
             self._watchdog.begin(entry.url)  # plug-ins read it
             try:
-                self._record(entry, response, done.result())  # an error of the pool ends the turn, and the crawl
+                whole = unfolded(response, self._max_content_bytes)
+                self._record(entry, whole, done.result())  # an error of the pool ends the turn, and the crawl
             finally:
                 self._watchdog.end()
 
@@ -157,7 +163,9 @@ class Responses:
             self._record(entry, response, facts, parsed)
             return
         self.in_texts += 1
-        task = asyncio.ensure_future(self._reader.finish(response, glance))
+        response = folded(response)  # a hundred of them may wait
+        whole = partial(unfolded, response, self._max_content_bytes)
+        task = asyncio.ensure_future(self._reader.finish(response, glance, whole))
         task.add_done_callback(lambda done: self._text_arrives(entry, response, done))
 
     def _record(self, entry: QueuedUrl, response: Response, facts: PageFacts, parsed: ParsedPage | None = None) -> None:

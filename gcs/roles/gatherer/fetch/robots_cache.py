@@ -21,8 +21,10 @@ from gcs.core.polite.politeness import Politeness
 from gcs.core.url.canonical import host_of_url
 from gcs.core.url.sources import is_source
 
-#: origins whose rules stay in memory, and lines of all their robots.txt together (about 200 bytes each)
-MEMORY_ORIGINS, MEMORY_LINES = 10_000, 500_000
+#: origins whose rules stay in memory, and bytes of all their robots.txt together
+MEMORY_ORIGINS, MEMORY_BYTES = 10_000, 100 << 20
+#: bytes of a line beside its characters
+_LINE_BYTES = 200
 #: redirects of a robots.txt that are followed (RFC 9309 asks for at least five)
 MAX_HOPS = 5
 
@@ -44,7 +46,7 @@ class RobotsCache:
         self._memory: OrderedDict[str, tuple[float, Robots]] = OrderedDict()
         self._why: dict[str, str] = {}  # by closed origin of the memory: the failure that closed it
         self._tries: dict[str, int] = {}
-        self._lines = 0  # of the memory
+        self._size_bytes = 0  # of the memory
         self._unused: set[str] = set()  # origins of the memory whose new rules were not yet returned
 
     def rules(self, origin: str, now: float) -> Robots | None:
@@ -118,13 +120,15 @@ class RobotsCache:
     def _remember(self, origin: str, held: tuple[float, Robots]) -> None:
         before = self._memory.get(origin)
         self._memory[origin] = held
-        self._lines += _lines_of(held[1]) - (_lines_of(before[1]) if before else 0)
-        while len(self._memory) > MEMORY_ORIGINS or (self._lines > MEMORY_LINES and len(self._memory) > 1):
+        self._size_bytes += _size_of(held[1]) - (_size_of(before[1]) if before else 0)
+        while len(self._memory) > MEMORY_ORIGINS or (self._size_bytes > MEMORY_BYTES and len(self._memory) > 1):
             forgotten, (_, robots) = self._memory.popitem(last=False)
-            self._lines -= _lines_of(robots)
+            self._size_bytes -= _size_of(robots)
             self._why.pop(forgotten, None)
             self._unused.discard(forgotten)
 
 
-def _lines_of(robots: Robots) -> int:
-    return len(robots.rules) + len(robots.sitemaps)
+def _size_of(robots: Robots) -> int:
+    """Bytes of its lines, which are held twice: as they are written, and as they are compared."""
+    lines = [rule.pattern for rule in robots.rules] + [*robots.sitemaps, *(said for _, said in robots.usage)]
+    return len(lines) * _LINE_BYTES + 2 * sum(map(len, lines))

@@ -1,7 +1,10 @@
 """Stored rules go to the next owner of a host, and serve the request that waited for them."""
 
+import pytest
+
+from gcs.core.page.robots import MAX_BODY_BYTES
 from gcs.core.polite.politeness import Politeness
-from gcs.roles.gatherer.fetch.robots_cache import MEMORY_LINES, RobotsCache
+from gcs.roles.gatherer.fetch.robots_cache import MEMORY_BYTES, RobotsCache
 
 
 class Cache(RobotsCache):
@@ -39,12 +42,15 @@ def test_robots_cache_serves_old_rules_to_the_request_that_waited_for_them() -> 
     assert cache.rules(origin, 300.0) is None
 
 
-def test_memory_is_bounded_by_lines_not_only_by_origins() -> None:
-    """A stranger with a thousand host names has a robots.txt of 500 KB for each."""
+@pytest.mark.parametrize("lines", [20_000, 1])
+def test_memory_is_bounded_by_bytes_not_only_by_origins(lines: int) -> None:
+    """A stranger with a thousand host names has a robots.txt of 500 KB for each, of many lines or of one."""
     cache = Cache()
-    body = b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % number for number in range(20_000))
-    for number in range(40):
+    length = (MAX_BODY_BYTES - 100) // lines - len("Disallow: /00000\n")
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /%05d%b\n" % (n, b"x" * length) for n in range(lines))
+    for number in range(250):
+        cache.notes.clear()
         cache.answered(f"http://h{number}", 200, body, 0.0)
-    assert cache._lines <= MEMORY_LINES
-    assert len(cache._memory) == MEMORY_LINES // 20_000
-    assert (rules := cache.rules("http://h0", 1.0)) and len(rules.rules) == 20_000  # from the notes
+    assert 0 < cache._size_bytes <= MEMORY_BYTES
+    assert 10 < len(cache._memory) < 250
+    assert (rules := cache.rules("http://h249", 1.0)) and len(rules.rules) == lines
