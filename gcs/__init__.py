@@ -16,11 +16,23 @@ from gcs.version import __version__
 if TYPE_CHECKING:
     from gcs.api.crawling import Crawl, CrawlOptions, crawl
     from gcs.api.stored_crawl import StoredCrawl, open
+    from gcs.core.report.report import Report
     from gcs.errors import GcsError
     from gcs.ports.plugins import ReadPage
     from gcs.ports.records.page import Page
 
-__all__ = ["Crawl", "CrawlOptions", "GcsError", "Page", "ReadPage", "StoredCrawl", "__version__", "crawl", "open"]
+__all__ = [
+    "Crawl",
+    "CrawlOptions",
+    "GcsError",
+    "Page",
+    "ReadPage",
+    "Report",
+    "StoredCrawl",
+    "__version__",
+    "crawl",
+    "open",
+]
 
 #: name → module; loaded at the first use, so that `import gcs` costs nothing
 _PARTS = {
@@ -29,6 +41,7 @@ _PARTS = {
     "GcsError": "gcs.errors",
     "Page": "gcs.ports.records.page",
     "ReadPage": "gcs.ports.plugins",
+    "Report": "gcs.core.report.report",
     "StoredCrawl": "gcs.api.stored_crawl",
     "crawl": "gcs.api.crawling",
     "open": "gcs.api.stored_crawl",

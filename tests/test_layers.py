@@ -25,7 +25,13 @@ ALLOWED = {
     "events": {"errors"},
     "__main__": {"cli"},
     "version": set(),
-    "": {"api", "errors", "ports", "version"},  # the names of the library, for type checkers; loaded at their first use
+    "": {
+        "api",
+        "core",
+        "errors",
+        "ports",
+        "version",
+    },  # the names of the library, for type checkers; loaded at their first use
 }
 
 #: imports inside of functions: what is slow to load, and not needed by every process that loads the importer

@@ -254,8 +254,8 @@ def read_seeds(urls: tuple[str, ...], file: str | None, rules: UrlRules) -> list
     for place, text in [*(("command line", url) for url in urls), *_lines(file)]:
         url = _source(text) or seed_url(text, rules)
         if url is None:
-            kinds = "nor a folder (./docs), a database (db:FILE) or news (nntp://HOST/GROUP/)"
-            raise UsageError(f"{place}: {text[:_SHOWN]!r} {why_no_seed(text[:_SHOWN])}, {kinds}")
+            kinds = "a seed may also be a folder (./docs), a database (db:FILE) or news (nntp://HOST/GROUP/)"
+            raise UsageError(f"{place}: {text[:_SHOWN]!r} {why_no_seed(text[:_SHOWN])}; {kinds}")
         found[url] = None
     return list(found)
 

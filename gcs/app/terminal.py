@@ -12,6 +12,7 @@ from gcs.app.crawl_dir import stored_elsewhere, write_whole
 from gcs.app.say import say
 from gcs.core.report.report import Report
 
+MEGABYTE = 1_000_000
 EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1, "stuck": 4}
 #: kind of failure → what to do when a crawl has fetched nothing
 ADVICE = {
@@ -72,12 +73,13 @@ def _tell(outcome: Outcome, directory: Path, as_json: bool) -> None:
     if as_json:
         say(msgspec.json.encode(report))
     else:
-        say(summary(report))
+        say(summary(report, directory))
         say(f"stored in {directory}/")
         if away := stored_elsewhere(directory, report):
             say(away)
         if report.queued and not outcome.interrupted:
-            say(f"{report.queued:,} URLs are still queued; to go on: gcs crawl -o {directory}")
+            verb = "is" if report.queued == 1 else "are"
+            say(f"{counted(report.queued, 'URL')} {verb} still queued; to go on: gcs crawl -o {directory}")
     if outcome.interrupted:
         say(f"interrupted, nothing lost; to go on: gcs crawl -o {directory}", err=as_json)
     elif report.state == "stuck":
@@ -111,35 +113,54 @@ def why_nothing(report: Report, directory: Path) -> str:
     return "not one page was fetched: the seeds hold none, or are taken for traps (see `gcs settings`, traps)"
 
 
-def summary(report: Report) -> str:
-    """The report as a few lines of text."""
+def summary(report: Report, directory: Path | None = None) -> str:
+    """The report as a few lines of text; `directory`: that of the crawl, for commands that are proposed."""
+    held = report.new + report.changed + report.same
+    pages = counted(report.pages, "page")
+    if report.session > 1:  # a page that was asked for and not sent again is a page, too
+        pages = (
+            f"{counted(held, 'page')} held ({report.pages:,} fetched, {report.revisits:,} confirmed without sending)"
+        )
     lines = [
-        f"{report.state}: {report.pages:,} pages, {report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s "
-        f"({report.pages_per_s:,.0f} pages/s, {report.cpu_s:,.1f} s CPU, {report.peak_rss_mb:,.0f} MB memory)",
-        f"known {report.known_urls:,} URLs, {report.queued:,} queued; {report.failed:,} failed, "
-        f"{report.denied_by_robots:,} denied by robots.txt, {report.redirects:,} redirects",
+        f"{report.state}: {pages}, {_size(report.bytes)} in {report.seconds:,.1f} s "
+        f"({_rate(report.pages_per_s)} pages/s, {report.cpu_s:,.1f} s CPU, {report.peak_rss_mb:,.0f} MB memory)",
+        f"known {counted(report.known_urls, 'URL')}, {report.queued:,} queued; {report.failed:,} failed, "
+        f"{report.denied_by_robots:,} denied by robots.txt, {counted(report.redirects, 'redirect')}",
     ]
     if report.requisites:
         lines.append(
-            f"{report.requisites:,} requisites of pages (style sheets, images, scripts…), "
-            f"{report.requisite_bytes / 1e6:,.1f} MB"
+            f"{counted(report.requisites, 'requisite')} of pages (style sheets, images, scripts…), "
+            f"{_size(report.requisite_bytes)}"
         )
     if report.session > 1:
         lines.append(
-            f"session {report.session}: {report.new + report.changed + report.same:,} pages held, of these "
-            f"{report.new:,} pages new, {report.changed:,} changed, {report.same:,} the same "
-            f"({report.revisits:,} not sent again); {report.gone:,} gone"
+            f"session {report.session}: {counted(report.new, 'page')} new, {report.changed:,} changed, "
+            f"{report.same:,} the same, {report.gone:,} gone"
         )
     if report.failures:
         lines.append(f"failed: {_failures(report)}")
     if report.shells:
         lines.append(
             f"{report.shells:,} page{'s are empty shells' if report.shells > 1 else ' is an empty shell'}, written by"
-            " scripts: to read them, add --browser (gcs crawl --next DIR --browser)"
+            f" scripts: to read them, add --browser (gcs crawl --next {directory or 'DIR'} --browser)"
         )
     if report.outlook.text:
         lines.append(report.outlook.text)
     return "\n".join(lines)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 page, 2 pages."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= MEGABYTE / 10 else f"{size / 1e3:,.1f} kB"
+
+
+def _rate(rate: float) -> str:
+    """Two digits of a slow one: 0.4 is not 0."""
+    return f"{rate:,.0f}" if rate >= 10 or not rate else f"{rate:.2g}"
 
 
 def _main_failure(report: Report) -> str:

@@ -33,7 +33,7 @@ def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -
         say(msgspec.json.encode(report_json | ({"team": msgspec.to_builtins(team)} if team else {})))
         return
     if figures:
-        say(summary(figures))
+        say(summary(figures, directory))
         if away := stored_elsewhere(directory, reports(directory).get(figures.session)):
             say(away)
     if team:

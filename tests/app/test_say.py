@@ -1,6 +1,7 @@
 """What commands print."""
 
 import ast
+import io
 import json
 from pathlib import Path
 
@@ -48,3 +49,23 @@ def test_commands_print_by_say_only() -> None:
                 path.name == "export.py" and "tame(" in ast.unparse(node)
             ), f"{path}: print by gcs.app.say.say"
             assert name != "print" or isinstance(node.args[0], ast.Constant), f"{path}: print by gcs.app.say.say"
+
+
+def test_long_lines_go_on_from_word_to_word_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr("sys.stdout", shown)
+    monkeypatch.setenv("COLUMNS", "24")
+    say("a line of more words than fit; to go on: gcs crawl -o docs")
+    say("a-table  of  two  columns  that  is  too  wide")
+    say(b'{"json": "is one line, however long it may become"}')
+    assert shown.getvalue().splitlines() == [
+        "a line of more words",
+        "  than fit; to go on:",
+        "  gcs crawl -o docs",
+        "a-table  of  two  columns  that  is  too  wide",
+        '{"json": "is one line, however long it may become"}',
+    ]

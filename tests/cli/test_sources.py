@@ -85,7 +85,7 @@ def test_web_pages_cannot_have_our_files_read(gcs: Run, docs: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("seed", "says"),
-    [("./absent", "there is no"), ("db:absent.db", "there is no"), ("gopher://x/", "nor a folder (./docs)")],
+    [("./absent", "there is no"), ("db:absent.db", "there is no"), ("gopher://x/", "may also be a folder (./docs)")],
 )
 def test_seeds_that_cannot_be_crawled_are_refused_at_once(gcs: Run, seed: str, says: str) -> None:
     done = gcs("crawl", seed, "-o", "out")

@@ -111,7 +111,7 @@ def test_progress_shows_pages_rate_and_queue_and_goes_away(
     assert screen.shown.count("\x1b[?25l") == screen.shown.count("\x1b[?25h") == 1, "the cursor is given back"
     last = screen.text.splitlines()
     assert last[-1] == "stored in out/"
-    assert last[-2].startswith("100 % explored, finished, ")
+    assert last[-2].startswith("100 % explored, finished")
     assert last[-4].startswith("done: 120 pages, ")
     for line in ESCAPE.sub("", screen.shown).replace("\r", "\n").splitlines():
         assert len(line) <= 100, "nothing wraps"

@@ -29,6 +29,8 @@ CPU_SHARE = 0.75
 LEAST_WORK = 0.1
 #: seconds after which the limit of a gatherer is known: to begin takes CPU
 BEGUN_S = 3.0
+#: seconds of a crawl whose end does not say what took them: the start did
+SHORT_S = 10.0
 #: share of the queue that must be counted by host before the slowest host alone decides
 COUNTED = 0.9
 #: expected finds, as a share of the queue, that are too few to speak of
@@ -103,7 +105,7 @@ def estimate(works: Sequence[Workload], state: str = "running") -> Outlook:
         queued=queued,
     )
     if state in NO_TIME or state == AWAY or not known:
-        why = "waiting for Redis" if state == AWAY else _why(works, spent, limited_by, queued) if state in ENDED else ""
+        why = "waiting for Redis" if state == AWAY else _past_why(works, spent, limited_by, queued, state)
         left = NO_TIME.get(state, "" if state == AWAY else "no estimate yet" if works else NO_TIME["waiting"])
         limit = limited_by if state in ENDED else NOTHING
         return msgspec.structs.replace(outlook, left=left, why=why, limited_by=limit, **_no_time(state))
@@ -239,6 +241,13 @@ def _limit(works: Sequence[Workload]) -> str:
         limit = CPU if spent.cpu_s >= CPU_SHARE * spent.seconds else limit
         total[limit] = total.get(limit, 0.0) + work_s
     return max(total, key=lambda limit: total[limit], default=NOTHING)
+
+
+def _past_why(works: Sequence[Workload], spent: TimeSpent, limited_by: str, queued: int, state: str) -> str:
+    """What took the time of a crawl that has ended; of a short one that says nothing."""
+    if state not in ENDED or spent.seconds < SHORT_S:
+        return ""
+    return _why(works, spent, limited_by, queued)
 
 
 def _why(works: Sequence[Workload], spent: TimeSpent, limited_by: str, queued: int) -> str:

@@ -30,37 +30,60 @@ class Imbalance(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct, frozen=True):
     """`report.json`, the dashboard and /metrics all show these."""
 
+    #: its name
     crawl: str
+    #: running, done, limit, stopped, stuck or failed
     state: str
+    #: number of the last plan
     epoch: int
     gatherers: int
     helpers: int
+    #: that were stored in this session, each time that they were
     pages: int
+    #: different ones of them
     unique: int
+    #: pages that were stored more than once, for each different one
     overlap: float
+    #: URLs that ended without a page
     failed: int
+    #: URLs that robots.txt forbids
     denied_by_robots: int
+    #: of the bodies, as sent
     bytes: int
+    #: in which the session was crawled
     seconds: float
     pages_per_s: float
+    #: of all processes
     cpu_s: float
     peak_rss_mb: float
+    #: URLs that were ever met
     known_urls: int
+    #: URLs that wait
     queued: int
+    #: share of the web in scope that is dealt with, as far as it can be told
     explored_fraction: float
+    #: URLs and bytes that gatherers have sent one another
     exchanged_urls: int
     exchanged_bytes: int
+    #: URLs exchanged for each page
     urls_per_page: float
+    #: links that were not sent, because their target is known to all, or was sent before
     suppressed_by_hot_pages: int
     suppressed_by_c_queue: int
     imbalance: Imbalance
+    #: plans after the first one, and URLs that changed their owners by them
     rebalances: int
     moved_urls: int
     per_gatherer: list[GathererReport]
+    #: answers that lead elsewhere
     redirects: int = 0
+    #: answers that nothing has changed
     revisits: int = 0
+    #: requests that were made again
     retries: int = 0
+    #: URLs that ended without a page, by kind
     failures: dict[str, int] = {}
+    #: number of the session; the first is 1
     session: int = 1
     #: what became of the pages since the session before
     new: int = 0
@@ -170,7 +193,7 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
     known = sum(share.known_urls for share in shares)
     outlook = estimate([share.whole if state in ENDED else share.workload for share in shares], state)
     if state in ENDED and not (total.pages or total.revisits) and (total.failed or total.denied_by_robots):
-        nothing = {"fraction": 0.0, "low": 0.0, "progress": 0.0, "done": "nothing explored"}
+        nothing = {"fraction": 0.0, "low": 0.0, "progress": 0.0, "done": "nothing explored", "why": ""}
         outlook = msgspec.structs.replace(outlook, **nothing)  # all that is known is dealt with, and says nothing
     seconds = max((share.counters.seconds for share in shares), default=0.0)
     return Report(

@@ -41,6 +41,7 @@ class Page:
 
     @property
     def url(self) -> str:
+        """The canonical URL that was asked for."""
         return self._record.url
 
     @property
@@ -65,6 +66,7 @@ class Page:
 
     @property
     def title(self) -> str:
+        """The `<title>`, or what stands for it in another format."""
         return self._record.title
 
     @property
@@ -119,10 +121,12 @@ class Page:
 
     @property
     def session(self) -> int:
+        """The number of the session that stored it; the first is 1."""
         return self._record.session
 
     @property
     def fetched_at(self) -> datetime:
+        """When the request began, in UTC."""
         return datetime.fromtimestamp(self._record.fetched_at, UTC)
 
     @property

@@ -26,6 +26,8 @@ from gcs.ports.system.socket_place import MAX_SOCKET_PATH_BYTES
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 #: bytes that a crawl should find free, and open files that it may need
 LEAST_FREE, LEAST_FILES = 1 << 30, 1024
+#: where the station listens unless it is told otherwise
+STATION_PORT = 8642
 #: package → what it is for; the extra that brings it
 EXTRAS = {
     "playwright": ("gcs crawl --browser", "browser"),
@@ -59,6 +61,7 @@ def findings(directory: Path, skew_s: Callable[[], float] | None = None) -> Iter
     yield _files()
     yield _names()
     yield _sockets(directory)
+    yield _port()
     if skew_s:
         yield _whiteboard(skew_s)
 
@@ -134,6 +137,19 @@ def _sockets(directory: Path) -> CheckedItem:
     if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
         return CheckedItem("sockets", NOTE, f"the path is long: sockets of this crawl lie in {tempfile.gettempdir()}")
     return CheckedItem("sockets", OK, "lie in the crawl's directory")
+
+
+def _port() -> CheckedItem:
+    """The port of the station, unless told otherwise."""
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", STATION_PORT))
+        except OSError as error:
+            return CheckedItem(
+                "ports", NOTE, f"{STATION_PORT} ({error.strerror}); it is for --station", "--listen 127.0.0.1:8643"
+            )
+    return CheckedItem("ports", OK, f"{STATION_PORT} is free for --station")
 
 
 def _whiteboard(skew_s: Callable[[], float]) -> CheckedItem:
