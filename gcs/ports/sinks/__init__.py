@@ -13,6 +13,7 @@ Promise: *at least once*. What was written when a process is killed may come aga
 """
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,8 @@ from gcs.ports.records.page import Page
 
 #: pages of a batch and seconds that a page waits for others, where the sink says nothing else
 BATCH_PAGES, WAIT_S = 500, 1.0
+#: what of a target may be secret: the user of a URL, and its query
+_SECRET = re.compile(r"(?<=://)[^/?\s]*@|(?<=\?).*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,11 @@ class Sink:
     def key(self) -> str:
         """The name as a file name."""
         return xxhash.xxh3_64_hexdigest(self.name.encode())
+
+    @property
+    def shown(self) -> str:
+        """The name for people and logs: without what may be secret."""
+        return _SECRET.sub("…", self.name) if "://" in self.name else self.name
 
     @classmethod
     def of(cls, given: object, name: str = "", target: str | None = None) -> "Sink":
