@@ -9,6 +9,7 @@ Invariant: words do not change when they are taken again, so that an engine may 
 import re
 import sys
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 
 #: characters of a word; what is longer is several words
@@ -21,13 +22,14 @@ _UNSPACED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 )  # fmt: skip
+_LETTER = re.compile(f"[{_UNSPACED}]")
 
 
 def words(text: str) -> list[str]:
     """The words of a text, in order."""
     if text.isascii():
         return _PLAIN.findall(text.lower())
-    return _any_script().findall(folded(text))
+    return _any_script().findall(_LETTER.sub(r" \g<0> ", folded(text)))
 
 
 def folded(text: str) -> str:
@@ -40,7 +42,20 @@ def folded(text: str) -> str:
 
 @cache
 def _any_script() -> re.Pattern[str]:
-    """A word of any script: its vowel signs belong to it (made once: it looks at every character there is)."""
-    marks = "".join(chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
-    ranges = "".join(re.escape(mark) for mark in marks if not re.match(f"[{_UNSPACED}]", mark))
-    return re.compile(rf"[{_UNSPACED}]|(?:[^\W{_UNSPACED}]|[{ranges}]){{1,{LONGEST}}}")
+    """A word of any script: its vowel signs belong to it (made once: it looks at every character there is).
+
+    Most words are ASCII even here, and are found without a look at the long list of signs.
+    """
+    signs = [code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    ranges = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _ranges(signs))
+    plain = rf"[0-9A-Za-z_]{{1,{LONGEST}}}+(?![^\x00-\x7f])"
+    return re.compile(rf"{plain}|(?=[0-9A-Za-z_]*+[^\x00-\x7f])[\w{_UNSPACED}{ranges}]{{1,{LONGEST}}}")
+
+
+def _ranges(codes: list[int]) -> Iterator[tuple[int, int]]:
+    """Numbers in order, as ranges."""
+    first = codes[0]
+    for code, following in zip(codes, [*codes[1:], 0]):
+        if following != code + 1:
+            yield first, code
+            first = following

@@ -13,7 +13,6 @@ Promise: *at least once*. What was written when a process is killed may come aga
 """
 
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +24,6 @@ from gcs.ports.records.page import Page
 
 #: pages of a batch and seconds that a page waits for others, where the sink says nothing else
 BATCH_PAGES, WAIT_S = 500, 1.0
-#: what of a target may be secret: the user of a URL, and its query
-_SECRET = re.compile(r"(?<=://)[^/?\s]*@|(?<=\?).*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +45,10 @@ class Sink:
 
     @property
     def shown(self) -> str:
-        """The name for people and logs: without what may be secret."""
-        return _SECRET.sub("…", self.name) if "://" in self.name else self.name
+        """The name for people and logs: without a user, a password and a query, which may be secret."""
+        before, colon, rest = self.name.partition("://")
+        authority, slash, path = rest.partition("?")[0].partition("/")
+        return f"{before}{colon}{authority.rpartition('@')[2]}{slash}{path}" if colon else self.name
 
     @classmethod
     def of(cls, given: object, name: str = "", target: str | None = None) -> "Sink":

@@ -28,12 +28,12 @@ class EngineError(GcsError):
     """The engine did not take it: the batch comes again."""
 
 
-class EngineAnswer(bytes):
+class EngineResponse(bytes):
     """The body of an answer, with its status."""
 
     status = 0
 
-    def checked(self, *statuses: int) -> "EngineAnswer":
+    def checked(self, *statuses: int) -> "EngineResponse":
         """Itself, if its status is 2xx or one of these; else EngineError."""
         if 200 <= self.status < 300 or self.status in statuses:
             return self
@@ -68,7 +68,7 @@ class EngineClient:
 
     def call(
         self, method: str, path: str, body: bytes = b"", kind: str = "application/json", headers: Mapping[str, str] = {}
-    ) -> EngineAnswer:
+    ) -> EngineResponse:
         """The answer, whatever its status. Raises EngineError where there is none."""
         sent = {**self._headers, **headers, **({"Content-Type": kind} if body else {})}
         for is_last in (False, True):  # a connection that was kept may have been closed meanwhile
@@ -87,7 +87,7 @@ class EngineClient:
                 if len(content) > _MOST_BYTES:
                     self.close()
                     raise EngineError("the answer is too long")
-                answer = EngineAnswer(content)
+                answer = EngineResponse(content)
                 answer.status = response.status
                 return answer
         raise AssertionError
