@@ -48,7 +48,7 @@ _NO_OPTIONS = {
         "a crawl in Python has one gatherer and no helpers: run gcs crawl with this flag, and read with gcs.open",
     ),
     "report": "crawl.report() gives it, and DIRECTORY/report.json",
-    "index": "run gcs index DIRECTORY, also while the crawl goes on",
+    "index": "run gcs index DIRECTORY, with --follow beside the program",
     "set": "give settings by settings={'section.key': value}",
     **dict.fromkeys(("log", "log_json", "log_file"), "use Python's logging"),
 }
