@@ -6,7 +6,10 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
+from gcs.app.crawl_dir import is_crawl
+from gcs.app.processes.station_watches import station_watches
 from gcs.app.say import say
 from gcs.core.helpers.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry, new_token
 from gcs.core.messages.template import template
@@ -26,8 +29,10 @@ PATIENCE_S = 5.0
 
 
 @asynccontextmanager
-async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = ()) -> AsyncIterator[None]:
-    """Run a station during the `async with` block, and print its address."""
+async def serving(
+    place: str, crawl: str, listen: str, names: tuple[str, ...] = (), directory: Path | None = None
+) -> AsyncIterator[None]:
+    """Run a station during the `async with` block, and print its address. `directory`: where its records are."""
     address, keys = ListenAddress.parse(listen), keys_of(os.environ)
     token = ""
     if is_loopback(address.host):  # elsewhere others may read what is printed, for example in the logs of a cluster
@@ -36,24 +41,26 @@ async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = 
     space = await open_space(place, crawl=crawl, name="station", settings=SpaceSettings(patience_s=PATIENCE_S))
     signing = signing_keys(os.environ)
     access = StationAccess(keys, names, partial(space.scan, template(Access)))
-    source = WhiteboardSource(space, crawl)
-    serving = Station(
-        partial(OneCrawl, source),
-        address,
-        access=access,
-        gateway=Gateway(space),
-        directory=KeyDirectory(signing) if signing else None,
-    )
-    try:
-        await serving.startup()
-        # the token stands behind #, so that no server and no log of one ever sees it
-        say(f"station: {serving.address.url}{f'#token={token}' if token else ''}", err=True)
-        if not keys:
-            say("station: on that address even to look needs a token: gcs token create view (or control)", err=True)
-        yield
-    finally:
-        await serving.shutdown()
-        await space.close()
+    source = WhiteboardSource(space, crawl, directory if directory and is_crawl(directory) else None)
+    async with station_watches() as watch:
+        serving = Station(
+            partial(OneCrawl, source),
+            address,
+            access=access,
+            gateway=Gateway(space),
+            directory=KeyDirectory(signing) if signing else None,
+            watch=watch,
+        )
+        try:
+            await serving.startup()
+            # the token stands behind #, so that no server and no log of one ever sees it
+            say(f"station: {serving.address.url}{f'#token={token}' if token else ''}", err=True)
+            if not keys:
+                say("station: on that address even to look needs a token: gcs token create view (or control)", err=True)
+            yield
+        finally:
+            await serving.shutdown()
+            await space.close()
 
 
 def keys_of(environment: Mapping[str, str]) -> list[Access]:

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from aiohttp import web
 
@@ -26,6 +27,8 @@ from gcs.roles.station.http.app import directory_route, make_app
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.endpoint import Endpoint
 from gcs.roles.station.http.idle_connections import IdleConnections
+from gcs.roles.station.interest.profile_calls import ProfileCalls
+from gcs.roles.station.interest.search_calls import SearchCalls
 
 #: seconds that requests under way get at the end, and that helpers get to hear of the end
 END_S, FAREWELL_S = 2.0, 8.0
@@ -83,15 +86,24 @@ class Station:
         gateway: Gateway | None = None,
         directory: KeyDirectory | None = None,
         more: Sequence[Endpoint] = (),
+        watch: Callable[[Path], object] = lambda _: None,
     ) -> None:
-        """`directory`: the keys of signed requests, for the sites that check them; `more`: calls besides the API's."""
+        """`directory`: the keys of signed requests, for the sites that check them; `more`: calls besides the API's;
+
+        `watch`: called with a crawl directory to which a profile was added.
+        """
         self._wanted = address
         self._authenticator = Authenticator(address.host, keys=access.keys, names=access.names, posted=access.posted)
         self.shelf = make_shelf(self._authenticator)
         self._gateway = gateway
         self._idle_connections = IdleConnections()
         routes = [*(gateway.routes() if gateway else ()), *([directory_route(directory)] if directory else ())]
-        app = make_app(self._authenticator, self.shelf, routes, more)
+        app = make_app(
+            self._authenticator,
+            self.shelf,
+            routes,
+            [*SearchCalls().endpoints(), *ProfileCalls(watch).endpoints(), *more],
+        )
         app.middlewares.insert(0, self._idle_connections.attend)
         self._runner = web.AppRunner(
             app, access_log=None, logger=_UNHEARD, max_line_size=MOST_LINE_BYTES, shutdown_timeout=END_S

@@ -129,7 +129,7 @@ async def stage(address: ListenAddress | None = None, *, empty: bool = False, **
     keys = [entry(token, role, label=str(role)) for role, token in TOKENS.items()]
     access = StationAccess(keys, options.pop("names", ()), partial(space.scan, template(Access)))
     station = Station(
-        partial(OneCrawl, WhiteboardSource(space, "test")),
+        partial(OneCrawl, WhiteboardSource(space, "test", options.pop("place", None))),
         address or ListenAddress("127.0.0.1", 0),
         access=access,
         gateway=Gateway(space),
@@ -164,12 +164,12 @@ class Target:
 
 
 @contextmanager
-def in_thread(address: ListenAddress | None = None, *, empty: bool = False) -> Iterator[Target]:
+def in_thread(address: ListenAddress | None = None, *, empty: bool = False, **options: Any) -> Iterator[Target]:
     found: list[Target] = []
     begun, ended, loop = threading.Event(), asyncio.Event(), asyncio.new_event_loop()
 
     async def serve() -> None:
-        async with stage(address, empty=empty) as at:
+        async with stage(address, empty=empty, **options) as at:
             found.append(Target(at, loop))
             begun.set()
             await ended.wait()
