@@ -45,7 +45,7 @@ class TeamSettings:
     #: rebalance when a gatherer has less than this share of the mean remaining work …
     idle_share: float = 0.25
     #: … and there are at least so many queued URLs per gatherer to share
-    idle_urls: int = 50
+    idle_urls: int = 10
     #: rebalance when the present owners need so many times the time of the best ones (physical locality)
     locality: float = 2.0
     #: rebalance when this holds: an expression over members, queued, in_flight, known, pages, bytes, pages_per_s, busy,
