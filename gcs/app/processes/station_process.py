@@ -22,6 +22,7 @@ from gcs.roles.station.crawls.shelf import OneCrawl
 from gcs.roles.station.crawls.source import WhiteboardSource
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.auth import is_loopback
+from gcs.roles.station.interest.profile_calls import interest_endpoints
 from gcs.roles.station.station import ListenAddress, Station, StationAccess
 
 #: seconds to wait for a whiteboard that is away: a browser does not wait longer
@@ -49,7 +50,7 @@ async def serving(
             access=access,
             gateway=Gateway(space),
             directory=KeyDirectory(signing) if signing else None,
-            watch=watch,
+            more=interest_endpoints(watch),
         )
         try:
             await serving.startup()

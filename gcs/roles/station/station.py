@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from aiohttp import web
 
@@ -27,8 +26,6 @@ from gcs.roles.station.http.app import directory_route, make_app
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.endpoint import Endpoint
 from gcs.roles.station.http.idle_connections import IdleConnections
-from gcs.roles.station.interest.profile_calls import ProfileCalls
-from gcs.roles.station.interest.search_calls import SearchCalls
 
 #: seconds that requests under way get at the end, and that helpers get to hear of the end
 END_S, FAREWELL_S = 2.0, 8.0
@@ -86,12 +83,8 @@ class Station:
         gateway: Gateway | None = None,
         directory: KeyDirectory | None = None,
         more: Sequence[Endpoint] = (),
-        watch: Callable[[Path], object] = lambda _: None,
     ) -> None:
-        """`directory`: the keys of signed requests, for the sites that check them; `more`: calls besides the API's;
-
-        `watch`: called with a crawl directory to which a profile was added.
-        """
+        """`directory`: the keys of signed requests, for the sites that check them; `more`: calls besides the API's."""
         self._wanted = address
         self._authenticator = Authenticator(address.host, keys=access.keys, names=access.names, posted=access.posted)
         self.shelf = make_shelf(self._authenticator)
@@ -102,7 +95,7 @@ class Station:
             self._authenticator,
             self.shelf,
             routes,
-            [*SearchCalls().endpoints(), *ProfileCalls(watch).endpoints(), *more],
+            more,
         )
         app.middlewares.insert(0, self._idle_connections.attend)
         self._runner = web.AppRunner(

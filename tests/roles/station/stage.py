@@ -40,6 +40,7 @@ from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station.crawls.shelf import OneCrawl
 from gcs.roles.station.crawls.source import WhiteboardSource
 from gcs.roles.station.gateway import Gateway
+from gcs.roles.station.interest.profile_calls import interest_endpoints
 from gcs.roles.station.station import ListenAddress, Station, StationAccess
 from gcs.roles.station.view.poller import Poller
 from gcs.settings import Settings
@@ -133,6 +134,7 @@ async def stage(address: ListenAddress | None = None, *, empty: bool = False, **
         address or ListenAddress("127.0.0.1", 0),
         access=access,
         gateway=Gateway(space),
+        more=interest_endpoints(options.pop("watch", lambda _: None)),
         **options,
     )
     await station.startup()

@@ -29,16 +29,21 @@ from gcs.roles.station.interest.interest_schemas import (
     ProfileRow,
     ReceiverRow,
 )
-from gcs.roles.station.interest.search_calls import place_of
+from gcs.roles.station.interest.search_calls import SearchCalls, place_of
 from gcs.roles.station.view.schemas import Accepted
 
 T = TypeVar("T")
 
 
+def interest_endpoints(on_add: Callable[[Path], object] = lambda _: None) -> list[Endpoint]:
+    """The calls of search and of profiles."""
+    return [*SearchCalls().endpoints(), *ProfileCalls(on_add).endpoints()]
+
+
 class ProfileCalls:
     """`on_add` is called with the crawl directory when a profile was added: somebody has to watch it."""
 
-    def __init__(self, on_add: Callable[[Path], object] = lambda _: None) -> None:
+    def __init__(self, on_add: Callable[[Path], object]) -> None:
         self._on_add = on_add
 
     def endpoints(self) -> list[Endpoint]:
