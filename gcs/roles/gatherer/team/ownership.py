@@ -45,8 +45,8 @@ class Ownership:
         self._c_queue = CQueue(self.superstep)
         self.hand_overs = HandOvers(self._me, self._frontier)
         self.router = Router(self._me, self._frontier, self._c_queue, self.hand_overs, port.traffic)
-        with_links = context.settings.partition == "links"
-        self.stats = SuperpageStats(self._me, self._frontier, Random(self._me), links=with_links)
+        team = context.settings
+        self.stats = SuperpageStats(self._me, self._frontier, Random(self._me), team.looks_at_links, team.tokens)
         self._recovery = RangeRecovery(self._me, self._frontier, records, port.admission)
         #: foreign URLs of the last session, by owner; filled by _share_out, emptied by _send_revisits
         self._revisits: dict[str, list[QueuedUrl]] = {}
