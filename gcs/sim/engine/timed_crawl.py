@@ -46,7 +46,7 @@ class _Gatherer:
 
     def __init__(self, rules: Politeness, pages: int) -> None:
         self.window = Window[int](rules)
-        self.window.batons_until = math.inf
+        self.window.renew_batons(math.inf)
         self.in_flight = 0
         #: until when its thread is busy, and when it wakes by itself
         self.busy_until = self.wakes_at = 0.0
