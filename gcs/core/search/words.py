@@ -35,7 +35,7 @@ def words(text: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Without case, accents, and forms of letters."""
+    """The text without case, accents, and forms of letters."""
     if text.isascii():
         return text.lower()
     text = _shortened(text)
