@@ -90,7 +90,7 @@ class ProfileIndex:
                 self._choose(name, node)
 
     def candidates(self, page: Searchable) -> set[str]:
-        """Those that may match."""
+        """The names of the queries that may match the page."""
         found = set(self._always)
         for kind, asked in self._by_key.items():
             if asked:

@@ -23,7 +23,7 @@ _MOST_BYTES, _TALK_S = 1 << 18, 2 * PUSH_S
 
 
 class MailReceiver:
-    """Sends digests."""
+    """Sends the matches of some time as one e-mail."""
 
     most = 100
 

@@ -48,7 +48,7 @@ class PublicResolver(AbstractResolver):
 
 
 class WebhookReceiver:
-    """Posts; with `is_public`, to public addresses only."""
+    """Posts each match to a URL, with a signature; with `is_public`, to public addresses only."""
 
     most = 1
 
