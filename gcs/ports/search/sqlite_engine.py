@@ -51,14 +51,17 @@ class SqliteEngine:
             self._database = sqlite3.connect(self._path, _WAIT_S, isolation_level=None, check_same_thread=False)
             self._database.execute("pragma journal_mode = wal")
             self._database.execute("pragma synchronous = normal")
-            self._database.execute("begin immediate")
-            if not self._database.execute("select 1 from sqlite_master where name = 'position'").fetchone():
-                for statement in _TABLES.split(";"):
+            if not self._is_made():  # whoever only searches waits for nobody who writes
+                self._database.execute("begin immediate")
+                for statement in _TABLES.split(";") if not self._is_made() else ():
                     self._database.execute(statement)
-            self._database.execute("commit")
+                self._database.execute("commit")
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self._path}: the index cannot be opened ({error}); make it anew: --rebuild") from error
         self._pack, self._unpack = zstandard.ZstdCompressor(3), zstandard.ZstdDecompressor()
+
+    def _is_made(self) -> bool:
+        return bool(self._database.execute("select 1 from sqlite_master where name = 'position'").fetchone())
 
     def positions(self) -> dict[str, Place]:
         return {log: (file, records) for log, file, records in self._database.execute("select * from position")}
