@@ -15,6 +15,7 @@ from aiohttp import web
 
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access
+from gcs.core.report.figures import Figure
 from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.fetch.request_signing import KeyDirectory
@@ -24,6 +25,7 @@ from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.app import directory_route, make_app
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.idle_connections import IdleConnections
+from gcs.roles.station.http.prometheus import figures
 from gcs.roles.station.view.poller import Poller
 
 #: seconds that requests under way get at the end, and that helpers get to hear of the end
@@ -112,6 +114,10 @@ class Station:
             await end(self._tasks)
             await _within(END_S, self._poller.poll())
         await self._runner.cleanup()
+
+    def figures(self) -> list[Figure]:
+        """What /metrics shows."""
+        return list(figures(self._poller.status(), self._poller.age_s()))
 
     def _connections(self) -> list[web.RequestHandler]:
         return self._runner.server.connections if self._runner.server else []
