@@ -64,12 +64,13 @@ def why_not() -> str:
 class Node:
     """One node, one overlay."""
 
-    def __init__(self, directory: Path, target: str) -> None:
+    def __init__(self, directory: Path, target: str, hosts: str = "redis station store") -> None:
+        """`hosts`: names of Services."""
         self._directory, self._target = directory, target
         self._space = f"gcs{os.getpid()}k"
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.secrets: dict[str, dict[str, str]] = {}
-        (directory / "hosts").write_text("127.0.0.1 localhost redis station store\n")
+        (directory / "hosts").write_text(f"127.0.0.1 localhost {hosts}\n")
         _ip("netns", "add", self._space)
         _ip("netns", "exec", self._space, "ip", "link", "set", "lo", "up")
 
@@ -79,6 +80,10 @@ class Node:
         """Start the only container of a workload as the pod `pod`; `more` is the environment that an overlay adds."""
         template = pod_of(named(self._target, kind, name))
         assert template is not None
+        self.start_pod(pod, template, more, *words)
+
+    def start_pod(self, pod: str, template: Manifest, more: dict[str, str] | None = None, *words: str) -> None:
+        """Start the only container of a template."""
         [container] = template["spec"]["containers"]
         own = self._environment(container, pod) | (more or {})
         command = [_expand(word, own) for word in [*container["command"], *container.get("args", [])]]
@@ -132,14 +137,22 @@ class Node:
         place.mkdir(parents=True, exist_ok=True)
         for volume in template["spec"].get("volumes", []):
             if volume["name"] == mount["name"] and "configMap" in volume:
-                for name, text in named(self._target, "ConfigMap", volume["configMap"]["name"])["data"].items():
+                for name, text in self.config(volume["configMap"]["name"]).items():
                     (place / name).write_text(text)
         return place
+
+    def config(self, name: str) -> dict[str, str]:
+        """The files of a ConfigMap."""
+        return dict(named(self._target, "ConfigMap", name)["data"])
 
     def probe(self, kind: str, name: str, pod: str, which: str) -> bool:
         """Ask a pod's probe."""
         template = pod_of(named(self._target, kind, name))
         assert template is not None
+        return self.probe_pod(pod, template, which)
+
+    def probe_pod(self, pod: str, template: Manifest, which: str) -> bool:
+        """Ask the probe of a template."""
         [container] = template["spec"]["containers"]
         if "tcpSocket" in container[which]:
             [port] = [
@@ -162,11 +175,15 @@ class Node:
         """What a command prints, run in a pod as `kubectl exec` would."""
         template = pod_of(named(self._target, kind, name))
         assert template is not None
-        own = self._environment(template["spec"]["containers"][0], pod)
-        inside = ["ip", "netns", "exec", self._space, *self._inside(pod), *words]
-        done = subprocess.run(inside, env=self._own(own), capture_output=True, text=True, timeout=120)
+        done = self.execute_in(pod, template, *words)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def execute_in(self, pod: str, template: Manifest, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in a pod of a template."""
+        own = self._environment(template["spec"]["containers"][0], pod)
+        inside = ["ip", "netns", "exec", self._space, *self._inside(pod), *words]
+        return subprocess.run(inside, env=self._own(own), capture_output=True, text=True, timeout=120)
 
     def _inside(self, pod: str) -> list[str]:
         """What runs a command in a pod."""

@@ -1,6 +1,7 @@
 """Finished files move to a URL: fsspec's memory file system, one that fails at times, and an S3 server on loopback."""
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,10 +29,13 @@ class Flaky(MemoryFileSystem):
     store: ClassVar[dict[str, Any]] = {}
     pseudo_dirs: ClassVar[list[str]] = [""]
     failures: ClassVar[list[str]] = []
+    answers: ClassVar[threading.Event] = threading.Event()
 
     def put_file(self, lpath: str, rpath: str, *args: Any, **kwargs: Any) -> None:
         failure = self.failures.pop(0) if self.failures else ""
-        if failure == "error":
+        if failure == "hangs":
+            self.answers.wait(60)
+        if failure in ("error", "hangs"):
             raise ConnectionError("the network is down")
         super().put_file(lpath, rpath, *args, **kwargs)
         if failure == "short":
@@ -115,6 +119,26 @@ def test_crawl_goes_on_without_the_remote_and_the_next_open_uploads(tmp_path: Pa
     assert urls("flaky://b") == []
     Flaky.failures.clear()
     expected = fill(tmp_path, "flaky://b", 10, 10)
+    assert_all_there(tmp_path, "flaky://b", expected)
+
+
+def test_store_that_never_answers_holds_no_end_that_has_to_come(tmp_path: Path) -> None:
+    """As when Redis, the store and the gatherers of a deployment are deleted at once."""
+    answers = threading.Event()
+    Flaky.failures += ["hangs"] * 1_000
+    Flaky.answers = answers
+    try:
+        with Store.open(tmp_path, StoreSettings(url="flaky://b", log_records=4), "g1") as store:
+            for number in range(10):
+                store.add_page(
+                    record(f"http://example.com/{number}"), response(f"http://example.com/{number}", b"page")
+                )
+            store.finish(within_s=0.3)
+        assert len(urls(tmp_path)) == 10 and urls("flaky://b") == []
+    finally:
+        Flaky.failures.clear()
+        answers.set()
+    expected = fill(tmp_path, "flaky://b", 10, 11)
     assert_all_there(tmp_path, "flaky://b", expected)
 
 
