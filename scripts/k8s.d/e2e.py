@@ -137,7 +137,6 @@ class Life:
     def crawl_again_by_the_same_name(self) -> None:
         say("== the same run again: nobody is asked")
         self._facts("reset")
-        self.cluster.run("delete", "job", "first", "--wait=true")
         self._begin("first", is_new=False)
         report = self._end("first")
         _need(report["state"] == "done" and not self._facts()["asked"], "a run that was over asked for pages again")
@@ -249,6 +248,8 @@ class Life:
 
     def _begin(self, run: str, is_new: bool = True) -> None:
         self._session += is_new
+        if not is_new:  # a job goes with its template; where it has not yet, it has to now
+            self.cluster.run("delete", "job", run, "--ignore-not-found", "--wait=true")
         self.cluster.run("create", "job", run, "--from=cronjob/crawl")
 
     def _not_restarted(self, *components: str) -> None:
@@ -328,8 +329,9 @@ class Life:
         return dict(json.loads(facts))
 
     def _is_gone(self) -> bool:
-        """Whether only the site is left."""
-        return all(pod["metadata"]["name"].startswith("web-") for pod in self.cluster.get("pods"))
+        """Whether only the site runs, and what has ended."""
+        pods = [pod for pod in self.cluster.get("pods") if pod["status"].get("phase") not in ("Succeeded", "Failed")]
+        return all(pod["metadata"]["name"].startswith("web-") for pod in pods)
 
     def _uid(self, pod: str) -> str:
         return next(

@@ -71,7 +71,7 @@ class Pod:
         metadata = {"name": self.name, "uid": self.uid, "labels": self.template["metadata"]["labels"]}
         if self.deleted_at is not None:
             metadata["deletionTimestamp"] = "now"
-        status = {"containerStatuses": [{"restartCount": self.restarts, "ready": self.is_ready}]}
+        status = {"phase": "Running", "containerStatuses": [{"restartCount": self.restarts, "ready": self.is_ready}]}
         return {"kind": "Pod", "metadata": metadata, "spec": self.template["spec"], "status": status}
 
 
@@ -116,6 +116,10 @@ class StandInCluster:
                         self._keep(key, item)
                     elif key[0] == "Job":
                         self._work(key, item)
+                for key, item in list(self.objects.items()):
+                    owners = item["metadata"].get("ownerReferences", [])
+                    if any((owner["kind"], owner["name"]) not in self.objects for owner in owners):
+                        del self.objects[key]  # the garbage collector
                 for pod in [pod for pod in self._pods.values() if pod.owner not in self.objects]:
                     self._delete(pod)
 
@@ -285,7 +289,7 @@ class StandInCluster:
         elif words[0] == "namespace":
             self.objects.clear()
         elif words[0] != "pod":
-            del self.objects[KINDS[words[0]], words[1]]
+            self.objects.pop((KINDS[words[0]], words[1]), None)
         elif "--force" in words:
             pod = self._pods[words[1]]
             pod.deleted_at = time.monotonic()
@@ -295,7 +299,16 @@ class StandInCluster:
 
     def _make_job(self, name: str, source: str) -> None:
         assert ("Job", name) not in self.objects, "AlreadyExists"
-        self._add("Job", name, {"spec": copy.deepcopy(self._named(source)["spec"]["jobTemplate"]["spec"])})
+        kind, _, template = source.partition("/")
+        owner = {"kind": KINDS[kind], "name": template}
+        self._add(
+            "Job",
+            name,
+            {
+                "metadata": {"ownerReferences": [owner]},
+                "spec": copy.deepcopy(self._named(source)["spec"]["jobTemplate"]["spec"]),
+            },
+        )
 
     def _changed(self, words: str) -> Manifest:
         item = self._named(words)

@@ -40,7 +40,7 @@ ATTEND_S, ALIVE_S = 0.5, 10.0
 SILENT_S = 7.0
 #: seconds for the uploads of a gatherer that was told to end: a store that is away must not hold it until it is killed;
 #: and without the whiteboard, when most likely the store is away, too
-UPLOAD_S, UPLOAD_ALONE_S = 80.0, 4.0
+UPLOAD_S, UPLOAD_ALONE_S = 80.0, 2.0
 #: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
 

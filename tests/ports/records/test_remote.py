@@ -52,14 +52,16 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def fill(directory: Path, url: str, first: int = 0, last: int = 10, *, finish: bool = True) -> list[str]:
+def fill(
+    directory: Path, url: str, first: int = 0, last: int = 10, *, finish: bool = True, within_s: float | None = None
+) -> list[str]:
     with Store.open(directory, StoreSettings(url=url, warc_bytes=2_000, log_records=4), "g1") as store:
         for number in range(first, last):
             page = f"http://example.com/{number}"
             store.add_page(record(page), response(page, b"page %d" % number))
             store.sync()
         if finish:
-            store.finish()
+            store.finish(within_s)
     return [f"http://example.com/{number}" for number in range(last)]
 
 
@@ -128,12 +130,7 @@ def test_store_that_never_answers_holds_no_end_that_has_to_come(tmp_path: Path) 
     Flaky.failures += ["hangs"] * 1_000
     Flaky.answers = answers
     try:
-        with Store.open(tmp_path, StoreSettings(url="flaky://b", log_records=4), "g1") as store:
-            for number in range(10):
-                store.add_page(
-                    record(f"http://example.com/{number}"), response(f"http://example.com/{number}", b"page")
-                )
-            store.finish(within_s=0.3)
+        fill(tmp_path, "flaky://b", within_s=0.3)
         assert len(urls(tmp_path)) == 10 and urls("flaky://b") == []
     finally:
         Flaky.failures.clear()
