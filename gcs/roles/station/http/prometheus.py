@@ -1,6 +1,6 @@
 """/metrics: the figures of the crawl in Prometheus' text format. Names end in their unit; counters in _total."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from gcs.core.messages.tuples import CrawlState, MemberState
@@ -50,12 +50,22 @@ _ROWS: dict[str, tuple[str, Literal["counter", "gauge"], str]] = {
 }
 
 
-def exposition(status: Status, age_s: float) -> str:
-    return "".join(f"{line}\n" for figure in figures(status, age_s) for line in _lines(figure))
+def exposition(crawls: Iterable[tuple[Status, float]]) -> str:
+    """The figures of crawls as text."""
+    return "".join(f"{line}\n" for figure in figures(crawls) for line in _lines(figure))
 
 
-def figures(status: Status, age_s: float) -> Iterator[Figure]:
-    """All figures; `age_s`: seconds since the whiteboard was read."""
+def figures(crawls: Iterable[tuple[Status, float]]) -> Iterable[Figure]:
+    """The figures of each crawl, with the seconds since it was read. Samples of a name stand together."""
+    found: dict[str, Figure] = {}
+    for status, age_s in crawls:
+        for figure in _figures_of(status, age_s):
+            before = found[figure.name].samples if figure.name in found else ()
+            found[figure.name] = figure._replace(samples=[*before, *figure.samples])
+    return found.values()
+
+
+def _figures_of(status: Status, age_s: float) -> Iterator[Figure]:
     of = {"crawl": status.crawl}
     yield Figure("gcs_up", "gauge", "Whether the whiteboard was read lately.", [(of, float(age_s < 15))])
     states = [({**of, "state": state}, float(state == status.state)) for state in STATES]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ..kube_api import serving
+from tests.ports.kube_api import serving
 
 trace = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
 metrics = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")

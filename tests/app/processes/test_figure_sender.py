@@ -6,9 +6,9 @@ import pytest
 
 from gcs.app.processes import station_process
 from gcs.ports.telemetry.figure_sender import figure_sender
+from gcs.roles.station.http.prometheus import figures
+from tests.otlp_collector import attributes, collecting
 from tests.roles.station.stage import stage
-
-from .collector import attributes, collecting
 
 
 async def test_collector_gets_what_prometheus_reads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,8 +18,9 @@ async def test_collector_gets_what_prometheus_reads(monkeypatch: pytest.MonkeyPa
             monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.endpoint)
             with figure_sender({"OTEL_EXPORTER_OTLP_ENDPOINT": collected.endpoint}) as sender:
                 assert sender
-                sender.update(at.station.figures())
-                sender.update(at.station.figures())
+                for _ in range(2):
+                    desks = at.station.shelf.open_desks()
+                    sender.update(figures((desk.poller.status(), desk.poller.age_s()) for desk in desks))
     shown = {(name, float(value)) for name, value in re.findall(r"^(\w+)\{.*\} (\S+)$", answer, re.M)}
     sent = {(name, point.as_double) for name, points in collected.figures.items() for point in points}
     steady = {(name, value) for name, value in shown if "eta" not in name and "per_second" not in name}

@@ -13,8 +13,7 @@ from gcs.events import Events, set_up_log
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.telemetry.page_traces import page_traces
-
-from .collector import attributes, collecting
+from tests.otlp_collector import attributes, collecting
 
 LINE: dict[str, Any] = {
     "status": 200, "bytes": 9, "url": "http://a.org:81/x", "depth": 1, "via": "-", "type": "text/html", "by": "g0",
