@@ -104,7 +104,9 @@ def test_parts_go_to_who_has_them():
     (3, 1, "always", set(range(12))),
 ])  # fmt: skip
 def test_metis_site_cuts_no_more_sites_than_the_switch_says(k, giant, wish, cut):
-    urls = [f"http://h{host:02}.example/{page:04}" for host in range(12) for page in range(40 * (giant if not host else 1))]
+    urls = [
+        f"http://h{host:02}.example/{page:04}" for host in range(12) for page in range(40 * (giant if not host else 1))
+    ]
     random, ones = Random(5), np.ones(len(urls), np.int64)
     links = sorted({(page, min(max(page + random.randrange(-9, 10), 0), len(urls) - 1)) for page in range(len(urls))})
     data = crawled(Visits([sort_key(url) for url in urls], ones, ones * 20), *np.array(links).T)
@@ -149,5 +151,7 @@ def test_only_the_web_that_remains_without_hot_pages_is_partitioned(model):
     data = crawled(Visits([sort_key(url) for url in urls], ones, ones * 20), sources, targets)
     apart = draw(data, BlueprintRequest(model, 8, hot_pages=16, cut_sites="always"))
     assert sorted(apart.hot_pages) == urls[::25]
-    told = msgspec.structs.replace(draw(data, BlueprintRequest(model, 8, cut_sites="always")), hot_pages=apart.hot_pages)
+    told = msgspec.structs.replace(
+        draw(data, BlueprintRequest(model, 8, cut_sites="always")), hot_pages=apart.hot_pages
+    )
     assert forecast(data, apart).exchanged_urls < 0.9 * forecast(data, told).exchanged_urls
