@@ -186,9 +186,10 @@ class Ownership:
         had_foreign_urls = self.hand_overs.has_foreign_urls
         parts = list(self.hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
         self._exchange.send(parts)
-        if self.hand_overs.has_foreign_urls and room > 0:
+        if self.hand_overs.has_more and room > 0:
             self._port.request_turn()
-        elif had_foreign_urls or any(part.queued for _, part in parts):
+        has_left = had_foreign_urls or any(part.queued for _, part in parts)
+        if has_left and not self.hand_overs.has_foreign_urls:
             # the window may hold URLs that have just left: it was filled before they did, or they were in flight and
             # had to be requested again
             dispatcher.put_back()
