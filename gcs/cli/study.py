@@ -40,7 +40,7 @@ from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies import OWN, STUDIES, SeenCrawl, Setup, Study, StudyRequest, Tick, WebTimes
-from gcs.sim.studies.study import Verdict
+from gcs.sim.studies.study import ClaimVerdict
 
 #: names that an option of `gcs study run` takes, where its type in `Setup` is only str
 _CHOICES: Mapping[str, Sequence[str]] = {
@@ -293,10 +293,10 @@ def _print(done: Result) -> None:
     if len(done.rows) >= 40:
         say(f"… {len(done.rows):,} rows in all")
     for found, verdict in verdicts(done):
-        color = {Verdict.AGREES: "green", Verdict.DIFFERS: "yellow"}.get(verdict, "white")
-        words = {Verdict.AGREES: "agrees", Verdict.DIFFERS: "differs"}.get(verdict, str(verdict))
+        color = {ClaimVerdict.AGREES: "green", ClaimVerdict.DIFFERS: "yellow"}.get(verdict, "white")
+        words = {ClaimVerdict.AGREES: "agrees", ClaimVerdict.DIFFERS: "differs"}.get(verdict, str(verdict))
         say(f"- {found.claim}: paper {found.paper}; here {found.ours} [{click.style(words, fg=color)}]")
-        if found.why and verdict is not Verdict.UNSEEN:
+        if found.why and verdict is not ClaimVerdict.UNSEEN:
             say(f"  {found.why}")
     if advice := done.study.advice(done.rows):
         say(f"{advice[0].upper()}{advice[1:]}.", bold=True)

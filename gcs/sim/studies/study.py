@@ -132,7 +132,7 @@ class Finding:
     by_sites: bool = False
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """Whether a claim came out as in the paper."""
 
     AGREES = "yes"

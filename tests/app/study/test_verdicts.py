@@ -8,7 +8,7 @@ import pytest
 from gcs.app.study.study_results import ResultCache, page, result, text, verdicts
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.studies import STUDIES, StudyRequest
-from gcs.sim.studies.study import Verdict
+from gcs.sim.studies.study import ClaimVerdict
 
 
 @pytest.mark.parametrize("name", ["cho-coverage", "cho-communication"])
@@ -17,8 +17,8 @@ def test_claims_about_sites_cannot_be_seen_on_one_site(name: str, tmp_path: Path
     assert web.sites is not None
     one = web.induced(web.sites == np.bincount(web.sites).argmax())
     done = result(study, one, request, lambda _share, _what: None, ResultCache(tmp_path))
-    assert {verdict for _, verdict in verdicts(done)} == {Verdict.UNSEEN}
+    assert {verdict for _, verdict in verdicts(done)} == {ClaimVerdict.UNSEEN}
     assert "| cannot be seen on this graph |" in text(done) and "| yes |" not in text(done)
     assert f"| {study.title} | cannot be seen on this graph |" in page([(done, None)])
     done = result(study, web, request, lambda _share, _what: None, ResultCache(tmp_path))
-    assert Verdict.UNSEEN not in {verdict for _, verdict in verdicts(done)}
+    assert ClaimVerdict.UNSEEN not in {verdict for _, verdict in verdicts(done)}
