@@ -25,7 +25,7 @@ from gcs.app.processes.sink_processes import sink_option, sinks_beside
 @click.option(
     "--place",
     default="",
-    help="Place of this gatherer: that of its helpers, and of gatherers with like ways to hosts.",
+    help="Place of this gatherer: its helpers' place, and hosts that are near to others there are near to it.",
 )
 @click.option(
     "--server", default="seed-server", show_default=True, help="Seed-server of this gatherer, if the crawl has any."
