@@ -148,7 +148,7 @@ def test_profile_of_the_page_finds_pages_and_they_are_in_the_feed(start: Start, 
     """A person's way: open the station, add a profile, let the crawl go on, see what it found, and take the feed."""
     chromium()
     complaints: list[str] = []
-    with FakeWebProcess(WEB) as web, browsing() as browser:
+    with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=2_000, latency_s=0.02)) as web, browsing() as browser:
         crawl = start("crawl", web.seeds[0], "-o", "c", *STATION, *FLAGS, "--index", "--delay", "0.4")
         url = address(crawl)
         page = open_page(browser, url, complaints)

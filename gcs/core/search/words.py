@@ -19,6 +19,8 @@ LONGEST = 64
 #: marks on one letter that count
 MOST_MARKS = 30
 _PLAIN = re.compile(rf"\w{{1,{LONGEST}}}", re.ASCII)
+#: what makes words of ASCII
+_TO_WORDS = "".join(letter.lower() if letter.isalnum() or letter == "_" else " " for letter in map(chr, range(128)))
 #: accents of Latin, Greek and Cyrillic letters, behind their letters
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 #: kana, Han; Thai, Lao, Myanmar, Khmer: a word for each character
@@ -34,6 +36,24 @@ def words(text: str) -> list[str]:
     if text.isascii():
         return _PLAIN.findall(text.lower())
     return _any_script().findall(_LETTER.sub(r" \g<0> ", folded(text)))
+
+
+def joined(text: str) -> str:
+    """The words of a text, apart by spaces, of which there may be several: for engines that cut at spaces."""
+    if text.isascii() and not _has_long(plain := text.translate(_TO_WORDS)):
+        return plain
+    return " ".join(words(text))
+
+
+def _has_long(plain: str) -> bool:
+    """Whether there is a word that has to be cut."""
+    begin = 0
+    while len(plain) - begin > LONGEST:
+        space = plain.rfind(" ", begin, begin + LONGEST + 1)
+        if space < 0:
+            return True
+        begin = space + 1
+    return False
 
 
 def folded(text: str) -> str:
