@@ -10,10 +10,10 @@ are added and removed at any time.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
-from gcs.core.search.matching import matches
+from gcs.core.search.matching import matcher
 from gcs.core.search.query import Every, Is, Node, Phrase, Some, parse, phrases
 from gcs.core.search.searchable import Searchable, sites_of
 
@@ -32,6 +32,7 @@ class ProfileIndex:
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
+        self._matchers: dict[str, Callable[[Searchable], bool]] = {}
         self._keys: dict[str, tuple[Key, ...]] = {}
         #: by kind of key and value: the profiles that are asked when a page has it
         self._by_key: dict[str, dict[str, set[str]]] = {kind: {} for kind in _WORTH}
@@ -50,6 +51,7 @@ class ProfileIndex:
         """Add a query, or put it in the place of the one of that name."""
         self.remove(name)
         node = self._nodes[name] = parse(query)
+        self._matchers[name] = matcher(node)
         self._words.update(word for phrase in phrases(node) for word in phrase.words)
         self._choose(name, node)
 
@@ -62,6 +64,7 @@ class ProfileIndex:
 
     def remove(self, name: str) -> None:
         if self._nodes.pop(name, None) is not None:
+            del self._matchers[name]
             self._forget(name)
 
     def _forget(self, name: str) -> None:
@@ -75,7 +78,8 @@ class ProfileIndex:
     def matching(self, page: Searchable) -> list[str]:
         """The names of the queries that the page matches, in order."""
         self._learn(page)
-        return sorted(name for name in self.candidates(page) if matches(self._nodes[name], page))
+        matchers = self._matchers
+        return sorted(name for name in self.candidates(page) if matchers[name](page))
 
     def _learn(self, page: Searchable) -> None:
         self._met += 1
