@@ -304,7 +304,7 @@ class SimTeam:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """The parts of GCS that meet the machine, simulated."""
-        real_gatherer, real_write = assembly.gatherer, os.write
+        real_gatherer, real_write, real_exit = assembly.gatherer, os.write, os._exit
         real_sync, real_commit, store_sync = record_store.sync_data, Frontier.commit, Store.sync
 
         def gatherer(*args: Any, **options: Any) -> Gatherer:
@@ -330,6 +330,15 @@ class SimTeam:
             if owner := self.owner(current()):
                 owner.machine.synced[os.readlink(f"/proc/self/fd/{file}")] = os.fstat(file).st_size
 
+        def leave(code: int) -> None:
+            owner = self.owner(current())
+            if owner is None:
+                real_exit(code)
+            else:
+                owner.kill()
+                owner.code = code
+                raise KilledError
+
         def dies(moment: str) -> None:
             owner = self.owner(current())
             if owner and owner.dies_when == moment:
@@ -352,6 +361,7 @@ class SimTeam:
                 (assembly, "ENGINES", {"curl": engine}),
                 (assembly, "LIMIT_S", None),
                 (os, "write", write),
+                (os, "_exit", leave),
                 (record_store, "sync_data", sync),
                 (record_store, "sync_directory", lambda _path: None),
                 (Store, "sync", synced),

@@ -57,7 +57,7 @@ class SimProcess:
     def __init__(self, loop: "SimLoop", name: str, clock: MachineClock) -> None:
         self.name, self.clock, self._loop = name, clock, loop
         self.alive, self.stopped = True, False
-        self._gathered: list[tuple[contextvars.Context, Callable[..., object], tuple[Any, ...]]] = []
+        self._gathered: list[tuple[asyncio.Handle, contextvars.Context, Callable[..., object], tuple[Any, ...]]] = []
         self.tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         self._signals: dict[int, tuple[Callable[..., object], tuple[Any, ...]]] = {}
         self._context = contextvars.copy_context()
@@ -93,11 +93,12 @@ class SimProcess:
         """As SIGCONT."""
         self.stopped = False
         gathered, self._gathered = self._gathered, []
-        for context, callback, args in gathered:
-            self._loop.call_soon(callback, *args, context=context)
+        for handle, context, callback, args in gathered:
+            self._loop.call_soon(_unless_cancelled, handle, callback, *args, context=context)
 
-    def gather(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
-        self._gathered.append((contextvars.copy_context(), callback, args))
+    def gather(self, handle: asyncio.Handle, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+        """Keep a callback, unless it is cancelled, until the process goes on."""
+        self._gathered.append((handle, contextvars.copy_context(), callback, args))
 
     def handle(self, number: int, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
         self._signals[number] = callback, args
@@ -151,11 +152,15 @@ class SimLoop(asyncio.SelectorEventLoop):
         process = _PROCESS.get()
         at = process.clock.world(when) if process else when
         context = context or contextvars.copy_context()
-        return super().call_at(at, _run, context.get(_PROCESS), callback, *args, context=context)
+        cell = _Cell()
+        cell.handle = super().call_at(at, _run, context.get(_PROCESS), cell, callback, *args, context=context)
+        return cell.handle
 
     def _call_soon(self, callback: Callable[..., object], args: tuple[Any, ...], context: Any) -> Any:
         context = context or contextvars.copy_context()
-        return super()._call_soon(_run, (context.get(_PROCESS), callback, *args), context)  # type: ignore[misc]
+        cell = _Cell()
+        cell.handle = super()._call_soon(_run, (context.get(_PROCESS), cell, callback, *args), context)  # type: ignore[misc]
+        return cell.handle
 
     def run_in_executor(self, _executor: Any, func: Callable[..., Any], *args: Any) -> Any:
         """Threads take no time here."""
@@ -183,11 +188,23 @@ def _make_task(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> "a
     return task
 
 
-def _run(process: SimProcess | None, callback: Callable[..., object], *args: Any) -> None:
+class _Cell:
+    """Lets a callback know its handle."""
+
+    __slots__ = ("handle",)
+    handle: Any
+
+
+def _run(process: SimProcess | None, cell: _Cell, callback: Callable[..., object], *args: Any) -> None:
     if process is None or (process.alive and not process.stopped):
         callback(*args)
     elif process.alive:
-        process.gather(callback, args)
+        process.gather(cell.handle, callback, args)
+
+
+def _unless_cancelled(handle: asyncio.Handle, callback: Callable[..., object], *args: Any) -> None:
+    if not handle.cancelled():
+        callback(*args)
 
 
 @contextmanager
