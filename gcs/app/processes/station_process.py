@@ -5,16 +5,21 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from gcs.app.say import say
 from gcs.core.helpers.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry, new_token
+from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access
 from gcs.errors import UsageError
 from gcs.ports.fetch.request_signing import KeyDirectory, signing_keys
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.redis_space import open_space
+from gcs.roles.station.crawls.shelf import OneCrawl
+from gcs.roles.station.crawls.source import WhiteboardSource
+from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.auth import is_loopback
-from gcs.roles.station.station import ListenAddress, Station
+from gcs.roles.station.station import ListenAddress, Station, StationAccess
 
 #: seconds to wait for a whiteboard that is away: a browser does not wait longer
 PATIENCE_S = 5.0
@@ -30,8 +35,15 @@ async def serving(place: str, crawl: str, listen: str, names: tuple[str, ...] = 
         keys.append(entry(token, Role.CONTROL, label="operator", created_at=time.time()))
     space = await open_space(place, crawl=crawl, name="station", settings=SpaceSettings(patience_s=PATIENCE_S))
     signing = signing_keys(os.environ)
-    directory = KeyDirectory(signing) if signing else None
-    serving = Station(space, crawl, address, keys=keys, names=names, directory=directory)
+    access = StationAccess(keys, names, partial(space.scan, template(Access)))
+    source = WhiteboardSource(space, crawl)
+    serving = Station(
+        partial(OneCrawl, source),
+        address,
+        access=access,
+        gateway=Gateway(space),
+        directory=KeyDirectory(signing) if signing else None,
+    )
     try:
         await serving.startup()
         # the token stands behind #, so that no server and no log of one ever sees it

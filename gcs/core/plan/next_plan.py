@@ -47,6 +47,8 @@ class RoundEvidence:
     hot: Mapping[str, int]
     #: the delays of the hosts
     limits: HostLimits = field(default_factory=HostLimits)
+    #: gatherer → the place where it says that it is
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def evidence_of(
@@ -75,7 +77,8 @@ def evidence_of(
         copy, table = _guess(plan, name, members[name].figures, random)
         copies.append(copy)
         tables.append(table)
-    return RoundEvidence(trees.merge(copies), merge(tables), hot, replace(limits, delay_s=delay_s, longer=longer))
+    limits, places = replace(limits, delay_s=delay_s, longer=longer), {n: member.place for n, member in members.items()}
+    return RoundEvidence(trees.merge(copies), merge(tables), hot, limits, places)
 
 
 def _guess(plan: Plan, name: str, figures: Mapping[str, float], random: Random) -> tuple[UrlTree, SuperpageStatistics]:

@@ -48,6 +48,9 @@ class TeamSettings:
     idle_urls: int = 50
     #: rebalance when the present owners need so many times the time of the best ones (physical locality)
     locality: float = 2.0
+    #: hosts to which every gatherer measures the way, so that each goes to one that is near; 0: none. A probe opens a
+    #: connection and closes it, and asks for nothing; a gatherer probes a host every ten minutes at most
+    probes: int = 100
     #: rebalance when this holds: an expression over members, queued, in_flight, known, pages, bytes, pages_per_s, busy,
     #: superpages, outbox, imbalance, exchanged_urls, urls_per_page, epoch_s (seconds since the last plan)
     trigger: str = ""

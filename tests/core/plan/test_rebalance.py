@@ -16,15 +16,7 @@ from gcs.core.plan.blueprint import hashed
 from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.next_plan import RoundEvidence, TeamMembers, evidence_of, first_plan, hot_pages, recovered, refreshed
 from gcs.core.plan.plan import ExchangeMode, Move, Plan, diff
-from gcs.core.plan.rebalance import (
-    exchange_rates,
-    help_factors,
-    host_queues,
-    link_table,
-    make_plan,
-    problem_of,
-    rate_table,
-)
+from gcs.core.plan.rebalance import host_queues, make_plan, problem_of
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree import tree as trees
 from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics
@@ -307,6 +299,28 @@ def test_locality_is_measured_and_mended():
     assert same.locality == pytest.approx(1, abs=0.2)
 
 
+def test_locality_is_seen_by_probes_alone():
+    """Neither gatherer has ever fetched what is near to it: the other one owns it."""
+    here = [sort_key(f"http://here.example/p{n}") for n in range(1000)]
+    there = [sort_key(f"http://there.example/p{n}") for n in range(1000)]
+    old = Plan(1, ("g1", "g2"), (b"", host_of_key(there[0])), (0, 1))
+    speed = 1 / 0.155
+    replies = [reply(old, "g1", here[200:], here[:200], speed), reply(old, "g2", there[200:], there[:200], speed)]
+    found = evidence(old, *replies)
+    blind = make_plan(old, TeamMembers(("g1", "g2")), found, SETTINGS, fresh=True)
+    assert blind.locality == pytest.approx(1, abs=0.2)
+    a, b = host_of_key(here[0]), host_of_key(there[0])
+    found.statistics.access = {"g1": {a: 0.150, b: 0.001}, "g2": {a: 0.001, b: 0.150}}
+    draft = make_plan(old, TeamMembers(("g1", "g2")), found, SETTINGS, fresh=True)
+    assert draft.locality > 3
+    assert held(draft.plan, there)["g1"] == held(draft.plan, here)["g2"] == 1000
+    new = Plan(2, ("g1", "g2"), old.cuts, (1, 0))
+    found = evidence(new, reply(new, "g2", here[600:]), reply(new, "g1", there[200:]))
+    found.statistics.access = {"g1": {a: 0.150, b: 0.001}, "g2": {a: 0.001, b: 0.150}}
+    later = make_plan(new, TeamMembers(("g1", "g2")), found, SETTINGS)
+    assert held(later.plan, here[600:])["g1"] < 200, "balance does not send anybody over the ocean for a few pages"
+
+
 def test_silent_owner_keeps_its_weight():
     plan = Plan(2, ("g1", "g2"), (b"", GIANT[0]), (0, 1))
     heavy = Member("g1", "r", figures={"queued": 3000, "known": 5000})
@@ -423,70 +437,3 @@ def test_live_crawl_can_plan_with_every_partitioner_of_the_registry(name, monkey
     for fresh in (False, True):
         draft = make_plan(ALONE, team, known, replace(SETTINGS, partition="links"), fresh=fresh)
         assert draft.plan.moves == tuple(diff(ALONE, draft.plan)) and 0 <= draft.moved <= 1
-
-
-def test_rate_table_holds_what_was_measured():
-    statistics = SuperpageStatistics(
-        rates={
-            "ada": {0: MeasuredWork(10_000, 100.0), 1: MeasuredWork(10_000, 1000.0)},
-            "bob": {1: MeasuredWork(10_000, 250.0)},
-        }
-    )
-    table = rate_table(statistics, ["ada", "bob"], 2)
-    assert table[0, 0] == pytest.approx(100, rel=0.02)
-    assert table[0, 1] == pytest.approx(10, rel=0.02)
-    assert table[1, 1] == pytest.approx(40, rel=0.02)
-
-
-def test_rate_table_guesses_what_was_not_measured():
-    """Everybody is four times slower in superpage 1; cyd is half as fast as the others; dan is new."""
-    chance, statistics = random.Random(1), SuperpageStatistics()
-    speed = {"ada": 8.0, "bob": 8.0, "cyd": 4.0}
-    for name, at in (("ada", 0), ("ada", 1), ("bob", 0), ("bob", 1), ("cyd", 0)):
-        rate = speed[name] / (4 if at else 1)
-        for _ in range(500):
-            statistics.fetched(name, at, 1000, chance.expovariate(rate))
-    table = rate_table(statistics, ["ada", "bob", "cyd", "dan"], 3)
-    assert table.shape == (4, 3) and np.all(table > 0)
-    assert table[2, 1] < table[0, 1] and table[2, 1] < table[2, 0]
-    assert table[3, 0] > table[3, 1]
-
-
-def test_rate_table_heeds_only_differences_between_gatherers_that_mean_something():
-    """What differs by a fifth counts as equal; what differs by half, as it was measured."""
-    rates = {name: {0: MeasuredWork(10_000, 10_000 / rate)} for name, rate in zip("abcde", (100, 110, 90, 100, 50))}
-    table = rate_table(SuperpageStatistics(rates=rates), list("abcde"), 1)[:, 0]
-    assert table[:4] == pytest.approx(100, rel=0.02)
-    assert table[4] == pytest.approx(50, rel=0.02)
-
-
-def test_rate_table_without_measurements_is_even():
-    assert np.array_equal(rate_table(SuperpageStatistics(), ["ada", "bob"], 3), np.ones((2, 3)))
-    assert np.array_equal(exchange_rates(SuperpageStatistics(), ["ada", "bob"]), np.ones(2))
-
-
-def test_exchange_rates_are_urls_per_second():
-    statistics = SuperpageStatistics()
-    statistics.exchange = {"ada": MeasuredWork(100_000, 2.0), "bob": MeasuredWork(100_000, 4.0)}
-    rates = exchange_rates(statistics, ["ada", "bob", "new"])
-    assert rates == pytest.approx([50_000, 25_000, 33_333], rel=0.01)
-
-
-def test_link_table_lists_the_super_hyperlinks():
-    statistics = SuperpageStatistics()
-    statistics.linked(0, [1, 1, 2])
-    statistics.linked(2, [0])
-    assert sorted(zip(*(column.tolist() for column in link_table(statistics)))) == [(0, 1, 2), (0, 2, 1), (2, 0, 1)]
-    assert [len(column) for column in link_table(SuperpageStatistics())] == [0, 0, 0]
-
-
-def test_help_factors_say_how_many_times_its_own_rate_a_gatherer_has():
-    statistics = SuperpageStatistics()
-    for _ in range(1000):
-        statistics.fetched("ada", 0, 1000, 0.1)
-        statistics.fetched("bob", 1, 1000, 0.1)
-    for _ in range(3000):
-        statistics.fetched_by_helper("ada", 0, 1000)
-    assert help_factors(statistics, ["ada", "bob", "new"]) == pytest.approx([4.0, 1.0, 1.0], rel=0.02)
-    assert statistics.rates["ada"][0].amount == 1000
-    assert statistics.superpages[0].pages == 4000

@@ -48,8 +48,16 @@ _ROWS = {
 }
 
 
-def exposition(status: Status, age_s: float) -> str:
-    return "".join(f"{line}\n" for line in _lines(status, age_s))
+def exposition(crawls: Iterable[tuple[Status, float]]) -> str:
+    """The figures of each crawl, with the seconds since it was read. Samples of a name stand together."""
+    families: dict[str, list[str]] = {}
+    for status, age_s in crawls:
+        for line in _lines(status, age_s):
+            name = line.split(" ", 3)[2] if line.startswith("#") else line.partition("{")[0]
+            lines = families.setdefault(name, [])
+            if not line.startswith("#") or line not in lines:
+                lines.append(line)
+    return "".join(f"{line}\n" for lines in families.values() for line in lines)
 
 
 def _lines(status: Status, age_s: float) -> Iterator[str]:

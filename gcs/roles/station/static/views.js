@@ -1,0 +1,6 @@
+// The views of the station, in the order of their tabs. How to add one: see router.js.
+
+import { crawls } from "./views/crawls.js";
+import { overview } from "./views/overview.js";
+
+export const VIEWS = [crawls, overview];
