@@ -219,9 +219,7 @@ class SimSpace:
         await self._ask(lambda: self._inner.release(taken), writes=False)
 
     async def read(self, wanted: Template[Any], *, at: str = BOARD, timeout_s: float | None = 0.0) -> Any:
-        return await self._wait(
-            lambda wait_s: self._inner.read(wanted, at=at, timeout_s=wait_s), timeout_s, False
-        )
+        return await self._wait(lambda wait_s: self._inner.read(wanted, at=at, timeout_s=wait_s), timeout_s, False)
 
     async def scan(self, wanted: Template[Any], *, at: str = BOARD) -> list[Any]:
         found: list[Any] = await self._ask(lambda: self._inner.scan(wanted, at=at), writes=False)

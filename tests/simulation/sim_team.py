@@ -125,7 +125,16 @@ class SimMember:
         team, machine = self._team, self.machine
         allow = ("private",)
         spec = SimSpec(
-            "redis://simulated", CRAWL, self.name, machine.directory, "", "", None, allow, team=team, machine=machine.name
+            "redis://simulated",
+            CRAWL,
+            self.name,
+            machine.directory,
+            "",
+            "",
+            None,
+            allow,
+            team=team,
+            machine=machine.name,
         )
         try:
             code = await run_member(spec, stay=False)

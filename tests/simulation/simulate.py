@@ -1,7 +1,7 @@
 """One simulation from a seed: which team crawls which web under which faults, and whether what must hold has held.
 
-    python -m tests.simulation.simulate --seed 7            one seed, with its faults and what went wrong
-    python -m tests.simulation.simulate --seeds 1..1000     many, on all cores; a failing one is made smaller
+python -m tests.simulation.simulate --seed 7            one seed, with its faults and what went wrong
+python -m tests.simulation.simulate --seeds 1..1000     many, on all cores; a failing one is made smaller
 """
 
 import asyncio
@@ -25,6 +25,8 @@ from tests.simulation.virtual_time import MachineClock, SimLoop, StillError, sim
 
 #: seconds of virtual time after the last fault within which the crawl must have ended
 PATIENCE_S = 900.0
+#: what the dead processes of earlier simulations hold: it would tidy up in the next one if it were freed
+_KEPT: list[object] = []
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Outcome:
     @property
     def kinds(self) -> set[str]:
         """The kinds of what went wrong, without times and names."""
-        return {line.split(" ", 2)[1].rstrip(":") if line[:1].isdigit() else line.split(":")[0] for line in self.violations}
+        return {
+            line.split(" ", 2)[1].rstrip(":") if line[:1].isdigit() else line.split(":")[0] for line in self.violations
+        }
 
 
 def settings_of(plan: Plan) -> Settings:
@@ -142,6 +146,7 @@ def simulate(plan: Plan, folder: Path | None = None) -> Outcome:
         asyncio.set_event_loop(None)
         if folder is None:
             shutil.rmtree(scratch, ignore_errors=True)
+        _KEPT.append((loop, team))
     outcome.trace += team.notes
     outcome.virtual_s, outcome.cpu_s = loop.now, time.process_time() - begun_s
     return outcome
@@ -211,8 +216,3 @@ def smaller(plan: Plan, kinds: set[str]) -> Plan:
     while plan.gatherers - plan.elsewhere > 1 and fails(fewer := replace(plan, gatherers=plan.gatherers - 1)):
         plan = fewer
     return plan
-
-
-def collect() -> None:
-    """Free what dead processes held."""
-    gc.collect()

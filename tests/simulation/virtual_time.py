@@ -22,9 +22,9 @@ from typing import Any
 
 #: the wall clock at the beginning of a simulation
 EPOCH_S = 1_700_000_000.0
-#: steps of the loop without a change of the time: more means that somebody does not wait
-MOST_STEPS = 200_000
-#: a timer is this late: more than what rounding takes away between two clocks
+#: steps of the loop in a row that wait for no longer than a moment: more means that somebody does not wait
+MOST_STEPS, MOMENT_S = 200_000, 1e-5
+#: what each step takes: more than what rounding takes away between two clocks, so that no timer comes too early
 LATE_S = 1e-6
 
 _PROCESS: contextvars.ContextVar["SimProcess | None"] = contextvars.ContextVar("process", default=None)
@@ -136,11 +136,9 @@ class SimLoop(asyncio.SelectorEventLoop):
         self.set_task_factory(_make_task)
 
     def pass_time(self, seconds: float) -> None:
-        """Go on to the next timer."""
-        if seconds > 0:
-            self.now += seconds + LATE_S
-            self._steps = 0
-        self._steps += 1
+        """Go on to the next timer, or to what is to be done now."""
+        self.now += max(0.0, seconds) + LATE_S
+        self._steps = 0 if seconds > MOMENT_S else self._steps + 1
         if self._steps > MOST_STEPS:
             raise StillError("time does not go on: somebody does not wait")
 
