@@ -18,9 +18,10 @@ from random import Random
 import msgspec
 import numpy as np
 
-from gcs.core.partition import GONE, Owners, PartitionProblem, partition
+from gcs.core.partition import GONE, PARTITIONERS, Owners, PartitionProblem, partition
 from gcs.core.partition.partition_graph import Floats, LinkArrays
 from gcs.core.partition.problem import URLS_PER_PAGE_TIME
+from gcs.core.partition.space import SpaceGoal, level_space
 from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.next_plan import Draft, RoundEvidence, TeamMembers, hot_pages
 from gcs.core.plan.plan import Plan, diff
@@ -60,13 +61,17 @@ def make_plan(
     current = heirs_of(old, pages, team.running)
     problem = problem_of(old, pages, evidence, team.running, settings)
     start: Owners | None = current
-    if fresh:
+    # the paper's own forms share out everything anew, each time
+    name = settings.partition if settings.partition in PARTITIONERS and not old.static else PARTITIONER
+    if fresh or name != PARTITIONER:
         start = None
     elif not old.static and not is_far_apart(problem.rates):
         start = spread(problem, current, np.array(pages.weights))
         if evidence.limits.waits_for_answers(float(np.mean(problem.rates))):
             start = share_hosts(problem, current, start)
-    owners = partition(PARTITIONER, replace(problem, current=start))
+    owners = partition(name, replace(problem, current=start))
+    if settings.space_balance and not old.static:
+        owners = level_space(problem, owners, space_goal(old, pages, evidence, team.running))
     plan = msgspec.structs.replace(
         old,
         epoch=old.epoch + 1,
@@ -153,7 +158,7 @@ def problem_of(
     rates = rate_table(before, running, (ways[0], ways[1]), _origins(old, pages))
     rates *= help_factors(before, running)[:, None]
     links, communication_rates = None, np.full(len(running), URLS_PER_PAGE_TIME * float(rates.mean()))
-    if settings.partition == "links":
+    if settings.looks_at_links:
         sources, targets, counts = link_table(statistics)
         fetched = sum(figures.pages for figures in statistics.superpages.values())
         # counted on what was fetched; what is left to do will cross as often
@@ -179,6 +184,17 @@ def problem_of(
         names=running,
         tolerance=_ANY if _is_done(statistics) else max(_TOLERANCE, enough),
     )
+
+
+def space_goal(old: Plan, pages: Superpages, evidence: RoundEvidence, running: Sequence[str]) -> SpaceGoal:
+    """What each gatherer holds, and what is to come of each superpage: its queue, in pages of the size they have there."""
+    figures = project(evidence.statistics, old.cuts, pages).superpages
+    known, bytes_known = (sum(each.pages for each in figures.values()), sum(each.bytes for each in figures.values()))
+    mean = bytes_known / known if known else 1.0
+    coming = np.zeros(len(pages.cuts))
+    for at, each in figures.items():
+        coming[at] = max(each.queued, 0) * (each.bytes / each.pages if each.pages else mean)
+    return SpaceGoal(coming, np.array([evidence.held_bytes.get(name, 0.0) for name in running]))
 
 
 def host_queues(pages: Superpages, statistics: SuperpageStatistics, tree: UrlTree) -> dict[bytes, float]:

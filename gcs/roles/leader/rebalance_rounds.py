@@ -53,6 +53,11 @@ class RebalanceRounds:
         #: filled by considering; emptied when their round is decided
         self._calls: list[Taken[Any]] = []
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether replies are waited for."""
+        return self._open is not None
+
     def abandon(self) -> None:
         """Drop the open round: the team has changed since its announcement."""
         self._open = None

@@ -120,11 +120,11 @@ def test_polite_hosts_are_shared_where_one_gatherer_has_too_few_connections_for_
 
 
 def test_hosts_that_the_tree_does_not_name_do_not_count_for_those_that_it_names():
-    keys = [sort_key(f"http://127.1.{n % 500 // 256}.{n % 500 % 256}/p{n}") for n in range(4000)]
-    found = evidence(ALONE, reply(ALONE, "g1", keys[1000:], keys[:1000]))
+    keys = [sort_key(f"http://127.1.{n % 3000 // 256}.{n % 3000 % 256}/p{n}") for n in range(24_000)]
+    found = evidence(ALONE, reply(ALONE, "g1", keys[6000:], keys[:6000]))
     queues = host_queues(weigh(found.tree, ALONE.cuts), found.statistics, found.tree)
-    assert len(queues) < 500, "the tree names all hosts: this shows nothing"
-    assert max(queues.values(), default=0.0) <= 12
+    assert len(queues) < 3000, "the tree names all hosts: this shows nothing"
+    assert max(queues.values(), default=0.0) <= 24
 
 
 def test_hosts_that_answer_slowly_are_shared_by_all():
@@ -279,6 +279,40 @@ def test_measured_exchange_counts_where_it_is_slower_than_assumed():
 
     assumed = rates()
     assert rates(g1=1e-3, g2=1e6) == [assumed[0], pytest.approx(0.1, rel=0.1)]
+
+
+@pytest.mark.parametrize("name", ["partition-i", "partition-ii"])
+def test_papers_partition_shares_out_everything_anew_where_the_setting_says_so(name):
+    """The owners are those that the paper's procedure gives: who owned what before does not matter to it."""
+    team, settings = TeamMembers(("g1", "g2", "g3")), replace(SETTINGS, partition=name)
+    found = evidence(ALONE, reply(ALONE, "g1", GIANT))
+    for _ in range(2):
+        draft = make_plan(ALONE, team, found, settings)
+        pages = weigh(found.tree, draft.plan.cuts)
+        expected = PARTITIONERS[name](problem_of(ALONE, pages, found, team.running, settings))
+        assert draft.plan.owners == tuple(expected.tolist())
+    assert imbalance(draft.plan, GIANT) < 0.2
+    sticky = make_plan(ALONE, team, found, SETTINGS)
+    assert sticky.plan.owners != draft.plan.owners
+
+
+def test_space_is_shared_out_beside_the_work_where_the_setting_says_so():
+    """Two hosts of as many pages, one with pages of a kilobyte, one of a hundred: by work alone, each has one owner."""
+    small, large = ([sort_key(f"http://{h}.example/d{n % 40}/p{n}") for n in range(1000)] for h in ("small", "zlarge"))
+    old = Plan(1, ("g1", "g2"), (b"", host_of_key(large[0])), (0, 1))
+
+    def bytes_of(space_balance: bool) -> list[float]:
+        replies = [reply(old, "g1", small[100:], small[:100]), reply(old, "g2", large[100:], large[:100])]
+        found = evidence(old, *replies)
+        found.statistics.superpages[1].bytes *= 100
+        draft = make_plan(old, TeamMembers(("g1", "g2")), found, replace(SETTINGS, space_balance=space_balance))
+        assert imbalance(draft.plan, small + large) < 0.15, "the work stays shared"
+        counts = held(draft.plan, small), held(draft.plan, large)
+        return [counts[0][name] * 1.0 + counts[1][name] * 100.0 for name in ("g1", "g2")]
+
+    work_only, both = bytes_of(False), bytes_of(True)
+    assert max(work_only) > 1.9 * np.mean(work_only)
+    assert max(both) < 1.15 * np.mean(both)
 
 
 def test_locality_is_measured_and_mended():

@@ -23,7 +23,7 @@ from gcs.core.tree import tree as trees
 from gcs.core.tree.sketch import KeySample
 from gcs.core.tree.statistics import MeasuredWork, SuperpageFigures, SuperpageStatistics, carried
 from gcs.core.tree.superpages import recut
-from gcs.core.tree.tree import WHOLE, Cuts, UrlTree
+from gcs.core.tree.tree import TOKENS, WHOLE, Cuts, UrlTree
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import origin_of, sort_key
 from gcs.ports.frontier import Frontier, Mark
@@ -41,10 +41,12 @@ KEPT, ORIGINS = 0.5, 8
 class SuperpageStats:
     """The figures of one gatherer, by superpage."""
 
-    def __init__(self, me: str, frontier: Frontier, random: Random, links: bool = False) -> None:
-        """`links`: count the links between superpages, too."""
+    def __init__(
+        self, me: str, frontier: Frontier, random: Random, links: bool = False, tokens: int = TOKENS
+    ) -> None:
+        """`links`: count the links between superpages, too; `tokens`: that a node of the tree remembers, at most."""
         self._me, self._frontier, self._random = me, frontier, random
-        self._tree = UrlTree(WHOLE, random)
+        self._tree = UrlTree(WHOLE, random, tokens=tokens)
         self._statistics = SuperpageStatistics()
         self._waiting = KeySample(SAMPLE_KEYS, random)
         #: whether the superpages may be cut: then the leader needs the sample
@@ -60,14 +62,17 @@ class SuperpageStats:
 
     def resume(self, plan: Plan) -> None:
         """Count anew after a restart; the count also fills the tree."""
-        self._tree, self._visits = UrlTree(plan.cuts, self._random), True
+        self._tree, self._visits = UrlTree(plan.cuts, self._random, tokens=self._tree.tokens), True
         self._begin(plan)
 
     def adopt(self, plan: Plan) -> None:
         """Count anew under a new plan; the tree keeps its visits in the superpages that this gatherer still owns."""
         self._visits = self._visits and bool(self._uncounted)  # an incomplete tree is begun anew
         old = self._tree.cuts
-        self._tree = UrlTree(plan.cuts, self._random) if self._visits else recut(self._tree, plan.cuts, self._random)
+        if self._visits:
+            self._tree = UrlTree(plan.cuts, self._random, tokens=self._tree.tokens)
+        else:
+            self._tree = recut(self._tree, plan.cuts, self._random)
         mine = {at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == self._me}
         self._tree.keep(mine)
         before = self._statistics

@@ -105,14 +105,17 @@ def test_what_was_measured_is_kept_when_the_superpage_goes_to_another(tmp_path: 
         stats.recorded(msgspec.structs.replace(record(500 + number), outlinks=[]), 0.1)
     finer = (b"", CUT, sort_key("http://a.example/55"))
 
-    def measured(owners: tuple[int, ...]) -> dict[int, MeasuredWork]:
-        stats.adopt(Plan(2, ("a", "b"), finer, owners))
+    def measured(owners: tuple[int, ...], cuts: tuple[bytes, ...] = finer) -> dict[int, MeasuredWork]:
+        stats.adopt(Plan(2, ("a", "b"), cuts, owners))
         return SuperpageStatistics.decode(stats.encode()[1]).rates["a"]
 
     rates = measured((0, 1, 1))
     assert {at: work.amount for at, work in rates.items()} == {1: 25, 2: 25}, "half of it, each piece as much"
     assert all(work.seconds == pytest.approx(0.1 * work.amount) for work in rates.values())
-    for _ in range(6):
+    assert measured((1, 0, 0)) == rates, "new owners are no reason to doubt it"
+    for number in range(4):
+        rates = measured((1, 0), OWN.cuts)
+        assert number or {at: work.amount for at, work in rates.items()} == {1: 24}
         rates = measured((1, 0, 0))
     assert rates == {}, "in the end it is forgotten"
     statistics = SuperpageStatistics.decode(stats.encode(access={b"far": 0.2})[1])
