@@ -1,6 +1,6 @@
 """Broken protocols: each breaks one rule on purpose, to see that the simulation notices.
 
-`scripts/simulate --mutant NAME --seeds 1..1000` must find each of them; `test_simulation` tries those that are found soon.
+`scripts/simulate --mutant NAME --seeds 1..1000` tries one; `test_simulation` tries those that are found soon.
 """
 
 from collections.abc import Callable

@@ -18,7 +18,7 @@ from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import BOARD, DeadLetter, Flow, IfAbsent, IfHolds, InboxSize, Numbered, Receipt, Taken
 from gcs.ports.space.redis_connection import OutOfMemoryError
-from tests.simulation.virtual_time import SimLoop, SimProcess, current
+from tests.simulation.virtual_time import SimLoop, current
 
 #: the longest single wait at the server, and the pauses between two tries
 BLOCK_S, FIRST_PAUSE_S, LAST_PAUSE_S = 4.0, 0.02, 1.0
@@ -270,5 +270,3 @@ class SimSpace:
 async def _nothing() -> None:
     return None
 
-
-__all__ = ["Backup", "BoardClock", "Network", "SimProcess", "SimSpace", "forget_everything"]

@@ -1,9 +1,9 @@
 """The team of a simulation: machines with their disks, gatherers' processes that are killed and started, and the crew.
 
-What runs here is the code of a crawl: `run_member` (gatherer, candidate for leader, ghosts) in each gatherer's process,
-and `LocalTeam` (what `gcs crawl -n` does beside its gatherers) in the crew's. Only the processes, the whiteboard's line,
-the fetch engine and the clocks are simulated. Files are real: a process that is killed leaves what it has written, and a
-machine that loses power only what it has synced.
+What runs here is the code of a crawl: `run_member` (gatherer, candidate for leader, ghosts) in the process of each
+gatherer, and `LocalTeam` (what `gcs crawl -n` does beside its gatherers) in the crew's. Only the processes, the line to
+the whiteboard, the fetch engine and the clocks are simulated. Files are real: a process that is killed leaves what it
+has written, and a machine that loses power only what it has synced.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from gcs.app.crawl_input import CrawlRun
 from gcs.app.processes import member_process
 from gcs.app.processes.local_team import LocalTeam, TeamSpec
 from gcs.app.processes.member_process import MemberSpec, run_member
+from gcs.core.messages.codec import decode_as
 from gcs.core.messages.tuples import Control, CrawlState, PlanPosted
 from gcs.errors import GcsError
 from gcs.ports.frontier.frontier import Frontier
@@ -243,7 +244,7 @@ class SimTeam:
         self._kept.append(member)
 
     async def _keep(self, names: list[str]) -> None:
-        """Whoever starts gatherers on other machines: starts them again unless they ended well, or the machine is gone."""
+        """Start the gatherers on other machines; again, if they did not end well and their machine is there."""
         self._kept = [self.members[name] for name in names]
         await self.begun.wait()
         for member in self._kept:
@@ -256,11 +257,9 @@ class SimTeam:
 
     def has_ended(self) -> bool:
         """Whether the whiteboard says that the crawl is over."""
-        inbox = self.network.board.inbox("", Control)
-        from gcs.core.messages.codec import decode_as
-
-        states = [decode_as(Control, entry.payload).state for entry in inbox.entries.values()]
-        return any(state in (CrawlState.DONE, CrawlState.STOPPING) for state in states)
+        entries = self.network.board.inbox("", Control).entries.values()
+        controls = [decode_as(Control, entry.payload) for entry in entries]
+        return any(getattr(control, "state", None) in (CrawlState.DONE, CrawlState.STOPPING) for control in controls)
 
     # -- watching
 
@@ -314,7 +313,7 @@ class SimTeam:
     def installed(self) -> Iterator[None]:
         """The parts of GCS that meet the machine, simulated."""
         real_gatherer, real_write, real_exit = assembly.gatherer, os.write, os._exit
-        real_sync, real_commit, store_sync = record_store.sync_data, Frontier.commit, Store.sync
+        real_commit, store_sync = Frontier.commit, Store.sync
 
         def gatherer(*args: Any, **options: Any) -> Gatherer:
             made = real_gatherer(*args, **options)
@@ -337,7 +336,7 @@ class SimTeam:
 
         def sync(file: int) -> None:
             if owner := self.owner(current()):
-                owner.machine.synced[os.readlink(f"/proc/self/fd/{file}")] = os.fstat(file).st_size
+                owner.machine.synced[str(Path(f"/proc/self/fd/{file}").readlink())] = os.fstat(file).st_size
 
         def leave(code: int) -> None:
             owner = self.owner(current())

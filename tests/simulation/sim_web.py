@@ -64,7 +64,7 @@ class SimWeb:
 
     def begin(self, url: str) -> Visit:
         """A request starts."""
-        scheme, _, rest = url.partition("://")
+        rest = url.partition("://")[2]
         name = rest.split("/", 1)[0]
         host = self._hosts.setdefault(name, _Host())
         now, process = self._loop.now, current()

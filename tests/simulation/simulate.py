@@ -5,7 +5,6 @@ python -m tests.simulation.simulate --seeds 1..1000     many, on all cores; a fa
 """
 
 import asyncio
-import gc
 import hashlib
 import logging
 import random
@@ -121,7 +120,7 @@ def simulate(plan: Plan, folder: Path | None = None) -> Outcome:
     """Run one simulation in this process."""
     outcome = Outcome(plan)
     begun_s, chance, loop = time.process_time(), random.Random(plan.seed + 1), SimLoop()
-    shared = Path("/dev/shm")  # noqa: S108 (files in memory, where there is such a folder)
+    shared = Path("/dev/shm")
     scratch = folder or Path(tempfile.mkdtemp(prefix="gcs-sim-", dir=shared if shared.is_dir() else None))
     web, expected = web_of(plan.seed % 50, plan.hosts, plan.pages)
     sim_web = SimWeb(loop, chance, web, plan.delay_s, plan.trouble)
