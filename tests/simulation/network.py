@@ -269,4 +269,3 @@ class SimSpace:
 
 async def _nothing() -> None:
     return None
-
