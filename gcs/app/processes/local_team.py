@@ -229,7 +229,7 @@ class LocalTeam:
             return nullcontext()
         from gcs.app.processes.station_process import serving  # an HTTP server is slow to load
 
-        return serving(self._url, self._settings.crawl.name, self._spec.listen)
+        return serving(self._url, self._settings.crawl.name, self._spec.listen, directory=self._directory)
 
     async def _supervise(self, show: Show | None) -> str:
         """Watch the team, and the server in another task: while the server is away, watching the team has to wait."""
