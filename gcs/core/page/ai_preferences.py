@@ -59,11 +59,10 @@ def of_headers(headers: Iterable[tuple[str, str]], agent: str) -> Iterator[str]:
 
 def of_page(content: bytes) -> Iterator[str]:
     """The statements in the <meta> elements of an HTML page."""
-    head = content[:_HEAD_BYTES]
-    lower = head.lower()
-    if b"noai" not in lower and b"noimageai" not in lower and b"tdm-reservation" not in lower:
-        return
-    for meta in _META.finditer(head):
+    for meta in _META.finditer(content[:_HEAD_BYTES]):
+        lower = meta[1].lower()
+        if b"noai" not in lower and b"noimageai" not in lower and b"tdm-reservation" not in lower:
+            continue
         said = {each[1].lower(): each[2] or each[3] or each[4] or b"" for each in _ATTRIBUTE.finditer(meta[1])}
         name, value = (said.get(key, b"").decode("latin-1") for key in (b"name", b"content"))
         if name.lower() == "tdm-reservation" or (name.lower() == "robots" and "ai" in value.lower()):
