@@ -1,5 +1,6 @@
 """`gcs gatherer`: one gatherer that joins a crawl. SIGTERM: hand over and leave. SIGINT: stop and keep the state."""
 
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from gcs.app.crawl_input import log_options
 from gcs.app.processes.beside import index_and_watch, index_option
 from gcs.app.processes.member_process import MemberSpec, run_member
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
+from gcs.ports.telemetry.page_traces import page_traces
 
 
 @click.command()
@@ -22,7 +24,11 @@ from gcs.app.processes.sink_processes import sink_option, sinks_beside
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
     help="Directory of this gatherer. On a shared file system, other gatherers can recover it.",
 )  # fmt: skip
-@click.option("--place", default="", help="Place of this gatherer: helpers of the same place work for it.")
+@click.option(
+    "--place",
+    default="",
+    help="Place of this gatherer: its helpers' place, and hosts that are near to others there are near to it.",
+)
 @click.option(
     "--server", default="seed-server", show_default=True, help="Seed-server of this gatherer, if the crawl has any."
 )
@@ -34,5 +40,5 @@ from gcs.app.processes.sink_processes import sink_option, sinks_beside
 @log_options
 def gatherer(stay: bool, sinks: tuple[str, ...], index: bool, output: Path, **member: Any) -> int:
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
-    with sinks_beside(output, sinks), index_and_watch(output, index, watch=False):
+    with sinks_beside(output, sinks), index_and_watch(output, index, watch=False), page_traces(os.environ):
         return run_loop(run_member(MemberSpec(output=output, **member), stay))

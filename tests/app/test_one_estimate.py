@@ -16,6 +16,7 @@ from gcs.core.report.report import Share, build, with_outlook
 from gcs.core.report.roster import workloads
 from gcs.core.report.workload import SlowHost, TimeSpent, Workload
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
+from gcs.roles.station.crawls.source import WhiteboardSource
 from gcs.roles.station.view.poller import Poller
 
 SLOW = [SlowHost("a.example", 80, 1.0, "--delay 1")]
@@ -61,7 +62,7 @@ async def shown(works: list[Workload], state: CrawlState) -> dict[str, str]:
     await space.out(Account("g8", msgspec.msgpack.encode(before)))
     members, accounts = await space.scan(template(Member)), await space.scan(template(Account))
     roster = await team_roster._look(space)
-    poller = Poller(space, "test", time.time)
+    poller = Poller(WhiteboardSource(space, "test"), time.time)
     await poller.poll()
     status = poller.status()
     shares = [

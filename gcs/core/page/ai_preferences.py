@@ -35,6 +35,8 @@ _HEADERS = ("content-usage", "content-signal", "tdm-reservation")
 #: bytes of a page in which its <meta> are looked for
 _HEAD_BYTES = 1 << 16
 _META = re.compile(rb"<meta\s([^<>]{1,500})>", re.IGNORECASE)
+#: bytes of a <meta> at most
+_META_BYTES = len("<meta ") + 500 + len(">")
 _ATTRIBUTE = re.compile(
     rb"(name|content)\s{0,4}=\s{0,4}(?:\"([^\"]{0,400})\"|'([^']{0,400})'|([^\s\"'>]{1,400}))", re.I
 )
@@ -59,10 +61,12 @@ def of_headers(headers: Iterable[tuple[str, str]], agent: str) -> Iterator[str]:
 
 def of_page(content: bytes) -> Iterator[str]:
     """The statements in the <meta> elements of an HTML page."""
-    for meta in _META.finditer(content[:_HEAD_BYTES]):
-        lower = meta[1].lower()
-        if b"noai" not in lower and b"noimageai" not in lower and b"tdm-reservation" not in lower:
-            continue
+    head = content[:_HEAD_BYTES]
+    lower = head.lower()
+    lower = lower[: lower.rfind(b"<meta") + _META_BYTES]  # far less to search than the whole page
+    if b"noai" not in lower and b"noimageai" not in lower and b"tdm-reservation" not in lower:
+        return
+    for meta in _META.finditer(head):
         said = {each[1].lower(): each[2] or each[3] or each[4] or b"" for each in _ATTRIBUTE.finditer(meta[1])}
         name, value = (said.get(key, b"").decode("latin-1") for key in (b"name", b"content"))
         if name.lower() == "tdm-reservation" or (name.lower() == "robots" and "ai" in value.lower()):

@@ -182,13 +182,16 @@ class Store:
         for number in range(position.file, self._log.number + 1):
             yield from self._pages(number, position.records if number == position.file else 0)
 
-    def finish(self) -> None:
-        """End of a crawl: close all files, make the last Parquet file, upload what is to be uploaded. May wait long."""
+    def finish(self, within_s: float | None = None) -> None:
+        """End of a crawl: close all files, make the last Parquet file, upload what is to be uploaded. May wait long.
+
+        `within_s`: what is not uploaded by then stays on the disk, and the next run uploads it.
+        """
         self.flush()
         self._close_warc()
         if self._log.records:
             self._close_log()
-        self._finisher.drain()
+        self._finisher.drain(within_s)
 
     def close(self) -> None:
         """Let go of the store. Call `sync` or `finish` first: what was not flushed is dropped."""
@@ -241,7 +244,9 @@ class Store:
             self._log = LogFile(layout.log, state.log_number, state.records)
             self._changed = True  # what was cut back to may be in the page cache only
         else:  # a new log; what other files there are came from an older one and stay
-            self._warcs.serial = max((warc_serial(path.name) for path in warc_paths(layout.warc, prefix)), default=0)
+            self._warcs.begin_after(
+                max((warc_serial(path.name) for path in warc_paths(layout.warc, prefix)), default=0)
+            )
             number = max([self._last_parquet(), *log_numbers(layout.log)]) + 1
             self._log = LogFile.create(layout.log, number, self._opened())
             self.is_damaged |= state is not None or self._log.position < known
@@ -359,6 +364,10 @@ class WarcFiles:
         self._closed = ("", 0)
         self._file: AppendFile | None = None
         self._new_name = False
+
+    def begin_after(self, serial: int) -> None:
+        """Begin a file of its own, numbered behind those that are there."""
+        self.serial = serial
 
     def resume(self, file_name: str, end: int, serial: int) -> None:
         """Go on behind the last exchange that the log names, where its file is still here as it was left."""

@@ -108,6 +108,7 @@ class Gatherer:
         self._checkpoints = Checkpoints(dependencies, self.team, self._intake, self._meter, self.share, every_s)
         self._slow, self._looked_at = SlowHosts(), 0.0
         self._paused = False
+        self._upload_s: float | None = None
         self._ending: GathererState | None = None
         self._leaving: asyncio.Task[None] | None = None
 
@@ -186,7 +187,7 @@ class Gatherer:
         try:
             if self._finished.done() and not self._finished.cancelled() and not self._finished.exception():
                 self._checkpoints.make(self._clock())
-                self._store.finish()
+                self._store.finish(self._upload_s)
                 share = self.final_share = self.share()
         finally:
             self._store.close()
@@ -206,6 +207,10 @@ class Gatherer:
         self._dispatcher.end_last()
         self._ending = self._ending or state
         self._scheduler.request_turn()
+
+    def hurry(self, upload_s: float) -> None:
+        """Take no longer than this for uploads at the end; what is left stays on the disk, for the next run."""
+        self._upload_s = upload_s
 
     def pause(self, paused: bool = True) -> None:
         """Start no more requests until `pause(False)`. For a gatherer alone: a team is paused at its whiteboard."""

@@ -1,30 +1,31 @@
-"""The station: the paper's embedded HTTP server (§2), from which a crawl is watched and controlled.
+"""The station: the paper's embedded HTTP server (§2), from which crawls are watched, read, begun and controlled.
 
-whiteboard ─► view (poller, views, schemas) ─► http (api, event_stream, prometheus) ─► page, programs
-page, programs ─► http (auth, api) ─► whiteboard: commands to the crawl
+crawls (source) ─► desk: view (poller, views, schemas) ─► http (api, event_stream, prometheus) ─► page, programs
+page, programs ─► http (auth, api) ─► desk ─► source: commands to the crawl
 helpers ─► http (auth) ─► gateway ─► whiteboard: errands and summaries
+
+To add a call: an `Endpoint` (`http/endpoint.py`) in `http/api.py`, or in a table of its own that `Station` is given as
+`more`. To add a view to the page: see `static/router.js`.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from aiohttp import web
 
-from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access
 from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.fetch.request_signing import KeyDirectory
-from gcs.ports.space.port import Space
 from gcs.ports.system.tasks import end
+from gcs.roles.station.crawls.shelf import Shelf
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.app import directory_route, make_app
 from gcs.roles.station.http.auth import Authenticator
+from gcs.roles.station.http.endpoint import Endpoint
 from gcs.roles.station.http.idle_connections import IdleConnections
-from gcs.roles.station.view.poller import Poller
 
 #: seconds that requests under way get at the end, and that helpers get to hear of the end
 END_S, FAREWELL_S = 2.0, 8.0
@@ -59,29 +60,43 @@ class ListenAddress:
         return f"http://{host}:{self.port}/"
 
 
+@dataclass(frozen=True, slots=True)
+class StationAccess:
+    """Who may use a station."""
+
+    keys: Iterable[Access] = ()
+    #: host names by which it is known, besides those of loopback
+    names: Sequence[str] = ()
+    #: reads the tokens that were made since
+    posted: Callable[[], Awaitable[Iterable[Access]]] | None = None
+
+
 class Station:
-    """One station, at one whiteboard."""
+    """One station, for the crawls of its shelf."""
 
     def __init__(
         self,
-        space: Space,
-        crawl: str,
+        make_shelf: Callable[[Authenticator], Shelf],
         address: ListenAddress,
         *,
-        keys: Iterable[Access] = (),
-        names: Sequence[str] = (),
+        access: StationAccess = StationAccess(),
+        gateway: Gateway | None = None,
         directory: KeyDirectory | None = None,
+        more: Sequence[Endpoint] = (),
     ) -> None:
-        """`directory`: the keys of signed requests, for the sites that check them."""
+        """`directory`: the keys of signed requests, for the sites that check them; `more`: calls besides the API's."""
         self._wanted = address
-        posted = partial(space.scan, template(Access))
-        self._authenticator = Authenticator(address.host, keys=keys, names=names, posted=posted)
-        self._poller = Poller(space, crawl)
-        self._poller.listen(lambda: self._authenticator.update(self._poller.board.keys))
-        self._gateway = Gateway(space)
+        self._authenticator = Authenticator(address.host, keys=access.keys, names=access.names, posted=access.posted)
+        self.shelf = make_shelf(self._authenticator)
+        self._gateway = gateway
         self._idle_connections = IdleConnections()
-        public = [directory_route(directory)] if directory else []
-        app = make_app(self._authenticator, self._poller, space, [*self._gateway.routes(), *public])
+        routes = [*(gateway.routes() if gateway else ()), *([directory_route(directory)] if directory else ())]
+        app = make_app(
+            self._authenticator,
+            self.shelf,
+            routes,
+            more,
+        )
         app.middlewares.insert(0, self._idle_connections.attend)
         self._runner = web.AppRunner(
             app, access_log=None, logger=_UNHEARD, max_line_size=MOST_LINE_BYTES, shutdown_timeout=END_S
@@ -90,8 +105,8 @@ class Station:
         self.address = address
 
     async def startup(self) -> None:
-        """Read the board once, then listen."""
-        await _within(END_S, self._poller.poll())
+        """Open the shelf, then listen."""
+        await _within(END_S, self.shelf.open())
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._wanted.host, self._wanted.port)
         try:
@@ -101,16 +116,18 @@ class Station:
                 f"--listen {self._wanted.host}:{self._wanted.port}: {error.strerror or error}; choose another address"
             ) from None
         self.address = ListenAddress(self._wanted.host, self._runner.addresses[0][1])
-        runs = (self._poller.run(), self._gateway.run(), self._idle_connections.run(self._connections))
+        runs = [self.shelf.run(), self._idle_connections.run(self._connections)]
+        runs += [self._gateway.run()] if self._gateway else []
         self._tasks = [asyncio.create_task(run) for run in runs]
         events.info("listening", url=self.address.url)
 
     async def shutdown(self) -> None:
-        """Show how the crawl ended, let requests under way end, and close."""
+        """Show how the crawls ended, let requests under way end, and close."""
         if self._tasks:
-            await _within(FAREWELL_S, self._gateway.farewell())
+            if self._gateway:
+                await _within(FAREWELL_S, self._gateway.farewell())
             await end(self._tasks)
-            await _within(END_S, self._poller.poll())
+        await _within(END_S, self.shelf.close())
         await self._runner.cleanup()
 
     def _connections(self) -> list[web.RequestHandler]:

@@ -1,6 +1,7 @@
 """The leader on a whiteboard in memory, with members that hold keys, and a clock that ticks by hand."""
 
 import asyncio
+import time
 from dataclasses import replace
 from random import Random
 
@@ -89,6 +90,19 @@ async def test_leader_puts_back_a_crawl_that_the_whiteboard_has_forgotten_and_do
     assert await crew.state() is CrawlState.RUNNING
 
 
+async def test_first_plan_of_a_board_that_has_forgotten_one_has_a_later_epoch():
+    """A gatherer that is away may follow the forgotten plan: two plans of one epoch would be taken for the same."""
+    epochs = []
+    for begun_ago_s in (0.0, 100.0):
+        crew = Crew(SETTINGS)
+        charter = Charter(b"{}", ["http://a.example/"], begun_at=time.time() - begun_ago_s)
+        crew.config = replace(crew.config, known_crawl=lambda charter=charter: (charter, None))
+        crew.start("g1")
+        await crew.pass_time(2)
+        epochs.append((await crew.plan()).epoch)
+    assert epochs[0] == 1 and 100 < epochs[1] < 200
+
+
 async def test_leader_begins_with_the_users_expansion():
     crew = Crew(replace(SETTINGS, expansion=("<com", "<de", "<org", "<uk")))
     space = MemorySpace(crew.board, "x")
@@ -101,6 +115,26 @@ async def test_leader_begins_with_the_users_expansion():
     plan = Plan.decode(posted.plan)
     assert plan.cuts == (b"", b"com", b"de", b"org", b"uk")
     assert plan.owners == (0, 1, 0, 1, 0)
+
+
+async def test_leader_looks_often_while_it_waits_for_replies():
+    crew = Crew(SETTINGS)
+    space = MemorySpace(crew.board, "x")
+    leader = Candidate(space, "x", crew.config, crew.clock.now)
+
+    async def step(settled: int) -> bool:
+        for name in ("a", "b"):
+            await space.out(Member(name, "run", epoch=settled, settled_epoch=settled))
+        await leader.step()
+        assert leader._term is not None
+        return leader._term.is_awaiting
+
+    assert await step(0), "the first plan"
+    await step(1)
+    assert not await step(1), "it is committed"
+    await space.out(RebalanceCall("test"), to="leader")
+    assert await step(1)
+    assert await space.read(template(Announcement)) is not None
 
 
 async def test_leader_gives_a_crawl_to_whoever_began_it_alone():

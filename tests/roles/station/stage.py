@@ -6,13 +6,16 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
 from aiohttp import ClientResponse, ClientSession
 
 from gcs.core.helpers.access import Role, entry
+from gcs.core.messages.template import template
 from gcs.core.messages.tuples import (
+    Access,
     Bulletin,
     Charter,
     Control,
@@ -34,7 +37,12 @@ from gcs.core.report.report import Share
 from gcs.core.report.workload import SlowHost, TimeSpent, Workload
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.station.station import ListenAddress, Station
+from gcs.roles.station.crawls.shelf import OneCrawl
+from gcs.roles.station.crawls.source import WhiteboardSource
+from gcs.roles.station.gateway import Gateway
+from gcs.roles.station.interest.profile_calls import interest_endpoints
+from gcs.roles.station.station import ListenAddress, Station, StationAccess
+from gcs.roles.station.view.poller import Poller
 from gcs.settings import Settings
 
 TOKENS = {role: f"gcs_a-token-for-the-{role}-role-of-tests" for role in Role}
@@ -94,6 +102,12 @@ class Stage:
     answers: list[ClientResponse] = field(default_factory=list)
 
     @property
+    def poller(self) -> Poller:
+        only = self.station.shelf.only
+        assert only
+        return only.poller
+
+    @property
     def url(self) -> str:
         return self.station.address.url.rstrip("/")
 
@@ -114,7 +128,15 @@ async def stage(address: ListenAddress | None = None, *, empty: bool = False, **
     if not empty:
         await fill(space)
     keys = [entry(token, role, label=str(role)) for role, token in TOKENS.items()]
-    station = Station(space, "test", address or ListenAddress("127.0.0.1", 0), keys=keys, **options)
+    access = StationAccess(keys, options.pop("names", ()), partial(space.scan, template(Access)))
+    station = Station(
+        partial(OneCrawl, WhiteboardSource(space, "test", options.pop("place", None))),
+        address or ListenAddress("127.0.0.1", 0),
+        access=access,
+        gateway=Gateway(space),
+        more=interest_endpoints(options.pop("watch", lambda _: None)),
+        **options,
+    )
     await station.startup()
     try:
         async with ClientSession() as session:
@@ -138,18 +160,18 @@ class Target:
 
         async def hang() -> None:
             await self.at.space.out(item)
-            await self.at.station._poller.poll()
+            await self.at.poller.poll()
 
         asyncio.run_coroutine_threadsafe(hang(), self.loop).result(10)
 
 
 @contextmanager
-def in_thread(address: ListenAddress | None = None, *, empty: bool = False) -> Iterator[Target]:
+def in_thread(address: ListenAddress | None = None, *, empty: bool = False, **options: Any) -> Iterator[Target]:
     found: list[Target] = []
     begun, ended, loop = threading.Event(), asyncio.Event(), asyncio.new_event_loop()
 
     async def serve() -> None:
-        async with stage(address, empty=empty) as at:
+        async with stage(address, empty=empty, **options) as at:
             found.append(Target(at, loop))
             begun.set()
             await ended.wait()

@@ -118,6 +118,7 @@ async def test_helper_takes_and_puts_and_links_are_made_canonical_here(room: Roo
         "last_modified": "",
         "once": False,
         "payload": False,
+        "rendered": False,
     }
     claim = {
         "id": lent["id"],

@@ -4,7 +4,7 @@ Every route says which role its caller needs (see `auth`).
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,14 +13,15 @@ from aiohttp import web
 from gcs.core.helpers.access import Role
 from gcs.errors import UsageError
 from gcs.ports.fetch.request_signing import DIRECTORY_PATH, KeyDirectory
-from gcs.ports.space.port import Space
+from gcs.roles.station.crawls.shelf import Shelf
 from gcs.roles.station.http.api import Api
 from gcs.roles.station.http.auth import Authenticator, Handler, needs, public, secure
-from gcs.roles.station.http.event_stream import EventStream
+from gcs.roles.station.http.endpoint import Endpoint, desk_of, no_crawl
 from gcs.roles.station.http.openapi import describe
 from gcs.roles.station.http.problems import explain, problem
 from gcs.roles.station.http.prometheus import CONTENT_TYPE, exposition
-from gcs.roles.station.view.poller import POLL_S, Poller
+from gcs.roles.station.interest.match_feeds import MatchFeeds
+from gcs.roles.station.view.poller import POLL_S
 
 #: bytes of a request's body, unless its handler reads the stream by itself
 MOST_BYTES = 8 << 20
@@ -33,9 +34,10 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 
 def asset_routes() -> Iterator[web.RouteDef]:
     """A route for each file; the page itself is at /."""
-    for file in sorted(FOLDER.iterdir()):
+    for file in sorted(FOLDER.rglob("*")):
         if file.suffix in TYPES:
-            yield web.get("/" if file.name == "index.html" else f"/{file.name}", _serve(file))
+            path = file.relative_to(FOLDER).as_posix()
+            yield web.get("/" if path == "index.html" else f"/{path}", _serve(file))
 
 
 def _serve(file: Path) -> Handler:
@@ -68,15 +70,17 @@ def directory_route(directory: KeyDirectory) -> web.RouteDef:
 
 
 def make_app(
-    authenticator: Authenticator, poller: Poller, space: Space, routes: Iterable[web.AbstractRouteDef] = ()
+    authenticator: Authenticator,
+    shelf: Shelf,
+    routes: Iterable[web.AbstractRouteDef] = (),
+    more: Sequence[Endpoint] = (),
 ) -> web.Application:
-    """The station's application; `routes` are those of other parts, such as the gateway of helpers."""
+    """The station's application; `routes` and calls `more` are those of other parts, such as the gateway of helpers."""
     app = web.Application(middlewares=[explain, authenticator.guard], client_max_size=MOST_BYTES)
     app.on_response_prepare.append(secure)
-    stream = EventStream(poller, authenticator)
-    app.on_shutdown.append(stream.end)
-    endpoints = Api(poller, space).endpoints()
-    description = msgspec.json.encode(describe(endpoints, anybody_looks=authenticator.on_loopback))
+    endpoints = [*Api(shelf).endpoints(), *more]
+    has_one = shelf.only is not None
+    description = msgspec.json.encode(describe(endpoints, has_one=has_one, anybody_looks=authenticator.on_loopback))
 
     @public
     async def alive(_request: web.Request) -> web.Response:
@@ -84,7 +88,7 @@ def make_app(
 
     @public
     async def ready(_request: web.Request) -> web.Response:
-        if poller.age_s() > LATE_POLLS * POLL_S:
+        if shelf.only and shelf.only.poller.age_s() > LATE_POLLS * POLL_S:
             return problem(503, "the whiteboard cannot be reached", {"Retry-After": "5"})
         return web.Response(text="ready\n")
 
@@ -94,13 +98,22 @@ def make_app(
 
     @needs(Role.VIEW)
     async def metrics(_request: web.Request) -> web.Response:
-        text = exposition(poller.status(), poller.age_s())
+        text = exposition([(desk.poller.status(), desk.poller.age_s()) for desk in shelf.open_desks()])
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
+    @needs(Role.VIEW)
+    async def events(request: web.Request) -> web.StreamResponse:
+        desk = await desk_of(request, shelf)
+        return no_crawl() if desk is None else await desk.stream.serve(request)
+
+    for path in (*(("/api/events",) if has_one else ()), "/api/crawls/{crawl}/events"):
+        app.router.add_get(path, events, allow_head=False)
     app.router.add_get("/healthz", alive)
     app.router.add_get("/readyz", ready)
     app.router.add_get("/openapi.json", openapi)
     app.router.add_get("/metrics", metrics)
-    app.add_routes([endpoint.route() for endpoint in endpoints])
-    app.add_routes([stream.route(), *asset_routes(), *routes])
+    app.add_routes([route for endpoint in endpoints for route in endpoint.routes(shelf)])
+    feeds = MatchFeeds(shelf, authenticator)
+    app.on_shutdown.append(feeds.end)
+    app.add_routes([*asset_routes(), *feeds.routes(), *routes])
     return app

@@ -12,7 +12,7 @@ import msgspec
 from aiohttp import web
 
 from gcs.core.helpers.access import Role
-from gcs.roles.station.http.auth import Authenticator, needs
+from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.problems import problem
 from gcs.roles.station.view.poller import POLL_S, Poller
 
@@ -25,7 +25,7 @@ RETRY_MS = 2_000
 
 
 class EventStream:
-    """The live values of one station."""
+    """The live values of one crawl."""
 
     def __init__(self, poller: Poller, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
@@ -42,13 +42,14 @@ class EventStream:
         self._ended = False
         poller.listen(self._update)
 
-    async def end(self, _app: web.Application) -> None:
-        """End the streams of all readers, when the application shuts down."""
+    def end(self) -> None:
+        """End the streams of all readers, when the station or the desk closes."""
         self._ended = True
         self._wake_readers()
 
-    def route(self) -> web.RouteDef:
-        return web.get("/api/events", self._serve, allow_head=False)
+    @property
+    def readers(self) -> int:
+        return self._readers
 
     def _update(self) -> None:
         if self._readers:
@@ -63,8 +64,7 @@ class EventStream:
         for topic, value in self._topics.items():
             self._events[topic] = b"event: %s\ndata: %s\n\n" % (topic.encode(), msgspec.json.encode(value()))
 
-    @needs(Role.VIEW)
-    async def _serve(self, request: web.Request) -> web.StreamResponse:
+    async def serve(self, request: web.Request) -> web.StreamResponse:
         if self._readers >= MOST_READERS:
             return problem(503, "too many readers: close some pages", {"Retry-After": "30"})
         response = web.StreamResponse(

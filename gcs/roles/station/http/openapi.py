@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gcs.roles.station.http.api import Endpoint
+from gcs.roles.station.http.endpoint import Endpoint
 from gcs.roles.station.http.problems import ProblemDetails
 from gcs.version import __version__
 
@@ -15,16 +15,21 @@ _REF = "#/components/schemas/{name}"
 _ALWAYS, _TAKES, _ORDERS = (401, 403, 421, 503), (400,), (409,)
 
 
-def describe(table: Sequence[Endpoint], *, anybody_looks: bool) -> dict[str, Any]:
-    """The description (OpenAPI 3.1), as JSON values; `anybody_looks` on loopback, without a token."""
+def describe(table: Sequence[Endpoint], *, has_one: bool = True, anybody_looks: bool) -> dict[str, Any]:
+    """The description (OpenAPI 3.1), as JSON values.
+
+    `has_one`: the station was started for one crawl; `anybody_looks` on loopback, without a token.
+    """
     kinds = dict.fromkeys(
         [ProblemDetails, *(each.gives for each in table), *(each.takes for each in table if each.takes)]
     )
     _, components = msgspec.json.schema_components(list(kinds), ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
     for each in table:
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, components)
-    paths["/api/events"] = {"get": dict(_EVENTS)}
+        for path in each.paths(has_one):
+            paths.setdefault(path, {})[each.method.lower()] = _operation(each, path, components)
+    for path in (*(("/api/events",) if has_one else ()), "/api/crawls/{crawl}/events"):
+        paths[path] = {"get": _located(dict(_EVENTS), path)}
     for operation in [path["get"] for path in paths.values() if "get" in path and anybody_looks]:
         operation["security"] = [{}, {"token": []}]
     return {
@@ -32,8 +37,9 @@ def describe(table: Sequence[Endpoint], *, anybody_looks: bool) -> dict[str, Any
         "info": {
             "title": "GCS station",
             "version": __version__,
-            "description": "A crawl: how it stands, and orders to it. GET needs the role view (none on loopback), "
-            "POST the role control, always.",
+            "description": "Crawls: how they stand, what they gathered, and orders to them. GET needs the role view "
+            "(none on loopback), POST the role control, always. An example: "
+            "curl -H 'Authorization: Bearer TOKEN' -X POST http://127.0.0.1:8642/api/crawls/docs/pause",
         },
         "paths": paths,
         "components": {
@@ -44,9 +50,20 @@ def describe(table: Sequence[Endpoint], *, anybody_looks: bool) -> dict[str, Any
     }
 
 
-def _operation(each: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
+def _located(operation: dict[str, Any], path: str) -> dict[str, Any]:
+    """The operation as it is at this path: with the crawl as a parameter, if the path names one."""
+    if "{crawl}" not in path:
+        return operation
+    crawl = {"name": "crawl", "in": "path", "required": True, "schema": {"type": "string"}, "description": "Its id"}
+    operation = {**operation, "operationId": f"crawl_{operation['operationId']}"}
+    operation["parameters"] = [crawl, *operation.get("parameters", ())]
+    operation["responses"] = {**operation["responses"], "404": _problem(404)}
+    return operation
+
+
+def _operation(each: Endpoint, path: str, components: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": each.name,
+        "operationId": each.name.replace("/", "_"),
         "summary": each.summary,
         "responses": {
             str(each.status): {
@@ -65,7 +82,7 @@ def _operation(each: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
         wrong += [413, 415]
     for status in sorted(wrong):
         operation["responses"][str(status)] = _problem(status)
-    return operation
+    return _located(operation, path)
 
 
 def _problem(status: int) -> dict[str, Any]:

@@ -46,8 +46,8 @@ export async function post(path, body) {
 }
 
 /** Read server-sent events until they end; `fetch`, because EventSource can send no token. */
-async function read(signal, tell, opened) {
-  const response = await checked(await fetch("/api/events", { headers: headers(), signal, cache: "no-store" }));
+async function read(path, signal, tell, opened) {
+  const response = await checked(await fetch(path, { headers: headers(), signal, cache: "no-store" }));
   opened();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -64,15 +64,14 @@ async function read(signal, tell, opened) {
   }
 }
 
-/** Live values for as long as the page is open. Returns a function that begins anew (with another token). */
-export function follow(tell, connected) {
-  let current;
+/** The live values of a crawl, until `stop` of what is returned is called. */
+export function follow(path, tell, connected) {
+  const mine = new AbortController();
   const go = async () => {
-    const mine = (current = new AbortController());
     let wait = 500;
     while (!mine.signal.aborted) {
       try {
-        await read(mine.signal, tell, () => {
+        await read(path, mine.signal, tell, () => {
           wait = 500;
           connected(true);
         });
@@ -86,8 +85,5 @@ export function follow(tell, connected) {
     }
   };
   go();
-  return () => {
-    current.abort();
-    go();
-  };
+  return { stop: () => mine.abort() };
 }

@@ -1,98 +1,102 @@
-// The page: what comes from the station goes to the panels; what the reader does goes to the station.
+// The page: its frame, which all views share: the header with its orders, tabs, dialogs, and who is signed in.
 
 import { follow, get, keepToken, post, token } from "./api.js";
-import { chartCard } from "./charts.js";
 import { $, h, say } from "./dom.js";
-import { time } from "./format.js";
-import * as panels from "./panels.js";
-import { legend, Treemap } from "./treemap.js";
+import { address, entitle, located, mark } from "./router.js";
+import { VIEWS } from "./views.js";
 
-const TREE_S = 4;
-const MOST_POINTS = 700;
+const AGAIN_MS = 2000;
 
-/** The charts of the history, side by side. A point is a SeriesPoint (`core/report/series.py`). */
-const charts = [
-  chartCard("rate", "Pages per second", "Pages per second", [
-    { name: "pages/s", colour: "var(--accent)", of: (point) => point.pages_per_s, area: true },
-  ]),
-  chartCard("queue", "Queue", "URLs", [
-    { name: "known", colour: "var(--muted)", of: (point) => point.known },
-    { name: "queued", colour: "var(--warn)", of: (point) => point.queued, area: true },
-  ]),
-];
-const treemap = new Treemap();
-
-let points = [];
+/** What is open: the place, how to leave it, and the live values of its crawl. */
+let open = { crawl: "", view: null, leave: null };
+let stream = null;
+let listeners = [];
+let latest = {};
 let status = null;
 let roles = [];
-let treeDue = 0;
+let known = { crawls: [], can_start: false };
 
-// -- what comes ---------------------------------------------------------------------------------------
+// -- where the reader is ------------------------------------------------------------------------------
 
-async function loadHistory() {
-  points = (await get("/api/history")).points;
-  draw();
+function placeOf({ crawl, query }) {
+  return {
+    crawl,
+    query,
+    roles,
+    api: (name) => (crawl ? `/api/crawls/${encodeURIComponent(crawl)}/${name}` : `/api/${name}`),
+    link: (view, asked) => address(crawl, view, asked),
+    go: (view, asked) => (location.hash = address(crawl, view, asked)),
+    live(topic, tell) {
+      listeners.push([topic, tell]);
+      if (topic in latest) tell(latest[topic]);
+    },
+    order,
+    toast,
+  };
 }
 
-function draw() {
-  for (const chart of charts) chart.show(points);
+function start() {
+  const only = known.crawls.length === 1 && !known.can_start ? known.crawls[0].id : "";
+  return only ? address(only, "overview") : address("", "crawls");
 }
 
-function add(point) {
-  const last = points[points.length - 1];
-  if (last && point.at <= last.at) return;
-  points.push(point);
-  if (points.length > MOST_POINTS) loadHistory().catch(() => {});
-  else draw();
+/** Show what the address names. */
+function route() {
+  const to = located();
+  const view = VIEWS.find((each) => each.name === to.view && (each.of === "crawl") === Boolean(to.crawl));
+  if (!view) {
+    history.replaceState(null, "", start());
+    return located().view ? route() : undefined;
+  }
+  open.leave?.();
+  listeners = [];
+  if (to.crawl !== open.crawl) change(to.crawl);
+  open = { crawl: to.crawl, view, leave: null };
+  const root = $("view");
+  root.replaceChildren();
+  root.hidden = view.name === "overview";
+  tabs();
+  heading();
+  open.leave = view.open(root, placeOf(to)) ?? null;
+  scrollTo(0, 0);
 }
 
-const show = {
-  status(value) {
+/** Another crawl: its live values, from the beginning. */
+function change(crawl) {
+  stream?.stop();
+  stream = null;
+  status = null;
+  latest = {};
+  $("banner").hidden = true;
+  if (!crawl) return;
+  stream = follow(`/api/crawls/${encodeURIComponent(crawl)}/events`, tell, connected);
+}
+
+function tell(topic, value) {
+  latest[topic] = value;
+  if (topic === "status") {
     status = value;
-    document.title = `${value.crawl} · ${value.state} · GCS`;
-    say($("crawl"), value.crawl);
-    const handing = value.committed ? "" : ", handing over";
-    say($("subtitle"), value.epoch ? `plan ${value.epoch}, ${value.superpages} superpage${value.superpages === 1 ? "" : "s"}${handing}` : "waiting for a plan");
-    $("state").dataset.state = value.state;
-    say($("state"), value.state);
-    say($("seen"), `as of ${time(value.at)}`);
-    panels.outlook(value);
-    panels.figures(value);
-    panels.team(value);
-    panels.helpers(value, value.at);
-    legend(value.team.map((row) => row.gatherer));
-    if (value.now.at) add(value.now);
-    for (const [panel, last] of aged) panel(last, value.at);
-    controls();
-    if (value.at >= treeDue) {
-      treeDue = value.at + TREE_S;
-      treemap.refresh().catch(() => {});
-    }
-  },
-  links: panels.links,
-  rebalances: (value) => aging(panels.rebalances, value),
-  errors: (value) => aging(panels.errors, value),
-  pages: (value) => aging(panels.pages, value),
-};
-
-/** Show what says how long ago it was: now, and again with each status, though nothing new has come. */
-const aged = new Map();
-function aging(panel, value) {
-  aged.set(panel, value);
-  panel(value, status?.at ?? Date.now() / 1000);
+    heading();
+  }
+  for (const [wanted, told] of listeners) if (wanted === topic) told(value);
 }
 
 function connected(isOn, error) {
-  const banner = $("banner");
   if (isOn) {
-    banner.hidden = true;
-    loadHistory().catch(() => {});
+    $("banner").hidden = true;
+    tell("open", true);
     whoAmI();
     return;
   }
+  delete latest.open;
+  if (error?.status === 404) return complain("There is no such crawl here any more.");
   const needsKey = error?.status === 401 || error?.status === 403;
-  say(banner, needsKey ? "This station shows itself only to those who have a token. Sign in." : ended() ?? "The station does not answer. Trying again…");
-  banner.hidden = false;
+  complain(needsKey ? "This station shows itself only to those who have a token. Sign in." : ended() ?? "The station does not answer. Trying again…");
+}
+
+function complain(text) {
+  say($("banner"), text);
+  $("banner").hidden = false;
 }
 
 function ended() {
@@ -100,7 +104,38 @@ function ended() {
   return status && ends[status.state];
 }
 
-const restart = follow((topic, value) => show[topic]?.(value), connected);
+function tabs() {
+  const ofCrawl = Boolean(open.crawl);
+  const shown = VIEWS.filter((view) =>
+    view.title && (view.of === "crawl") === ofCrawl && (!view.role || roles.includes(view.role)) && (!view.when || view.when(known)));
+  const nav = $("views");
+  mark(nav, shown.map((view) => h("a", { href: address(open.crawl, view.name), "data-view": view.name }, view.title)), open.view.under ?? open.view.name);
+  $("home").hidden = !ofCrawl || start() !== address("", "crawls");
+}
+
+function heading() {
+  const title = open.view?.title ?? "";
+  if (!open.crawl) {
+    entitle(title);
+    say($("crawl"), "GCS station");
+    say($("subtitle"), "");
+  } else if (status) {
+    entitle(status.crawl, status.state);
+    say($("crawl"), status.crawl);
+    const handing = status.committed ? "" : ", handing over";
+    const plan = `plan ${status.epoch}, ${status.superpages} superpage${status.superpages === 1 ? "" : "s"}${handing}`;
+    const one = status.team.length === 1 ? "one gatherer" : status.team.length ? "" : "waiting for a plan";
+    say($("subtitle"), status.epoch ? plan : [one, status.report.session > 1 ? `session ${status.report.session}` : ""].filter(Boolean).join(", "));
+  } else {
+    entitle(open.crawl);
+    say($("crawl"), open.crawl);
+    say($("subtitle"), "connecting…");
+  }
+  $("state").hidden = !open.crawl;
+  $("state").dataset.state = status?.state ?? "waiting";
+  say($("state"), status?.state ?? "waiting");
+  controls();
+}
 
 // -- what the reader does -----------------------------------------------------------------------------
 
@@ -108,25 +143,36 @@ function controls() {
   const may = roles.includes("control");
   const state = status?.state;
   const alive = state === "running" || state === "paused" || (state === "waiting" && status.seeds > 0);
-  const pause = $("pause");
-  say(pause, state === "paused" ? "Resume" : "Pause");
   for (const id of ["pause", "rebalance", "add-seeds", "stop"]) {
     const button = $(id);
+    button.hidden = !open.crawl;
     button.disabled = !may || !alive;
     button.title = !may ? "Needs a token of the role control: sign in" : alive ? "" : "There is no crawl to act on";
+  }
+  say($("pause"), state === "paused" ? "Resume" : "Pause");
+  const isEnded = Boolean(state) && !alive && state !== "stopping";
+  const isTeam = Boolean(status?.epoch);
+  $("rebalance").hidden = !open.crawl || !isTeam;
+  for (const id of ["pause", "add-seeds", "stop"]) $(id).hidden = !open.crawl || (isEnded && known.can_start);
+  for (const id of ["go-on", "next"]) {
+    $(id).hidden = !open.crawl || !known.can_start || !isEnded;
+    $(id).disabled = !may;
   }
   say($("key"), may ? "Sign out" : "Sign in");
 }
 
 async function whoAmI() {
   try {
-    roles = (await get("/api/me")).roles;
+    const me = (await get("/api/me")).roles;
+    const changed = me.join() !== roles.join();
+    roles = me;
+    if (changed && open.view) tabs();
   } catch (error) {
     roles = [];
     if (error.status === 401 && token()) {
       keepToken(null);
       toast("The token is no longer good.", true);
-      restart();
+      begin();
     }
   }
   controls();
@@ -149,11 +195,15 @@ async function order(path, done, body) {
   }
 }
 
+const here = (name) => `/api/crawls/${encodeURIComponent(open.crawl)}/${name}`;
+
 $("pause").addEventListener("click", () =>
-  status.state === "paused" ? order("/api/resume", "The crawl goes on.") : order("/api/pause", "The crawl pauses: pages in flight still come in."));
-$("rebalance").addEventListener("click", () => order("/api/rebalance", "The leader was asked to share the work anew."));
+  status.state === "paused" ? order(here("resume"), "The crawl goes on.") : order(here("pause"), "The crawl pauses: pages in flight still come in."));
+$("rebalance").addEventListener("click", () => order(here("rebalance"), "The leader was asked to share the work anew."));
+$("go-on").addEventListener("click", () => order(here("start"), "The crawl goes on as soon as there is room for it.", {}));
+$("next").addEventListener("click", () => order(here("start"), "The next session begins as soon as there is room for it.", { next: true }));
 $("stop").addEventListener("click", () => $("stop-dialog").showModal());
-$("stop-dialog").addEventListener("submit", () => order("/api/stop", "The crawl ends."));
+$("stop-dialog").addEventListener("submit", () => order(here("stop"), "The crawl ends."));
 
 $("add-seeds").addEventListener("click", () => {
   say($("seeds-error"), "");
@@ -164,7 +214,7 @@ $("seeds-dialog").addEventListener("submit", async (event) => {
   const urls = $("seeds-text").value.split("\n").map((line) => line.trim()).filter(Boolean);
   if (!urls.length) return say($("seeds-error"), "Write at least one URL.");
   try {
-    const { seeds } = await post("/api/seeds", { urls });
+    const { seeds } = await post(here("seeds"), { urls });
     $("seeds-text").value = "";
     $("seeds-dialog").close();
     toast(seeds.length === 1 ? `Added ${seeds[0]}` : `Added ${seeds.length} seeds.`);
@@ -176,7 +226,7 @@ $("seeds-dialog").addEventListener("submit", async (event) => {
 $("key").addEventListener("click", () => {
   if (roles.includes("control")) {
     keepToken(null);
-    restart();
+    begin();
     return;
   }
   say($("key-error"), "");
@@ -190,7 +240,7 @@ $("key-dialog").addEventListener("submit", async (event) => {
     keepToken(given);
     $("key-text").value = "";
     $("key-dialog").close();
-    restart();
+    begin();
   } catch (error) {
     say($("key-error"), error.message);
   }
@@ -198,6 +248,11 @@ $("key-dialog").addEventListener("submit", async (event) => {
 for (const button of document.querySelectorAll("[data-close]")) {
   button.addEventListener("click", () => button.closest("dialog").close());
 }
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the fragment of the address is the router's
+  $("main").focus();
+});
 
 // -- colours ------------------------------------------------------------------------------------------
 
@@ -216,3 +271,33 @@ $("theme").addEventListener("click", () => {
   theme(names[(names.indexOf(localStorage.getItem("gcs-theme") ?? "auto") + 1) % names.length]);
 });
 theme(THEMES[localStorage.getItem("gcs-theme")] ? localStorage.getItem("gcs-theme") : "auto");
+
+// -- the beginning, also with another token -----------------------------------------------------------
+
+let beginning = 0;
+
+async function begin() {
+  const mine = ++beginning;
+  token(); // takes it out of the address before the router reads that
+  await whoAmI();
+  while (mine === beginning) {
+    try {
+      known = await get("/api/crawls");
+      $("banner").hidden = true;
+      change(located().crawl);
+      open.crawl = located().crawl;
+      route();
+      return;
+    } catch (error) {
+      connected(false, error);
+      if (error.status === 401 || error.status === 403) return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+}
+
+addEventListener("hashchange", () => {
+  if (!new URLSearchParams(location.hash.slice(1)).get("token")) return route();
+  begin(); // a link with a token was pasted into this tab
+});
+begin();

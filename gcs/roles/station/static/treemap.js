@@ -64,10 +64,20 @@ export class Treemap {
     });
   }
 
+  /** Another crawl: its tree, from the root. */
+  begin(call) {
+    this.call = call;
+    this.path = "";
+    this.root = null;
+    this.trail = [{ path: "", name: "the web" }];
+    this.draw();
+  }
+
   async refresh() {
     const path = this.path;
-    const root = await get(`/api/tree?${new URLSearchParams({ path, levels: 2, most: this.place.clientWidth < NARROW ? FEW : MOST })}`);
-    if (path !== this.path) return; // gone elsewhere meanwhile
+    const call = this.call;
+    const root = await get(`${call}?${new URLSearchParams({ path, levels: 2, most: this.place.clientWidth < NARROW ? FEW : MOST })}`);
+    if (path !== this.path || call !== this.call) return; // gone elsewhere meanwhile
     this.root = root;
     this.draw();
   }

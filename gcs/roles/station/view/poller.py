@@ -1,6 +1,6 @@
-"""The poller: reads the whiteboard every second, and keeps what the station shows.
+"""The poller: reads how a crawl stands every second, and keeps what the station shows of it.
 
-All requests are answered from here, so that a hundred open pages ask the whiteboard no more than one does.
+All requests are answered from here, so that a hundred open pages ask the crawl no more than one does.
 
 Invariant: polling reads and changes nothing. If the whiteboard cannot be reached, the last snapshot stays, with its
 time. The poller must not know HTTP.
@@ -16,9 +16,9 @@ from gcs.core.report.report import Report
 from gcs.core.report.series import Series, SeriesPoint
 from gcs.core.report.treemap import Point, Tile, tile
 from gcs.events import Events
-from gcs.ports.space.port import Space
 from gcs.ports.system.tasks import repeat
-from gcs.roles.station.view.board_snapshot import BoardSnapshot, LastBulletins, read_board
+from gcs.roles.station.crawls.source import CrawlSource
+from gcs.roles.station.view.board_snapshot import BoardSnapshot, LastBulletins
 from gcs.roles.station.view.schemas import Errors, ExchangedLinks, History, Rebalances, RecentPages, Status
 
 #: seconds between two polls
@@ -32,15 +32,15 @@ events = Events("station")
 class Poller:
     """Polls the board, and calls its listeners after each poll."""
 
-    def __init__(self, space: Space, crawl: str, clock: Callable[[], float] = time.time) -> None:
-        self._space, self._crawl, self._clock = space, crawl, clock
+    def __init__(self, source: CrawlSource, clock: Callable[[], float] = time.time) -> None:
+        self._source, self._clock = source, clock
         self._listeners: list[Callable[[], None]] = []
         self._plan: tuple[bytes, Plan] | None = None
         self._points: list[Point] | None = None
         self._series = Series()
         self._last_bulletins = LastBulletins()
         self._now = SeriesPoint(0.0)
-        self.board = BoardSnapshot(crawl)
+        self.board = BoardSnapshot(source.id)
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call this function after each poll."""
@@ -56,7 +56,7 @@ class Poller:
         await repeat(self.poll, POLL_S, events, "look-failed")
 
     async def poll(self) -> None:
-        self.board = board = self._last_bulletins.complete(await read_board(self._space, self._crawl, self._clock()))
+        self.board = board = self._last_bulletins.complete(await self._source.read(self._clock()))
         self._points = None
         if board.plan is not None and (self._plan is None or self._plan[0] != board.plan.plan):
             self._plan = board.plan.plan, Plan.decode(board.plan.plan)

@@ -140,6 +140,45 @@ class RecentPages(msgspec.Struct, frozen=True):
     pages: list[ShownPage]
 
 
+class CrawlRow(msgspec.Struct, frozen=True):
+    """A crawl in the list."""
+
+    id: str
+    name: str = ""
+    #: running, paused, queued, scheduled, done, stopped…
+    state: str = ""
+    session: int = 0
+    pages: int = 0
+    queued: int = 0
+    pages_per_s: float = 0.0
+    #: share of the crawl that is done
+    explored: float = 0.0
+    #: the time left, in words
+    left: str = ""
+    #: when something was last stored
+    changed_at: float = 0.0
+    seeds: int = 0
+    #: the first of them
+    seed: str = ""
+    #: who began it, and what share it has of the machines
+    owner: str = ""
+    share: float = 1.0
+    #: place in the queue of crawls that wait; 0 if it does not
+    place: int = 0
+    #: when its next session begins, by its schedule; 0 for never
+    next_at: float = 0.0
+    #: why no more is known
+    error: str = ""
+
+
+class Crawls(msgspec.Struct, frozen=True):
+    """The crawls of this station."""
+
+    crawls: list[CrawlRow]
+    #: whether new ones can be started here
+    can_start: bool
+
+
 class Me(msgspec.Struct, frozen=True):
     """What the caller may do."""
 

@@ -54,13 +54,13 @@ async def test_api_counts_what_those_did_who_have_left():
     async with stage() as at:
         share = Share("g0", Counters(pages=61, size_bytes=61_000), 0, 0, 61, 1.0, epoch=2)
         await at.space.take(template(Member, gatherer="g0"))
-        await at.station._poller.poll()
+        await at.poller.poll()
         killed = await at.get("/api/status")
         assert (killed["report"]["pages"], killed["now"]["pages"], killed["now"]["known"]) == (100, 100, 75)
         await at.space.out(Account("g0", msgspec.msgpack.encode(share)))
         await at.space.out(Member("g0", "run", state=MemberState.GONE))
         await at.space.remove(template(Bulletin, gatherer="g0"))
-        await at.station._poller.poll()
+        await at.poller.poll()
         status = await at.get("/api/status")
         assert [(row["gatherer"], row["state"], row["pages"]) for row in status["team"]] == [
             ("g1", "running", 40),
@@ -81,9 +81,9 @@ async def test_api_shows_how_it_ended_after_the_end():
             await at.space.take(template(Member, gatherer=name))
             await at.space.remove(template(Bulletin, gatherer=name))
         await at.space.out(Control(CrawlState.DONE, "g1"))
-        await at.station._poller.poll()
+        await at.poller.poll()
         points = len((await at.get("/api/history"))["points"])
-        await at.station._poller.poll()
+        await at.poller.poll()
         status = await at.get("/api/status")
         assert (status["state"], status["outlook"]["fraction"], status["outlook"]["eta_s"]) == ("done", 1.0, 0.0)
         assert (status["report"]["pages"], status["now"]["pages"], status["now"]["queued"]) == (170, 170, 0)
@@ -91,7 +91,7 @@ async def test_api_shows_how_it_ended_after_the_end():
         assert len((await at.get("/api/pages"))["pages"]) == 2
         assert len((await at.get("/api/history"))["points"]) == points
         await at.space.out(Control(CrawlState.RUNNING, "crew"))
-        await at.station._poller.poll()
+        await at.poller.poll()
         assert (await at.get("/api/tree"))["urls"] == 0, "another crawl begins"
 
 
@@ -102,12 +102,12 @@ async def test_api_weighs_what_is_explored_after_a_stop_as_before():
             share = msgspec.msgpack.encode(Share(name, Counters(pages=50), known, 30, 50, explored, epoch=2))
             await at.space.out(Member(name, "run", figures={"known": known, "queued": 30, "explored": explored}))
             await at.space.out(Bulletin(name, 2, share, (explored, 0.0, 1.0)))
-        await at.station._poller.poll()
+        await at.poller.poll()
         assert (await at.get("/api/status"))["outlook"]["fraction"] == 0.82
         await at.space.out(Control(CrawlState.STOPPING, "you", "stopped"))
         for name in ("g0", "g1"):
             await at.space.out(Member(name, "run", state=MemberState.GONE))
-        await at.station._poller.poll()
+        await at.poller.poll()
         status = await at.get("/api/status")
         assert (status["state"], status["outlook"]["fraction"]) == ("stopped", 0.82)
         assert status["report"]["explored_fraction"] == 0.82
@@ -118,7 +118,7 @@ async def test_api_of_a_station_that_came_after_the_end_has_the_figures():
         share = Share("g0", Counters(pages=9, size_bytes=1), 9, 0, 9, 1.0)
         await at.space.out(Account("g0", msgspec.msgpack.encode(share)))
         await at.space.out(Control(CrawlState.DONE, "g0"))
-        await at.station._poller.poll()
+        await at.poller.poll()
         status = await at.get("/api/status")
         assert (status["now"]["pages"], status["outlook"]["fraction"], status["report"]["pages"]) == (9, 1.0, 9)
 

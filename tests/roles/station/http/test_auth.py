@@ -73,10 +73,10 @@ async def test_authenticator_knows_tokens_of_the_board_as_soon_as_it_looks_and_f
         me = {"headers": bearer("gcs_a-token-that-comes-and-goes")}
         assert (await at.call("/api/me", **me)).status == 401
         await at.space.out(kept)
-        await at.station._poller.poll()
+        await at.poller.poll()
         assert (await (await at.call("/api/me", **me)).json())["name"] == "guest"
         await at.space.remove(template(Access, id=kept.id))
-        await at.station._poller.poll()
+        await at.poller.poll()
         assert (await at.call("/api/me", **me)).status == 401
 
 
@@ -141,14 +141,13 @@ async def test_authenticator_asks_for_control_where_a_handler_says_nothing():
 
     from gcs.roles.station.http.app import make_app
     from gcs.roles.station.http.auth import Authenticator
-    from gcs.roles.station.view.poller import Poller
 
     async def forgotten(_request):
         return web.Response()
 
     async with stage() as at:
         authenticator = Authenticator("127.0.0.1", keys=[entry(TOKENS[Role.CONTROL], Role.CONTROL)])
-        app = make_app(authenticator, Poller(at.space, "test"), at.space, [web.get("/forgotten", forgotten)])
+        app = make_app(authenticator, at.station.shelf, [web.get("/forgotten", forgotten)])
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -32,7 +32,7 @@ async def test_stream_sends_everything_then_what_has_changed():
         assert set(first) == {"status", "links", "rebalances", "errors", "pages"}
         assert first["links"] == await at.get("/api/links")
         await at.space.out(Control(CrawlState.PAUSED, "user"))
-        await at.station._poller.poll()
+        await at.poller.poll()
         [(topic, status)] = await events(answer, 1)
         assert (topic, status["state"]) == ("status", "paused")
 
@@ -41,11 +41,11 @@ async def test_stream_ends_with_the_token():
     kept = entry("gcs_a-token-that-comes-and-goes", Role.VIEW)
     async with stage(ListenAddress("0.0.0.0", 0)) as at:
         await at.space.out(kept)
-        await at.station._poller.poll()
+        await at.poller.poll()
         answer = await at.call("/api/events", headers={"Authorization": "Bearer gcs_a-token-that-comes-and-goes"})
         assert len(await events(answer, 5)) == 5
         await at.space.remove(template(Access, id=kept.id))
-        await at.station._poller.poll()
+        await at.poller.poll()
         assert await events(answer, 100) == []  # it ends, although the station goes on
 
 

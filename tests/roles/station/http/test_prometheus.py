@@ -11,7 +11,7 @@ async def test_metrics_are_what_the_report_says():
     async with stage() as at:
         await at.space.out(Member('odd "name"\\', "run", figures={"pages": 1.0}))
         await at.space.out(HelperBeat("h", pages=4))
-        await at.station._poller.poll()
+        await at.poller.poll()
         answer = await at.call("/metrics")
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         families = list(text_string_to_metric_families(await answer.text()))
@@ -30,7 +30,7 @@ async def test_station_is_alive_but_not_ready_when_the_whiteboard_is_away():
     now = [1000.0]
     async with stage() as at:
         assert (await at.call("/readyz")).status == 200
-        poller = at.station._poller
+        poller = at.poller
         poller._clock = lambda: now[0]
         await poller.poll()
         now[0] += LATE_POLLS + 1

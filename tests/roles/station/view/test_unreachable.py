@@ -11,6 +11,7 @@ from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.system.tasks import end
 from gcs.roles.station import gateway
+from gcs.roles.station.crawls.source import WhiteboardSource
 from gcs.roles.station.view import poller
 
 #: looks that fail
@@ -38,7 +39,9 @@ async def test_station_says_once_that_its_whiteboard_is_gone(
     space = await open_space(server.start(), crawl="c", name="station", settings=SpaceSettings(patience_s=0.1))
     server.stop()
     with caplog.at_level(logging.WARNING, "gcs"):
-        tasks = [asyncio.create_task(part.run()) for part in (CountingPoller(space, "c"), Gateway(space))]
+        tasks = [
+            asyncio.create_task(part.run()) for part in (CountingPoller(WhiteboardSource(space, "c")), Gateway(space))
+        ]
         for each in enough:
             for _ in range(LOOKS):
                 await each.acquire()

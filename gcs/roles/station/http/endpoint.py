@@ -1,0 +1,107 @@
+"""An endpoint: one call of the API. Routes, checks of requests, and the OpenAPI description are all made from it.
+
+Calls about a crawl are at /api/crawls/CRAWL/NAME; where the station was started for one crawl, also at /api/NAME.
+Calls about the station itself are at /api/NAME.
+
+Invariant: endpoints take and give values of `msgspec.Struct` types only, so that the description is always true.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from gcs.core.helpers.access import Role
+from gcs.roles.station.crawls.desk import Desk
+from gcs.roles.station.crawls.shelf import Shelf
+from gcs.roles.station.http.auth import CALLER, needs
+from gcs.roles.station.http.problems import problem
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlCall:
+    """A request about one crawl."""
+
+    request: web.Request
+    desk: Desk
+
+    @property
+    def by(self) -> str:
+        """The name under which a command is posted."""
+        return f"{self.request[CALLER]} (station)"
+
+
+#: what a call does: given the request (for a crawl: `CrawlCall`), and its parameters or body
+Handle = Callable[[Any, Any], Awaitable[msgspec.Struct]]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One call: GET reads (its parameters are the fields of `takes`), POST commands (`takes` is its JSON body)."""
+
+    method: str
+    name: str
+    summary: str
+    gives: type[msgspec.Struct]
+    handle: Handle
+    takes: type[msgspec.Struct] | None = None
+    #: whether it is about a crawl; otherwise about the station
+    of_crawl: bool = True
+    #: what its caller must be; view for GET, control for POST
+    role: Role | None = None
+
+    def paths(self, has_one: bool) -> list[str]:
+        """Where it is served; `has_one`: the station was started for one crawl."""
+        if not self.of_crawl:
+            return [f"/api/{self.name}"]
+        return [*([f"/api/{self.name}"] if has_one else ()), f"/api/crawls/{{crawl}}/{self.name}"]
+
+    @property
+    def status(self) -> int:
+        """The status of the answer: a command is accepted now and carried out later."""
+        return 200 if self.method == "GET" else 202
+
+    def routes(self, shelf: Shelf) -> list[web.RouteDef]:
+        @needs(self.role or (Role.VIEW if self.method == "GET" else Role.CONTROL))
+        async def handler(request: web.Request) -> web.Response:
+            if self.method == "POST" and self.takes and request.content_type != "application/json":
+                return problem(415, "send application/json")
+            try:
+                given = await self._read(request)
+            except msgspec.DecodeError as error:
+                return problem(400, str(error))
+            asked: web.Request | CrawlCall = request
+            if self.of_crawl:
+                desk = await desk_of(request, shelf)
+                if desk is None:
+                    return no_crawl()
+                asked = CrawlCall(request, desk)
+            answer = await self.handle(asked, given)
+            return web.Response(status=self.status, body=msgspec.json.encode(answer), content_type="application/json")
+
+        return [web.route(self.method, path, handler) for path in self.paths(shelf.only is not None)]
+
+    async def _read(self, request: web.Request) -> msgspec.Struct | None:
+        """The parameters or the body of a request; DecodeError (ValidationError) if they are not as `takes` says."""
+        if self.takes is None:
+            return None
+        if self.method == "POST":
+            return msgspec.json.decode(await request.read(), type=self.takes)
+        query: dict[str, str] = {}
+        for name, value in request.query.items():
+            if name in query:
+                raise msgspec.ValidationError(f"`{name}` is given twice")
+            query[name] = value
+        return msgspec.convert(query, self.takes, strict=False)
+
+
+async def desk_of(request: web.Request, shelf: Shelf) -> Desk | None:
+    """The crawl that a request is about; None if there is none of that id."""
+    crawl = request.match_info.get("crawl")
+    return shelf.only if crawl is None else await shelf.find(crawl)
+
+
+def no_crawl() -> web.Response:
+    return problem(404, "there is no such crawl here: see /api/crawls")
