@@ -33,5 +33,5 @@ async def _serve(at: CrawlAddress, listen: str, names: tuple[str, ...]) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with serving(*await at.locate(), listen, names):
+    async with serving(*await at.locate(), listen, names, at.output):
         await ended.wait()

@@ -229,7 +229,7 @@ class LocalTeam:
             return nullcontext()
         from gcs.app.processes.station_process import serving  # an HTTP server is slow to load
 
-        return serving(self._url, self._settings.crawl.name, self._spec.listen)
+        return serving(self._url, self._settings.crawl.name, self._spec.listen, directory=self._directory)
 
     async def _supervise(self, show: Show | None) -> str:
         """Watch the team, and the server in another task: while the server is away, watching the team has to wait."""
@@ -436,7 +436,8 @@ async def open_crawl(space: Space, start: CrawlStart) -> Charter:
     if before and set(seeds) <= set(before.seeds):
         seeds = before.seeds
     packed, gatherers = msgspec.json.encode(settings), max(1, start.gatherers)
-    charter = Charter(packed, seeds, gatherers, start.session, start.blueprint, start.name)
+    begun_at = before.begun_at if before else await space.time()
+    charter = Charter(packed, seeds, gatherers, start.session, start.blueprint, start.name, begun_at)
     await space.out(charter)
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await send(space, Seeds(seeds), SEEDS_INBOX)

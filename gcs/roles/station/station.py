@@ -91,7 +91,12 @@ class Station:
         self._gateway = gateway
         self._idle_connections = IdleConnections()
         routes = [*(gateway.routes() if gateway else ()), *([directory_route(directory)] if directory else ())]
-        app = make_app(self._authenticator, self.shelf, routes, more)
+        app = make_app(
+            self._authenticator,
+            self.shelf,
+            routes,
+            more,
+        )
         app.middlewares.insert(0, self._idle_connections.attend)
         self._runner = web.AppRunner(
             app, access_log=None, logger=_UNHEARD, max_line_size=MOST_LINE_BYTES, shutdown_timeout=END_S

@@ -2,5 +2,7 @@
 
 import { crawls } from "./views/crawls.js";
 import { overview } from "./views/overview.js";
+import { profiles } from "./views/profiles.js";
+import { search } from "./views/search.js";
 
-export const VIEWS = [crawls, overview];
+export const VIEWS = [crawls, overview, search, profiles];
