@@ -223,9 +223,9 @@ class LocalTeam:
     def _station(self) -> AbstractAsyncContextManager[None]:
         if self._spec.listen is None:
             return nullcontext()
-        from gcs.app.processes.station_process import serving  # an HTTP server is slow to load
+        from gcs.app.processes.station_process import StationSpec, serving  # an HTTP server is slow to load
 
-        return serving(self._url, self._settings.crawl.name, self._spec.listen)
+        return serving(self._url, self._settings.crawl.name, StationSpec.of(self._spec.listen), self._directory)
 
     async def _supervise(self, show: Show | None) -> str:
         """Watch the team, and the server in another task: while the server is away, watching the team has to wait."""

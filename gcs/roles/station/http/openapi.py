@@ -72,10 +72,18 @@ def _operation(each: Endpoint, path: str, components: dict[str, Any]) -> dict[st
             }
         },
     }
-    wrong = [*_ALWAYS, *(_TAKES if each.takes else ()), *(_ORDERS if each.method == "POST" else ())]
+    wrong = [
+        *_ALWAYS,
+        *((404,) if each.of_crawl else ()),
+        *(_TAKES if each.takes else ()),
+        *(_ORDERS if each.method == "POST" else ()),
+    ]
     if each.takes and each.method == "GET":
-        fields = components[each.takes.__name__]["properties"]
-        operation["parameters"] = [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
+        taken = components[each.takes.__name__]
+        operation["parameters"] = [
+            {"name": name, "in": "query", "required": name in taken.get("required", ()), "schema": schema}
+            for name, schema in taken["properties"].items()
+        ]
     elif each.takes:
         body = {"schema": {"$ref": _REF.format(name=each.takes.__name__)}}
         operation["requestBody"] = {"required": True, "content": {"application/json": body}}
