@@ -107,13 +107,20 @@ class Endpoint:
         if self.takes is None:
             return None
         if self.method == "POST":
-            return msgspec.json.decode(await request.read(), type=self.takes)
+            body = msgspec.json.decode(await request.read())
+            if isinstance(body, dict):  # in JSON, 1.0 is a whole number, too
+                body = {key: _whole(value) for key, value in body.items()}
+            return msgspec.convert(body, self.takes)
         query: dict[str, str] = {}
         for name, value in request.query.items():
             if name in query:
                 raise msgspec.ValidationError(f"`{name}` is given twice")
             query[name] = value
         return msgspec.convert(query, self.takes, strict=False)
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 async def desk_of(request: web.Request, shelf: Shelf) -> Desk | None:
