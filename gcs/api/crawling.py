@@ -44,10 +44,11 @@ _LISTS = ("include", "exclude")
 #: flags of `gcs crawl` that a program cannot give, and what to do instead
 _NO_OPTIONS = {
     **dict.fromkeys(
-        ("gatherers", "space", "browser", "station", "listen", "coordination", "mode", "plan"),
+        ("gatherers", "space", "run", "browser", "station", "listen", "coordination", "mode", "plan"),
         "a crawl in Python has one gatherer and no helpers: run gcs crawl with this flag, and read with gcs.open",
     ),
     "report": "crawl.report() gives it, and DIRECTORY/report.json",
+    "index": "run gcs index DIRECTORY, with --follow beside the program",
     "set": "give settings by settings={'section.key': value}",
     **dict.fromkeys(("log", "log_json", "log_file"), "use Python's logging"),
 }
@@ -87,6 +88,8 @@ class CrawlOptions(TypedDict, total=False):
     proxy: str
     connections: int
     warc: bool
+    requisites: bool
+    anchors: bool
     store: str
     seeds: str | Path
     config: str | Path

@@ -29,7 +29,7 @@ from gcs.core.url.admission import Admission, Recent
 from gcs.core.url.canonical import UrlRules
 from gcs.core.url.scope import Scope
 from gcs.errors import SettingsError, UsageError
-from gcs.ports.fetch import Fetcher, FetchSettings
+from gcs.ports.fetch import Fetcher, FetchSettings, connect_time
 from gcs.ports.fetch.request_signing import FILE_VARIABLE, RequestSigner, signing_keys
 from gcs.ports.frontier import Frontier, FrontierSettings
 from gcs.ports.own_code import load_named
@@ -211,7 +211,10 @@ def _last_visits(directory: Path, name: str, since: int) -> Iterator[LastVisit]:
 def _team_maker(
     directory: Path, name: str, settings: Settings, frontier: Frontier, access: TeamAccess
 ) -> Callable[[GathererPort], Membership]:
-    context = MemberContext(name, access.space, settings.team, frontier, access.place, access.session)
+    round_trip = functools.partial(connect_time.round_trip, settings=settings.fetch)
+    context = MemberContext(
+        name, access.space, settings.team, frontier, access.place, access.session, round_trip=round_trip
+    )
     if settings.team.coordination == "seed-server":
         from gcs.roles.gatherer.team.seed_client import SeedClient
 

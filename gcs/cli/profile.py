@@ -19,7 +19,8 @@ from gcs.core.watch.signature import SECRET_BYTES, key_of, make_secret
 from gcs.errors import UsageError
 from gcs.ports.records.follower import log_ends
 from gcs.ports.search.find_pages import searchables
-from gcs.ports.watch.watch_store import WatchStore, watch_file
+from gcs.ports.watch import watch_file
+from gcs.ports.watch.watch_store import WatchStore
 
 #: environment variables of receivers, apart by spaces, and of the secret of webhooks: for what no command line may hold
 PUSH_VARIABLE, SECRET_VARIABLE = "GCS_PUSH", "GCS_PUSH_SECRET"

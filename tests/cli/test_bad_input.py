@@ -338,7 +338,7 @@ def test_crawl_of_a_seed_that_redirects_elsewhere_says_whereto(gcs: Run) -> None
 def test_crawl_of_a_hostile_web_stores_what_is_good(gcs: Run, tmp_path: Path, hostile: FakeWebProcess) -> None:
     """Garbage, endless bodies, bombs and loops beside good pages: all of these are stored, and memory stays small."""
     hostile.reset()
-    limits = ("--set", "fetch.first_byte_timeout_s=2", "--set", "politeness.tries=2", "--set", "traps.max_depth=12")
+    limits = ("--set", "fetch.first_byte_timeout_s=5", "--set", "politeness.tries=2", "--set", "traps.max_depth=12")
     done = gcs("crawl", hostile.seeds[0], "-o", "out", "--json", *limits, quick=True)
     assert (done.code, done.err) == (0, "")
     report = json.loads(done.out)

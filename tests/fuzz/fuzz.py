@@ -29,6 +29,8 @@ FOUND = Path(__file__).parent / "found"
 LIMIT_S, LIMIT_BYTES = 1.0, 200 << 20
 #: bytes of an input in which a part is repeated, and how many in a thousand of these there are
 LONG_BYTES, LONG_PER_MILLE = (4 << 10, 64 << 10, 256 << 10), 20
+#: share of the inputs that are made from the reader's own seeds; the others from any
+OWN = 0.7
 #: inputs for one child: then memory that libraries keep is given back
 INPUTS_PER_CHILD = 50_000
 
@@ -46,19 +48,23 @@ class Inputs:
     """Makes the inputs of one seed. `per_mille`: how many of a thousand are long."""
 
     def __init__(self, seed: int, names: list[str], per_mille: float = LONG_PER_MILLE) -> None:
-        self._seed, self._names, self._seeds, self._long = seed, names, seeds(), per_mille / 1_000
+        self._seed, self._names, self._long = seed, names, per_mille / 1_000
+        self._own = seeds()
+        self._seeds = list(itertools.chain(*self._own.values()))
 
     def make(self, number: int) -> tuple[str, bytes]:
         """The reader, and the input."""
         chance = random.Random((self._seed << 40) + number)
-        data = bytearray(chance.choice(self._seeds))
+        reader = chance.choice(self._names)
+        own = self._own.get(reader) if chance.random() < OWN else None
+        data = bytearray(chance.choice(own or self._seeds))
         for _ in range(chance.randrange(1, 8)):
             self._mutate(data, chance)
         if chance.random() < self._long and data:
             at, size = chance.randrange(len(data)), chance.randrange(1, 40)
             part = bytes(data[at : at + size]) if chance.random() < 0.5 else chance.choice(WORDS) + chance.choice(WORDS)
             data[at:at] = part * (chance.choice(LONG_BYTES) // len(part or b"x")) + chance.choice((b"", *WORDS))
-        return chance.choice(self._names), bytes(data)
+        return reader, bytes(data)
 
     def _mutate(self, data: bytearray, chance: random.Random) -> None:
         at, size = chance.randrange(len(data) + 1), chance.randrange(1, 30)

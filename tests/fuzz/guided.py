@@ -3,6 +3,7 @@
 It ends at the first find. Other arguments are libFuzzer's, such as -max_total_time=60.
 """
 
+import itertools
 import sys
 import tempfile
 from pathlib import Path
@@ -23,7 +24,7 @@ def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] not in READERS:
         sys.exit(f"give a reader: {', '.join(READERS)}")
     with tempfile.TemporaryDirectory(prefix="gcs-fuzz-") as folder:
-        for number, data in enumerate(seeds()):
+        for number, data in enumerate(itertools.chain(*seeds().values())):
             (Path(folder) / str(number)).write_bytes(data)
         atheris.Setup([sys.argv[0], *LIMITS, *sys.argv[2:], folder], READERS[sys.argv[1]])
         atheris.Fuzz()

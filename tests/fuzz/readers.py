@@ -250,109 +250,133 @@ WORDS = (
 WORDS = (*WORDS, b"1" * 5_000, b"&#" + b"0" * 5_000 + b"65;")
 
 
-def seeds() -> list[bytes]:
-    """The inputs from which others are made: small, one or more for each reader."""
+def seeds() -> dict[str, list[bytes]]:
+    """The inputs from which others are made: small, those of each reader, and under "" those of none."""
     page = (
         b"<!DOCTYPE html><html lang=en><head><title>T</title><base href='/x/'><meta name=robots content=noindex></head>"
     )
     body = b"<body><p>Text. More! <a href='y?z=1#f'>link</a><table><tr><td>cell<img src=i srcset='a 1x, b 2x'></table>"
-    made = [
-        page + body,
-        b"Content-Type: text/html\nX-Robots-Tag: gcs: nofollow\nLocation: ../c\n\n" + page + body,
+    frames = b"<frameset><noframes><a href=n></noframes></frameset><embed src=e><object data=o><option value='/v'>"
+    sitemap = (
         b"<?xml version='1.0'?><urlset><url><loc>http://h.test/1</loc></url><url><loc>http://h.test/2</loc>"
-        b"</url></urlset>",
-        b"<rss><channel><title>t</title><item><link>http://h.test/3</link><description>d &amp; e</description>"
-        b"</item></channel></rss>",
-        b"User-agent: *\nDisallow: /private\nAllow: /a*b$\nCrawl-delay: 2\nSitemap: /s.xml\n",
-        b"Subject: =?utf-8?q?a?=\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/html\n"
-        b"\n<a href=q>\n--x--\n",
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nRetry-After: 120\r\n\r\n",
-        b"http://h.test/a/../b?utm_source=x&sid=1\n//k.test/\n../c;jsessionid=1\nhttps://user@h.test:8443/%7Ea\n",
-        msgspec.json.encode(Claim(id="g0/run/1", url=URL, status=200, hrefs=["a", "b"], title="t", text="x")),
-        b"\x01" + zlib.compress(msgspec.msgpack.encode({"a": [1, 2, "x" * 50]})),
-        b"\x00" + zlib.compress(page, wbits=31),
-        b"\x01" + zlib.compress(page),
-    ]
-    made += _documents()
+        b"</url></urlset>"
+    )
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nRetry-After: 120\r\n\r\n"
     record = PageRecord(url=URL, parent="", depth=0, status=200, fetched_at=0.0, gatherer="g0", outlinks=[URL])
     payload = b"P" + msgspec.msgpack.encode([getattr(record, name) for name in record_log.COLUMNS])
-    made.append(record_log.FRAME_HEAD.pack(len(payload), record_log.crc32(payload)) + payload)
-    made.append(codec.encode(_errand))
-    made += [bytes((kind.code, kind.version)) + b"\x90" for kind in TUPLES]
-    for archive in (io.BytesIO(), io.BytesIO()):
-        made.append(_archive(archive, page, is_zip=len(made) % 2 == 0))
+    packed = b"\x01" + zlib.compress(msgspec.msgpack.encode({"a": [1, 2, "x" * 50]}))
+    made = {
+        **{key: [page + body, frames] for key in ("html", "html-text", "tree")},
+        "any": [b"\1" + page + body, b"\3" + sitemap],
+        "xml": [sitemap],
+        "feed": [
+            b"<rss><channel><title>t</title><item><link>http://h.test/3</link><description>d &amp; e</description>"
+            b"</item></channel></rss>"
+        ],
+        "mail": [
+            b"Subject: =?utf-8?q?a?=\nContent-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: text/html\n"
+            b"\n<a href=q>\n--x--\n"
+        ],
+        "zip": [_archive(page, is_zip=True)],
+        "tar": [_archive(page, is_zip=False)],
+        "response": [b"Content-Type: text/html\nX-Robots-Tag: gcs: nofollow\nLocation: ../c\n\n" + page + body],
+        "robots": [b"User-agent: *\nDisallow: /private\nAllow: /a*b$\nCrawl-delay: 2\nSitemap: /s.xml\n"],
+        "head": [head],
+        "coding": [b"\x00" + zlib.compress(page, wbits=31), b"\x01" + zlib.compress(page)],
+        "url": [
+            b"http://h.test/a/../b?utm_source=x&sid=1\n//k.test/\n../c;jsessionid=1\nhttps://user@h.test:8443/%7Ea\n"
+        ],
+        "claim": [
+            msgspec.json.encode(Claim(id="g0/run/1", url=URL, status=200, hrefs=["a", "b"], title="t", text="x"))
+        ],
+        "plan": [packed],
+        "log": [record_log.FRAME_HEAD.pack(len(payload), record_log.crc32(payload)) + payload],
+        "tuple": [codec.encode(_errand), *(bytes((kind.code, kind.version)) + b"\x90" for kind in TUPLES)],
+        "seal": [seal.Seal(b"key").close(codec.encode(_errand), seal.place_of("stream", b"a", b"b"))],
+        **_documents(),
+    }
     if SUITES.exists():
         files = [path for path in sorted(SUITES.rglob("*")) if path.is_file() and path.stat().st_size <= 8_192]
-        made += [path.read_bytes() for path in files[::4]]
+        made[""] = [path.read_bytes() for path in files[::4]]
     return made
 
 
-def _documents() -> list[bytes]:
+def _documents() -> dict[str, list[bytes]]:
     """One or more for each format; those that are zip files as parts of theirs."""
     rels = b"<Relationships><Relationship Id='r1' Type='http://x/%b' Target='s.xml'/></Relationships>"
     office = b"xmlns:r='http://schemas.openxmlformats.org/officeDocument/2006/relationships'"
     properties = b"<cp><dc:title xmlns:dc='d'>Title</dc:title><dc:language xmlns:dc='d'>en</dc:language></cp>"
-    head = b"\xff\xfb\x90\x00" + bytes(200)
+    docx = (
+        b"<w:document xmlns:w='w'><w:p><w:r><w:t>Words</w:t><w:tab/></w:r></w:p></w:document>",
+        rels % b"hyperlink",
+        properties,
+    )
+    xlsx = (
+        b"<workbook %b><sheets><sheet name='a' r:id='r1'/></sheets></workbook>" % office,
+        rels % b"worksheet",
+        b"<worksheet><row><c t='s'><v>0</v></c><c><v>7</v></c><c t='inlineStr'><t>x</t></c></row></worksheet>",
+        b"<sst><si><t>Name</t></si></sst>",
+        properties,
+    )
+    pptx = (
+        b"<p:presentation %b><p:sldId xmlns:p='p' r:id='r1'/></p:presentation>" % office,
+        rels % b"slide",
+        b"<sld><p><t>Slide</t></p></sld>",
+        rels % b"notesSlide",
+    )
+    odt = (b"<d><h>Head</h><table-row><table-cell><p>x</p></table-cell></table-row></d>", properties)
+    epub = (
+        b"<container><rootfile full-path='c.opf'/></container>",
+        b"<package><item id='1' href='1.html' media-type='application/xhtml+xml'/><itemref idref='1'/></package>",
+        b"<html><body><p>Chapter <a href='http://h.test/'>one</a></p></body></html>",
+    )
+    sound = b"\xff\xfb\x90\x00" + bytes(200)
     movie = struct.pack(">I4s", 108, b"mvhd") + bytes(12) + struct.pack(">II", 1_000, 9_000) + bytes(80)
-    return [
-        PART.join(
-            (
-                b"<w:document xmlns:w='w'><w:p><w:r><w:t>Words</w:t><w:tab/></w:r></w:p></w:document>",
-                rels % b"hyperlink",
-                properties,
-            )
-        ),
-        PART.join(
-            (
-                b"<workbook %b><sheets><sheet name='a' r:id='r1'/></sheets></workbook>" % office,
-                rels % b"worksheet",
-                b"<worksheet><row><c t='s'><v>0</v></c><c><v>7</v></c><c t='inlineStr'><t>x</t></c></row></worksheet>",
-                b"<sst><si><t>Name</t></si></sst>",
-                properties,
-            )
-        ),
-        PART.join(
-            (
-                b"<p:presentation %b><p:sldId xmlns:p='p' r:id='r1'/></p:presentation>" % office,
-                rels % b"slide",
-                b"<sld><p><t>Slide</t></p></sld>",
-                rels % b"notesSlide",
-            )
-        ),
-        PART.join((b"<d><h>Head</h><table-row><table-cell><p>x</p></table-cell></table-row></d>", properties)),
-        PART.join(
-            (
-                b"<container><rootfile full-path='c.opf'/></container>",
-                b"<package><item id='1' href='1.html' media-type='application/xhtml+xml'/>"
-                b"<itemref idref='1'/></package>",
-                b"<html><body><p>Chapter <a href='http://h.test/'>one</a></p></body></html>",
-            )
-        ),
-        rb"{\rtf1\ansi\ansicpg1251{\info{\title T}}A\par\u1052?\'cc{\field{\*\fldinst HYPERLINK "
-        rb'"http://h.test/"}}}',
-        b'a;b\n1;"two, 2"\n',
-        b"---\ntitle: t\n---\n# H #\n[a](b.md 'c') <http://h.test/> `x`\n```\ncode\n```\n[r]: /r\n",
-        b"<frameset><noframes><a href=n></noframes></frameset><embed src=e><object data=o><option value='/v'>",
-        b'{"version": "https://jsonfeed.org/version/1", "title": "t", "items": [{"url": "http://h.test/1"}]}',
-        b"<svg xmlns='http://www.w3.org/2000/svg'><title>T</title><desc>D</desc>"
-        b"<a href='b.svg'><text>x</text></a></svg>",
-        b"From: x\nContent-Type: multipart/related; boundary=x\n\n--x\nContent-Type: text/html\n"
-        b"Content-Location: http://h.test/a\n\n<a href=q>q</a>\n--x--\n",
-        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
-        b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Annots[<</Type/Annot/Subtype/Link"
-        b"/Rect[0 0 9 9]/A<</S/URI/URI(http://h.test/)>>>>]>>endobj\n4 0 obj<</Length 30>>stream\n"
-        b"BT /F1 9 Tf (Words) Tj ET\nendstream endobj\ntrailer<</Root 1 0 R>>\n",
-        b"GIF89a\2\0\2\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\2\0\2\0\0\2\2\x84Q\0;",
-        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0:~\x9bU\0\0\0\nIDATx\x9cc`\0\0\0\2\0\1H\xaf\xa4q"
-        b"\0\0\0\0IEND\xaeB`\x82",
-        b"ID3\3\0\0\0\0\0\x0cTIT2\0\0\0\2\0\0\0a" + head * 3,
-        b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0data\x10\0\0\0" + bytes(16),
-        struct.pack(">I4s8s", 16, b"ftyp", b"isom") + struct.pack(">I4s", 8 + len(movie), b"moov") + movie,
-        bytes.fromhex("1A45DFA380" + "18538067A0" + "1549A96690" + "2AD7B1830F4240" + "4489844700") + bytes(30),
-    ]
+    return {
+        "docx": [PART.join(docx)],
+        "xlsx": [PART.join(xlsx)],
+        "pptx": [PART.join(pptx)],
+        "odt": [PART.join(odt)],
+        "epub": [PART.join(epub)],
+        "rtf": [
+            rb"{\rtf1\ansi\ansicpg1251{\info{\title T}}A\par\u1052?\'cc{\field{\*\fldinst HYPERLINK "
+            rb'"http://h.test/"}}}'
+        ],
+        "csv": [b'a;b\n1;"two, 2"\n'],
+        "markdown": [
+            b"---\ntitle: t\n---\n# H #\n[a](b.md 'c') <http://h.test/> `x`\n```\ncode\n```\n[r]: /r\n",
+        ],
+        "json": [b'{"version": "https://jsonfeed.org/version/1", "title": "t", "items": [{"url": "http://h.test/1"}]}'],
+        "svg": [
+            b"<svg xmlns='http://www.w3.org/2000/svg'><title>T</title><desc>D</desc>"
+            b"<a href='b.svg'><text>x</text></a></svg>"
+        ],
+        "mhtml": [
+            b"From: x\nContent-Type: multipart/related; boundary=x\n\n--x\nContent-Type: text/html\n"
+            b"Content-Location: http://h.test/a\n\n<a href=q>q</a>\n--x--\n"
+        ],
+        "pdf": [
+            b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+            b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R/Annots[<</Type/Annot/Subtype/Link"
+            b"/Rect[0 0 9 9]/A<</S/URI/URI(http://h.test/)>>>>]>>endobj\n4 0 obj<</Length 30>>stream\n"
+            b"BT /F1 9 Tf (Words) Tj ET\nendstream endobj\ntrailer<</Root 1 0 R>>\n"
+        ],
+        "image": [
+            b"GIF89a\2\0\2\0\x80\0\0\0\0\0\xff\xff\xff,\0\0\0\0\2\0\2\0\0\2\2\x84Q\0;",
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0:~\x9bU\0\0\0\nIDATx\x9cc`\0\0\0\2\0\1"
+            b"H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82",
+        ],
+        "media": [
+            b"ID3\3\0\0\0\0\0\x0cTIT2\0\0\0\2\0\0\0a" + sound * 3,
+            b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0@\x1f\0\0\1\0\x08\0data\x10\0\0\0" + bytes(16),
+            struct.pack(">I4s8s", 16, b"ftyp", b"isom") + struct.pack(">I4s", 8 + len(movie), b"moov") + movie,
+            bytes.fromhex("1A45DFA380" + "18538067A0" + "1549A96690" + "2AD7B1830F4240" + "4489844700") + bytes(30),
+        ],
+    }
 
 
-def _archive(file: io.BytesIO, page: bytes, is_zip: bool) -> bytes:
+def _archive(page: bytes, *, is_zip: bool) -> bytes:
+    file = io.BytesIO()
     if is_zip:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("a.html", page)

@@ -17,7 +17,7 @@ import click
 
 from gcs.errors import StoreError
 from gcs.ports.search.index_place import INDEX
-from gcs.ports.watch.watch_store import watch_file
+from gcs.ports.watch import watch_file
 
 #: what deals with the rest, if a process failed
 _REMEDIES = {

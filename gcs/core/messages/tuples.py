@@ -377,6 +377,21 @@ class StatisticsReply(Posted, frozen=True, array_like=True):
     delays: list[tuple[bytes, float]] = []
 
 
+class ProbeList(Posted, frozen=True, array_like=True):
+    """Origins ("https://www.example.com") to which every gatherer shall measure the way.
+
+    written by: the leader, fenced by its LeaderLease, after a round
+    taken by: nobody; read by every gatherer, which puts what it measured into its next StatisticsReply
+    lifetime: until the next one
+    """
+
+    name = "probes"
+    code = 41
+
+    term: int
+    origins: list[str] = []
+
+
 class PlanPosted(Posted, frozen=True, array_like=True):
     """The plan by which everyone routes from now on.
 

@@ -35,6 +35,8 @@ _HEADERS = ("content-usage", "content-signal", "tdm-reservation")
 #: bytes of a page in which its <meta> are looked for
 _HEAD_BYTES = 1 << 16
 _META = re.compile(rb"<meta\s([^<>]{1,500})>", re.IGNORECASE)
+#: bytes of a <meta> at most
+_META_BYTES = len("<meta ") + 500 + len(">")
 _ATTRIBUTE = re.compile(
     rb"(name|content)\s{0,4}=\s{0,4}(?:\"([^\"]{0,400})\"|'([^']{0,400})'|([^\s\"'>]{1,400}))", re.I
 )
@@ -61,6 +63,7 @@ def of_page(content: bytes) -> Iterator[str]:
     """The statements in the <meta> elements of an HTML page."""
     head = content[:_HEAD_BYTES]
     lower = head.lower()
+    lower = lower[: lower.rfind(b"<meta") + _META_BYTES]  # far less to search than the whole page
     if b"noai" not in lower and b"noimageai" not in lower and b"tdm-reservation" not in lower:
         return
     for meta in _META.finditer(head):

@@ -47,6 +47,10 @@ class RoundEvidence:
     hot: Mapping[str, int]
     #: the delays of the hosts
     limits: HostLimits = field(default_factory=HostLimits)
+    #: gatherer → the place where it says that it is
+    places: Mapping[str, str] = field(default_factory=dict)
+    #: gatherer → bytes of the pages that it has stored
+    held_bytes: Mapping[str, float] = field(default_factory=dict)
 
 
 def evidence_of(
@@ -75,7 +79,10 @@ def evidence_of(
         copy, table = _guess(plan, name, members[name].figures, random)
         copies.append(copy)
         tables.append(table)
-    return RoundEvidence(trees.merge(copies), merge(tables), hot, replace(limits, delay_s=delay_s, longer=longer))
+    limits = replace(limits, delay_s=delay_s, longer=longer)
+    places = {name: member.place for name, member in members.items()}
+    held = {name: member.figures.get("bytes", 0.0) for name, member in members.items()}
+    return RoundEvidence(trees.merge(copies), merge(tables), hot, limits, places, held)
 
 
 def _guess(plan: Plan, name: str, figures: Mapping[str, float], random: Random) -> tuple[UrlTree, SuperpageStatistics]:

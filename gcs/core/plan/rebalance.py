@@ -18,14 +18,16 @@ from random import Random
 import msgspec
 import numpy as np
 
-from gcs.core.partition import GONE, Owners, PartitionProblem, partition
-from gcs.core.partition.partition_graph import Floats, Ints, LinkArrays
+from gcs.core.partition import GONE, PARTITIONERS, Owners, PartitionProblem, partition
+from gcs.core.partition.partition_graph import Floats, LinkArrays
 from gcs.core.partition.problem import URLS_PER_PAGE_TIME
+from gcs.core.partition.space import SpaceGoal, level_space
 from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.next_plan import Draft, RoundEvidence, TeamMembers, hot_pages
 from gcs.core.plan.plan import Plan, diff
+from gcs.core.plan.rate_tables import access_table, exchange_rates, help_factors, is_far_apart, link_table, rate_table
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics, project
+from gcs.core.tree.statistics import SuperpageStatistics, project
 from gcs.core.tree.superpage_sketch import SuperpageSketch
 from gcs.core.tree.superpages import NOBODY, Superpages, create, expand, inherit, threshold, weigh
 from gcs.core.tree.tree import UrlTree
@@ -49,15 +51,6 @@ _DENSE = 0.25
 _TOLERANCE, _ANY = 0.05, 1e9
 #: fetched pages per gatherer below which rates say nothing about locality
 _MEASURED = 50
-#: pages (or URLs) of evidence that a prior rate is worth
-_PRIOR = 10.0
-#: rounds in which the speeds of gatherers and superpages are fitted to each other
-_FITS = 10
-#: gatherers whose speed is within this factor of the median count as equal, beyond the second as measured: what is
-#: measured in a busy machine differs by as much for no reason, and would move work about for ever
-_EQUAL, _DIFFERENT = 1.2, 1.4
-#: standard errors of what was measured by which both factors are wider
-_ERRORS = 2.0
 
 
 def make_plan(
@@ -68,13 +61,17 @@ def make_plan(
     current = heirs_of(old, pages, team.running)
     problem = problem_of(old, pages, evidence, team.running, settings)
     start: Owners | None = current
-    if fresh:
+    # the paper's own forms share out everything anew, each time
+    name = settings.partition if settings.partition in PARTITIONERS and not old.static else PARTITIONER
+    if fresh or name != PARTITIONER:
         start = None
-    elif not old.static:
+    elif not old.static and not is_far_apart(problem.rates):
         start = spread(problem, current, np.array(pages.weights))
         if evidence.limits.waits_for_answers(float(np.mean(problem.rates))):
             start = share_hosts(problem, current, start)
-    owners = partition(PARTITIONER, replace(problem, current=start))
+    owners = partition(name, replace(problem, current=start))
+    if settings.space_balance and not old.static:
+        owners = level_space(problem, owners, space_goal(old, pages, evidence, team.running))
     plan = msgspec.structs.replace(
         old,
         epoch=old.epoch + 1,
@@ -154,11 +151,14 @@ def problem_of(
     statistics = project(before, old.cuts, pages)
     work = work_of(statistics, len(pages.cuts))
     work += _UNKNOWN * work.mean() if work.any() else 1.0
-    # a piece is as fast as the whole was: dividing what was measured would only make it less certain
-    rates = rate_table(before, running, len(old.cuts))[:, _origins(old, pages)]
+    # a piece is as fast as the whole was: dividing what was measured would only make it less certain; but the way to
+    # each is known by its own hosts
+    places = [evidence.places.get(name, "") for name in running]
+    ways = [access_table(before, running, places, cuts) for cuts in (old.cuts, pages.cuts)]
+    rates = rate_table(before, running, (ways[0], ways[1]), _origins(old, pages))
     rates *= help_factors(before, running)[:, None]
     links, communication_rates = None, np.full(len(running), URLS_PER_PAGE_TIME * float(rates.mean()))
-    if settings.partition == "links":
+    if settings.looks_at_links:
         sources, targets, counts = link_table(statistics)
         fetched = sum(figures.pages for figures in statistics.superpages.values())
         # counted on what was fetched; what is left to do will cross as often
@@ -184,6 +184,17 @@ def problem_of(
         names=running,
         tolerance=_ANY if _is_done(statistics) else max(_TOLERANCE, enough),
     )
+
+
+def space_goal(old: Plan, pages: Superpages, evidence: RoundEvidence, running: Sequence[str]) -> SpaceGoal:
+    """What each gatherer holds, and what is to come of each superpage: its queue, in pages of the size they have there."""
+    figures = project(evidence.statistics, old.cuts, pages).superpages
+    known, bytes_known = (sum(each.pages for each in figures.values()), sum(each.bytes for each in figures.values()))
+    mean = bytes_known / known if known else 1.0
+    coming = np.zeros(len(pages.cuts))
+    for at, each in figures.items():
+        coming[at] = max(each.queued, 0) * (each.bytes / each.pages if each.pages else mean)
+    return SpaceGoal(coming, np.array([evidence.held_bytes.get(name, 0.0) for name in running]))
 
 
 def host_queues(pages: Superpages, statistics: SuperpageStatistics, tree: UrlTree) -> dict[bytes, float]:
@@ -281,63 +292,3 @@ def locality(problem: PartitionProblem, current: Owners, owners: Owners, statist
     times_s = problem.times_s() * help_factors(statistics, problem.names)
     superpages = np.arange(problem.m)
     return float(times_s[superpages, current].sum() / times_s[superpages, owners].sum())
-
-
-# -- the tables of the paper, from what was counted
-
-
-def rate_table(statistics: SuperpageStatistics, gatherers: Sequence[str], superpages: int) -> Floats:
-    """R as a k × m table of pages per second.
-
-    Where little or nothing was measured, a rate leans on (speed of the gatherer) × (speed of the superpage), which
-    are fitted to all that was.
-    """
-    amount, seconds = np.zeros((len(gatherers), superpages)), np.zeros((len(gatherers), superpages))
-    for i, gatherer in enumerate(gatherers):
-        for j, work in statistics.rates.get(gatherer, {}).items():
-            amount[i, j], seconds[i, j] = work.amount, work.seconds
-    mean = _mean(float(amount.sum()), float(seconds.sum()))
-    # the most likely speeds, the pages being Poisson: each in turn, given the others
-    of_gatherer, of_superpage = np.ones(len(gatherers)), np.full(superpages, mean)
-    for _ in range(_FITS):
-        of_gatherer = (amount.sum(axis=1) + _PRIOR) / (seconds @ of_superpage + _PRIOR)
-        of_superpage = (amount.sum(axis=0) + _PRIOR) / (of_gatherer @ seconds + _PRIOR / mean)
-    guess = np.outer(of_gatherer, of_superpage)
-    rates: Floats = (amount + _PRIOR) / (seconds + _PRIOR / guess)
-    return rates * (_levelled(of_gatherer, amount.sum(axis=1)) / of_gatherer)[:, None]
-
-
-def exchange_rates(statistics: SuperpageStatistics, gatherers: Sequence[str]) -> Floats:
-    """c: URLs per second that each gatherer exchanges; the team's mean where it is not known."""
-    works = [statistics.exchange.get(gatherer, MeasuredWork()) for gatherer in gatherers]
-    mean = _mean(sum(work.amount for work in works), math.fsum(work.seconds for work in works))
-    return np.array([(work.amount + _PRIOR) / (work.seconds + _PRIOR / mean) for work in works])
-
-
-def help_factors(statistics: SuperpageStatistics, gatherers: Sequence[str]) -> Floats:
-    """How many times its own rate each gatherer has with the help that it gets on average (§7)."""
-    own = np.array([sum(work.amount for work in statistics.rates.get(each, {}).values()) for each in gatherers])
-    helped = np.array([statistics.helped.get(each, 0) for each in gatherers])
-    factors: Floats = 1.0 + helped / (own + _PRIOR)
-    return factors
-
-
-def link_table(statistics: SuperpageStatistics) -> tuple[Ints, Ints, Ints]:
-    """S as three parallel arrays: from superpage, to superpage, links (for `LinkArrays.between`)."""
-    entries = [(source, target, links) for source, row in statistics.links.items() for target, links in row.items()]
-    table = np.array(entries, np.int64).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2]
-
-
-def _levelled(speeds: Floats, pages: Floats) -> Floats:
-    """The speeds, each measured on so many pages, without differences that mean nothing."""
-    median = np.median(np.log(speeds))
-    apart = np.log(speeds) - median
-    noise = math.log(_EQUAL) + _ERRORS / np.sqrt(pages + 1)
-    heeded = (np.abs(apart) - noise) / math.log(_DIFFERENT / _EQUAL)
-    levelled: Floats = np.exp(median + apart * np.clip(heeded, 0.0, 1.0))
-    return levelled
-
-
-def _mean(amount: float, seconds: float) -> float:
-    return amount / seconds if amount and seconds else 1.0

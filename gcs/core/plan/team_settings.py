@@ -26,11 +26,16 @@ class TeamSettings:
     beat_s: float = 0.5
     #: δ of the paper: superpages that a gatherer owns, at least
     delta: int = 20
+    #: hot tokens and cool samples that each node of the URL tree remembers, at most (the paper: 50–200)
+    tokens: int = 200
     #: superpages from the start: nodes of the URL tree, as URLs ("https://www.example.com/docs/") or tokens ("com
     #: example"), and cuts before nodes ("< com m"); the crawl goes on from there by itself
     expansion: tuple[str, ...] = ()
-    #: how superpages are shared out: greedy (Partition I), links (Partition II); both move as little as they can
-    partition: Literal["greedy", "links"] = "greedy"
+    #: how superpages are shared out: greedy (as Partition I) or links (as Partition II), both moving as little as they
+    #: can; or partition-i and partition-ii, as the paper has them: everything anew, in the order of weight
+    partition: Literal["greedy", "links", "partition-i", "partition-ii"] = "greedy"
+    #: share out the bytes to store, too: as even as they can be while nobody gets more work than allowed
+    space_balance: bool = False
     #: URLs of large in-degree that everybody knows and nobody posts; 0 for none
     hot_pages: int = 1_000
     #: pages that a gatherer fetches before it sends the others what it has found of theirs; 0 for as many as the last
@@ -45,9 +50,12 @@ class TeamSettings:
     #: rebalance when a gatherer has less than this share of the mean remaining work …
     idle_share: float = 0.25
     #: … and there are at least so many queued URLs per gatherer to share
-    idle_urls: int = 50
+    idle_urls: int = 10
     #: rebalance when the present owners need so many times the time of the best ones (physical locality)
     locality: float = 2.0
+    #: hosts to which every gatherer measures the way, so that each goes to one that is near; 0: none. A probe opens a
+    #: connection and closes it, and asks for nothing; a gatherer probes a host every ten minutes at most
+    probes: int = 100
     #: rebalance when this holds: an expression over members, queued, in_flight, known, pages, bytes, pages_per_s, busy,
     #: superpages, outbox, imbalance, exchanged_urls, urls_per_page, epoch_s (seconds since the last plan)
     trigger: str = ""
@@ -60,8 +68,15 @@ class TeamSettings:
                 f"team.beat_s is {self.beat_s:g} and team.lease_s {self.lease_s:g}: a lease must last for three"
                 " heartbeats, or nobody would hold one"
             )
+        if self.tokens < 50:
+            raise SettingsError(f"team.tokens is {self.tokens}: a node of the URL tree remembers 50 tokens at least")
         if self.delta < 1:
             raise SettingsError("team.delta is 0: a gatherer owns at least one superpage, better 20")
+
+    @property
+    def looks_at_links(self) -> bool:
+        """Whether links between superpages are counted and heeded."""
+        return self.partition in ("links", "partition-ii")
 
     @property
     def urls_per_block(self) -> int:

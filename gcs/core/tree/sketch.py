@@ -4,7 +4,8 @@ Several gatherers may each keep their own and join them later, in any order. Joi
 
 Invariants
     HotTokens: for every item, true − error ≤ count ≤ true, where an item that is not in the table counts 0 and
-               error ≤ added / (capacity + 1); so every item seen more often than that is in the table.
+               error ≤ added / (capacity // 2 + 1); so every item seen more often than that is in the table, which
+               never holds more than `capacity` items (a joined one may, until it is added to).
                What the table no longer accounts for was handed out by `add`: nothing is lost from the sum.
     Sample:    each visit of the population is in the sample with the same chance `rate`, independently of what it
                is of; at most `capacity` of them are kept, and all of them as long as they are no more than that.
@@ -24,10 +25,10 @@ _JOINED = 8
 class HotTokens:
     """The most frequent items of a stream: Misra and Gries' counters, lowered in batches.
 
-    When the table holds twice its capacity, the (capacity + 1)-largest count is taken off every count and items left
-    with nothing go. Each such step takes away at least capacity + 1 times as many visits as it adds to `error`,
-    hence the bound; it costs a sort of 2 × capacity entries for at least capacity new ones, so that an add is one
-    look-up in a dictionary on average.
+    An item for which there is no room takes a count that is in the middle off every count, and items left with nothing
+    go: half of them stay. Each such step takes away more than capacity // 2 times as many visits as it adds to
+    `error`, hence the bound; it costs a sort for at least capacity / 2 new items, so that an add is one look-up in a
+    dictionary on average.
     """
 
     __slots__ = ("capacity", "counts", "error")
@@ -46,7 +47,7 @@ class HotTokens:
             counts[item] += visits
             return []
         counts[item] = visits
-        return self._lower() if len(counts) > 2 * self.capacity else []
+        return self._lower() if len(counts) > self.capacity else []
 
     def total(self) -> int:
         """Visits that the table accounts for."""
@@ -66,7 +67,7 @@ class HotTokens:
 
     def _lower(self) -> list[tuple[bytes, int]]:
         counts = self.counts
-        taken = sorted(counts.values(), reverse=True)[self.capacity]
+        taken = sorted(counts.values(), reverse=True)[self.capacity // 2]
         off = [(item, min(visits, taken)) for item, visits in counts.items()]
         self.counts = {item: visits - taken for item, visits in counts.items() if visits > taken}
         self.error += taken

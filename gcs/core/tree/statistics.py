@@ -4,6 +4,7 @@ The paper's tables: w (URLs seen, and still queued), R (pages per second of gath
 second that a gatherer exchanges), S (links from superpage to superpage). All are kept as counts and seconds, never
 as ratios, so that they add up; a table is sparse, since a gatherer knows little beside its own superpages. A sample of
 the keys that wait says where in a superpage its queue lies: where hosts are finished, it is not where the visits were.
+How far the hosts of others are, a gatherer finds out by probes (`access`); which hosts to probe, their owners say.
 
 `core.plan.rebalance` makes rates of the counts; this module must not load numpy.
 
@@ -11,7 +12,7 @@ Invariant: merging is associative and commutative, and keeps every sum; so does 
 """
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TypeVar
@@ -57,6 +58,10 @@ class SuperpageStatistics(msgspec.Struct):
     helped: dict[str, int] = {}
     #: keys of URLs that are queued, a fair sample of them, in order
     waiting: list[bytes] = []
+    #: gatherer → host (as in `sortkey.host_of_key`) → seconds of a round trip to it
+    access: dict[str, dict[bytes, float]] = {}
+    #: superpage → origins ("https://www.example.com") of pages that were fetched there: a few that can be probed
+    origins: dict[int, list[str]] = {}
 
     def figures(self, superpage: int) -> SuperpageFigures:
         """Of one superpage, to be changed."""
@@ -126,6 +131,10 @@ def merge(parts: Iterable[SuperpageStatistics]) -> SuperpageStatistics:
             for target, links in targets.items():
                 counts[target] = counts.get(target, 0) + links
         team.waiting += part.waiting
+        for gatherer, hosts in part.access.items():
+            team.access.setdefault(gatherer, {}).update(hosts)
+        for at, origins in part.origins.items():
+            team.origins[at] = sorted({*team.origins.get(at, ()), *origins})
     team.waiting.sort()
     return team
 
@@ -150,7 +159,7 @@ def project(old: SuperpageStatistics, cuts: Cuts, new: Superpages) -> SuperpageS
             counts[after] = counts.get(after, 0.0) + share / visits
         return list(counts.items())
 
-    moved = SuperpageStatistics(exchange=old.exchange, helped=old.helped, waiting=old.waiting)
+    moved = SuperpageStatistics(exchange=old.exchange, helped=old.helped, waiting=old.waiting, access=old.access)
     for before, figures in old.superpages.items():
         for after, (seen, pages, size) in _divide(heirs(before), figures.seen, figures.pages, figures.bytes):
             _add_figures(moved.superpages.setdefault(after, SuperpageFigures()), SuperpageFigures(seen, 0, pages, size))
@@ -170,6 +179,21 @@ def project(old: SuperpageStatistics, cuts: Cuts, new: Superpages) -> SuperpageS
                     row_of = moved.links.setdefault(s, {})
                     row_of[t] = row_of.get(t, 0) + count
     return moved
+
+
+def carried(row: dict[int, MeasuredWork], old: Cuts, new: Cuts, share: float) -> dict[int, MeasuredWork]:
+    """This share of what a gatherer has measured, under other cuts; what comes to less than a page is forgotten.
+
+    A piece of a superpage is as fast as the whole was, and the whole as its pieces were.
+    """
+    kept: dict[int, MeasuredWork] = {}
+    for before, work in row.items():
+        low, high = range_of(old, before)
+        heirs = range(bisect_right(new, low) - 1, bisect_left(new, high))
+        amount = round(work.amount * share / len(heirs))
+        for after in heirs if amount else ():
+            _add_work(kept.setdefault(after, MeasuredWork()), MeasuredWork(amount, work.seconds * amount / work.amount))
+    return kept
 
 
 def _divide(shares: Sequence[tuple[K, float]], *amounts: int) -> list[tuple[K, list[int]]]:

@@ -93,18 +93,29 @@ class SuperpageSketch:
     def points(self, low: bytes) -> list[tuple[bytes, float]]:
         """Where in the key space the visits lie: (key, visits) in key order, as well as it is known.
 
-        A hot token's visits are spread over its sampled keys; cool ones stand at their token. The superpage begins
-        at `low`, maybe in the midst of a token.
+        A hot token's visits are spread over its sampled keys. Cool ones stand at their token; or, where more keys were
+        sampled, at the keys that are left when each hot token has had its count. The superpage begins at `low`, maybe
+        in the midst of a token.
         """
         keys = sorted(self.keys.items())
+        worth = [self.keys.population / max(len(keys), 1)] * len(keys)
         points = list(self.prior)
         for token, count in self.hot.counts.items():
-            under = keys[bisect_left(keys, token) : bisect_left(keys, token + SUBTREE_END)] or [token]
-            points += [(key, count / len(under)) for key in under]
+            first, last = bisect_left(keys, token), bisect_left(keys, token + SUBTREE_END)
+            each = count / max(last - first, 1)
+            points += [(key, each) for key in keys[first:last] or [token]]
+            worth[first:last] = [max(before - each, 0.0) for before in worth[first:last]]
         if self.cool.population:
-            cool = self.cool.items() or keys or [self.stem]  # joined samples may be empty
-            points += [(token, self.cool.population / len(cool)) for token in cool]
+            points += self._cool_points(keys, worth)
         return sorted((max(key, low), visits) for key, visits in points)
+
+    def _cool_points(self, keys: list[bytes], worth: list[float]) -> Points:
+        """Where the cool visits lie; `worth`: what each sampled key stands for beside the hot tokens."""
+        cool, left = self.cool.items(), math.fsum(worth)
+        if len(cool) < sum(map(bool, worth)):
+            return [(key, visits * self.cool.population / left) for key, visits in zip(keys, worth) if visits]
+        cool = cool or keys or [self.stem]  # joined samples may be empty
+        return [(token, self.cool.population / len(cool)) for token in cool]
 
     def glimpse(self, low: bytes, most: int) -> list[tuple[bytes, float]]:
         """At most so many points, from the samples alone: cheap, and mostly the same points at the next call."""
@@ -119,7 +130,7 @@ class SuperpageSketch:
         prior = self.visits - self.keys.population
         return max(
             prior / max(len(self.prior), 1),
-            self.cool.population / max(len(self.cool), 1),
+            self.cool.population / max(len(self.cool), len(self.keys), 1),
             self.keys.population / max(len(self.keys), 1),
         )
 

@@ -122,7 +122,7 @@ def recut(tree: UrlTree, cuts: Cuts, random: Random) -> UrlTree:
 
     A superpage that stays the same keeps its statistics, and those of the old tree with it: use the new one only.
     """
-    new = UrlTree(cuts, random)
+    new = UrlTree(cuts, random, tokens=tree.tokens)
     priors: dict[int, list[tuple[bytes, float]]] = {}
     for at, sketch in tree.sketches():
         low, high = tree.range_of(at)
@@ -138,7 +138,7 @@ def recut(tree: UrlTree, cuts: Cuts, random: Random) -> UrlTree:
                 priors.setdefault(to, []).extend((key, visits * whole / amount) for key, visits in part)
     total = tree.visits
     for to, points in priors.items():
-        limits = limits_for(math.fsum(visits for _, visits in points) / total)
+        limits = limits_for(math.fsum(visits for _, visits in points) / total, tree.tokens)
         new.put(to, SuperpageSketch(node_of(*range_of(cuts, to)), limits, random, thin(points, limits.keys)))
     return new
 

@@ -40,33 +40,39 @@ from gcs.errors import CodecError, UsageError
 Cuts = tuple[bytes, ...]
 #: the expansion with which a crawl begins when the user gives none: all the web is one superpage
 WHOLE: Cuts = (FIRST_KEY,)
-#: items that the sketches of a copy may remember together
+#: keys that the sketches of a copy may remember together
 _BUDGET = 10_000
+#: hot tokens and cool samples of a node (§5.1): the most, unless a setting says otherwise, and the fewest
+TOKENS, FEWEST_TOKENS = 200, 50
 #: visits of a sketch that are counted together; enough of them to see where its stem is
 _BATCH = 64
 #: of the encoding, and the steps in which it writes priorities
 _VERSION, _STEPS = 1, 1 << 16
 
 
-def limits_for(share: float) -> SketchLimits:
-    """What a sketch with this share of a copy's visits may remember: the paper's 50–200 hot tokens, 50 samples or more.
+def limits_for(share: float, tokens: int = TOKENS) -> SketchLimits:
+    """What a sketch with this share of a copy's visits may remember: 50 to `tokens` hot tokens, and as many cool ones.
 
-    The heavy ones are those that will be cut, and the first expansion of a large crawl must not be a guess.
+    These are the paper's. The sample of whole keys is ours, and larger where a superpage is heavy: the heavy ones will
+    be cut, down through several levels at once, and the first expansion of a large crawl must not be a guess.
     """
-    sample = max(int(_BUDGET * share), 50)
-    return SketchLimits(hot=min(sample, 200), cool=sample, keys=sample)
+    sample = max(int(_BUDGET * share), FEWEST_TOKENS)
+    return SketchLimits(hot=min(sample, tokens), cool=min(sample, tokens), keys=sample)
 
 
 class UrlTree:
     """One gatherer's copy. filled by: visit, for each URL that is new to the gatherer that owns it."""
 
-    def __init__(self, cuts: Cuts, random: Random, limits: SketchLimits | None = None) -> None:
+    def __init__(
+        self, cuts: Cuts, random: Random, limits: SketchLimits | None = None, tokens: int = TOKENS
+    ) -> None:
+        """`tokens`: hot tokens and cool samples of a node, at most."""
         if not is_expansion(cuts):
             raise ValueError("cuts must ascend from the first key")
         self.cuts = cuts
         self._random = random
         #: what each sketch may remember; unless given, it depends on its share of the visits
-        self._limits = limits
+        self._limits, self.tokens = limits, tokens
         self._visits = 0
         self._sketches: list[SuperpageSketch | None] = [None] * len(cuts)
 
@@ -117,13 +123,14 @@ class UrlTree:
         self._visits += sketch.visits
 
     def _fresh(self, at: int) -> SuperpageSketch:
-        node, limits = node_of(*self.range_of(at)), self._limits or limits_for(0)
+        node, limits = node_of(*self.range_of(at)), self._limits or limits_for(0, self.tokens)
         sketch = self._sketches[at] = SuperpageSketch(node, limits, self._random)
         return sketch
 
     def _fold(self, sketch: SuperpageSketch) -> None:
         self._visits += len(sketch.pending)
-        sketch.fold(self._limits or limits_for((sketch.visits + len(sketch.pending)) / self._visits))
+        share = (sketch.visits + len(sketch.pending)) / self._visits
+        sketch.fold(self._limits or limits_for(share, self.tokens))
 
 
 def merge(trees: Sequence[UrlTree]) -> UrlTree:
@@ -135,7 +142,7 @@ def merge(trees: Sequence[UrlTree]) -> UrlTree:
     for tree in trees:
         for at, sketch in tree.sketches():
             known.setdefault(at, []).append(sketch)
-    merged = UrlTree(first.cuts, first._random, first._limits)
+    merged = UrlTree(first.cuts, first._random, first._limits, first.tokens)
     for at, sketches in known.items():
         merged.put(at, sketches[0].join(sketches[1:]))
     return merged

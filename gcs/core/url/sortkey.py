@@ -61,6 +61,11 @@ def url_of(key: bytes) -> str:
     return f"{scheme}://{host}{colon}{port}/" + segments.replace("\x00", "/") + (f"?{query}" if mark else "")
 
 
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a canonical URL, without a slash at the end."""
+    return url[: url.index("/", 8)]
+
+
 def split_port(authority: str) -> tuple[str, str]:
     """The host and the port (":8080", or "" where it is the default) of a canonical authority."""
     host, colon, port = authority.rpartition(":")

@@ -4,9 +4,11 @@
 
 Invariants: every submitted page is answered, whatever happens to its worker. A page that kills its worker,
 or takes longer than the limit, gets an empty document with a note, and a new worker takes over; if there can be none,
-that is an error: all other pages would get no text either. No page loses its text because the machine is busy: the
-start of a worker does not count, nor does time in which the worker waits for a core (Linux), or in which this process
-is stopped. `free` says how many pages may come before they only wait (back-pressure). Workers start as pages need them.
+that is an error: all other pages would get no text either. No page loses its text because the machine is busy: of the
+start of a worker nothing counts, and of its work only the time in which it runs or sleeps, not that in which it waits
+for a core or a disk, or is stopped (Linux). A worker that dies may have been ended by chance, as where others take all
+memory: its page gets another one. `free` says how many pages may come before they only wait (back-pressure). Workers
+start as pages need them.
 
 A worker says that it has started, then reads jobs from a socket and answers each with an Extract. A frame is the length
 of a msgpack value in 4 bytes, then the value; the one that says that it has started is empty. A worker runs until the
@@ -32,7 +34,7 @@ from gcs.core.page.values import Document
 from gcs.errors import GcsError
 from gcs.events import Events
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source
-from gcs.ports.system.process import end_with, go_first, memory_limit_bytes, rss_bytes, waited_s
+from gcs.ports.system.process import end_with, go_first, memory_limit_bytes, rss_bytes, work_of
 
 #: pages inside the pool for each worker: one in work, the others so that it need not wait
 _SLOTS_PER_WORKER = 4
@@ -51,6 +53,10 @@ _LOOK_S, _LEAST_S = 0.25, 0.01
 #: address space of a worker: a page that needs more gets no text. In a container, all workers together may hold half of
 #: its memory: beyond it, the container would be ended, and the next one that reads the page
 _MEMORY_BYTES = 4 * 1024**3
+#: what each of these is to have at least, however many cores there are: one holds 70 MB before it reads anything
+_LEAST_BYTES = 256 * 1024**2
+#: workers that may die in a row with the same page
+_DEATHS = 2
 #: pages after which the caches of trafilatura are emptied: they grow with every new host
 _CACHED_PAGES = 2_000
 events = Events("text")
@@ -80,15 +86,16 @@ _CLOSED = Extract(note="the text pool is closed")
 
 
 class TextPool:
-    """Extracts text in `workers` processes (0: one per core)."""
+    """Extracts text in `workers` processes (0: one per core), or in as many as the memory of a container bears."""
 
     def __init__(self, workers: int = 0, *, timeout_s: float = 30.0, options: Options = DEFAULT) -> None:
-        self.workers = workers or len(os.sched_getaffinity(0))
+        limit_bytes = memory_limit_bytes()
+        most = max(1, limit_bytes // (2 * _LEAST_BYTES)) if limit_bytes else sys.maxsize
+        self.workers = min(workers or len(os.sched_getaffinity(0)), most)
+        self._share_bytes = limit_bytes // (2 * self.workers) if limit_bytes else _MEMORY_BYTES
         self.slots = self.workers * _SLOTS_PER_WORKER
         self.timeout_s = timeout_s
         self._options = options
-        limit_bytes = memory_limit_bytes()
-        self._share_bytes = limit_bytes // (2 * self.workers) if limit_bytes else _MEMORY_BYTES
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(Extract).decode
         self._inside = 0
@@ -133,6 +140,12 @@ class TextPool:
         self._idle.clear()
 
     async def _work(self, job: TextJob) -> Extract:
+        for _ in range(_DEATHS):
+            with contextlib.suppress(_DiedError):
+                return await self._try(job)
+        return _lost(job.url, "the text worker died")
+
+    async def _try(self, job: TextJob) -> Extract:
         for _ in range(_STARTS):
             try:
                 return await self._ask(self._idle.pop() if self._idle else _Worker(), job)
@@ -160,7 +173,9 @@ class TextPool:
         except MemoryError:
             return _lost(job.url, f"no text within {self._share_bytes >> 20} MB")
         except (OSError, EOFError, msgspec.DecodeError):
-            return _CLOSED if self._closed else _lost(job.url, "the text worker died")
+            if self._closed:
+                return _CLOSED
+            raise _DiedError from None
         finally:  # also when this task is cancelled: then the worker goes on with a page that is not wanted any more
             self._busy.discard(worker)
             if answered and not self._closed:
@@ -177,6 +192,10 @@ def _lost(url: str, note: str) -> Extract:
 
 class _NotStartedError(Exception):
     """The process ended, or did nothing for long, before it had started."""
+
+
+class _DiedError(Exception):
+    """The process ended while it read a page."""
 
 
 class _Worker:
@@ -224,10 +243,10 @@ class _Worker:
         return await reader.readexactly(int.from_bytes(await reader.readexactly(_HEADER_BYTES), "big"))
 
     async def _within(self, limit_s: float, limit_bytes: int, answer: Coroutine[None, None, bytes]) -> bytes:
-        """The answer, unless the worker has had `limit_s` for it: seconds in which it ran, or waited for no core."""
+        """The answer, unless the worker has had `limit_s` for it: seconds in which it ran or slept."""
         task = asyncio.ensure_future(answer)
         task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to ask
-        had_s, waited = 0.0, waited_s(self._process.pid)
+        had_s, (ran_s, _) = 0.0, work_of(self._process.pid)
         try:
             while had_s < limit_s:
                 step_s = max(_LEAST_S, min(_LOOK_S, limit_s - had_s))
@@ -236,8 +255,9 @@ class _Worker:
                     return task.result()
                 if rss_bytes(self._process.pid) > limit_bytes:
                     raise MemoryError
-                before, waited = waited, waited_s(self._process.pid)
-                had_s += max(0.0, step_s - (waited - before))  # not the time that passed: this process may be stopped
+                before_s, (ran_s, sleeps) = ran_s, work_of(self._process.pid)
+                # not the time that passed: this process may be stopped
+                had_s += max(ran_s - before_s, step_s if sleeps else 0.0)
             raise TimeoutError
         finally:
             task.cancel()

@@ -46,12 +46,16 @@ def core_s() -> float:
     return (int(ran_ns) + int(waited_ns)) / 1e9
 
 
-def waited_s(pid: int) -> float:
-    """Seconds for which the first thread of a process was ready to run and waited for a core; 0 where nobody counts."""
+def work_of(pid: int) -> tuple[float, bool]:
+    """CPU seconds of a process, and whether it sleeps: waits for neither a core nor a disk, and is not stopped.
+
+    Where nobody counts, every process sleeps.
+    """
     try:
-        return int((_PROC / str(pid) / "schedstat").read_text().split()[1]) / 1e9
+        state, *fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return (int(fields[10]) + int(fields[11])) / os.sysconf("SC_CLK_TCK"), state == "S"
     except (OSError, ValueError, IndexError):
-        return 0.0
+        return 0.0, True
 
 
 def family_cpu_s() -> float:

@@ -27,6 +27,7 @@ from gcs.core.watch.profile import MOST_PROFILES, Match, Profile
 from gcs.core.watch.push_target import PushTarget
 from gcs.errors import InUseError, StoreError, UsageError
 from gcs.ports.system.own_file import open_own, refuse_links
+from gcs.ports.watch import watch_file
 
 #: matches of a profile that are kept for its feed, and seconds that one waits for a receiver at most
 KEPT, KEEP_S = 1_000, 30 * 86_400.0
@@ -79,10 +80,6 @@ class NumberedMatch(NamedTuple):
     seq: int
     match: Match
     at: float
-
-
-def watch_file(directory: Path) -> Path:
-    return directory / "watch" / "watch.sqlite"
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 A gatherer alone does without both, so this module must not load them.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -30,11 +30,13 @@ class MemberContext:
     space: Space
     settings: TeamSettings
     frontier: Frontier
-    #: which helpers work for it
+    #: where it is: which helpers work for it, and whose round trips its own are like, until it has measured them
     place: str = ""
     #: the session to be crawled: nothing is fetched under a plan of an earlier one
     session: int = 1
     run: str = field(default_factory=new_run)
+    #: the seconds of a round trip to an origin, None where it cannot be reached; without one, nothing is probed
+    round_trip: Callable[[str], Awaitable[float | None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

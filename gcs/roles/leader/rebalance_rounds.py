@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Announcement, CrawlState, RebalanceCall, StatisticsReply
+from gcs.core.messages.tuples import Announcement, CrawlState, ProbeList, RebalanceCall, StatisticsReply
 from gcs.core.plan.next_plan import Draft, TeamMembers, evidence_of, hot_pages, refreshed
 from gcs.core.plan.plan import Plan
+from gcs.core.plan.probes import to_probe
 from gcs.core.plan.triggers import LEAST_MOVE, RebalancePace, TeamState, is_forced, reason
 from gcs.events import Events
 from gcs.ports.space.port import LEADER_INBOX, Taken
@@ -47,8 +48,15 @@ class RebalanceRounds:
         self._pace = RebalancePace.begin(board.clock(), config.settings)
         self._epoch = 0
         self._open: _Round | None = None
+        #: whose way all have been asked to measure
+        self._origins: tuple[str, ...] = ()
         #: filled by considering; emptied when their round is decided
         self._calls: list[Taken[Any]] = []
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether replies are waited for."""
+        return self._open is not None
 
     def abandon(self) -> None:
         """Drop the open round: the team has changed since its announcement."""
@@ -93,7 +101,10 @@ class RebalanceRounds:
         if not state.active:
             return
         # seconds of arithmetic in a large team: the gatherer in this process goes on meanwhile
-        draft, hot = await asyncio.to_thread(self._draft, view, why == SURVEY, replies)
+        draft, hot, origins = await asyncio.to_thread(self._draft, view, why == SURVEY, replies)
+        if origins and origins != self._origins:
+            self._origins = origins
+            await self._board.post(ProbeList(self._board.leader.term, list(origins)))
         if why == SURVEY:
             self._pace = pace.surveyed(view.now, self._settings)
             why = reason(replace(state, locality=draft.locality), self._settings, pace, view.now)
@@ -118,15 +129,19 @@ class RebalanceRounds:
         calls, self._calls = self._calls, []
         await self._board.space.ack(calls)
 
-    def _draft(self, view: BoardView, survey: bool, replies: list[StatisticsReply]) -> tuple[Draft, tuple[str, ...]]:
+    def _draft(
+        self, view: BoardView, survey: bool, replies: list[StatisticsReply]
+    ) -> tuple[Draft, tuple[str, ...], tuple[str, ...]]:
+        """A plan that may follow, the hot pages, and hosts to which all should measure the way."""
         from gcs.core.plan.rebalance import make_plan  # it loads numpy, and most members never lead
 
         evidence = evidence_of(view.plan, replies, view.members, self._config.limits, self._config.random)
         team = TeamMembers(view.active, self._state(view).leaving)
         hot = hot_pages(view.plan, evidence, self._settings.hot_pages)
         if survey and view.plan.static:
-            return Draft(view.plan, 0.0), hot
-        return make_plan(view.plan, team, evidence, self._settings, fresh=survey), hot
+            return Draft(view.plan, 0.0), hot, ()
+        origins = () if view.plan.static else to_probe(evidence.statistics, self._settings.probes)
+        return make_plan(view.plan, team, evidence, self._settings, fresh=survey), hot, origins
 
     def _state(self, view: BoardView) -> TeamState:
         members, parties = view.members, view.plan.gatherers

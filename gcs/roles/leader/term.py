@@ -60,8 +60,8 @@ class Term:
 
     @property
     def is_awaiting(self) -> bool:
-        """Whether the next step may be due at once: for the first plan, a commit, or the end."""
-        return self._is_awaiting or self._snapshot is not None
+        """Whether the next step may be due at once: for the first plan, replies, a commit, or the end."""
+        return self._is_awaiting or self._rounds.is_asking or self._snapshot is not None
 
     @property
     def leader(self) -> LeaderLease:

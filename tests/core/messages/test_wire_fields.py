@@ -53,6 +53,7 @@ TUPLE_FIELDS = {
         "server= is_server= work=",
     ),
     "LeaderLease": ("leader", 11, 1, "gatherer term"),
+    "ProbeList": ("probes", 41, 1, "term origins="),
     "Announcement": ("announce", 12, 1, "round term reason="),
     "StatisticsReply": (
         "statistics",
@@ -141,7 +142,7 @@ MAP_FIELDS: dict[type[Any], str] = {
     Move: "low high loser winner",
     Bloom: "bits=",
     Blueprint: "model parts cuts owners weights ground= hot_pages= listed= lists_hosts=",
-    SuperpageStatistics: "superpages= rates= exchange= links= helped= waiting=",
+    SuperpageStatistics: "superpages= rates= exchange= links= helped= waiting= access= origins=",
     Share: "id tally known_urls queued unique explored_fraction busy= superpages= epoch= session= work=",
     ExploredEvidence: "fetched= known= history= limit= backlinks=",
     Ledger: "issued= spent= idle= sent= received=",

@@ -71,6 +71,10 @@ def test_headers_that_speak_to_others_say_nothing() -> None:
         (b'<meta name="robots" content="noai, noimageai">', ["meta robots: noai, noimageai"]),
         (b"<META content='noai' NAME=robots>", ["meta robots: noai"]),
         (b'<meta name="tdm-reservation" content="1"/>', ["meta tdm-reservation: 1"]),
+        (
+            b"<meta charset=utf-8>" + b"<meta name=robots " + b"x=1 " * 20 + b"content='" + b"x, " * 110 + b"noai'><p>",
+            [f"meta robots: {'x, ' * 110}noai"],
+        ),
         (b'<meta name="robots" content="noindex"><p>noai', []),
         (b"<p>a page", []),
     ],

@@ -16,15 +16,7 @@ from gcs.core.plan.blueprint import hashed
 from gcs.core.plan.host_limits import HostLimits
 from gcs.core.plan.next_plan import RoundEvidence, TeamMembers, evidence_of, first_plan, hot_pages, recovered, refreshed
 from gcs.core.plan.plan import ExchangeMode, Move, Plan, diff
-from gcs.core.plan.rebalance import (
-    exchange_rates,
-    help_factors,
-    host_queues,
-    link_table,
-    make_plan,
-    problem_of,
-    rate_table,
-)
+from gcs.core.plan.rebalance import host_queues, make_plan, problem_of
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.tree import tree as trees
 from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics
@@ -128,11 +120,11 @@ def test_polite_hosts_are_shared_where_one_gatherer_has_too_few_connections_for_
 
 
 def test_hosts_that_the_tree_does_not_name_do_not_count_for_those_that_it_names():
-    keys = [sort_key(f"http://127.1.{n % 500 // 256}.{n % 500 % 256}/p{n}") for n in range(4000)]
-    found = evidence(ALONE, reply(ALONE, "g1", keys[1000:], keys[:1000]))
+    keys = [sort_key(f"http://127.1.{n % 3000 // 256}.{n % 3000 % 256}/p{n}") for n in range(24_000)]
+    found = evidence(ALONE, reply(ALONE, "g1", keys[6000:], keys[:6000]))
     queues = host_queues(weigh(found.tree, ALONE.cuts), found.statistics, found.tree)
-    assert len(queues) < 500, "the tree names all hosts: this shows nothing"
-    assert max(queues.values(), default=0.0) <= 12
+    assert len(queues) < 3000, "the tree names all hosts: this shows nothing"
+    assert max(queues.values(), default=0.0) <= 24
 
 
 def test_hosts_that_answer_slowly_are_shared_by_all():
@@ -289,6 +281,40 @@ def test_measured_exchange_counts_where_it_is_slower_than_assumed():
     assert rates(g1=1e-3, g2=1e6) == [assumed[0], pytest.approx(0.1, rel=0.1)]
 
 
+@pytest.mark.parametrize("name", ["partition-i", "partition-ii"])
+def test_papers_partition_shares_out_everything_anew_where_the_setting_says_so(name):
+    """The owners are those that the paper's procedure gives: who owned what before does not matter to it."""
+    team, settings = TeamMembers(("g1", "g2", "g3")), replace(SETTINGS, partition=name)
+    found = evidence(ALONE, reply(ALONE, "g1", GIANT))
+    for _ in range(2):
+        draft = make_plan(ALONE, team, found, settings)
+        pages = weigh(found.tree, draft.plan.cuts)
+        expected = PARTITIONERS[name](problem_of(ALONE, pages, found, team.running, settings))
+        assert draft.plan.owners == tuple(expected.tolist())
+    assert imbalance(draft.plan, GIANT) < 0.2
+    sticky = make_plan(ALONE, team, found, SETTINGS)
+    assert sticky.plan.owners != draft.plan.owners
+
+
+def test_space_is_shared_out_beside_the_work_where_the_setting_says_so():
+    """Two hosts of as many pages, one with pages of a kilobyte, one of a hundred: by work alone, each has one owner."""
+    small, large = ([sort_key(f"http://{h}.example/d{n % 40}/p{n}") for n in range(1000)] for h in ("small", "zlarge"))
+    old = Plan(1, ("g1", "g2"), (b"", host_of_key(large[0])), (0, 1))
+
+    def bytes_of(space_balance: bool) -> list[float]:
+        replies = [reply(old, "g1", small[100:], small[:100]), reply(old, "g2", large[100:], large[:100])]
+        found = evidence(old, *replies)
+        found.statistics.superpages[1].bytes *= 100
+        draft = make_plan(old, TeamMembers(("g1", "g2")), found, replace(SETTINGS, space_balance=space_balance))
+        assert imbalance(draft.plan, small + large) < 0.15, "the work stays shared"
+        counts = held(draft.plan, small), held(draft.plan, large)
+        return [counts[0][name] * 1.0 + counts[1][name] * 100.0 for name in ("g1", "g2")]
+
+    work_only, both = bytes_of(False), bytes_of(True)
+    assert max(work_only) > 1.9 * np.mean(work_only)
+    assert max(both) < 1.15 * np.mean(both)
+
+
 def test_locality_is_measured_and_mended():
     """Each of two gatherers owns what the other one fetches ten times faster."""
     here = [sort_key(f"http://here.example/p{n}") for n in range(1000)]
@@ -305,6 +331,28 @@ def test_locality_is_measured_and_mended():
     assert held(draft.plan, here)["g2"] > 900
     same = make_plan(old, TeamMembers(("g1", "g2")), evidence(old, *replies), SETTINGS, fresh=True)
     assert same.locality == pytest.approx(1, abs=0.2)
+
+
+def test_locality_is_seen_by_probes_alone():
+    """Neither gatherer has ever fetched what is near to it: the other one owns it."""
+    here = [sort_key(f"http://here.example/p{n}") for n in range(1000)]
+    there = [sort_key(f"http://there.example/p{n}") for n in range(1000)]
+    old = Plan(1, ("g1", "g2"), (b"", host_of_key(there[0])), (0, 1))
+    speed = 1 / 0.155
+    replies = [reply(old, "g1", here[200:], here[:200], speed), reply(old, "g2", there[200:], there[:200], speed)]
+    found = evidence(old, *replies)
+    blind = make_plan(old, TeamMembers(("g1", "g2")), found, SETTINGS, fresh=True)
+    assert blind.locality == pytest.approx(1, abs=0.2)
+    a, b = host_of_key(here[0]), host_of_key(there[0])
+    found.statistics.access = {"g1": {a: 0.150, b: 0.001}, "g2": {a: 0.001, b: 0.150}}
+    draft = make_plan(old, TeamMembers(("g1", "g2")), found, SETTINGS, fresh=True)
+    assert draft.locality > 3
+    assert held(draft.plan, there)["g1"] == held(draft.plan, here)["g2"] == 1000
+    new = Plan(2, ("g1", "g2"), old.cuts, (1, 0))
+    found = evidence(new, reply(new, "g2", here[600:]), reply(new, "g1", there[200:]))
+    found.statistics.access = {"g1": {a: 0.150, b: 0.001}, "g2": {a: 0.001, b: 0.150}}
+    later = make_plan(new, TeamMembers(("g1", "g2")), found, SETTINGS)
+    assert held(later.plan, here[600:])["g1"] < 200, "balance does not send anybody over the ocean for a few pages"
 
 
 def test_silent_owner_keeps_its_weight():
@@ -423,70 +471,3 @@ def test_live_crawl_can_plan_with_every_partitioner_of_the_registry(name, monkey
     for fresh in (False, True):
         draft = make_plan(ALONE, team, known, replace(SETTINGS, partition="links"), fresh=fresh)
         assert draft.plan.moves == tuple(diff(ALONE, draft.plan)) and 0 <= draft.moved <= 1
-
-
-def test_rate_table_holds_what_was_measured():
-    statistics = SuperpageStatistics(
-        rates={
-            "ada": {0: MeasuredWork(10_000, 100.0), 1: MeasuredWork(10_000, 1000.0)},
-            "bob": {1: MeasuredWork(10_000, 250.0)},
-        }
-    )
-    table = rate_table(statistics, ["ada", "bob"], 2)
-    assert table[0, 0] == pytest.approx(100, rel=0.02)
-    assert table[0, 1] == pytest.approx(10, rel=0.02)
-    assert table[1, 1] == pytest.approx(40, rel=0.02)
-
-
-def test_rate_table_guesses_what_was_not_measured():
-    """Everybody is four times slower in superpage 1; cyd is half as fast as the others; dan is new."""
-    chance, statistics = random.Random(1), SuperpageStatistics()
-    speed = {"ada": 8.0, "bob": 8.0, "cyd": 4.0}
-    for name, at in (("ada", 0), ("ada", 1), ("bob", 0), ("bob", 1), ("cyd", 0)):
-        rate = speed[name] / (4 if at else 1)
-        for _ in range(500):
-            statistics.fetched(name, at, 1000, chance.expovariate(rate))
-    table = rate_table(statistics, ["ada", "bob", "cyd", "dan"], 3)
-    assert table.shape == (4, 3) and np.all(table > 0)
-    assert table[2, 1] < table[0, 1] and table[2, 1] < table[2, 0]
-    assert table[3, 0] > table[3, 1]
-
-
-def test_rate_table_heeds_only_differences_between_gatherers_that_mean_something():
-    """What differs by a fifth counts as equal; what differs by half, as it was measured."""
-    rates = {name: {0: MeasuredWork(10_000, 10_000 / rate)} for name, rate in zip("abcde", (100, 110, 90, 100, 50))}
-    table = rate_table(SuperpageStatistics(rates=rates), list("abcde"), 1)[:, 0]
-    assert table[:4] == pytest.approx(100, rel=0.02)
-    assert table[4] == pytest.approx(50, rel=0.02)
-
-
-def test_rate_table_without_measurements_is_even():
-    assert np.array_equal(rate_table(SuperpageStatistics(), ["ada", "bob"], 3), np.ones((2, 3)))
-    assert np.array_equal(exchange_rates(SuperpageStatistics(), ["ada", "bob"]), np.ones(2))
-
-
-def test_exchange_rates_are_urls_per_second():
-    statistics = SuperpageStatistics()
-    statistics.exchange = {"ada": MeasuredWork(100_000, 2.0), "bob": MeasuredWork(100_000, 4.0)}
-    rates = exchange_rates(statistics, ["ada", "bob", "new"])
-    assert rates == pytest.approx([50_000, 25_000, 33_333], rel=0.01)
-
-
-def test_link_table_lists_the_super_hyperlinks():
-    statistics = SuperpageStatistics()
-    statistics.linked(0, [1, 1, 2])
-    statistics.linked(2, [0])
-    assert sorted(zip(*(column.tolist() for column in link_table(statistics)))) == [(0, 1, 2), (0, 2, 1), (2, 0, 1)]
-    assert [len(column) for column in link_table(SuperpageStatistics())] == [0, 0, 0]
-
-
-def test_help_factors_say_how_many_times_its_own_rate_a_gatherer_has():
-    statistics = SuperpageStatistics()
-    for _ in range(1000):
-        statistics.fetched("ada", 0, 1000, 0.1)
-        statistics.fetched("bob", 1, 1000, 0.1)
-    for _ in range(3000):
-        statistics.fetched_by_helper("ada", 0, 1000)
-    assert help_factors(statistics, ["ada", "bob", "new"]) == pytest.approx([4.0, 1.0, 1.0], rel=0.02)
-    assert statistics.rates["ada"][0].amount == 1000
-    assert statistics.superpages[0].pages == 4000

@@ -69,6 +69,14 @@ def test_work_that_is_over_sooner_than_a_rebalance_pays_is_not_shared(pages_per_
     assert why(replace(team(), active=(first, *others))) == expected
 
 
+def test_short_queue_of_a_slow_site_is_shared():
+    """At one page a second, 60 URLs are a minute of work, and two gatherers have none."""
+    first, *others = team(60, 0, 0).active
+    state = replace(team(), active=(replace_figures(first, pages_per_s=1.0), *others))
+    settings = TeamSettings()
+    assert reason(state, settings, RebalancePace.begin(0.0, settings), 100.0) == "idle: g2"
+
+
 def test_member_without_superpages_is_no_reason_to_join():
     plan = Plan(4, ("g1", "g2", "g3"), (b"",), (0,))
     assert why(replace(team(10, 0, 0), plan=plan)) == ""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gcs.core.tree.superpage_sketch import SketchLimits, SuperpageSketch, thin, trunk
 
-LIMITS = SketchLimits(hot=4, cool=20, keys=50)
+LIMITS = SketchLimits(hot=8, cool=20, keys=50)
 keys = st.lists(st.sampled_from("abcd"), min_size=1, max_size=5).map(lambda tokens: "\x00".join(tokens).encode())
 
 

@@ -262,3 +262,25 @@ def test_expansion_puts_urls_into_their_superpages():
 def test_bad_line_is_named(line):
     with pytest.raises(UsageError, match="line 2"):
         parse(["com", line])
+
+
+@pytest.mark.parametrize("tokens", [50, 120, 200])
+def test_no_node_remembers_more_tokens_than_the_setting_says(tokens):
+    """Whatever is visited: one giant folder, a long tail of hosts, both under an expansion; and after it changed."""
+    chance = Random(tokens)
+    tree = UrlTree(WHOLE, chance, tokens=tokens)
+
+    def visit_many() -> None:
+        for _ in range(20_000):
+            host = int(chance.paretovariate(0.6)) % 5000
+            tree.visit(sort_key(f"http://h{host}.example/d{chance.randrange(900)}/p{chance.randrange(10**6)}"))
+            for _, sketch in tree.sketches() if chance.random() < 0.001 else ():
+                assert len(sketch.hot.counts) <= tokens and len(sketch.cool) <= tokens
+        weights = [len(sketch.hot.counts) for _, sketch in tree.sketches()]
+        assert max(weights) > tokens // 3, "the table is used"
+        assert max(sketch.hot.capacity for _, sketch in tree.sketches()) == tokens
+        assert min(sketch.hot.capacity for _, sketch in tree.sketches()) >= 50
+
+    visit_many()
+    tree = recut(tree, create(tree, tree.visits / 40).cuts, chance)
+    visit_many()

@@ -41,6 +41,12 @@ def hang(source):
     os.rename(source.url, source.url + ".pid")
     time.sleep(600)
 
+def once(source):
+    # hangs for the first who reads it
+    if os.path.exists(source.url + ".pid"):
+        return Document(hrefs=[], text="read")
+    hang(source)
+
 def die(source):
     os.kill(os.getpid(), signal.SIGSEGV)
 
@@ -51,7 +57,7 @@ def swell(source):
     return Document(hrefs=[], text="x" * (8 * 1024**3))
 
 summarisers = {name: Summariser(f"application/x-{name}", function) for name, function in list(globals().items())
-               if name in ("pid", "hang", "die", "fail", "swell")}
+               if name in ("pid", "hang", "once", "die", "fail", "swell")}
 globals().update({f"a_{name}": summariser for name, summariser in summarisers.items()})
 """
 
@@ -63,7 +69,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     info = tmp_path / "gcs_test_plugin-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gcs-test-plugin\nVersion: 1.0\n")
-    names = ("pid", "hang", "die", "fail", "swell")
+    names = ("pid", "hang", "once", "die", "fail", "swell")
     lines = "\n".join(f"{name} = gcs_test_plugin:a_{name}" for name in names)
     (info / "entry_points.txt").write_text(f"[gcs.summarisers]\n{lines}\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -101,6 +107,13 @@ async def test_pool_survives_a_page_that_kills_its_worker(pool: TextPool) -> Non
     assert (await pool.submit(PAGE, HTML, "http://x/")).document.text
 
 
+async def test_page_gets_another_worker_if_its_own_is_ended_by_chance(pool: TextPool, plugin: Path) -> None:
+    """Where other processes take all memory, the kernel ends a worker first: the page has done nothing."""
+    page = asyncio.create_task(pool.submit(b"", "application/x-once", str(plugin / "chance")))
+    os.kill(await hung(plugin, "chance"), signal.SIGKILL)
+    assert (await page).document.text == "read"
+
+
 async def test_pool_survives_a_page_that_raises_or_swells_in_the_same_worker(pool: TextPool) -> None:
     before = await worker_of(pool)
     failed = await pool.submit(b"", "application/x-fail", "http://x/")
@@ -125,6 +138,7 @@ def test_workers_share_half_of_the_memory_of_a_container(tmp_path: Path, monkeyp
     (tmp_path / "memory.max").write_text(f"{2 << 30}\n")
     monkeypatch.setattr(process, "_MEMORY_LIMITS", (tmp_path / "absent", tmp_path / "memory.max"))
     assert TextPool(4)._share_bytes == 256 << 20
+    assert (TextPool(64).workers, TextPool(64)._share_bytes) == (4, 256 << 20), "no page could be read in 16 MB"
     (tmp_path / "memory.max").write_text("max\n")
     assert TextPool(4)._share_bytes == 4 << 30
 
@@ -159,10 +173,10 @@ async def test_pool_that_cannot_start_workers_is_an_error(plugin: Path, monkeypa
 async def test_pool_does_not_count_what_a_worker_waits_for_a_core(
     pool: TextPool, plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if the worker got no core between the first twenty looks, and all that it wants from then on."""
+    """As if the worker waited for a core at the first twenty looks, and slept from then on."""
     before = await worker_of(pool)
     looks = itertools.count()
-    monkeypatch.setattr(text_pool, "waited_s", lambda _pid: float(min(next(looks), 20)))
+    monkeypatch.setattr(text_pool, "work_of", lambda _pid: (0.0, next(looks) > 20))
     monkeypatch.setattr(text_pool, "_LEAST_S", 0.001)
     pool.timeout_s = 0.002
     extract = await pool.submit(b"", "application/x-hang", str(plugin / "starved"))

@@ -1,5 +1,6 @@
 """What a process says of its own use of the machine, and long time slices: asked for where Linux knows them."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gcs.ports.system import process
-from gcs.ports.system.process import core_s, cpu_s, family_cpu_s, peak_rss_mb
+from gcs.ports.system.process import core_s, cpu_s, family_cpu_s, peak_rss_mb, work_of
 
 CHILD = "from gcs.ports.system.process import peak_rss_mb; print(peak_rss_mb())"
 
@@ -45,6 +46,24 @@ def test_cpu_of_the_family_counts_grandchildren_that_live() -> None:
         assert living - own > 0.1
         child.communicate(b"\n")
     assert family_cpu_s() - before >= living - 0.05, "what has ended stays counted"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is told by /proc, which is Linux's")
+def test_work_of_a_process_tells_sleep_from_being_stopped() -> None:
+    work = "sum(range(20_000_000)); print(flush=True); input(); input()"
+    with subprocess.Popen([sys.executable, "-c", work], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout and child.stdin
+        child.stdout.readline()
+        while not work_of(child.pid)[1]:
+            time.sleep(0.01)
+        ran_s = work_of(child.pid)[0]
+        assert ran_s > 0.05
+        child.send_signal(signal.SIGSTOP)
+        while work_of(child.pid)[1]:
+            time.sleep(0.01)
+        child.send_signal(signal.SIGCONT)
+        child.communicate(b"\n\n")
+    assert work_of(child.pid) == (0.0, True), "nobody counts"
 
 
 def test_cpu_counts_children_that_ended() -> None:

@@ -103,6 +103,26 @@ async def test_leader_begins_with_the_users_expansion():
     assert plan.owners == (0, 1, 0, 1, 0)
 
 
+async def test_leader_looks_often_while_it_waits_for_replies():
+    crew = Crew(SETTINGS)
+    space = MemorySpace(crew.board, "x")
+    leader = Candidate(space, "x", crew.config, crew.clock.now)
+
+    async def step(settled: int) -> bool:
+        for name in ("a", "b"):
+            await space.out(Member(name, "run", epoch=settled, settled_epoch=settled))
+        await leader.step()
+        assert leader._term is not None
+        return leader._term.is_awaiting
+
+    assert await step(0), "the first plan"
+    await step(1)
+    assert not await step(1), "it is committed"
+    await space.out(RebalanceCall("test"), to="leader")
+    assert await step(1)
+    assert await space.read(template(Announcement)) is not None
+
+
 async def test_leader_gives_a_crawl_to_whoever_began_it_alone():
     crew = Crew(SETTINGS, expected=2)
     crew.start("g1", "g2")

@@ -86,7 +86,7 @@ class Checkpoints:
 
         Then this session, if it is not the first, begins anew: which of its pages were fetched is not known.
         """
-        self._made_at = now
+        self._made_at = now - IDLE_S  # the others wait for a new member's first commit
         position, replayed = last_position(self._frontier), 0
         for record in self._store.tail(position or BEGINNING):
             self._intake.replay(record)

@@ -2,7 +2,8 @@
 
 A range leaves in two passes. First every URL of it that is not in flight goes from the frontier into numbered parts in
 the outbox, piece by piece and in key order; this gatherer starts no requests meanwhile. When no URL of the range is in
-flight any more, the results of these last requests (marks, retries) follow, with the end mark.
+flight any more, the results of these last requests (marks, retries) follow, with the end mark. Where nothing of it was
+in flight from the start, the end mark is in the last part of the first pass.
 
 A range that this gatherer gets is awaited until its end mark. URLs that arrive for the range before that are held: the
 former owner may still be fetching, and may know a URL that a third gatherer sends.
@@ -87,6 +88,8 @@ class HandOvers:
         self._state = _State()
         #: own ranges that may not be fetched yet: URLs that arrive for them are held
         self.awaited: Ranges = ()
+        #: the last call of `progress` has made as many parts as it might
+        self.has_more = False
 
     def encode(self) -> bytes:
         """The ranges that change their owner, for the checkpoint."""
@@ -163,27 +166,34 @@ class HandOvers:
         if not self._state.leaving or most <= 0:
             return
         flying = frozenset(short(sort_key(url)) for url in open_urls)
-        for leaving in self._state.leaving:
-            while leaving.at is not None and most > 0:
-                most -= 1
-                piece = self._take_out(leaving, leaving.at, flying, LOOK_URLS)
-                leaving.at = piece.next
-                if piece.entries or piece.marks:
-                    yield leaving.winner, _part(epoch, leaving, piece.entries, piece.marks)
         places = [self._keyspace.place(key) for key in flying]
-        ready = [leaving for leaving in self._state.leaving if leaving.at is None and not _any_in(places, leaving)]
-        hosts = host_states() if ready and most > 0 else []
-        for leaving in ready[: max(most, 0)]:
-            piece = self._take_out(leaving, self._start(leaving.low), (), None)
-            host_rows = [
-                state for state in hosts if leaving.low <= self._keyspace.place(state.host + b"\x00/") < leaving.high
-            ]
-            yield (
-                leaving.winner,
-                _part(epoch, leaving, piece.entries, piece.marks, last=piece.next is None, hosts=host_rows),
-            )
-            if piece.next is None:
-                self._state.leaving.remove(leaving)
+        hosts: list[HostState] | None = None
+        for leaving in list(self._state.leaving):
+            is_free, is_begun = not _any_in(places, leaving), leaving.at != self._start(leaving.low)
+            is_over = False
+            while most > 0 and not is_over and (leaving.at is not None or is_free):
+                most -= 1
+                if leaving.at is not None:
+                    piece = self._take_out(leaving, leaving.at, flying, LOOK_URLS)
+                    leaving.at = piece.next
+                    is_over = piece.next is None and is_free and not is_begun  # nothing was left behind
+                else:
+                    piece = self._take_out(leaving, self._start(leaving.low), (), None)
+                    is_over = piece.next is None
+                if is_over:
+                    hosts = host_states() if hosts is None else hosts
+                    self._state.leaving.remove(leaving)
+                if is_over or piece.entries or piece.marks:
+                    yield (
+                        leaving.winner,
+                        _part(epoch, leaving, piece, self._hosts_in(leaving, hosts) if is_over else None),
+                    )
+        self.has_more = most <= 0 and self.is_handing_over
+
+    def _hosts_in(self, leaving: LeavingRange, hosts: list[HostState] | None) -> list[HostState]:
+        return [
+            state for state in hosts or () if leaving.low <= self._keyspace.place(state.host + b"\x00/") < leaving.high
+        ]
 
     def receive(self, part: HandOver, plan: Plan) -> Received:
         """Take in a part. URLs that other gatherers own under the plan are to be sent on."""
@@ -271,13 +281,7 @@ def _any_in(places: Iterable[bytes], leaving: LeavingRange) -> bool:
     return any(leaving.low <= place < leaving.high for place in places)
 
 
-def _part(
-    epoch: int,
-    leaving: LeavingRange,
-    entries: list[QueuedUrl],
-    marks: list[tuple[bytes, Mark]],
-    last: bool = False,
-    hosts: list[HostState] | None = None,
-) -> HandOver:
-    seen = [(key, mark.value.decode()) for key, mark in marks]
-    return HandOver(epoch, leaving.low, leaving.high, last, entries, seen, hosts or [])
+def _part(epoch: int, leaving: LeavingRange, piece: Piece, hosts: list[HostState] | None) -> HandOver:
+    """A part of a range; the last one has the hosts."""
+    seen = [(key, mark.value.decode()) for key, mark in piece.marks]
+    return HandOver(epoch, leaving.low, leaving.high, hosts is not None, piece.entries, seen, hosts or [])

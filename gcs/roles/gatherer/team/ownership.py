@@ -45,8 +45,8 @@ class Ownership:
         self._c_queue = CQueue(self.superstep)
         self.hand_overs = HandOvers(self._me, self._frontier)
         self.router = Router(self._me, self._frontier, self._c_queue, self.hand_overs, port.traffic)
-        with_links = context.settings.partition == "links"
-        self.stats = SuperpageStats(self._me, self._frontier, Random(self._me), links=with_links)
+        team = context.settings
+        self.stats = SuperpageStats(self._me, self._frontier, Random(self._me), team.looks_at_links, team.tokens)
         self._recovery = RangeRecovery(self._me, self._frontier, records, port.admission)
         #: foreign URLs of the last session, by owner; filled by _share_out, emptied by _send_revisits
         self._revisits: dict[str, list[QueuedUrl]] = {}
@@ -186,9 +186,10 @@ class Ownership:
         had_foreign_urls = self.hand_overs.has_foreign_urls
         parts = list(self.hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
         self._exchange.send(parts)
-        if self.hand_overs.has_foreign_urls and room > 0:
+        if self.hand_overs.has_more and room > 0:
             self._port.request_turn()
-        elif had_foreign_urls or any(part.queued for _, part in parts):
+        has_left = had_foreign_urls or any(part.queued for _, part in parts)
+        if has_left and not self.hand_overs.has_foreign_urls:
             # the window may hold URLs that have just left: it was filled before they did, or they were in flight and
             # had to be requested again
             dispatcher.put_back()

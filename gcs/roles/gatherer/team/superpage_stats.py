@@ -4,6 +4,9 @@ Under a new plan everything is counted anew, from the frontier, a slice per turn
 longer than a lease lasts. A change of a URL is counted at once if the slice of the URL is counted already, and else
 with the slice. A sample of the queued URLs tells the leader where in the superpages the work lies.
 
+What was measured under earlier plans is kept, and counts for less with each: a gatherer that comes to own a superpage
+again, or compares itself with its present owner, need not find out anew how fast it is there.
+
 Invariant: when `is_complete`, every URL of this gatherer is counted once, queued or not.
 """
 
@@ -18,11 +21,11 @@ from gcs.core.plan.keyspace import EVERYTHING, Keyspace, Ranges
 from gcs.core.plan.plan import Plan
 from gcs.core.tree import tree as trees
 from gcs.core.tree.sketch import KeySample
-from gcs.core.tree.statistics import MeasuredWork, SuperpageFigures, SuperpageStatistics
+from gcs.core.tree.statistics import MeasuredWork, SuperpageFigures, SuperpageStatistics, carried
 from gcs.core.tree.superpages import recut
-from gcs.core.tree.tree import WHOLE, UrlTree
+from gcs.core.tree.tree import TOKENS, WHOLE, Cuts, UrlTree
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.core.url.sortkey import sort_key
+from gcs.core.url.sortkey import origin_of, sort_key
 from gcs.ports.frontier import Frontier, Mark
 
 #: URLs counted per turn
@@ -31,15 +34,19 @@ SLICE_URLS = 5_000
 LINKS_EVERY = 8
 #: keys of queued URLs in the sample
 SAMPLE_KEYS = 4_000
+#: what measured rates count for under the next plan; origins that are noted of a superpage
+KEPT, ORIGINS = 0.5, 8
 
 
 class SuperpageStats:
     """The figures of one gatherer, by superpage."""
 
-    def __init__(self, me: str, frontier: Frontier, random: Random, links: bool = False) -> None:
-        """`links`: count the links between superpages, too."""
+    def __init__(
+        self, me: str, frontier: Frontier, random: Random, links: bool = False, tokens: int = TOKENS
+    ) -> None:
+        """`links`: count the links between superpages, too; `tokens`: that a node of the tree remembers, at most."""
         self._me, self._frontier, self._random = me, frontier, random
-        self._tree = UrlTree(WHOLE, random)
+        self._tree = UrlTree(WHOLE, random, tokens=tokens)
         self._statistics = SuperpageStatistics()
         self._waiting = KeySample(SAMPLE_KEYS, random)
         #: whether the superpages may be cut: then the leader needs the sample
@@ -55,16 +62,22 @@ class SuperpageStats:
 
     def resume(self, plan: Plan) -> None:
         """Count anew after a restart; the count also fills the tree."""
-        self._tree, self._visits = UrlTree(plan.cuts, self._random), True
+        self._tree, self._visits = UrlTree(plan.cuts, self._random, tokens=self._tree.tokens), True
         self._begin(plan)
 
     def adopt(self, plan: Plan) -> None:
         """Count anew under a new plan; the tree keeps its visits in the superpages that this gatherer still owns."""
         self._visits = self._visits and bool(self._uncounted)  # an incomplete tree is begun anew
-        self._tree = UrlTree(plan.cuts, self._random) if self._visits else recut(self._tree, plan.cuts, self._random)
+        old = self._tree.cuts
+        if self._visits:
+            self._tree = UrlTree(plan.cuts, self._random, tokens=self._tree.tokens)
+        else:
+            self._tree = recut(self._tree, plan.cuts, self._random)
         mine = {at for at, owner in enumerate(plan.owners) if plan.gatherers[owner] == self._me}
         self._tree.keep(mine)
+        before = self._statistics
         self._begin(plan)
+        self._remember(before, old, plan.cuts)
 
     def _begin(self, plan: Plan) -> None:
         """Begin to count the ranges of this gatherer; in a hashed key space, everything in the frontier."""
@@ -72,6 +85,14 @@ class SuperpageStats:
         self._waiting = KeySample(SAMPLE_KEYS, self._random)
         self._cuttable = plan.keyspace is Keyspace.TREE
         self._uncounted = tuple(plan.ranges_of(self._me)) if plan.keyspace is Keyspace.TREE else EVERYTHING
+
+    def _remember(self, before: SuperpageStatistics, old: Cuts, cuts: Cuts) -> None:
+        """Keep what was measured under the last plan, of superpages of others, too; it ages when superpages change."""
+        share = 1.0 if old == cuts else KEPT
+        self._statistics.rates[self._me] = carried(before.rates.get(self._me, {}), old, cuts, share)
+        self._statistics.helped = {name: round(pages * share) for name, pages in before.helped.items()}
+        for origin in (origin for origins in before.origins.values() for origin in origins):
+            self._note_origin(self._tree.locate(self._place(sort_key(f"{origin}/"))), origin)
 
     def step(self) -> bool:
         """Count a slice; returns whether there is more to count."""
@@ -124,11 +145,18 @@ class SuperpageStats:
             self._statistics.fetched_by_helper(self._me, at, record.bytes)
         else:
             self._statistics.fetched(self._me, at, record.bytes, elapsed_s)
+        self._note_origin(at, origin_of(record.url))
         if keyspace.contains(self._uncounted, key):
             self._statistics.superpages[at].queued += 1  # its slice will find it done
         if self._links and record.outlinks and self._pages % LINKS_EVERY == 0:
             locate, place_of = self._tree.locate, self._place
             self._statistics.linked(at, [locate(place_of(sort_key(url))) for url in record.outlinks])
+
+    def _note_origin(self, at: int, origin: str) -> None:
+        """Note a host of a superpage, whose way others can measure."""
+        origins = self._statistics.origins.setdefault(at, [])
+        if origin and len(origins) < ORIGINS and origin not in origins:
+            origins.append(origin)
 
     def patches(self, most: int) -> list[SuperpagePatch]:
         """The superpages for the station's map, with at most so many points in all (and one for each superpage)."""
@@ -142,8 +170,11 @@ class SuperpageStats:
             patches.append(SuperpagePatch(low, seen, figures.queued, figures.pages, points))
         return patches
 
-    def encode(self, exchanged: MeasuredWork | None = None) -> tuple[bytes, bytes]:
-        """The copy of the tree, and the statistics; `exchanged` is added to them."""
+    def encode(
+        self, exchanged: MeasuredWork | None = None, access: dict[bytes, float] | None = None
+    ) -> tuple[bytes, bytes]:
+        """The copy of the tree, and the statistics; `exchanged` and `access` (host → round trip) are added to them."""
+        self._statistics.access = {self._me: access} if access else {}
         if exchanged is not None:
             self._statistics.exchange = {self._me: exchanged}
         if self._cuttable:

@@ -42,6 +42,7 @@ from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.bulletin import BULLETIN_TTL_S, BulletinSource, BulletinWriter
 from gcs.roles.gatherer.team.ownership import Ownership
 from gcs.roles.gatherer.team.plan_follower import PlanFollower, is_alone, is_forgotten
+from gcs.roles.gatherer.team.prober import Prober
 from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 events = Events("team")
@@ -66,6 +67,7 @@ class TeamMember:
         self._follower = PlanFollower(self.me, self._frontier)
         self._ownership = Ownership(context, port, self._exchange, records)
         self._bulletins = BulletinWriter(self.me)
+        self._prober = Prober(context.round_trip, context.settings.probes, time.monotonic)
         self._answered: Announcement | None = None
         self._beats = 0
         self._settled_epoch = 0  # as of the last commit
@@ -93,6 +95,8 @@ class TeamMember:
         self._exchange.restore(plan.gatherers if plan else None)
         self.whiteboard.start()
         self._exchange.start()
+        if not self._ghost:
+            self._tasks.start(self._prober.run(lambda: self.whiteboard.probes))
 
     async def shutdown(self, share: Share | None) -> None:
         """Stop listening, and post the gatherer's account, and that it has left for good if it has."""
@@ -312,7 +316,7 @@ class TeamMember:
         asked = self._answered = self.whiteboard.announcement
         assert asked is not None
         queued, hot = self._frontier.queued(), self._ownership.router.hot_candidates()
-        counted = self._ownership.stats.encode(self._exchange.shipped)
+        counted = self._ownership.stats.encode(self._exchange.shipped, self._prober.access())
         delay_s, delays = self._port.dispatcher.delays()
         reply = StatisticsReply(
             *(self.me, asked.round, self.epoch, *counted, queued, hot), delay_s=delay_s, delays=delays

@@ -2,7 +2,7 @@
 
 Every task below waits for the whiteboard so that the gatherer's turn never has to:
 
-    watch    the newest plan, announcement, control and charter   → fields    read by the turn
+    watch    the newest plan, announcement, control, charter, probes → fields read by the turn
              notes about shared hosts                             → notes     emptied by the turn
     post     tuples for the board                                             filled by the turn
     beat     the gatherer's Member tuple; its receipt renews the lease
@@ -30,6 +30,7 @@ from gcs.core.messages.tuples import (
     Member,
     PlanPosted,
     Posted,
+    ProbeList,
     RobotsNote,
 )
 from gcs.errors import SpaceError
@@ -41,7 +42,9 @@ from gcs.roles.gatherer.membership import MemberContext
 events = Events("team")
 
 #: what a gatherer watches on the board
-WATCHED: tuple[type[Posted], ...] = (PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote)
+WATCHED: tuple[type[Posted], ...] = (
+    *(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList),
+)
 #: heartbeats of a passive gatherer, in units of `beat_s`: two of each member end a crawl
 PASSIVE_BEATS = 0.3
 #: seconds for which a gatherer that has left for good stays on the board as gone
@@ -69,6 +72,7 @@ class Whiteboard:
         self.announcement: Announcement | None = None
         self.control: Control | None = None
         self.charter: Charter | None = None
+        self.probes: ProbeList | None = None
         self.notes: deque[RobotsNote | BusyNote] = deque()
         #: seconds by which the wall clock of this machine is ahead of the whiteboard's
         self.skew_s = 0.0
@@ -149,6 +153,8 @@ class Whiteboard:
                     self.control = item
                 case Charter():
                     self.charter = item
+                case ProbeList():
+                    self.probes = item
                 case RobotsNote() | BusyNote():
                     self.notes.append(item)
             self._tasks.request_turn()

@@ -18,8 +18,19 @@ from gcs.roles.gatherer.record.checkpoints import BUSY_S, IDLE_S, Checkpoints
     ],
 )
 def test_checkpoint_is_due_the_sooner_the_more_others_wait_for_it(uncommitted, changing, busy, due_s) -> None:
-    team: Any = SimpleNamespace(has_uncommitted=uncommitted, is_changing=changing)
-    nothing: Any = None
-    dependencies: Any = SimpleNamespace(frontier=nothing, store=nothing, recrawl=nothing)
-    checkpoints = Checkpoints(dependencies, team, nothing, nothing, nothing, every_s=5.0)
+    checkpoints = checkpoints_of(SimpleNamespace(has_uncommitted=uncommitted, is_changing=changing))
     assert checkpoints.due_at(busy) == due_s
+
+
+def test_first_checkpoint_of_a_member_is_due_at_once() -> None:
+    """Until it is made, the others do not know that the member follows the first plan, and seeds do not go on."""
+    checkpoints = checkpoints_of(SimpleNamespace(has_uncommitted=True, is_changing=True))
+    checkpoints.replay(now=100.0, session=1)
+    assert checkpoints.due_at(busy=False) == 100.0
+
+
+def checkpoints_of(team: Any) -> Checkpoints:
+    nothing: Any = None
+    frontier, store = SimpleNamespace(note=lambda _: None), SimpleNamespace(tail=lambda _: [])
+    dependencies: Any = SimpleNamespace(frontier=frontier, store=store, recrawl=nothing)
+    return Checkpoints(dependencies, team, nothing, nothing, nothing, every_s=5.0)

@@ -309,5 +309,30 @@ def test_hand_over_of_a_crawl_that_one_began_alone(member: Callable[[str], Membe
     a = member("a")
     a.frontier.insert([QueuedUrl(url(number)) for number in range(4)])
     a.adopt(plan(1, {b"": "a", key(2): "b"}, lost=ALL))
-    assert [(to, len(part.queued)) for to, part in a.progress()] == [("b", 2), ("b", 0)]
+    assert [(to, len(part.queued), part.last) for to, part in a.progress()] == [("b", 2, True)]
     assert set(a.marks()) == {key(0), key(1)}
+
+
+def test_hand_over_of_many_small_ranges_says_that_there_is_more_to_send(member: Callable[[str], Member]) -> None:
+    """Otherwise a gatherer with nothing else to do would send a few ranges at each checkpoint."""
+    a = member("a")
+    count = 3 * TURN_PARTS
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(count)])
+    a.plan = plan(1, TO_A)
+    a.adopt(plan(2, {b"": "b"} | {key(number): "bc"[number % 2] for number in range(1, count)}))
+    turns = 1
+    while a.progress() and a.hand_overs.has_more:
+        turns += 1
+    assert a.hand_overs.is_settled and turns == 3
+    assert sum(part.last for _, part in a.sent) == len(a.sent) == count, "one part for each range"
+
+
+def test_hand_over_ends_a_range_that_was_in_flight_by_itself(member: Callable[[str], Member]) -> None:
+    """What was in flight during the first pass may lie behind it when it comes back."""
+    a = member("a")
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(PART_URLS * TURN_PARTS + 2)])
+    a.plan = plan(1, TO_A)
+    a.adopt(plan(2, TO_B))
+    a.progress(url(0))
+    assert [part.last for _, part in a.progress()] == [False, True]
+    assert a.sent[-1][1].queued == [QueuedUrl(url(0))]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gcs.core.plan.plan import Plan
-from gcs.core.tree.statistics import SuperpageStatistics
+from gcs.core.tree.statistics import MeasuredWork, SuperpageStatistics
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY, sort_key
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
@@ -94,4 +94,31 @@ def test_stats_count_pages_of_helpers_as_help_and_not_as_speed(tmp_path: Path) -
     assert sum(work.amount for work in statistics.rates["a"].values()) == 1
     assert sum(figures.pages for figures in statistics.superpages.values()) == 4
     assert sum(figures.queued for figures in statistics.superpages.values()) == 0
+    frontier.close()
+
+
+def test_what_was_measured_is_kept_when_the_superpage_goes_to_another(tmp_path: Path) -> None:
+    frontier = Frontier(tmp_path, FrontierSettings(fsync=False))
+    stats = SuperpageStats("a", frontier, random.Random(0))
+    stats.adopt(OWN)
+    for number in range(100):
+        stats.recorded(msgspec.structs.replace(record(500 + number), outlinks=[]), 0.1)
+    finer = (b"", CUT, sort_key("http://a.example/55"))
+
+    def measured(owners: tuple[int, ...], cuts: tuple[bytes, ...] = finer) -> dict[int, MeasuredWork]:
+        stats.adopt(Plan(2, ("a", "b"), cuts, owners))
+        return SuperpageStatistics.decode(stats.encode()[1]).rates["a"]
+
+    rates = measured((0, 1, 1))
+    assert {at: work.amount for at, work in rates.items()} == {1: 25, 2: 25}, "half of it, each piece as much"
+    assert all(work.seconds == pytest.approx(0.1 * work.amount) for work in rates.values())
+    assert measured((1, 0, 0)) == rates, "new owners are no reason to doubt it"
+    for number in range(4):
+        rates = measured((1, 0), OWN.cuts)
+        assert number or {at: work.amount for at, work in rates.items()} == {1: 24}
+        rates = measured((1, 0, 0))
+    assert rates == {}, "in the end it is forgotten"
+    statistics = SuperpageStatistics.decode(stats.encode(access={b"far": 0.2})[1])
+    assert statistics.access == {"a": {b"far": 0.2}}
+    assert statistics.origins == {0: ["http://a.example"]}, "others can measure the way to this host"
     frontier.close()
