@@ -22,7 +22,11 @@ from gcs.app.processes.sink_processes import sink_option, sinks_beside
     "-o", "--output", type=click.Path(path_type=Path), default=Path("crawl"), show_default=True, metavar="DIR",
     help="Directory of this gatherer. On a shared file system, other gatherers can recover it.",
 )  # fmt: skip
-@click.option("--place", default="", help="Place of this gatherer: its helpers' place, and hosts that are near to others there are near to it.")
+@click.option(
+    "--place",
+    default="",
+    help="Place of this gatherer: its helpers' place, and hosts that are near to others there are near to it.",
+)
 @click.option(
     "--server", default="seed-server", show_default=True, help="Seed-server of this gatherer, if the crawl has any."
 )

@@ -45,9 +45,7 @@ def level_space(problem: PartitionProblem, owners: Owners, goal: SpaceGoal) -> O
     return assignment.owners
 
 
-def _relieve(
-    assignment: Assignment, space: Floats, coming: Floats, fullest: int, limit_s: float, mean: float
-) -> bool:
+def _relieve(assignment: Assignment, space: Floats, coming: Floats, fullest: int, limit_s: float, mean: float) -> bool:
     """Make the move or swap that lowers the larger of the fullest's holdings and those of the other one most."""
     members, others = assignment.of(fullest), np.flatnonzero(assignment.owners != fullest)
     if not len(members):
@@ -78,9 +76,7 @@ def _relieve(
     return step != (-1, -1) or swap != (-1, -1)
 
 
-def _moves(
-    assignment: Assignment, fullest: int, step: tuple[int, int], swap: tuple[int, int]
-) -> list[tuple[int, int]]:
+def _moves(assignment: Assignment, fullest: int, step: tuple[int, int], swap: tuple[int, int]) -> list[tuple[int, int]]:
     """A swap, if there is one (it is better than the move), or the move; as superpages with their new owners."""
     if swap != (-1, -1):
         return [(swap[0], int(assignment.owners[swap[1]])), (swap[1], fullest)]

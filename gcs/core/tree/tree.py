@@ -63,9 +63,7 @@ def limits_for(share: float, tokens: int = TOKENS) -> SketchLimits:
 class UrlTree:
     """One gatherer's copy. filled by: visit, for each URL that is new to the gatherer that owns it."""
 
-    def __init__(
-        self, cuts: Cuts, random: Random, limits: SketchLimits | None = None, tokens: int = TOKENS
-    ) -> None:
+    def __init__(self, cuts: Cuts, random: Random, limits: SketchLimits | None = None, tokens: int = TOKENS) -> None:
         """`tokens`: hot tokens and cool samples of a node, at most."""
         if not is_expansion(cuts):
             raise ValueError("cuts must ascend from the first key")

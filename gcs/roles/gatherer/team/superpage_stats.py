@@ -41,9 +41,7 @@ KEPT, ORIGINS = 0.5, 8
 class SuperpageStats:
     """The figures of one gatherer, by superpage."""
 
-    def __init__(
-        self, me: str, frontier: Frontier, random: Random, links: bool = False, tokens: int = TOKENS
-    ) -> None:
+    def __init__(self, me: str, frontier: Frontier, random: Random, links: bool = False, tokens: int = TOKENS) -> None:
         """`links`: count the links between superpages, too; `tokens`: that a node of the tree remembers, at most."""
         self._me, self._frontier, self._random = me, frontier, random
         self._tree = UrlTree(WHOLE, random, tokens=tokens)

@@ -42,9 +42,7 @@ from gcs.roles.gatherer.membership import MemberContext
 events = Events("team")
 
 #: what a gatherer watches on the board
-WATCHED: tuple[type[Posted], ...] = (
-    *(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList),
-)
+WATCHED: tuple[type[Posted], ...] = (*(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList),)
 #: heartbeats of a passive gatherer, in units of `beat_s`: two of each member end a crawl
 PASSIVE_BEATS = 0.3
 #: seconds for which a gatherer that has left for good stays on the board as gone

@@ -49,6 +49,7 @@ SANDBOX = (
 )
 #: media types that a browser shows in a sandbox; anything else is saved
 _SHOWN = re.compile(r"(text/(html|plain|xml)|application/(xhtml\+xml|xml|json)|image/(png|jpeg|gif|webp))$")
+_CHARSET = re.compile(r"charset=\"?([A-Za-z0-9_:.-]{1,40})")
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -158,7 +159,7 @@ def _bytes_of(place: Path | str, record: PageRecord, what: str) -> tuple[bytes, 
 def _answer(body: bytes, media: str, name: str, is_shown: bool) -> web.Response:
     plain = media.partition(";")[0].strip().lower()
     shown = is_shown and bool(_SHOWN.fullmatch(plain)) and len(body) <= MOST_SHOWN_BYTES
-    charset = re.search(r"charset=\"?([A-Za-z0-9_:.-]{1,40})", media)
+    charset = _CHARSET.search(media[:500])
     kind = plain + (f"; charset={charset[1]}" if charset and plain.startswith("text/") else "")
     headers = {"Content-Security-Policy": SANDBOX, "Content-Type": kind if shown else "application/octet-stream"}
     if not shown:
