@@ -72,7 +72,7 @@ def _start(level: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One host."""
+    """One host of the fake web."""
 
     index: int
     address: str

@@ -140,7 +140,7 @@ class Plugin:
 
     @classmethod
     def of(cls, given: object, name: str = "") -> "Plugin":
-        """From a function, a class or an object."""
+        """The plug-in that a function, a class or an object is."""
         if isinstance(given, Plugin):
             return given
         name = name or getattr(given, "__qualname__", type(given).__qualname__)

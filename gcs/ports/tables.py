@@ -88,7 +88,7 @@ def table_rows(place: str | Path, name: str) -> Iterator[Row]:
 
 
 def _rows_of(name: str, record: dict[str, Any]) -> Iterator[Row]:
-    """The rows that a record is in a table."""
+    """The rows that a table has for a record."""
     columns = TABLES[name].columns
     if name != "links":
         yield tuple(map(record.__getitem__, columns.values()))

@@ -4,7 +4,8 @@ Prints the peers' table with our rows in it, or with --json one object. Ratios t
 machines are noisy and differ.
 
 `--web real`: our rows alone, on a web like the real one (`lib/real_web.py`): nginx on one core, the crawl on another.
-REALWEB_PAGES and REALWEB_HOSTS set its size (4,000 and 200); `--rows links,fast_warc` picks rows.
+REALWEB_PAGES and REALWEB_HOSTS set its size (4,000 and 200); `--rows links,fast_warc` picks rows. The rows http1_gzip,
+http2_gzip, http1_br and http2_br are links_warc by HTTP/1.1 or HTTP/2, with gzip or brotli.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lib.real_web import RealWeb
+from lib.real_web import BROTLI, RealWeb
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT.parent / "shared" / "bench"
@@ -33,6 +34,12 @@ REAL = {
     "fast_warc": ("--summary", "fast"),
     "full_warc": ("--summary", "full"),
 }
+#: links_warc by each version of HTTP; the server has brotli where the name ends with br
+HTTP = {
+    f"http{version}_{coding}": ("--summary", "links", "--set", f"fetch.http2={'true' if version == 2 else 'false'}")
+    for coding in ("gzip", "br")
+    for version in (1, 2)
+}
 
 
 def real(rows: list[str]) -> dict[str, dict[str, float]]:
@@ -44,13 +51,16 @@ def real(rows: list[str]) -> dict[str, dict[str, float]]:
     web.make()
     found = {}
     for row in rows:
-        with tempfile.TemporaryDirectory(prefix="gcs-bench-real-") as scratch, web.served():
+        with_brotli = row.endswith("_br")
+        if with_brotli and not BROTLI.exists():
+            sys.exit("this row needs apt-get install libnginx-mod-http-brotli-static")
+        with tempfile.TemporaryDirectory(prefix="gcs-bench-real-") as scratch, web.served(with_brotli):
             config = Path(scratch) / "gcs.toml"
             config.write_text(
                 f"[fetch]\nca_file = {json.dumps(str(web.folder / 'cert.pem'))}\nresolve = {json.dumps(web.resolve)}\n"
             )
             command = ["gcs", "crawl", web.urls[0], "--config", config, "-o", f"{scratch}/crawl", "--scope", "any"]
-            command += ["--allow-private", "--delay", "0", "--json", *REAL[row]]
+            command += ["--allow-private", "--delay", "0", "--json", *(REAL | HTTP)[row]]
             start = time.perf_counter()
             process = subprocess.Popen(
                 [*(["taskset", "-c", "1"] if shutil.which("taskset") else []), sys.executable, "-m", *command],
@@ -61,6 +71,7 @@ def real(rows: list[str]) -> dict[str, dict[str, float]]:
             seconds, cpu_s = time.perf_counter() - start, usage.ru_utime + usage.ru_stime
             time.sleep(1.2)  # the log is flushed every second
             done = len(web.fetched())
+            stored_bytes = sum(file.stat().st_size for file in Path(scratch).rglob("*") if file.is_file())
         if process.returncode or done != pages:
             sys.exit(f"{row}: {done} of {pages} pages, exit {process.returncode}")
         found[row] = {
@@ -68,6 +79,8 @@ def real(rows: list[str]) -> dict[str, dict[str, float]]:
             "seconds": round(seconds, 1),
             "cpu_s": round(cpu_s, 1),
             "peak_rss_mb": round(usage.ru_maxrss / 1024),
+            "connections": web.connections(),
+            "stored_mb": round(stored_bytes / 1e6),
         }
         print(row, found[row], file=sys.stderr, flush=True)
     return found

@@ -1,18 +1,8 @@
 """Somebody else writes into the keys of a running crawl: what is no tuple changes nothing, what was one is missed."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-
-from .board import Board, open_board
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    with open_board(tmp_path) as board:
-        yield board
+from .board import Board
 
 
 def test_crawl_goes_on_whatever_a_stranger_puts_into_its_keys(board: Board) -> None:

@@ -1,18 +1,8 @@
 """A whiteboard that is out of memory: for a while, and for good."""
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
-
-from .board import Board, open_board
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    with open_board(tmp_path) as board:
-        yield board
+from .board import Board
 
 
 def test_whiteboard_out_of_memory_for_a_while_costs_nothing(board: Board) -> None:

@@ -109,7 +109,7 @@ class Ordering:
 
 
 class BreadthFirst(Ordering):
-    """By depth."""
+    """URLs with the fewest links from a seed go first."""
 
     name, weighs, by_worth = "bfs", False, False
 
@@ -121,7 +121,7 @@ class BreadthFirst(Ordering):
 
 
 class Opic(Ordering):
-    """By cash."""
+    """URLs that have gathered the most cash go first (OPIC)."""
 
     name, conserves, seed = "opic", True, 1.0
 

@@ -35,7 +35,7 @@ class AccessTimes:
         self._seconds: dict[bytes, float] = {}
 
     def due(self, origins: Iterable[str]) -> list[str]:
-        """Those that were not probed lately."""
+        """The origins that were not probed lately."""
         since = self._clock() - REPEAT_S
         return [origin for origin in list(origins)[: self._most] if self._probed_at.get(origin, since) <= since]
 
@@ -53,5 +53,5 @@ class AccessTimes:
 
     @property
     def seconds(self) -> Mapping[bytes, float]:
-        """Host → seconds of a round trip."""
+        """The seconds of a round trip to each host."""
         return self._seconds

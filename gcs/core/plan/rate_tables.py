@@ -40,7 +40,7 @@ _APART = 1.5
 def access_table(
     statistics: SuperpageStatistics, gatherers: Sequence[str], places: Sequence[str], cuts: Cuts
 ) -> Floats:
-    """(k, m) the seconds of a round trip of each gatherer to each superpage; NaN where nobody has probed a superpage."""
+    """(k, m) the seconds of a round trip from each gatherer to each superpage; NaN where nobody has probed it."""
     sums, counts = np.zeros((len(gatherers), len(cuts))), np.zeros((len(gatherers), len(cuts)))
     for i, gatherer in enumerate(gatherers):
         for host, seconds in statistics.access.get(gatherer, {}).items():

@@ -41,7 +41,7 @@ class Batons:
     """The batons as one gatherer sees them, beside its window."""
 
     def __init__(self, me: str, lease_s: float, window: Window[Any]) -> None:
-        """`me`: gatherer/run."""
+        """`me`: this gatherer and its run, as batons name their holder."""
         self._me, self._lease_s, self._window = me, lease_s, window
         #: host → the baton as it was seen last, and when
         self._board: dict[str, tuple[Baton, float]] = {}
@@ -102,13 +102,13 @@ class Batons:
 
     def renewed(self, until: float) -> None:
         """The lease of this gatherer's batons holds until then, by its own clock."""
-        self._window.batons_until = until
+        self._window.renew_batons(until)
 
     def lost(self) -> None:
         """The lease is gone: all batons are void."""
         for host in list(self._window.batons):
             self._window.drop_baton(host, seeks=True)
-        self._window.batons_until = 0.0
+        self._window.renew_batons(0.0)
 
     def wants_look(self, now: float) -> bool:
         """Whether a host has waited for its baton for a lease, since this gatherer called."""

@@ -113,6 +113,10 @@ class Window(Generic[T]):
         if host.place is QueuePlace.HELD:
             self._settle(host, now)
 
+    def renew_batons(self, until: float) -> None:
+        """This gatherer may use its batons until then."""
+        self.batons_until = until
+
     def drop_baton(self, name: str, seeks: bool) -> None:
         """This gatherer may no longer ask a shared host; `seeks`: it wants the baton back at once, if it has URLs."""
         del self.batons[name]

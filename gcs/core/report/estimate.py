@@ -247,7 +247,8 @@ def _past_why(works: Sequence[Workload], spent: TimeSpent, limited_by: str, queu
     """What took the time of a crawl that has ended; of a short one that says nothing."""
     if state not in ENDED or spent.seconds < SHORT_S:
         return ""
-    return _why(works, spent, limited_by, queued)
+    past = [msgspec.structs.replace(work, slow=[], in_flight=0) for work in works]  # what was slow at last is done
+    return _why(past, spent, limited_by, queued)
 
 
 def _why(works: Sequence[Workload], spent: TimeSpent, limited_by: str, queued: int) -> str:

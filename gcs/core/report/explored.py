@@ -80,7 +80,7 @@ class Explored:
             backlinks = evidence.backlinks = {k: n for k, n in backlinks.items() if k < evidence.limit}
 
     def estimate(self, waiting: float | None = None) -> ExploredShare:
-        """See `explored_share`."""
+        """The explored fraction of the whole crawl, with its bounds, as `explored_share` has it."""
         return explored_share(self.evidence, waiting)
 
     def fraction(self) -> float:

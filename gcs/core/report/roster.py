@@ -13,7 +13,7 @@ from gcs.core.report.workload import Workload
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One member."""
+    """How one member of the team stands."""
 
     gatherer: str
     state: str
@@ -46,7 +46,7 @@ class Help(msgspec.Struct, frozen=True):
 
 
 class Roster(msgspec.Struct, frozen=True):
-    """The team."""
+    """How all members of a team stand."""
 
     crawl_state: str
     epoch: int

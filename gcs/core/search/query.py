@@ -63,21 +63,21 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """All of these."""
+    """Pages that match all parts."""
 
     parts: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """One of these."""
+    """Pages that match one part at least."""
 
     parts: "tuple[Node, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """Not this."""
+    """Pages that do not match the part."""
 
     part: "Node"
 

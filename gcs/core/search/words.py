@@ -31,7 +31,7 @@ def words(text: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Without case, accents, and forms of letters."""
+    """The text without case, accents, and forms of letters."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())

@@ -31,7 +31,7 @@ class Profiles:
         return len(self._by_name)
 
     def replace(self, profiles: list[Profile]) -> None:
-        """These are all, from now on."""
+        """Take these profiles in the place of all that were there."""
         wanted = {profile.name: profile for profile in profiles}
         for name in self._by_name.keys() - wanted.keys():
             self._index.remove(name)
@@ -63,7 +63,7 @@ class Profiles:
 
 
 def match_id(profile: str, record: PageRecord) -> str:
-    """The same when the page comes again."""
+    """The id of a match; it is the same when the page comes again."""
     text = f"{profile} {record.session} {record.url}"
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 

@@ -34,7 +34,7 @@ class Profile(msgspec.Struct, frozen=True):
     with_diff: bool = False
 
     def check(self) -> "Profile":
-        """Itself; raises UsageError if it cannot be."""
+        """The profile itself; raises UsageError if it cannot be used."""
         if not _NAME.fullmatch(self.name):
             raise UsageError(f"profile {self.name!r}: a name has small letters, digits, dots, dashes; at most 64")
         parse(self.query)

@@ -63,7 +63,7 @@ class ProfileIndex:
         return sorted(name for name in self.candidates(page) if matches(self._nodes[name], page))
 
     def candidates(self, page: Searchable) -> set[str]:
-        """Those that may match."""
+        """The names of the queries that may match the page."""
         found = set(self._always)
         for kind, asked in self._by_key.items():
             if asked:

@@ -28,7 +28,7 @@ _MOST = 2_000
 
 
 class PushTarget(NamedTuple):
-    """A receiver."""
+    """Where the matches of a profile are pushed to."""
 
     kind: str
     #: as it was given; may hold a password

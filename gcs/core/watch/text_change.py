@@ -33,7 +33,7 @@ class TextChange(NamedTuple):
 
 
 def text_change(old: str, new: str, with_diff: bool = True) -> TextChange:
-    """From one text to the other."""
+    """What has changed from one text to the other."""
     before, after = Counter(words(old)), Counter(words(new))
     added, removed = (after - before).total(), (before - after).total()
     return TextChange(added, removed, "\n".join(diff_lines(old, new)) if with_diff and old != new else "")

@@ -43,7 +43,7 @@ def damage_of(directory: Path) -> str:
 
 
 def write_seal(directory: Path) -> None:
-    """The file is closed: note how it is now."""
+    """Note how the file is now that it is closed."""
     with own_stream(directory / SEAL, "w") as file:
         file.write(_sealed(_seal_of(directory / DATA)))
 

@@ -25,4 +25,4 @@ class Receiver(Protocol):
         """Give it the matches, in order."""
 
     async def close(self) -> None:
-        """Release connections."""
+        """Close the connections to the receiver."""

@@ -19,7 +19,7 @@ _SUBMISSION, _SMTPS = 25, 465
 
 
 class MailReceiver:
-    """Sends digests."""
+    """Sends the matches of some time as one e-mail."""
 
     most = 100
 

@@ -25,7 +25,7 @@ class WebhookMessage(msgspec.Struct, frozen=True):
 
 
 class WebhookReceiver:
-    """Posts."""
+    """Posts each match to a URL, with a signature."""
 
     most = 1
 

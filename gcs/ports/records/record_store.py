@@ -241,7 +241,9 @@ class Store:
             self._log = LogFile(layout.log, state.log_number, state.records)
             self._changed = True  # what was cut back to may be in the page cache only
         else:  # a new log; what other files there are came from an older one and stay
-            self._warcs.serial = max((warc_serial(path.name) for path in warc_paths(layout.warc, prefix)), default=0)
+            self._warcs.begin_after(
+                max((warc_serial(path.name) for path in warc_paths(layout.warc, prefix)), default=0)
+            )
             number = max([self._last_parquet(), *log_numbers(layout.log)]) + 1
             self._log = LogFile.create(layout.log, number, self._opened())
             self.is_damaged |= state is not None or self._log.position < known
@@ -359,6 +361,10 @@ class WarcFiles:
         self._closed = ("", 0)
         self._file: AppendFile | None = None
         self._new_name = False
+
+    def begin_after(self, serial: int) -> None:
+        """Begin a file of its own, numbered behind those that are there."""
+        self.serial = serial
 
     def resume(self, file_name: str, end: int, serial: int) -> None:
         """Go on behind the last exchange that the log names, where its file is still here as it was left."""

@@ -56,7 +56,7 @@ class IndexView:
 
 
 def find_pages(asked: Asked, views: Sequence[IndexView]) -> SearchResults:
-    """The answer of all of them as one."""
+    """The answers of all places as one."""
     return present(asked, [view.answer(asked) for view in views])
 
 

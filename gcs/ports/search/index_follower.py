@@ -20,7 +20,7 @@ _READ = 64
 
 
 class IndexFollower:
-    """Reads, and commits from time to time."""
+    """Brings what crawls store into an index: reads their record logs, and commits from time to time."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ _FILE = "index.json"
 
 
 class IndexCard(msgspec.Struct, frozen=True):
-    """What an index is."""
+    """What a folder says of the index in it."""
 
     engine: str
     version: int = VERSION

@@ -63,10 +63,12 @@ class JsonLines:
 
     def __init__(self, target: str) -> None:
         self._lines = _Lines(target)
-        self.close = self._lines.close
 
     def write(self, pages: Sequence[Page]) -> None:
         self._lines.add(b"".join(msgspec.json.encode(as_row(page)) + b"\n" for page in pages))
+
+    def close(self) -> None:
+        self._lines.close()
 
 
 class CsvTable:
@@ -80,7 +82,6 @@ class CsvTable:
         if "id" not in self._columns:
             raise SettingsError(f"{target}: it is another table, without a column id: give another file")
         self._lines = _Lines(target)
-        self.close = self._lines.close
 
     def write(self, pages: Sequence[Page]) -> None:
         text = io.StringIO()
@@ -90,6 +91,9 @@ class CsvTable:
         for page in pages:
             writer.writerow({name: harmless(_cell(value)) for name, value in as_row(page).items()})
         self._lines.add(text.getvalue().encode("utf-8", "replace"))
+
+    def close(self) -> None:
+        self._lines.close()
 
 
 def _columns(path: Path) -> list[str]:

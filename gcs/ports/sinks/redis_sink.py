@@ -22,7 +22,6 @@ class RedisStream:
         options = dict(parse_qsl(query))
         self._stream = options.pop("stream", STREAM)
         self._redis = redis.Redis.from_url(f"{url}?{urlencode(options)}", socket_timeout=30, socket_connect_timeout=10)
-        self.close = self._redis.close
 
     def write(self, pages: Sequence[Page]) -> None:
         pipeline = self._redis.pipeline(transaction=True)  # all of a batch or nothing
@@ -30,3 +29,6 @@ class RedisStream:
             url = page.url.encode("utf-8", "replace")
             pipeline.xadd(self._stream, {"id": page.id, "url": url, "page": msgspec.json.encode(as_row(page))})
         pipeline.execute()
+
+    def close(self) -> None:
+        self._redis.close()

@@ -29,7 +29,7 @@ class Clock(Protocol):
 
 
 class LoopClock:
-    """Real time."""
+    """The time of the event loop."""
 
     def now(self) -> float:
         return asyncio.get_running_loop().time()

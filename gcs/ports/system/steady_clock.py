@@ -13,7 +13,7 @@ from gcs.ports.space.clock import lease_time
 
 
 class SteadyClock:
-    """Call it for the time."""
+    """A clock that nobody can set: a call gives the time."""
 
     def __init__(self, not_before: float = 0.0) -> None:
         """`not_before`: what the clock of the last run said at its last commit."""

@@ -72,7 +72,7 @@ class Watchdog:
             signal.setitimer(signal.ITIMER_PROF, self._limit_s)
 
     def end(self) -> None:
-        """Nothing is read any more."""
+        """Note that no answer is being read."""
         if self._is_armed:
             signal.setitimer(signal.ITIMER_PROF, 0)
         self._notes[:_LENGTH_BYTES] = b"\0\0"

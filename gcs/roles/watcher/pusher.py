@@ -35,7 +35,7 @@ def retry_after(failures: int, chance: float) -> float:
 
 
 class Pusher:
-    """Of one watch."""
+    """Pushes the matches of one watch to their receivers."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ events = Events("watch")
 
 
 class Watcher:
-    """Of one crawl directory."""
+    """Matches the pages that one crawl directory gets with its profiles."""
 
     def __init__(
         self,

@@ -46,11 +46,13 @@ class _Gatherer:
 
     def __init__(self, rules: Politeness, pages: int) -> None:
         self.window = Window[int](rules)
-        self.window.batons_until = math.inf
+        self.window.renew_batons(math.inf)
         self.in_flight = 0
         #: until when its thread is busy, and when it wakes by itself
         self.busy_until = self.wakes_at = 0.0
-        #: pages that it has stored since the last plan, and the seconds that they took
+        #: pages that it has stored
+        self.pages = 0
+        #: those since the last plan, and the seconds that they took
         self.stored: list[int] = []
         self.stored_s = 0.0
         #: pages of others that it has found; those that are not sent yet; when it sent the last ones
@@ -155,6 +157,7 @@ class TimedCrawl:
         else:
             self._left -= 1
             self._done[page] = True
+            gatherer.pages += 1
             gatherer.stored.append(page)
             gatherer.stored_s += answer_s
             self._follow_links(me, page)
@@ -207,7 +210,8 @@ class TimedCrawl:
 
     def _lead(self) -> None:
         left = [gatherer.window.waiting + gatherer.in_flight for gatherer in self._gatherers]
-        if plan := self._leader.step(self._now, self.plan, left, self._counts):
+        stored = [gatherer.pages for gatherer in self._gatherers]
+        if plan := self._leader.step(self._now, self.plan, left, stored, self._counts):
             self._rebalance(plan)
         self._at(self._leader.next_at(self._now), self._lead)
 

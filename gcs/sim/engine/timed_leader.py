@@ -5,6 +5,7 @@ here, too, and no gatherer is relieved for the sake of a balance that the slowes
 surveys, which look for distant gatherers and hot pages.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -24,6 +25,8 @@ from gcs.sim.graph.web_graph import Ids
 
 #: seconds from a plan to its commit: the first one, and one with ranges to hand over; measured on live teams
 FIRST_COMMIT_S, COMMIT_S = 0.25, 0.45
+#: seconds over which pages per second are counted
+RATES_S = 10.0
 #: in a long crawl, a step takes this part of the time since its start
 LONG = 0.001
 #: keys of queued pages in the sample that a leader gets
@@ -73,6 +76,8 @@ class TimedLeader:
         self._committed_at, self._is_new = now + FIRST_COMMIT_S, True
         self._members: tuple[Member, ...] = ()
         self._beat_at = -settings.beat_s
+        #: moments of the last RATES_S, and the pages that each gatherer had stored by then
+        self._marks: deque[tuple[float, Sequence[int]]] = deque()
         #: why replies were asked for; "" if no round is open
         self._why = ""
 
@@ -84,12 +89,15 @@ class TimedLeader:
         """Whether ranges are on their way to new owners."""
         return now < self._committed_at
 
-    def step(self, now: float, plan: Plan, left: Sequence[int], counts: Callable[[], PageCounts]) -> Plan | None:
-        """The next plan, if there is one now. `left`: what each gatherer has left to do."""
+    def step(
+        self, now: float, plan: Plan, left: Sequence[int], stored: Sequence[int], counts: Callable[[], PageCounts]
+    ) -> Plan | None:
+        """The next plan, if there is one now. What each gatherer has left to do, and has stored since the start."""
         if now - self._beat_at >= self._settings.beat_s:
             self._beat_at = now
             self._members = tuple(
-                Member(name, "", figures={"queued": some}) for name, some in zip(plan.gatherers, left)
+                Member(name, "", figures={"queued": some, "pages_per_s": rate})
+                for name, some, rate in zip(plan.gatherers, left, self._rates(now, stored))
             )
         if self.is_changing(now):
             return None
@@ -106,3 +114,11 @@ class TimedLeader:
             return None
         self._committed_at, self._is_new = now + COMMIT_S, True
         return draft.plan
+
+    def _rates(self, now: float, stored: Sequence[int]) -> list[float]:
+        """The pages per second of each gatherer in the last seconds."""
+        self._marks.append((now, stored))
+        while len(self._marks) > 2 and now - self._marks[1][0] >= RATES_S:
+            self._marks.popleft()
+        then, before = self._marks[0]
+        return [(pages - earlier) / max(now - then, self._settings.beat_s) for pages, earlier in zip(stored, before)]

@@ -2,7 +2,7 @@
 
 A page has some 165 KB of HTML: inline scripts and styles, a menu, an article, side boxes, a footer, and 140 links of
 which two thirds stay on the host. The text is made of words of its own; equal numbers give an equal web. Pages lie on
-disk compressed, as `gzip_static` sends them.
+disk compressed by gzip and by brotli, as `gzip_static` and `brotli_static` send them. HTTP/2 is offered.
 """
 
 import shutil
@@ -15,13 +15,17 @@ from pathlib import Path
 from random import Random
 from time import sleep
 
+import brotli
+
 PORT = 8443
 LINKS, OWN_LINKS = 140, 90
 _SYLLABLES = [consonant + vowel for consonant in "bdfghklmnprstv" for vowel in "aeiou"]
-_CONF = """daemon off; user root; worker_processes 1; pid {web}/nginx.pid; error_log {web}/error.log crit;
+#: nginx-light does not bring it along
+BROTLI = Path("/usr/lib/nginx/modules/ngx_http_brotli_static_module.so")
+_CONF = """{modules} daemon off; user root; worker_processes 1; pid {web}/nginx.pid; error_log {web}/error.log crit;
 events {{ worker_connections 8000; }}
-http {{ log_format count '$status $host$request_uri'; access_log {web}/access.log count buffer=64k flush=1s;
- default_type text/html; charset utf-8; gzip_static always; gunzip on; keepalive_requests 10000; sendfile on;
+http {{ log_format count '$status $connection $host$request_uri'; access_log {web}/access.log count buffer=64k flush=1s;
+ default_type text/html; charset utf-8; gzip_static always; gunzip on; {coding} keepalive_requests 10000; sendfile on;
  ssl_session_cache shared:S:10m; ssl_protocols TLSv1.2 TLSv1.3;
  server {{ {listens} server_name _; ssl_certificate {web}/cert.pem; ssl_certificate_key {web}/key.pem;
   root {web}/hosts/$host; rewrite ^(.*)/$ $1/index.html last; }} }}
@@ -51,7 +55,9 @@ class RealWeb:
             path = self.folder / "hosts" / self.urls[page].split("/", 2)[2].replace(f":{PORT}", "")
             path = path / "index.html" if self.urls[page].endswith("/") else path
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.with_name(path.name + ".gz").write_bytes(compress(self.html(page).encode(), 5, mtime=0))
+            html = self.html(page).encode()
+            path.with_name(path.name + ".gz").write_bytes(compress(html, 5, mtime=0))
+            path.with_name(path.name + ".br").write_bytes(brotli.compress(html, quality=5))
         self._certify()
         (self.folder / "made").touch()
 
@@ -106,11 +112,13 @@ class RealWeb:
         )
 
     @contextmanager
-    def served(self) -> Iterator[None]:
+    def served(self, with_brotli: bool = False) -> Iterator[None]:
         """Serve it on one core."""
         (self.folder / "access.log").unlink(missing_ok=True)
-        listens = " ".join(f"listen {entry.rsplit(':', 1)[1]}:{PORT} ssl;" for entry in self.resolve)
-        (self.folder / "nginx.conf").write_text(_CONF.format(web=self.folder, listens=listens))
+        listens = " ".join(f"listen {entry.rsplit(':', 1)[1]}:{PORT} ssl http2;" for entry in self.resolve)
+        modules, coding = (f"load_module {BROTLI};", "brotli_static on;") if with_brotli else ("", "")
+        text = _CONF.format(web=self.folder, listens=listens, modules=modules, coding=coding)
+        (self.folder / "nginx.conf").write_text(text)
         core = ["taskset", "-c", "0"] if shutil.which("taskset") else []
         server = subprocess.Popen([*core, "nginx", "-c", self.folder / "nginx.conf"])
         try:
@@ -125,5 +133,11 @@ class RealWeb:
     def fetched(self) -> set[str]:
         """The pages that the server has sent whole."""
         wanted = {url.removeprefix("https://").replace(f":{PORT}", "") for url in self.urls}
-        lines = (line.split(maxsplit=1) for line in (self.folder / "access.log").read_text().splitlines())
-        return {url for status, url in lines if status == "200"} & wanted
+        return {url for status, _, url in self._log() if status == "200"} & wanted
+
+    def connections(self) -> int:
+        """Connections over which something was asked for."""
+        return len({connection for _, connection, _ in self._log()})
+
+    def _log(self) -> Iterator[list[str]]:
+        return (line.split(maxsplit=2) for line in (self.folder / "access.log").read_text().splitlines())

@@ -212,6 +212,14 @@ def test_crawl_whose_queue_is_empty_is_ending() -> None:
 
 
 @pytest.mark.parametrize("state", sorted(ENDED))
+def test_what_limited_a_crawl_names_no_host_of_its_last_moment(state: str) -> None:
+    """The progress line has the last heartbeats, the report has the whole session: they say the same."""
+    slow = [SlowHost("a", 1, 0.2, "--delay 0.2")]
+    last = Workload(9, 0, 9, spent=TimeSpent(60, 1, 59, 0, 0), slow=slow, slow_hosts=1, in_flight=1)
+    assert estimate([last], state).why == "limited by the delays of hosts"
+
+
+@pytest.mark.parametrize("state", sorted(ENDED))
 def test_estimate_of_the_end_says_what_limited_the_crawl(state: str) -> None:
     found = estimate([Workload(5, 0, 5, (1.0, 1.0, 1.0), spent=POLITE)], state)
     assert found.text == f"100 % explored, {NO_TIME[state]}, limited by the delays of hosts"

@@ -46,7 +46,7 @@ class TrustBook:
         return trust
 
     def changed(self, host: str) -> None:
-        """Keep what was noted in the trust of a host."""
+        """Save the trust in a host, which has changed."""
         self._write(f"dates {host}", msgspec.msgpack.encode(self.of(host)))
 
 
