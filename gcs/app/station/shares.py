@@ -33,5 +33,10 @@ def set_share(directory: Path, group: int, part: float, connections: int, nice: 
     """Tell the crawl in a directory, whose processes are of this group, what it may use. It may be gone."""
     with contextlib.suppress(GcsError):
         ask(directory, ControlOrder("share", connections=max(round(part * connections), 1)))
-    with contextlib.suppress(OSError):  # to be less nice again needs a privilege
+    be_nice(group, nice)
+
+
+def be_nice(group: int, nice: int) -> None:
+    """Let the processes of a group be so nice. To be less nice again needs a privilege: without it, they stay so."""
+    with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PGRP, group, nice)
