@@ -20,12 +20,19 @@ from gcs.core.messages import codec, seal
 from gcs.core.messages.tuples import TUPLES, UrlTS
 from gcs.core.page.recognise import recognise
 from gcs.core.page.robots import Robots
+from gcs.core.page.site_dates import kept_date, kept_moment, span_of, unavailable_after
 from gcs.core.page.values import PageFacts, PageRecord, Request, Response
 from gcs.core.polite.politeness import retry_after_s, seconds_of_date
+from gcs.core.search.matching import matches
+from gcs.core.search.query import day_of, parse, phrases
+from gcs.core.search.searchable import Searchable
+from gcs.core.search.snippet import snippet
+from gcs.core.search.words import words
 from gcs.core.url.canonical import UrlRules, canonical
 from gcs.core.url.join import Joiner
 from gcs.core.url.sortkey import sort_key
-from gcs.errors import CodecError
+from gcs.core.watch.text_change import text_change
+from gcs.errors import CodecError, UsageError
 from gcs.ports.fetch.http_message import ResponseHead, decode
 from gcs.ports.frontier.url_rows import key_of
 from gcs.ports.plugins import ReadPage
@@ -35,6 +42,7 @@ from gcs.ports.records import record_log
 from gcs.ports.records.cdxj import surt
 from gcs.ports.summarise import Depth, Options, Source
 from gcs.ports.summarise.html import refresh_target, srcset_urls
+from gcs.ports.summarise.requisites import requisites_of_css, requisites_of_html
 
 SUITES = Path(__file__).parents[2] / ".." / "shared" / "suites"
 URL = "http://h.test/a/b.html"
@@ -93,6 +101,34 @@ def _tree(data: bytes) -> object:
     page = ReadPage(response, PageFacts())
     asked = page.css("div > a[href^='http']:not([rel~=nofollow]), td ~ td, li:nth-child(2n+1)")
     return asked, page.first("h1, title"), page.xpath("//a[@href]/text()"), page.xpath("string(//table[1]//td[last()])")
+
+
+def _needs(data: bytes) -> object:
+    """What a page or a style sheet needs to look like itself."""
+    return requisites_of_html(data, "text/html", 1_000), requisites_of_css(data, "text/css", 1_000)
+
+
+def _search(data: bytes) -> object:
+    """A text as search, profiles and people see it: its words, an excerpt, what has changed."""
+    text = data.decode("utf-8", "replace")
+    old, new = text[: len(text) // 2], text[len(text) // 2 :]
+    found = words(text)
+    assert words(" ".join(found)) == found
+    return snippet(text, list(phrases(parse("text OR \u4e2d OR wor*")))), text_change(old, new)
+
+
+def _query(data: bytes) -> object:
+    try:
+        return matches(parse(data.decode("utf-8", "replace")), Searchable(URL, "h.test", "Title", "Text of a page"))
+    except UsageError:
+        return None
+
+
+def _dates(data: bytes) -> object:
+    text = data.decode("latin-1")
+    kept = kept_date(text)
+    assert kept_date(kept) == kept
+    return span_of(kept), span_of(text), unavailable_after(text), day_of(text), kept_moment(seconds_of_date(text))
 
 
 def _sealed(data: bytes) -> object:
@@ -207,6 +243,10 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "image": _summarise("image/png", "fast"),
     "media": _summarise("video/mp4", "fast"),
     "tree": _tree,
+    "requisites": _needs,
+    "search": _search,
+    "query": _query,
+    "dates": _dates,
     "response": _response,
     "robots": _robots,
     "head": _head,
@@ -244,7 +284,9 @@ WORDS = (
     b"|<Relationship Id='r' Type='a/hyperlink' Target='http://h.test/' TargetMode='External'/>|xmlns:a='b' |<text:p>|"
     b"<item id='1' href='1.html' media-type='application/xhtml+xml'/>|<itemref idref='1'/>|"
     b"Content-Location: http://h.test/\n|&amp;#|&#|0x|-|<meta name=date content='|<meta name=keywords content='|"
-    b"<script type='application/ld+json'>{|<a href=x rel='nofollow ugc'>|Link: </a>; rel=next|1 jan -1 10:00:00-0000"
+    b"@import |url(|/*|*/|<style>|<link rel=stylesheet href=|\xcc\xa7|\xcc\x81|\xef\xb7\xba|\xef\xbe\x9e|title:|"
+    b"date:>=|..|OR |site:|unavailable_after: |<script type='application/ld+json'>{|"
+    b"<a href=x rel='nofollow ugc'>|Link: </a>; rel=next|1 jan -1 10:00:00-0000"
 ).split(b"|")
 #: more digits than Python makes an int of
 WORDS = (*WORDS, b"1" * 5_000, b"&#" + b"0" * 5_000 + b"65;")
@@ -267,6 +309,16 @@ def seeds() -> dict[str, list[bytes]]:
     packed = b"\x01" + zlib.compress(msgspec.msgpack.encode({"a": [1, 2, "x" * 50]}))
     made = {
         **{key: [page + body, frames] for key in ("html", "html-text", "tree")},
+        "requisites": [
+            b"<link rel=stylesheet href=a.css><style>@import 'b.css'; p{background:url(c.png)}</style><img src=d><p "
+            b"style='background:url(e)'><svg><image href=f /></svg>",
+            b"/* a */ @import url(\"b.css\"); @font-face{src:url('c.woff2')} p{background:url( d.png )}",
+        ],
+        "search": ["Some words of a text. Caf\u00e9 \u4e2d\u6587 e\u0327\u0301.\nSome words of a text!".encode()],
+        "query": [
+            b'crawler "tuple space" crawl* -draft (a OR title:b) site:h.test date:2024-05..2024 depth:<=2 lang:en'
+        ],
+        "dates": [b"2024-05-04T08:00:00+02:00", b"unavailable_after: Wed, 21 Oct 2015 07:28:00 GMT", b"2024-05"],
         "any": [b"\1" + page + body, b"\3" + sitemap],
         "xml": [sitemap],
         "feed": [

@@ -3,7 +3,9 @@
 Case, accents and forms of a letter do not count (ＣＡＦÉ is cafe). Scripts that are written without spaces have a word
 for each character; a query in such a script is then a phrase.
 
-Invariant: words do not change when they are taken again, so that an engine may be given them joined by spaces.
+Invariants: words do not change when they are taken again, so that an engine may be given them joined by spaces. Work
+grows with the length of the text alone: Unicode's normal forms sort the marks on a letter, in time that grows with the
+square of their number, so only the first MOST_MARKS of them count (as in Unicode's stream-safe text).
 """
 
 import re
@@ -13,6 +15,8 @@ from functools import cache
 
 #: characters of a word; what is longer is several words
 LONGEST = 64
+#: marks on one letter that count
+MOST_MARKS = 30
 _PLAIN = re.compile(rf"\w{{1,{LONGEST}}}", re.ASCII)
 #: accents of Latin, Greek and Cyrillic letters, behind their letters
 _ACCENTS = re.compile("[\u0300-\u036f]+")
@@ -34,8 +38,29 @@ def folded(text: str) -> str:
     """The text without case, accents, and forms of letters."""
     if text.isascii():
         return text.lower()
+    text = _shortened(text)
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", plain))
+    return unicodedata.normalize("NFC", _shortened(_ACCENTS.sub("", plain)))
+
+
+def _shortened(text: str) -> str:
+    """Without the marks on a letter that do not count."""
+    if len(_marks().intersection(text)) < 2:  # of one kind, there is nothing to sort
+        return text
+    return _endless_marks().sub(r"\1", text)
+
+
+@cache
+def _marks() -> frozenset[str]:
+    """The characters that normal forms sort."""
+    every = map(chr, range(sys.maxunicode + 1))
+    return frozenset(each for each in every if all(map(unicodedata.combining, unicodedata.normalize("NFKD", each))))
+
+
+@cache
+def _endless_marks() -> re.Pattern[str]:
+    mark = f"[{re.escape(''.join(sorted(_marks())))}]"
+    return re.compile(f"({mark}{{{MOST_MARKS}}}){mark}+")
 
 
 @cache

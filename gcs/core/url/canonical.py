@@ -53,6 +53,10 @@ _UNRESERVED = {
 #: what may follow a canonical origin or folder such that only its query is to be tidied
 _CLEAN_QUERY = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*\?([A-Za-z0-9/._~!$&()*+,;=:@?-]*)").fullmatch
 _WEB = ("http://", "https://")
+#: what stands where a URL or an href has its host: behind a scheme, or behind two slashes
+_HOST = re.compile(r"(?:[^/\\?#:]*+:|[\0- ]*+[/\\][\t\n\r]*+(?=[/\\]))[/\\\t\n\r]*+([^/\\?#]*+)").match
+#: characters that it may have, in ASCII and else. Name servers know 253; of others, ada's work grows with the square
+_MOST_HOST, _MOST_ODD_HOST = 2_048, 255
 #: a scheme at the beginning; "localhost:8080" is none
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d+(?:[/?#]|$))")
 _SPACE = re.compile(r"\s").search
@@ -150,6 +154,8 @@ class Canonicaliser:
         self._strip_path = rules.strip_session_ids
 
     def absolute(self, url: str) -> str:
+        if _has_endless_host(url):
+            return ""
         try:
             return self._tidy(parse(url).href)
         except ValueError:
@@ -159,6 +165,8 @@ class Canonicaliser:
 
     def relative(self, base: str, href: str) -> str:
         """The canonical URL of an href on a page with that canonical URL."""
+        if _has_endless_host(href):
+            return ""
         try:
             return self._tidy((parse(base) + href).href)
         except ValueError:
@@ -216,6 +224,13 @@ def canonicaliser(rules: UrlRules) -> Canonicaliser:
 def normal_escapes(tail: str) -> str:
     """Path and query with their percent-escapes in the normal form of RFC 3986 6.2.2."""
     return _ESCAPE.sub(_normal_escape, tail)
+
+
+def _has_endless_host(url: str) -> bool:
+    """Whether the host of a URL or an href is longer than any that can be asked for."""
+    if len(url) <= _MOST_ODD_HOST or not (match := _HOST(url)):
+        return False
+    return len(match[1]) > (_MOST_HOST if match[1].isascii() else _MOST_ODD_HOST)
 
 
 def _name(pair: str) -> str:

@@ -24,6 +24,8 @@ from gcs.ports.records.record_log import BEGINNING, PAGE, Position, file_name, f
 from gcs.ports.system.own_file import open_own
 
 _POSITION = struct.Struct("<QQ")
+#: characters of texts and links behind which no more records are read at a time: one page may have as many
+MOST_CHARS = 16 << 20
 
 
 class Stored(NamedTuple):
@@ -31,6 +33,10 @@ class Stored(NamedTuple):
 
     record: PageRecord
     position: Position
+
+    @property
+    def chars(self) -> int:
+        return len(self.record.text) + sum(map(len, self.record.outlinks))
 
 
 class RecordFollower:
@@ -47,12 +53,16 @@ class RecordFollower:
         self._rest: Iterator[Row] | None = None
 
     def read(self, most: int) -> list[Stored]:
-        """The next records, as many as there are, up to `most`; none if nothing new is stored yet."""
-        found: list[Stored] = []
+        """The next records, up to `most`, or MOST_CHARS of them; none if nothing new is stored yet."""
+        found, room = list[Stored](), MOST_CHARS
         while len(found) < most:
             is_over = self._is_closed()  # looked at first: what is read after that is all there is
             before = len(found)
-            found += islice(self._next(), most - len(found))
+            for stored in islice(self._next(), most - len(found)):
+                found.append(stored)
+                room -= stored.chars
+                if room <= 0:
+                    return found
             if len(found) == before and not is_over:
                 break
             if is_over and len(found) < most:
@@ -157,9 +167,9 @@ class SessionReader:
         self._sources: dict[str, _Source] = {}
 
     def read(self, most: int, ahead: int = 64) -> list[FollowedRecord]:
-        """The next records, as many as there are, up to `most`."""
-        found: list[FollowedRecord] = []
-        while len(found) < most:
+        """The next records, as many as there are, up to `most`, or MOST_CHARS of them."""
+        found, room = list[FollowedRecord](), MOST_CHARS
+        while len(found) < most and room > 0:
             for source in self._followed():
                 if not source.waiting:
                     source.waiting.extend(source.follower.read(ahead))
@@ -168,7 +178,8 @@ class SessionReader:
                 break
             source = min(ready, key=lambda each: each.waiting[0].record.session)
             session = source.waiting[0].record.session
-            while source.waiting and len(found) < most and source.waiting[0].record.session == session:
+            while source.waiting and len(found) < most and source.waiting[0].record.session == session and room > 0:
+                room -= source.waiting[0].chars
                 record, position = source.waiting.popleft()
                 self.positions[source.name] = position.file, position.records
                 found.append(FollowedRecord(source.directory, record))

@@ -17,6 +17,7 @@ import zstandard
 from gcs.core.search.query import Between, Every, Is, Node, Phrase, Some
 from gcs.core.search.results import FACETS, MOST_VALUES, TITLE_WEIGHT, Asked, EngineAnswer, FacetValue, RankedPage
 from gcs.core.search.searchable import Searchable
+from gcs.core.search.words import words
 from gcs.errors import StoreError
 from gcs.ports.search import Place
 from gcs.ports.system.own_file import refuse_links
@@ -124,7 +125,7 @@ class SqliteEngine:
         ).lastrowid
         self._database.execute(
             "insert into words (rowid, title, text) values (?, ?, ?)",
-            (number, " ".join(page.title_words), " ".join(page.text_words)),
+            (number, " ".join(words(page.title)), " ".join(words(page.text))),
         )
 
     def _forget(self, url: str) -> None:
@@ -134,7 +135,7 @@ class SqliteEngine:
             page = self._page(row[1])
             self._database.execute(
                 "insert into words (words, rowid, title, text) values ('delete', ?, ?, ?)",
-                (row[0], " ".join(page.title_words), " ".join(page.text_words)),
+                (row[0], " ".join(words(page.title)), " ".join(words(page.text))),
             )
             self._database.execute("delete from page where id = ?", (row[0],))
 

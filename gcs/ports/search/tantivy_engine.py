@@ -17,6 +17,7 @@ import tantivy
 from gcs.core.search.query import Between, Every, Is, Node, Phrase, Some, phrases
 from gcs.core.search.results import FACETS, MOST_VALUES, TITLE_WEIGHT, Asked, EngineAnswer, FacetValue, RankedPage
 from gcs.core.search.searchable import Searchable, sites_of
+from gcs.core.search.words import words
 from gcs.errors import StoreError, UsageError
 from gcs.ports.search import Place
 
@@ -170,7 +171,7 @@ def _document(page: Searchable) -> Any:
     document = tantivy.Document()
     for name, value in (
         ("url", page.url), ("host", page.host), ("lang", page.lang), ("type", page.kind), ("change", page.change),
-        ("kept", _PAGE), ("title", " ".join(page.title_words)), ("text", " ".join(page.text_words)),
+        ("kept", _PAGE), ("title", " ".join(words(page.title))), ("text", " ".join(words(page.text))),
     ):  # fmt: skip
         document.add_text(name, value)
     for site in sites_of(page.host):

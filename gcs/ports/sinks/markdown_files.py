@@ -19,6 +19,8 @@ from gcs.ports.system.own_file import own_stream
 #: what may stand in the name of a file, whatever the file system
 _PLAIN = re.compile(r"[^A-Za-z0-9._~%+=@-]")
 _MOST_LETTERS, _MOST_FOLDERS = 100, 12
+#: what JSON leaves as it is in a string, and YAML refuses there, or takes for the end of a line
+_NO_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufffe\uffff]")
 
 
 class MarkdownFiles:
@@ -80,5 +82,9 @@ def markdown_file(page: Page) -> bytes:
         "text_cut": page.record.text_cut or "",
         "id": page.id,
     } | page.fields
-    lines = (f"{name}: {msgspec.json.encode(value).decode()}\n" for name, value in facts.items() if value != "")
+    lines = (f"{name}: {_as_yaml(value)}\n" for name, value in facts.items() if value != "")
     return f"---\n{''.join(lines)}---\n\n{text.strip()}\n".encode("utf-8", "replace")
+
+
+def _as_yaml(value: object) -> str:
+    return _NO_YAML.sub(lambda odd: f"\\u{ord(odd[0]):04x}", msgspec.json.encode(value).decode())

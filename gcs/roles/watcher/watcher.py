@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from gcs.core.page.change import Change
 from gcs.core.page.values import PageRecord
 from gcs.core.search.searchable import Searchable
@@ -71,7 +73,7 @@ class Watcher:
         if self._profiles.needs_past:
             past = said[record.url][1] if record.url in said else self._store.past(record.url)
             if record.change != GONE and record.is_page:
-                said[record.url] = record.session, page
+                said[record.url] = record.session, msgspec.structs.replace(page)  # without the words that it caches
         matches.extend(self._profiles.matches(record, page, past))
 
     def _reload(self) -> None:

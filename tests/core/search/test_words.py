@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.search.words import LONGEST, words
+from gcs.core.search.words import LONGEST, MOST_MARKS, words
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,11 @@ def test_case_does_not_count(text: str) -> None:
 
 def test_long_word_is_cut_into_words() -> None:
     assert words("x" * 150) == ["x" * 64, "x" * 64, "x" * 22]
+
+
+@pytest.mark.parametrize("marks", ["\u05b0\u0591", "\u0344\u05b0", "\uff9e\u05b0"])
+def test_marks_without_end_on_a_letter_do_not_count(marks: str) -> None:
+    """Normal forms sort them, in time that grows with the square of their number: half a megabyte took a minute."""
+    found = words(f"x{marks * 100_000}")
+    assert 1 <= len("".join(found)) <= 1 + MOST_MARKS
+    assert words(" ".join(found)) == found

@@ -224,3 +224,16 @@ def test_facts_leave_out_links_that_are_no_addresses() -> None:
     document = Document(["/" + "x" * 100_000, "y"], canonical="/" + "z" * 100_000, title="t" * 100_000)
     facts = facts_of(document, "http://h.test/", Joiner(), heed=True)
     assert (facts.outlinks, facts.final_url, len(facts.title)) == (["http://h.test/y"], "http://h.test/", LINE_LENGTH)
+
+
+@pytest.mark.parametrize("begin", ["http://", "//", "/\\", "https:", " http:///", "ht\ntp:/\t/", "\\/"])
+def test_host_that_is_longer_than_any_is_none(begin: str) -> None:
+    """A minute of work for ada, which sorts its letters: a page of such links held a gatherer."""
+    for host in ("e\u0327\u0301" * 20_000, "%CC%A7%CC%81" * 5_000, "\u4e2d\u6587" * 20_000):
+        assert Joiner().join("http://h.test/a", [f"{begin}{host}.test/"]) == []
+
+
+def test_path_may_be_longer_than_a_host() -> None:
+    long = "\u043f" * 300
+    hrefs = [long, f"/{long}", f"http://k.test/{long}", f"?{long}", f"//k.test?{long}"]
+    assert len(Joiner().join("http://h.test/a/b", hrefs)) == len(hrefs)

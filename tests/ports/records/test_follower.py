@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gcs.ports.records.follower import Cursor, RecordFollower
+from gcs.ports.records import follower as records_follower
+from gcs.ports.records.follower import Cursor, RecordFollower, SessionReader
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.record_log import BEGINNING, Position, file_name
 from gcs.ports.records.record_store import Store
@@ -60,6 +61,20 @@ def test_follower_goes_on_from_any_position_through_logs_and_parquet(tmp_path: P
             follower.close()
             assert [stored.record.url for stored in found] == named(*range(start, 8))
             assert [stored.position for stored in found] == positions[start + 1 :]
+
+
+def test_followers_read_a_few_large_records_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a site whose pages have millions of characters in their links takes the memory of whoever follows."""
+    monkeypatch.setattr(records_follower, "MOST_CHARS", 1_000)
+    with Store.open(tmp_path, StoreSettings(), "g0") as store:
+        for number in range(6):
+            store.add_page(record(f"http://a.example/{number}", text="", outlinks=["x" * 400]))
+        store.flush()
+    follower, reader = RecordFollower(tmp_path, "g0"), SessionReader([tmp_path], {}, tmp_path)
+    assert [len(follower.read(100)) for _ in range(3)] == [3, 3, 0]
+    assert [len(reader.read(100)) for _ in range(3)] == [3, 3, 0]
+    follower.close()
+    reader.close()
 
 
 def test_follower_waits_at_a_torn_frame(tmp_path: Path) -> None:

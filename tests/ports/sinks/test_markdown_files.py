@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import msgspec
+import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +55,13 @@ def test_no_page_ends_its_front_matter(title: str, author: str) -> None:
     assert msgspec.json.decode(said["title"]).split("\n")[-2:] == ["---", "url: x"]
     assert msgspec.json.decode(said["url"]) == "http://a.example/"
     assert text == "\nwords\n"
+
+
+@pytest.mark.parametrize("odd", "\x7f\x85\x9b\u2028\u2029\ufeff\ufffe")
+def test_front_matter_is_yaml_whatever_the_title(odd: str) -> None:
+    """YAML breaks lines where JSON does not, and refuses characters that JSON leaves as they are."""
+    front = markdown_file(page("http://a.example/", title=f"a{odd}--- b", text="words")).decode().split("---\n")[1]
+    assert yaml.safe_load(front)["title"] == f"a{odd}--- b"
 
 
 def test_what_a_page_does_not_say_is_left_out_and_what_a_plug_in_adds_is_kept() -> None:
