@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import gcs
 import pytest
 
+import gcs
 from gcs.ports.catalogue import Catalogue
 from gcs.testing import OPTIONS, serve
 
