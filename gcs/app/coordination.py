@@ -68,6 +68,7 @@ def _make(directory: Path, team: TeamSettings, session: int, gatherers: int) -> 
         )
     command = [sys.executable, "-m", "gcs", "plan", str(directory), "-k", str(gatherers)]
     command += ["--model", team.coordination, "--compare", "none", "--unlisted", team.unlisted]
+    command += ["--cut-sites", team.cut_sites]
     done = subprocess.run([*command, "--hot-pages", str(team.hot_pages)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise GcsError(f"gcs plan failed: {done.stderr.strip()}")

@@ -1,6 +1,7 @@
 """`gcs crawl`: a whole crawl on this machine."""
 
 import asyncio
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from gcs.core.url.scope import folder_of
 from gcs.core.url.sources import is_source
 from gcs.errors import UsageError
 from gcs.events import set_up_log
+from gcs.ports.telemetry.page_traces import page_traces
 
 #: new seeds that are shown
 SEEDS_SHOWN = 10
@@ -123,7 +125,8 @@ def crawl(
             spec = TeamSpec(run, gatherers, url, log_words, listen if station else None, blueprint, browsers, run_name)
             outcome = run_local_team(spec, progress=not as_json)
         else:
-            outcome = run_alone(run, progress=not as_json)
+            with page_traces(os.environ):
+                outcome = run_alone(run, progress=not as_json)
         code = finish(outcome, output, as_json)
         if not as_json and before and _work(before) == _work(outcome.report) and code == 0:
             say(f"nothing was left to do; to ask again for every page: gcs crawl --next {output}")

@@ -1,5 +1,6 @@
 """`gcs gatherer`: one gatherer that joins a crawl. SIGTERM: hand over and leave. SIGINT: stop and keep the state."""
 
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from gcs.app.processes.gatherer_host import GathererHost
 from gcs.app.processes.member_process import MemberSpec, run_member
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
 from gcs.errors import UsageError
+from gcs.ports.telemetry.page_traces import page_traces
 
 
 @click.command()
@@ -58,7 +60,7 @@ def gatherer(
         spec = MemberSpec(output=output, **member)
         words = [*(("--place", spec.place) if spec.place else ()), *(f"--allow={what}" for what in spec.allow)]
         return run_loop(_host(spec, connections, words))
-    with sinks_beside(output, sinks), index_and_watch(output, index, watch=False):
+    with sinks_beside(output, sinks), index_and_watch(output, index, watch=False), page_traces(os.environ):
         return run_loop(run_member(MemberSpec(output=output, **member), stay))
 
 

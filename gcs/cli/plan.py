@@ -13,7 +13,7 @@ from gcs.app.crawl_dir import PredictedSuperstep
 from gcs.app.say import say
 from gcs.app.terminal import columns
 from gcs.core.ordering.superstep import predict, replay_of
-from gcs.core.plan.blueprint import MODELS, BlueprintRequest, Forecast, draw, forecast
+from gcs.core.plan.blueprint import MODELS, BlueprintRequest, CutSites, Forecast, draw, forecast
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.errors import UsageError
 from gcs.ports.records.crawl_graph import read_graph
@@ -53,6 +53,11 @@ class Planned(msgspec.Struct, frozen=True):
     help="Pages (metis-page) or hosts that are new: to the owner of their neighbours, or to whoever finds them.",
 )  # fmt: skip
 @click.option(
+    "--cut-sites", type=click.Choice(["never", "needed", "always"]), default="needed", show_default=True,
+    help="Whether metis-site cuts sites: never; where whole ones cannot be balanced, first those that outweigh a part;"
+    " or all large ones.",
+)  # fmt: skip
+@click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where the plan goes. [DIR, for --next]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
@@ -64,6 +69,7 @@ def plan(
     tolerance: float,
     hot_pages: int,
     unlisted: str,
+    cut_sites: CutSites,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -75,7 +81,7 @@ def plan(
     if output:
         hot_pages = 0  # who is given a plan by --plan may never have heard of them, and must name them
     data = read_graph(directory)
-    request = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder")
+    request = BlueprintRequest(model, parts, tolerance, hot_pages, unlisted == "finder", cut_sites=cut_sites)
     blueprint = draw(data, request)
     number = crawl_dir.current_session(directory) + 1
     file = output or crawl_dir.plan_file(directory, number)

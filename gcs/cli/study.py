@@ -16,7 +16,17 @@ import msgspec
 from gcs.app.crawl_dir import write_whole
 from gcs.app.say import say
 from gcs.app.study.crawl_times import crawl_times
-from gcs.app.study.study_results import Result, ResultCache, described, page, result, shown_picture, table, write
+from gcs.app.study.study_results import (
+    Result,
+    ResultCache,
+    described,
+    page,
+    result,
+    shown_picture,
+    table,
+    verdicts,
+    write,
+)
 from gcs.app.terminal import columns
 from gcs.core.ordering import ORDERS
 from gcs.core.partition import PARTITIONERS
@@ -30,6 +40,7 @@ from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.studies import OWN, STUDIES, SeenCrawl, Setup, Study, StudyRequest, Tick, WebTimes
+from gcs.sim.studies.study import ClaimVerdict
 
 #: names that an option of `gcs study run` takes, where its type in `Setup` is only str
 _CHOICES: Mapping[str, Sequence[str]] = {
@@ -281,10 +292,11 @@ def _print(done: Result) -> None:
         say(line)
     if len(done.rows) >= 40:
         say(f"… {len(done.rows):,} rows in all")
-    for found in done.study.findings(done.rows):
-        mark = click.style("agrees", fg="green") if found.agrees else click.style("differs", fg="yellow")
-        say(f"- {found.claim}: paper {found.paper}; here {found.ours} [{mark}]")
-        if found.why:
+    for found, verdict in verdicts(done):
+        color = {ClaimVerdict.AGREES: "green", ClaimVerdict.DIFFERS: "yellow"}.get(verdict, "white")
+        words = {ClaimVerdict.AGREES: "agrees", ClaimVerdict.DIFFERS: "differs"}.get(verdict, str(verdict))
+        say(f"- {found.claim}: paper {found.paper}; here {found.ours} [{click.style(words, fg=color)}]")
+        if found.why and verdict is not ClaimVerdict.UNSEEN:
             say(f"  {found.why}")
     if advice := done.study.advice(done.rows):
         say(f"{advice[0].upper()}{advice[1:]}.", bold=True)

@@ -64,12 +64,13 @@ def why_not() -> str:
 class Node:
     """One node, one overlay."""
 
-    def __init__(self, directory: Path, target: str) -> None:
+    def __init__(self, directory: Path, target: str, hosts: str = "redis station store") -> None:
+        """`hosts`: names of Services."""
         self._directory, self._target = directory, target
         self._space = f"gcs{os.getpid()}k"
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.secrets: dict[str, dict[str, str]] = {}
-        (directory / "hosts").write_text("127.0.0.1 localhost redis station store\n")
+        (directory / "hosts").write_text(f"127.0.0.1 localhost {hosts}\n")
         _ip("netns", "add", self._space)
         _ip("netns", "exec", self._space, "ip", "link", "set", "lo", "up")
 
@@ -79,22 +80,37 @@ class Node:
         """Start the only container of a workload as the pod `pod`; `more` is the environment that an overlay adds."""
         template = pod_of(named(self._target, kind, name))
         assert template is not None
+        self.start_pod(pod, template, more, *words)
+
+    def start_pod(self, pod: str, template: Manifest, more: dict[str, str] | None = None, *words: str) -> None:
+        """Start the only container of a template."""
         [container] = template["spec"]["containers"]
         own = self._environment(container, pod) | (more or {})
         command = [_expand(word, own) for word in [*container["command"], *container.get("args", [])]]
+        volumes = {
+            mount["mountPath"]: self._volume(mount, pod, template) for mount in container.get("volumeMounts", [])
+        }
+        for place in volumes.values():
+            shutil.chown(place, *ids_of(template))  # fsGroup; and an emptyDir is anybody's
+        self._run(pod, self._wrapped(pod, template, own, volumes, [*command, *words]), self._own(own))
+
+    def _wrapped(
+        self, pod: str, template: Manifest, own: dict[str, str], volumes: dict[str, Path], command: list[str]
+    ) -> list[str]:
+        """What runs a command as the container of a pod; `own` is its environment, `volumes`: by their paths in it."""
+        [container] = template["spec"]["containers"]
         tight = container["securityContext"]["readOnlyRootFilesystem"]
         mounts = self._directory / f"{pod}.mounts"
-        own_ids = [template["spec"]["securityContext"][key] for key in ("runAsUser", "runAsGroup")]
-        places = {mount["mountPath"]: self._volume(mount, pod, template) for mount in container.get("volumeMounts", [])}
-        for place in places.values():
-            shutil.chown(place, *own_ids)  # fsGroup; and an emptyDir is anybody's
-        if any(CHECKOUT.is_relative_to(place) for place in places):
-            places[str(CHECKOUT)] = CHECKOUT  # a volume hides it: /tmp, for one
-        mounts.write_text("".join(f"{source} {place}\n" for place, source in places.items()))
+        if any(CHECKOUT.is_relative_to(place) for place in volumes):
+            volumes = {**volumes, str(CHECKOUT): CHECKOUT}  # a volume hides it: /tmp, for one
+        mounts.write_text("".join(f"{source} {place}\n" for place, source in volumes.items()))
         wrapped = ["unshare", "--mount", "bash", "-c", MOUNT, "pod", str(mounts), "ro" if tight else "rw"]
-        user = ":".join(map(str, own_ids))
-        wrapped += [str(self._directory / "hosts"), user, " ".join(_closed_ways())]
-        self._run(pod, [*wrapped, *command, *words], own)
+        user = ":".join(map(str, ids_of(template)))
+        return [*wrapped, str(self._directory / "hosts"), user, " ".join(_closed_ways()), *command]
+
+    def _own(self, own: dict[str, str]) -> dict[str, str]:
+        """The environment of what `_wrapped` says."""
+        return own
 
     def _environment(self, container: Manifest, pod: str) -> dict[str, str]:
         """The variables that the manifest gives, and where the programs are."""
@@ -121,14 +137,22 @@ class Node:
         place.mkdir(parents=True, exist_ok=True)
         for volume in template["spec"].get("volumes", []):
             if volume["name"] == mount["name"] and "configMap" in volume:
-                for name, text in named(self._target, "ConfigMap", volume["configMap"]["name"])["data"].items():
+                for name, text in self.config(volume["configMap"]["name"]).items():
                     (place / name).write_text(text)
         return place
+
+    def config(self, name: str) -> dict[str, str]:
+        """The files of a ConfigMap."""
+        return dict(named(self._target, "ConfigMap", name)["data"])
 
     def probe(self, kind: str, name: str, pod: str, which: str) -> bool:
         """Ask a pod's probe."""
         template = pod_of(named(self._target, kind, name))
         assert template is not None
+        return self.probe_pod(pod, template, which)
+
+    def probe_pod(self, pod: str, template: Manifest, which: str) -> bool:
+        """Ask the probe of a template."""
         [container] = template["spec"]["containers"]
         if "tcpSocket" in container[which]:
             [port] = [
@@ -142,7 +166,7 @@ class Node:
             ]
             words = [sys.executable, "-c", READ, f"http://127.0.0.1:{port}{container[which]['httpGet']['path']}"]
         else:
-            words = ["nsenter", "-t", str(self._processes[pod].pid), "-m", "-r", *container[which]["exec"]["command"]]
+            words = [*self._inside(pod), *container[which]["exec"]["command"]]
         own = {each["name"]: self._value(each, pod) for each in container.get("env", [])}
         inside = ["ip", "netns", "exec", self._space, *words]
         return subprocess.run(inside, env=os.environ | own, capture_output=True, timeout=60).returncode == 0
@@ -151,22 +175,19 @@ class Node:
         """What a command prints, run in a pod as `kubectl exec` would."""
         template = pod_of(named(self._target, kind, name))
         assert template is not None
-        own = self._environment(template["spec"]["containers"][0], pod)
-        inside = [
-            "ip",
-            "netns",
-            "exec",
-            self._space,
-            "nsenter",
-            "-t",
-            str(self._processes[pod].pid),
-            "-m",
-            "-r",
-            *words,
-        ]
-        done = subprocess.run(inside, env=own, capture_output=True, text=True, timeout=120)
+        done = self.execute_in(pod, template, *words)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def execute_in(self, pod: str, template: Manifest, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in a pod of a template."""
+        own = self._environment(template["spec"]["containers"][0], pod)
+        inside = ["ip", "netns", "exec", self._space, *self._inside(pod), *words]
+        return subprocess.run(inside, env=self._own(own), capture_output=True, text=True, timeout=120)
+
+    def _inside(self, pod: str) -> list[str]:
+        """What runs a command in a pod."""
+        return ["nsenter", "-t", str(self._processes[pod].pid), "-m", "-r"]
 
     def wait(self, pod: str, timeout_s: float) -> int:
         """Wait for a pod to end; its exit code."""
@@ -243,6 +264,12 @@ class Node:
             )
         self._processes[name] = process
         return process
+
+
+def ids_of(template: Manifest) -> tuple[int, int]:
+    """The user and the group that a pod runs as."""
+    context = template["spec"]["securityContext"]
+    return context["runAsUser"], context["runAsGroup"]
 
 
 def _closed_ways() -> list[str]:

@@ -13,7 +13,7 @@ from gcs import cli
 from gcs.fakeweb import FakeWebSpec, Web, survey
 
 from ..ports.kube_api import new_api, serving
-from .manifests import maker_of_secrets, named
+from .manifests import Manifest, maker_of_secrets, named
 from .node import Node, why_not
 
 #: what a user's overlay would add to the crawl job: seeds, and settings for a web on loopback
@@ -41,9 +41,9 @@ def node(tmp_path: Path) -> Iterator[Node]:
         node.close()
 
 
-def make_secrets() -> dict[str, dict[str, str]]:
+def make_secrets(container: Manifest | None = None) -> dict[str, dict[str, str]]:
     """Run the station's first container against an API server."""
-    container = maker_of_secrets(".")
+    container = container or maker_of_secrets(".")
     kept = new_api()
     kept.token = ""
     with serving(http.server.HTTPServer(("127.0.0.1", 0), kept)) as server:

@@ -48,7 +48,7 @@ from gcs.core.report.report import Report, Share
 from gcs.core.report.roster import workloads
 from gcs.core.report.workload import Workload
 from gcs.core.tree import tree
-from gcs.errors import GcsError, StuckError, UsageError
+from gcs.errors import GcsError, SpaceError, StuckError, UsageError
 from gcs.events import Events
 from gcs.ports.records.finished_files import Remote
 from gcs.ports.space.address import parse
@@ -68,6 +68,8 @@ LOOK_S, END_LOOK_S = 0.25, 0.05
 AWAY_S = 3.0
 #: seconds for the gatherers to end when the crawl is given up
 END_S = 15.0
+#: seconds after a signal in which the whiteboard may still say how a crawl that goes on elsewhere stands
+FAREWELL_S = 8.0
 #: dead letters of an inbox that are counted
 MOST_LETTERS = 10_000
 
@@ -147,6 +149,8 @@ class LocalTeam:
         self._works: Sequence[Workload] = ()
         self._stopping = False
         self._is_over = asyncio.Event()
+        #: a signal has come, and the team is elsewhere
+        self._left = asyncio.Event()
         self.interrupted = False
 
     def launch(self) -> None:
@@ -222,6 +226,7 @@ class LocalTeam:
         jobs = [self._watch(), self._follow_charter(), self._follow_control()]
         jobs += [self._keep_server(self._server)] if self._server else []
         jobs += [self._show(show)] if show else []
+        jobs += [] if self._count else [self._leave()]
         tasks = [asyncio.create_task(job) for job in jobs]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -258,6 +263,12 @@ class LocalTeam:
             await self._stop_at_limits(members)
             accounts = await self._space.scan(template(Account))
             self._works, self._heard_at = workloads(members, accounts, self._spec.run.session), time.monotonic()
+
+    async def _leave(self) -> NoReturn:
+        """After a signal, wait no longer than this for the whiteboard of a team that is elsewhere."""
+        await self._left.wait()
+        await asyncio.sleep(FAREWELL_S)
+        raise SpaceError("the whiteboard does not answer; the crawl is elsewhere, and how it stands is not known")
 
     async def _rest(self) -> None:
         """Wait until the next look at the team is due: soon after the crawl is over, when its gatherers end."""
@@ -335,6 +346,7 @@ class LocalTeam:
             return
         self.interrupted = True
         if not self._count:
+            self._left.set()
             print("the crawl goes on without us; to stop it: gcs stop", file=sys.stderr)
             return
         print("ending: waiting for pages in flight (Ctrl-C again to end at once)", file=sys.stderr)

@@ -40,6 +40,9 @@ ATTEND_S, ALIVE_S = 0.5, 10.0
 SHARE_S = 1.0
 #: seconds without the whiteboard after which a gatherer that is to leave stops instead: it cannot hand over
 SILENT_S = 7.0
+#: seconds for the uploads of a gatherer that was told to end: a store that is away must not hold it until it is killed;
+#: and without the whiteboard, when most likely the store is away, too
+UPLOAD_S, UPLOAD_ALONE_S = 80.0, 2.0
 #: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
 
@@ -262,6 +265,7 @@ async def _end_without_whiteboard(mine: Gatherer, signals: "Signals") -> None:
     while (rest_s := SILENT_S - mine.team.whiteboard.silent_s) > 0:  # noqa: ASYNC110 a heartbeat is no event
         await asyncio.sleep(rest_s)
     events.warning("stopped-without-whiteboard", advice="its URLs and pages are on its disk: start it again to go on")
+    mine.hurry(UPLOAD_ALONE_S)
     mine.stop()
 
 
@@ -290,6 +294,7 @@ class Signals:
             self._tell(self._gatherer)
 
     def _tell(self, gatherer: Gatherer) -> None:
+        gatherer.hurry(UPLOAD_S)
         (gatherer.leave if self._last == signal.SIGTERM else gatherer.stop)()
 
 

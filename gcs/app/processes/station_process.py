@@ -1,5 +1,6 @@
 """The station of a crawl, in the crawl's process or in its own: its tokens and its address."""
 
+import asyncio
 import os
 import secrets
 import time
@@ -18,17 +19,25 @@ from gcs.core.helpers.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry,
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Access
 from gcs.errors import UsageError
+from gcs.events import Events
 from gcs.ports.fetch.request_signing import KeyDirectory, signing_keys
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.redis_space import open_space
+from gcs.ports.system.tasks import end, repeat
+from gcs.ports.telemetry.figure_sender import FigureSender, figure_sender
 from gcs.roles.station.crawls.shelf import OneCrawl, Shelf
 from gcs.roles.station.crawls.source import CrawlSource, WhiteboardSource
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.auth import Authenticator, is_loopback
+from gcs.roles.station.http.prometheus import figures
 from gcs.roles.station.station import ListenAddress, Station, StationAccess
 
 #: seconds to wait for a whiteboard that is away: a browser does not wait longer
 PATIENCE_S = 5.0
+#: seconds between two looks at the figures, for a collector of OpenTelemetry
+TELL_S = 2.0
+
+events = Events("station")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +114,23 @@ async def _serving(
         say(f"station: {station.address.url}{f'#token={token}' if token else ''}", err=True)
         if not keys:
             say("station: on that address even to look needs a token: gcs token create view (or control)", err=True)
-        yield
+        with figure_sender(os.environ) as sender:
+            sending = [asyncio.create_task(_tell(station, sender))] if sender else []
+            try:
+                yield
+            finally:
+                await end(sending)
     finally:
         await station.shutdown()
+
+
+async def _tell(station: Station, sender: FigureSender) -> None:
+    """Give the sender the figures as they are, again and again."""
+
+    async def tell() -> None:
+        sender.update(figures((desk.poller.status(), desk.poller.age_s()) for desk in station.shelf.open_desks()))
+
+    await repeat(tell, TELL_S, events, "figures-failed")
 
 
 def keys_of(environment: Mapping[str, str]) -> list[Access]:

@@ -31,6 +31,7 @@ from gcs.app.station.shares import niceness, parts_of, set_share
 from gcs.core.messages.tuples import CrawlState
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
+from gcs.ports.space.crawl_control import TooLateError
 from gcs.ports.system.process import end_with
 from gcs.roles.station.browse.crawl_calls import LOG_FILE
 from gcs.roles.station.crawls.audit import AuditEntry, AuditLog
@@ -95,9 +96,9 @@ class CrawlKeeper:
         if directory is None:
             raise UsageError("there is no such crawl here any more")
         if self.jobs.job(crawl):
-            raise UsageError("this crawl runs already, or is in the queue")
+            raise TooLateError("this crawl runs already, or is in the queue")
         if await asyncio.to_thread(running_gatherers, directory):
-            raise UsageError("this crawl runs already: somebody else has started it")
+            raise TooLateError("this crawl runs already: somebody else has started it")
         self._check_count(by)
         if wanted.share:
             if not by.commands_all and wanted.share > self.spec.limits.share:

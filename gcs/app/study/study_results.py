@@ -28,6 +28,7 @@ from gcs.sim.graph.synthetic import synthetic
 from gcs.sim.graph.web_graph import WebGraph
 from gcs.sim.plots import draw
 from gcs.sim.studies import Row, Study, StudyRequest, Tick
+from gcs.sim.studies.study import ClaimVerdict, Finding
 
 _ADVICE = "choose another -o DIR or --cache DIR"
 
@@ -154,14 +155,26 @@ def text(done: Result, picture: str | None = None, level: int = 2) -> str:
     if advice := study.advice(done.rows):
         parts.append(f"{advice[0].upper()}{advice[1:]}.")
     lines = ["| claim | paper | here | agrees |", "|---|---|---|---|"]
-    for found in study.findings(done.rows):
-        why = f" ({found.why})" if found.why else ""
-        lines.append(f"| {found.claim} | {found.paper} | {found.ours}{why} | {'yes' if found.agrees else 'no'} |")
+    for found, verdict in verdicts(done):
+        why = f" ({found.why})" if found.why and verdict is not ClaimVerdict.UNSEEN else ""
+        lines.append(f"| {found.claim} | {found.paper} | {found.ours}{why} | {verdict} |")
     if len(lines) > 2:
         parts.append("\n".join(lines))
     if both := beside(done):
         parts.append(both)
     return "\n\n".join(parts) + "\n"
+
+
+def verdicts(done: Result) -> list[tuple[Finding, ClaimVerdict]]:
+    """Each claim, and whether it came out; of a web of one site, what needs several says nothing."""
+    is_one_site = len(np.unique(sites_of(done.graph))) < 2
+
+    def verdict(found: Finding) -> ClaimVerdict:
+        if is_one_site and (done.study.by_sites or found.by_sites):
+            return ClaimVerdict.UNSEEN
+        return ClaimVerdict.AGREES if found.agrees else ClaimVerdict.DIFFERS
+
+    return [(found, verdict(found)) for found in done.study.findings(done.rows)]
 
 
 def beside(done: Result) -> str:
@@ -211,8 +224,9 @@ def page(results: Sequence[tuple[Result, str | None]]) -> str:
     """All studies on one page, each with its picture."""
     contents = ["| study | claims that come out as in the paper | seconds |", "|---|---|---|"]
     for done, _ in results:
-        agree = [found.agrees for found in done.study.findings(done.rows)]
-        contents.append(f"| {done.study.title} | {sum(agree)} of {len(agree)} | {done.seconds:,.0f} |")
+        found = [verdict for _, verdict in verdicts(done) if verdict is not ClaimVerdict.UNSEEN]
+        counted = f"{found.count(ClaimVerdict.AGREES)} of {len(found)}" if found else str(ClaimVerdict.UNSEEN)
+        contents.append(f"| {done.study.title} | {counted} | {done.seconds:,.0f} |")
     parts = [
         f"# Studies on {results[0][0].graph.name if results else 'nothing'}",
         "The papers' experiments on a web graph, made by `gcs study all`. For each claim: what the paper found, what "

@@ -155,9 +155,10 @@ def superpage_model(session: SessionLinks, unit_of_page: Ints) -> Model:
     return Model(weights, LinkArrays.between(units, *columns), unit_of_page)
 
 
-def cut_giants(session: SessionLinks, limit: float) -> Ints:
+def cut_giants(session: SessionLinks, limit: float, whole: float = 0.0) -> Ints:
     """The unit of each page: its site, or a range of it where the site holds more than `limit` of all bytes or pages.
 
+    Sites that hold no more than `whole` of both stay whole.
     A range is cut where the fewest bytes of links reach across, between half the limit and the limit.
     A single page above the limit stays one unit.
     """
@@ -166,7 +167,7 @@ def cut_giants(session: SessionLinks, limit: float) -> Ints:
     upto = np.concatenate([np.zeros((2, 1)), np.cumsum(shares, axis=1)], axis=1)
     first = np.flatnonzero(np.diff(session.sites, prepend=-1))
     last = np.append(first, pages)[1:]
-    giants = np.flatnonzero((upto[:, last] - upto[:, first]).max(axis=0) > limit)
+    giants = np.flatnonzero((upto[:, last] - upto[:, first]).max(axis=0) > max(limit, whole))
     starts = [first]
     if len(giants):
         reach = _reach(session)

@@ -3,7 +3,7 @@
 | model      | cuts                          | owners                                  |
 |------------|-------------------------------|-----------------------------------------|
 | superpages | Teng's, of the last session   | Partition II                            |
-| metis-site | sites, giants cut by range    | METIS, bytes and pages balanced (C3)    |
+| metis-site | sites; see `CutSites`         | METIS, bytes and pages balanced (C3)    |
 | metis-page | where the owner changes       | METIS, bytes and pages balanced (C2)    |
 | site-hash  | even, on hosts by hash        | in turn                                 |
 | url-hash   | even, on URLs by hash         | in turn                                 |
@@ -19,9 +19,10 @@ Invariant: the same session gives the same blueprint. It does not know which gat
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -38,6 +39,10 @@ from gcs.core.plan.session_graph import SessionGraph, superpages
 from gcs.core.tree.tree import Cuts
 from gcs.core.url.sortkey import FIRST_KEY, host_of_key, sort_key, url_of
 from gcs.errors import UsageError
+
+#: which sites are cut into ranges: none (the paper's form); where that cannot be balanced, those that outweigh a part,
+#: and where that is not enough, all large ones; or all large ones at once, for the best balance
+CutSites = Literal["never", "needed", "always"]
 
 _VERSION = 1
 #: pieces of a hashed key space per part: enough for others to share what one leaves behind
@@ -118,13 +123,42 @@ class BlueprintRequest:
     #: pages or hosts that the session does not list go to the gatherer that finds them
     finder: bool = False
     seed: int = 0
+    #: for metis-site
+    cut_sites: CutSites = "needed"
 
 
 def draw(data: SessionGraph, wish: BlueprintRequest) -> Blueprint:
     if wish.model not in MODELS:
         raise UsageError(f"no model is called {wish.model!r}; there are {', '.join(MODELS)}")
+    if wish.model == "metis-site" and wish.cut_sites != "always":
+        for units in site_units(data.session, wish.parts, wish.tolerance):
+            blueprint = _drawn(data, wish, units)
+            if wish.cut_sites == "never" or _is_balanced(data, blueprint, wish.tolerance):
+                return blueprint
+    return _drawn(data, wish, _KINDS[wish.model].units(data, wish.parts))
+
+
+def site_units(session: SessionLinks, k: int, tolerance: float) -> Iterator[Ints]:
+    """The unit of each page where sites stay whole; where those that outweigh a part are cut; where all large ones are.
+
+    The second is left out where no site outweighs a part.
+    """
+    yield session.sites
+    outweighing = cut_giants(session, GIANT_SHARE / k, (1 + tolerance) / k)
+    if outweighing.max(initial=0) > session.sites.max(initial=0):
+        yield outweighing
+    yield cut_giants(session, GIANT_SHARE / k)
+
+
+def _is_balanced(data: SessionGraph, blueprint: Blueprint, tolerance: float) -> bool:
+    owners, session = blueprint.owners_of(data), data.session
+    weights = (np.ones(session.pages), session.page_bytes)
+    return all(imbalance(loads(weight, owners, blueprint.parts)) <= tolerance + 1e-9 for weight in weights)
+
+
+def _drawn(data: SessionGraph, wish: BlueprintRequest, units: Ints) -> Blueprint:
+    """The blueprint that gives out these units."""
     kind = _KINDS[wish.model]
-    units = kind.units(data, wish.parts)
     hot = named(data.session, units, wish.hot_pages)
     if not kind.partitioner:
         blueprint = hashed(wish.model, wish.parts)

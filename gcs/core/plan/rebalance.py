@@ -187,7 +187,7 @@ def problem_of(
 
 
 def space_goal(old: Plan, pages: Superpages, evidence: RoundEvidence, running: Sequence[str]) -> SpaceGoal:
-    """What each gatherer holds, and what is to come of each superpage: its queue, in pages of their size there."""
+    """What each gatherer holds, and what is to come of each superpage: its queue, in pages of its own usual size."""
     figures = project(evidence.statistics, old.cuts, pages).superpages
     known, bytes_known = (sum(each.pages for each in figures.values()), sum(each.bytes for each in figures.values()))
     mean = bytes_known / known if known else 1.0

@@ -18,6 +18,8 @@ class TeamSettings:
     #: under a METIS plan, pages (or sites) that the last session did not know: to the owner of their neighbours in the
     #: URL tree, or to whoever finds them
     unlisted: Literal["tree", "finder"] = "tree"
+    #: under metis-site: whether sites are cut: never, all large ones always, or where whole ones cannot be balanced
+    cut_sites: Literal["never", "needed", "always"] = "needed"
     #: what becomes of a URL that another owns: sent to its owner, dropped, or fetched when nothing else is left
     mode: Literal["exchange", "firewall", "cross-over"] = "exchange"
     #: seconds without a heartbeat after which a gatherer counts as gone

@@ -10,10 +10,12 @@ Invariant: a log file is removed only when its Parquet file is in place, a local
 URL. A file that still grows is not touched.
 """
 
+import math
 import os
+import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ from gcs.ports.records.record_log import gaps
 events = Events("records")
 #: seconds between the attempts of one upload
 _PAUSES_S = (0.5, 2.0, 8.0)
+#: seconds between two looks whether there is still time for an upload
+LOOK_S = 0.2
 
 
 class Remote:
@@ -35,21 +39,26 @@ class Remote:
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._filesystem: Any = None
+        self._give_up_at = math.inf
+
+    def end_within(self, seconds: float) -> None:
+        """From now on all uploads together take no longer than this: a store that is away must not hold the end."""
+        self._give_up_at = time.monotonic() + seconds
 
     def put(self, path: Path, folder: str) -> None:
         """Copy a finished local file to URL/folder/, whole, or raise StoreError."""
         target = f"{self.url}/{folder}/{path.name}"
         for pause_s in (*_PAUSES_S, None):
             try:
-                self._put(path, target)
+                self._attempt(path, target)
                 return
-            except UsageError:
+            except (StoreError, UsageError):
                 raise
             except Exception as error:  # every filesystem has its own kinds; all mean: not there yet
                 if pause_s is None:
                     raise StoreError(f"cannot upload {path} to {target}: {error}") from error
                 events.warning("upload-retry", file=path, target=target, error=error)
-                time.sleep(pause_s)
+                time.sleep(min(pause_s, max(self._give_up_at - time.monotonic(), 0.0)))
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in URL/folder/, sorted."""
@@ -79,6 +88,23 @@ class Remote:
             except (ImportError, ValueError) as error:  # no such protocol, or its package is missing
                 raise UsageError(f"cannot use {self.url} as a store: {error}") from error
         return self._filesystem
+
+    def _attempt(self, path: Path, target: str) -> None:
+        """`_put`, in a thread of its own, which is left behind when there is no more time."""
+        attempt: Future[None] = Future()
+
+        def put() -> None:
+            try:
+                self._put(path, target)
+                attempt.set_result(None)
+            except BaseException as error:
+                attempt.set_exception(error)
+
+        threading.Thread(target=put, name="gcs-upload", daemon=True).start()
+        while not wait([attempt], LOOK_S).done:
+            if time.monotonic() > self._give_up_at:
+                raise StoreError(f"cannot upload {path} to {target}: no answer in time")
+        attempt.result()
 
     def _put(self, path: Path, target: str) -> None:
         filesystem = self.filesystem()
@@ -119,13 +145,15 @@ class Finisher:
         while self._running and self._running[0].done():
             self._running.pop(0).result()
 
-    def drain(self) -> None:
-        """Finish everything now, or raise."""
+    def drain(self, within_s: float | None = None) -> None:
+        """Finish everything now, or raise. `within_s`: what is not uploaded by then is left to the next `open`."""
+        if self._remote and within_s is not None:
+            self._remote.end_within(within_s)
         self.run()
         while self._running:
             self._running.pop(0).result()
         if self._uploads:
-            self._upload_all(final=True)
+            self._upload_all(final=within_s is None)
 
     def close(self) -> None:
         """Stop after the job under way; what is left waits for the next `open`."""

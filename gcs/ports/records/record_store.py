@@ -182,13 +182,16 @@ class Store:
         for number in range(position.file, self._log.number + 1):
             yield from self._pages(number, position.records if number == position.file else 0)
 
-    def finish(self) -> None:
-        """End of a crawl: close all files, make the last Parquet file, upload what is to be uploaded. May wait long."""
+    def finish(self, within_s: float | None = None) -> None:
+        """End of a crawl: close all files, make the last Parquet file, upload what is to be uploaded. May wait long.
+
+        `within_s`: what is not uploaded by then stays on the disk, and the next run uploads it.
+        """
         self.flush()
         self._close_warc()
         if self._log.records:
             self._close_log()
-        self._finisher.drain()
+        self._finisher.drain(within_s)
 
     def close(self) -> None:
         """Let go of the store. Call `sync` or `finish` first: what was not flushed is dropped."""

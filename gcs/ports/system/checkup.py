@@ -33,6 +33,7 @@ EXTRAS = {
     "playwright": ("gcs crawl --browser", "browser"),
     "s3fs": ("--store s3://…", "s3"),
     "duckdb": ("gcs sql", "duckdb"),
+    "opentelemetry": ("OTEL_EXPORTER_OTLP_ENDPOINT", "telemetry"),
     "PIL": ("thumbnails and images", "images"),
 }
 #: packages that every crawl needs, as they are imported

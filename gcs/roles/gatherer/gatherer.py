@@ -113,6 +113,7 @@ class Gatherer:
         self._bulletins = BulletinWriter(name)  # a team's member writes its own
         self._paused = False
         self._share_of_connections = 0
+        self._upload_s: float | None = None
         self._ending: GathererState | None = None
         self._leaving: asyncio.Task[None] | None = None
 
@@ -191,7 +192,7 @@ class Gatherer:
         try:
             if self._finished.done() and not self._finished.cancelled() and not self._finished.exception():
                 self._checkpoints.make(self._clock())
-                self._store.finish()
+                self._store.finish(self._upload_s)
                 share = self.final_share = self.share()
         finally:
             self._store.close()
@@ -211,6 +212,10 @@ class Gatherer:
         self._dispatcher.end_last()
         self._ending = self._ending or state
         self._scheduler.request_turn()
+
+    def hurry(self, upload_s: float) -> None:
+        """Take no longer than this for uploads at the end; what is left stays on the disk, for the next run."""
+        self._upload_s = upload_s
 
     def pause(self, paused: bool = True) -> None:
         """Start no more requests until `pause(False)`. For a gatherer alone: a team is paused at its whiteboard."""

@@ -93,5 +93,14 @@ def findings(rows: Sequence[CommunicationRow]) -> list[Finding]:
 
 
 STUDY = Study(
-    "cho-communication", TITLE, ABOUT, CommunicationRow, run, charts, findings, PAPER, keys=("n", "partitioner")
+    "cho-communication",
+    TITLE,
+    ABOUT,
+    CommunicationRow,
+    run,
+    charts,
+    findings,
+    PAPER,
+    keys=("n", "partitioner"),
+    by_sites=True,
 )

@@ -231,4 +231,4 @@ def findings(rows: Sequence[OverlapRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study("cho-overlap", TITLE, ABOUT, OverlapRow, run, charts, findings, PAPER)
+STUDY = Study("cho-overlap", TITLE, ABOUT, OverlapRow, run, charts, findings, PAPER, by_sites=True)

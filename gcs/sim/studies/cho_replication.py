@@ -92,4 +92,15 @@ def findings(rows: Sequence[ReplicationRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study("cho-replication", TITLE, ABOUT, ReplicationRow, run, charts, findings, PAPER, keys=("n", "replicated"))
+STUDY = Study(
+    "cho-replication",
+    TITLE,
+    ABOUT,
+    ReplicationRow,
+    run,
+    charts,
+    findings,
+    PAPER,
+    keys=("n", "replicated"),
+    by_sites=True,
+)

@@ -94,4 +94,4 @@ def findings(rows: Sequence[SeedsRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study("cho-seeds", TITLE, ABOUT, SeedsRow, run, charts, findings, PAPER, keys=("n", "seeds"))
+STUDY = Study("cho-seeds", TITLE, ABOUT, SeedsRow, run, charts, findings, PAPER, keys=("n", "seeds"), by_sites=True)

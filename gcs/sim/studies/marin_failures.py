@@ -100,4 +100,4 @@ def findings(rows: Sequence[FailuresRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study("marin-failures", TITLE, ABOUT, FailuresRow, run, charts, findings)
+STUDY = Study("marin-failures", TITLE, ABOUT, FailuresRow, run, charts, findings, by_sites=True)

@@ -6,6 +6,7 @@ alone, so that cached rows give the same page as fresh ones. It must not draw, p
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -127,6 +128,16 @@ class Finding:
     ours: str
     agrees: bool
     why: str = ""
+    #: it compares sites: where a graph has one, its effect cannot be seen
+    by_sites: bool = False
+
+
+class ClaimVerdict(StrEnum):
+    """Whether a claim came out as in the paper."""
+
+    AGREES = "yes"
+    DIFFERS = "no"
+    UNSEEN = "cannot be seen on this graph"
 
 
 def checked(claim: str, paper: str, ours: str, agrees: bool, otherwise: str) -> Finding:
@@ -165,6 +176,8 @@ class Study:
     steps: Steps | None = None
     #: fields that say which of our rows stands beside one of the paper's
     keys: tuple[str, ...] = ()
+    #: all its claims compare sites
+    by_sites: bool = False
     #: what the rows mean for the user, in one sentence
     advice: Callable[[Sequence[Row]], str] = lambda _rows: ""
 

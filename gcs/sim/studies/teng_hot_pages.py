@@ -143,4 +143,4 @@ def findings(rows: Sequence[HotPagesRow]) -> list[Finding]:
     ]
 
 
-STUDY = Study("teng-hot-pages", TITLE, ABOUT, HotPagesRow, run, charts, findings)
+STUDY = Study("teng-hot-pages", TITLE, ABOUT, HotPagesRow, run, charts, findings, by_sites=True)

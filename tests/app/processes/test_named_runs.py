@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from gcs.fakeweb import FakeWebSpec
 from gcs.fakeweb.server import FakeWebProcess
@@ -70,3 +72,28 @@ def test_run_of_another_name_begins_the_next_session_and_one_again_does_not(job:
 
 def test_first_run_needs_seeds_and_a_whiteboard(job: Job) -> None:
     assert "no seeds" in job("monday", code=2)["error"]
+
+
+def test_job_that_has_to_end_waits_for_no_whiteboard(tmp_path: Path) -> None:
+    """As when a deployment is deleted: Redis goes first, and the job would wait for it until it is killed."""
+    server = EmbeddedServer(tmp_path / "space")
+    url = server.start()
+    there = ("--space", url, "--name", "c", "-n", "0", "--run", "first", "-o", tmp_path / "job")
+    command = [sys.executable, "-m", "gcs", "crawl", "http://127.0.0.1:1/", *QUICK, *there]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GCS_")}
+    job = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    assert job.stderr
+    try:
+        with redis.Redis.from_url(url) as client:
+            while not client.keys("*"):
+                assert job.poll() is None
+                time.sleep(0.05)
+        server.stop()
+        assert any("space.unreachable" in line for line in job.stderr)
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(60) == 1
+        assert "the crawl is elsewhere" in job.stderr.read()
+    finally:
+        job.kill()
+        job.stderr.close()
+        server.stop()

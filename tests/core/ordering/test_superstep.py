@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.ordering.superstep import Replay, Superstep, predict
+from gcs.core.ordering.superstep import Replay, Superstep, predict, replay_of
 
 
 @st.composite
@@ -60,3 +60,22 @@ def test_predict_keeps_to_its_bound(web: tuple[np.ndarray, ...], bound: float) -
 def test_predict_needs_no_exchange_where_nothing_crosses() -> None:
     alone = Replay(np.array([0, 1, 2]), np.array([1, 0]), np.zeros(2, np.int64), np.array([1.0, 2.0]))
     assert predict(alone) == Superstep(2, 1, 0.0, 1)
+
+
+@given(webs(), st.sampled_from([0.0, 0.05, 0.3]))
+def test_predict_finds_where_the_error_becomes_too_large(web: tuple[np.ndarray, ...], bound: float) -> None:
+    """A search that ends early, or answers 1 to be safe, costs exchanges for nothing."""
+    replay = Replay(*web)
+    beta = predict(replay, bound).messages
+    if beta < replay.most_messages:
+        behind = range(beta + 1, beta + max(beta // 64, 1) + 1)
+        assert any(replay.run(messages).error > bound for messages in behind)
+
+
+def test_predict_finds_a_border_in_the_middle() -> None:
+    chance = np.random.default_rng(1)
+    sources, targets = chance.integers(0, 3000, (2, 20_000))
+    replay = replay_of(sources, targets, np.arange(3000) % 4)
+    found, most = predict(replay), replay.most_messages
+    assert found.error <= 0.05 < replay.run(found.messages + found.messages // 32 + 2).error
+    assert 10 < found.messages < most / 4

@@ -96,10 +96,31 @@ def test_parts_go_to_who_has_them():
     assert second.owners == first.owners and second.moves == () and second.epoch == first.epoch + 1
 
 
+@pytest.mark.parametrize(("k", "giant", "wish", "cut"), [
+    (3, 1, "needed", set()),  # twelve equal sites in three parts
+    (5, 1, "needed", set(range(12))),  # twelve equal sites in five parts: all are cut
+    (3, 12, "needed", {0}),  # one outweighs a part: it alone is cut
+    (5, 1, "never", set()),
+    (3, 1, "always", set(range(12))),
+])  # fmt: skip
+def test_metis_site_cuts_no_more_sites_than_the_switch_says(k, giant, wish, cut):
+    urls = [
+        f"http://h{host:02}.example/{page:04}" for host in range(12) for page in range(40 * (giant if not host else 1))
+    ]
+    random, ones = Random(5), np.ones(len(urls), np.int64)
+    links = sorted({(page, min(max(page + random.randrange(-9, 10), 0), len(urls) - 1)) for page in range(len(urls))})
+    data = crawled(Visits([sort_key(url) for url in urls], ones, ones * 20), *np.array(links).T)
+    owners = draw(data, BlueprintRequest("metis-site", k, cut_sites=wish)).owners_of(data)
+    several = {host for host in range(12) if len({*owners[data.session.sites == host].tolist()}) > 1}
+    assert several <= cut and (not cut or several)
+    if wish == "needed":
+        assert np.bincount(owners).max() <= 1.05 * len(urls) / k
+
+
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_other_teams_share_a_blueprint_evenly(count):
     names = tuple(f"g{number}" for number in range(count))
-    plan = draw(WEB, BlueprintRequest("metis-site", 3)).plan(names, ExchangeMode.EXCHANGE, 2)
+    plan = draw(WEB, BlueprintRequest("metis-site", 3, cut_sites="always")).plan(names, ExchangeMode.EXCHANGE, 2)
     loads = Counter(plan.owner_of(key) for key in WEB.keys)
     assert set(loads) == set(names)
     assert max(loads.values()) < 1.25 * len(WEB.keys) / count
@@ -128,7 +149,9 @@ def test_only_the_web_that_remains_without_hot_pages_is_partitioned(model):
     sources, targets = np.array(sorted(links)).T
     ones = np.ones(size, np.int64)
     data = crawled(Visits([sort_key(url) for url in urls], ones, ones * 20), sources, targets)
-    apart = draw(data, BlueprintRequest(model, 8, hot_pages=16))
+    apart = draw(data, BlueprintRequest(model, 8, hot_pages=16, cut_sites="always"))
     assert sorted(apart.hot_pages) == urls[::25]
-    told = msgspec.structs.replace(draw(data, BlueprintRequest(model, 8)), hot_pages=apart.hot_pages)
+    told = msgspec.structs.replace(
+        draw(data, BlueprintRequest(model, 8, cut_sites="always")), hot_pages=apart.hot_pages
+    )
     assert forecast(data, apart).exchanged_urls < 0.9 * forecast(data, told).exchanged_urls

@@ -1,6 +1,7 @@
 """Finished files move to a URL: fsspec's memory file system, one that fails at times, and an S3 server on loopback."""
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,10 +29,13 @@ class Flaky(MemoryFileSystem):
     store: ClassVar[dict[str, Any]] = {}
     pseudo_dirs: ClassVar[list[str]] = [""]
     failures: ClassVar[list[str]] = []
+    answers: ClassVar[threading.Event] = threading.Event()
 
     def put_file(self, lpath: str, rpath: str, *args: Any, **kwargs: Any) -> None:
         failure = self.failures.pop(0) if self.failures else ""
-        if failure == "error":
+        if failure == "hangs":
+            self.answers.wait(60)
+        if failure in ("error", "hangs"):
             raise ConnectionError("the network is down")
         super().put_file(lpath, rpath, *args, **kwargs)
         if failure == "short":
@@ -48,14 +52,16 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def fill(directory: Path, url: str, first: int = 0, last: int = 10, *, finish: bool = True) -> list[str]:
+def fill(
+    directory: Path, url: str, first: int = 0, last: int = 10, *, finish: bool = True, within_s: float | None = None
+) -> list[str]:
     with Store.open(directory, StoreSettings(url=url, warc_bytes=2_000, log_records=4), "g1") as store:
         for number in range(first, last):
             page = f"http://example.com/{number}"
             store.add_page(record(page), response(page, b"page %d" % number))
             store.sync()
         if finish:
-            store.finish()
+            store.finish(within_s)
     return [f"http://example.com/{number}" for number in range(last)]
 
 
@@ -115,6 +121,21 @@ def test_crawl_goes_on_without_the_remote_and_the_next_open_uploads(tmp_path: Pa
     assert urls("flaky://b") == []
     Flaky.failures.clear()
     expected = fill(tmp_path, "flaky://b", 10, 10)
+    assert_all_there(tmp_path, "flaky://b", expected)
+
+
+def test_store_that_never_answers_holds_no_end_that_has_to_come(tmp_path: Path) -> None:
+    """As when Redis, the store and the gatherers of a deployment are deleted at once."""
+    answers = threading.Event()
+    Flaky.failures += ["hangs"] * 1_000
+    Flaky.answers = answers
+    try:
+        fill(tmp_path, "flaky://b", within_s=0.3)
+        assert len(urls(tmp_path)) == 10 and urls("flaky://b") == []
+    finally:
+        Flaky.failures.clear()
+        answers.set()
+    expected = fill(tmp_path, "flaky://b", 10, 11)
     assert_all_there(tmp_path, "flaky://b", expected)
 
 

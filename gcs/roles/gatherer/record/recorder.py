@@ -342,6 +342,7 @@ def _log(record: PageRecord, elapsed_s: float) -> None:
         via=record.parent or "-",
         type=record.content_type.partition(";")[0] or "-",
         by=record.helper or record.gatherer,
+        began=round(record.fetched_at, 3),
         seconds=round(elapsed_s, 3),
         digest=record.digest or "-",
         note=record.failure or record.change or "-",

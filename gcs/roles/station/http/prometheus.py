@@ -1,8 +1,10 @@
 """/metrics: the figures of the crawl in Prometheus' text format. Names end in their unit; counters in _total."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from gcs.core.messages.tuples import CrawlState, MemberState
+from gcs.core.report.figures import Figure
 from gcs.roles.station.view.schemas import Status
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -35,7 +37,7 @@ _GAUGES = {
     "epoch": ("gcs_plan_epoch", "Epoch of the plan."),
     "peak_rss_mb": ("gcs_peak_memory_megabytes", "Largest memory of a gatherer so far."),
 }
-_ROWS = {
+_ROWS: dict[str, tuple[str, Literal["counter", "gauge"], str]] = {
     "pages": ("gcs_gatherer_pages_total", "counter", "Pages stored by a gatherer."),
     "queued": ("gcs_gatherer_queued_urls", "gauge", "URLs waiting at a gatherer."),
     "in_flight": ("gcs_gatherer_in_flight", "gauge", "Requests under way."),
@@ -49,45 +51,47 @@ _ROWS = {
 
 
 def exposition(crawls: Iterable[tuple[Status, float]]) -> str:
+    """The figures of crawls as text."""
+    return "".join(f"{line}\n" for figure in figures(crawls) for line in _lines(figure))
+
+
+def figures(crawls: Iterable[tuple[Status, float]]) -> Iterable[Figure]:
     """The figures of each crawl, with the seconds since it was read. Samples of a name stand together."""
-    families: dict[str, list[str]] = {}
+    found: dict[str, Figure] = {}
     for status, age_s in crawls:
-        for line in _lines(status, age_s):
-            name = line.split(" ", 3)[2] if line.startswith("#") else line.partition("{")[0]
-            lines = families.setdefault(name, [])
-            if not line.startswith("#") or line not in lines:
-                lines.append(line)
-    return "".join(f"{line}\n" for lines in families.values() for line in lines)
+        for figure in _figures_of(status, age_s):
+            before = found[figure.name].samples if figure.name in found else ()
+            found[figure.name] = figure._replace(samples=[*before, *figure.samples])
+    return found.values()
 
 
-def _lines(status: Status, age_s: float) -> Iterator[str]:
+def _figures_of(status: Status, age_s: float) -> Iterator[Figure]:
     of = {"crawl": status.crawl}
-    yield from _family("gcs_up", "gauge", "Whether the whiteboard was read lately.", [(of, float(age_s < 15))])
+    yield Figure("gcs_up", "gauge", "Whether the whiteboard was read lately.", [(of, float(age_s < 15))])
     states = [({**of, "state": state}, float(state == status.state)) for state in STATES]
-    yield from _family("gcs_state", "gauge", "1 for what the crawl does.", states)
+    yield Figure("gcs_state", "gauge", "1 for what the crawl does.", states)
     for field, (name, text) in _COUNTERS.items():
-        yield from _family(name, "counter", text, [(of, getattr(status.report, field))])
+        yield Figure(name, "counter", text, [(of, getattr(status.report, field))])
     for field, (name, text) in _GAUGES.items():
-        yield from _family(name, "gauge", text, [(of, getattr(status.report, field))])
-    yield from _family("gcs_pages_per_second", "gauge", "Pages per second, lately.", [(of, status.now.pages_per_s)])
+        yield Figure(name, "gauge", text, [(of, getattr(status.report, field))])
+    yield Figure("gcs_pages_per_second", "gauge", "Pages per second, lately.", [(of, status.now.pages_per_s)])
     if status.outlook.eta_s is not None:
-        yield from _family("gcs_eta_seconds", "gauge", "Estimated time to the end.", [(of, status.outlook.eta_s)])
+        yield Figure("gcs_eta_seconds", "gauge", "Estimated time to the end.", [(of, status.outlook.eta_s)])
     failures = [({**of, "kind": kind}, count) for kind, count in status.report.failures.items()]
-    yield from _family("gcs_failures_total", "counter", "URLs that ended without a page, by kind.", failures)
+    yield Figure("gcs_failures_total", "counter", "URLs that ended without a page, by kind.", failures)
     there = sum(row.state != MemberState.GONE for row in status.team)
-    yield from _family("gcs_gatherers", "gauge", "Gatherers at work.", [(of, there)])
+    yield Figure("gcs_gatherers", "gauge", "Gatherers at work.", [(of, there)])
     for field, (name, kind, text) in _ROWS.items():
         rows = [({**of, "gatherer": row.gatherer}, getattr(row, field)) for row in status.team]
-        yield from _family(name, kind, text, rows)
+        yield Figure(name, kind, text, rows)
     helped = [({**of, "helper": each.helper, "place": each.place}, each.pages) for each in status.helpers]
-    yield from _family("gcs_helper_pages_total", "counter", "Pages fetched by a helper.", helped)
+    yield Figure("gcs_helper_pages_total", "counter", "Pages fetched by a helper.", helped)
 
 
-def _family(name: str, kind: str, text: str, samples: Iterable[tuple[Mapping[str, str], float]]) -> Iterator[str]:
-    found = list(samples)
-    if found:
-        yield f"# HELP {name} {text}"
-        yield f"# TYPE {name} {kind}"
-    for labels, value in found:
+def _lines(figure: Figure) -> Iterator[str]:
+    if figure.samples:
+        yield f"# HELP {figure.name} {figure.text}"
+        yield f"# TYPE {figure.name} {figure.kind}"
+    for labels, value in figure.samples:
         pairs = ",".join(f'{label}="{text.translate(_ESCAPES)}"' for label, text in labels.items())
-        yield f"{name}{{{pairs}}} {float(value):.17g}"
+        yield f"{figure.name}{{{pairs}}} {float(value):.17g}"

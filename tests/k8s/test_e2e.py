@@ -1,0 +1,52 @@
+"""scripts/k8s-e2e against a cluster without Kubernetes: that it goes through, and that it sees what it is there for."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .cluster import StandInCluster
+from .manifests import K8S
+from .node import why_not
+from .test_processes import make_secrets
+
+#: in place of the real one
+KUBECTL = Path(__file__).parent / "stand_in_kubectl"
+HOSTS = " ".join(f"web-{number}.gcs-e2e.svc" for number in range(4))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[StandInCluster]:
+    if reason := why_not():
+        pytest.skip(reason)
+    cluster = StandInCluster(tmp_path, make_secrets, HOSTS)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def run(cluster: StandInCluster, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PATH": f"{KUBECTL}:{os.environ['PATH']}",
+        "GCS_STAND_IN_CLUSTER": str(cluster.address),
+    }
+    command = [sys.executable, str(K8S.parent / "scripts" / "k8s.d" / "e2e.py"), "--pages", "60", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280)
+
+
+def test_every_step_passes_on_the_manifests(cluster: StandInCluster) -> None:
+    done = run(cluster, "--next-image", "gcs-crawler:0.2.0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all is well" in done.stdout and not cluster.objects, "and nothing is left"
+
+
+def test_cluster_without_a_default_storage_class_is_told(cluster: StandInCluster) -> None:
+    cluster.objects["StorageClass", "local"]["metadata"]["annotations"].clear()
+    done = run(cluster)
+    assert done.returncode == 2 and "no default StorageClass (there is: local)" in done.stdout, done.stdout
+    assert {words[2] for words in cluster.calls} == {"version", "get"}, "nothing was made"
