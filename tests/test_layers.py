@@ -56,6 +56,8 @@ LAZY = {
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.file_sinks"),  # pyarrow
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.markdown_files"),
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.redis_sink"),  # the client of Redis
+    ("gcs.ports.duplicates", "gcs.ports.minhash_groups"),  # rensa: an extra
+    ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.search_engines"),  # an HTTP client, and TLS
     ("gcs.ports.search.index_place", "gcs.ports.search.sqlite_engine"),
     ("gcs.ports.search.index_place", "gcs.ports.search.tantivy_engine"),  # an extra
     ("gcs.roles.leader.rebalance_rounds", "gcs.core.plan.rebalance"),  # numpy

@@ -32,6 +32,7 @@ USES = re.compile(r"(\w+)\.(search|match|fullmatch|sub|finditer|findall)\b")
 IN_FUNCTIONS = {
     "gcs.cli.shift",
     "gcs.core.helpers.pools",
+    "gcs.core.search.snippet",  # words of a query, which are escaped
     "gcs.core.search.words",
     "gcs.core.report.roster",
     "gcs.core.url.canonical",

@@ -36,6 +36,7 @@ COMMANDS = {
     "station": ("gcs.cli.station", "Serve the page from which a crawl is watched and run, its API and its metrics."),
     "token": ("gcs.cli.token", "Make, list and revoke tokens of the station."),
     "export": ("gcs.cli.export", "Write what was gathered as jsonl, csv, Markdown, cdxj or WACZ."),
+    "duplicates": ("gcs.cli.duplicates", "Report pages that are nearly the same."),
     "merge": ("gcs.cli.merge", "Bring together what the machines of a team have stored."),
     "sink": ("gcs.cli.sink", "Bring the pages of a crawl to a file, a database or a stream."),
     "sql": ("gcs.cli.sql", "Ask what was gathered in SQL: pages, failures, redirects, links, hosts."),

@@ -22,6 +22,7 @@ from gcs.core.page.spreadsheet import harmless
 from gcs.core.page.values import PageRecord
 from gcs.errors import StoreError, UsageError
 from gcs.events import set_up_log, tame
+from gcs.ports.duplicates import METHODS, FirstOfGroup
 from gcs.ports.records import cdxj, reading
 from gcs.ports.records.page import Page
 from gcs.ports.records.parquet import FIELDS
@@ -60,6 +61,11 @@ _ARCHIVE_FORMS = ("cdxj", "wacz")
 )
 @click.option("--latest", "is_latest", is_flag=True, help="Each page once, as it was found last; none that are gone.")
 @click.option(
+    "--dedup", type=click.Choice(METHODS), is_flag=False, flag_value=METHODS[0], metavar="[METHOD]",
+    help="Like --latest, and of pages that are nearly the same only the first: by their signatures (simhash), or by the"
+    " words of their texts (minhash: gcs-crawler[dedup]). gcs duplicates reports them.",
+)  # fmt: skip
+@click.option(
     "--raw", is_flag=True,
     help="csv: write every cell as it is, for programs. Without it, a cell that a spreadsheet would take for a formula"
     " begins with an apostrophe.",
@@ -72,6 +78,7 @@ def export(
     place_out: str | None,
     fields: str | None,
     is_latest: bool,
+    dedup: str | None,
     raw: bool,
     as_json: bool,
 ) -> int:
@@ -80,8 +87,10 @@ def export(
     as_folder = bool(place_out) and str(place_out).endswith(("/", os.sep))
     if fields and form in (*_ARCHIVE_FORMS, "md"):
         raise UsageError(f"--fields is for jsonl and csv: the fields of {form} are fixed")
-    if is_latest and form in _ARCHIVE_FORMS:
-        raise UsageError(f"--latest is for jsonl, csv and md: {form} names all that is in the WARC files")
+    if (is_latest or dedup) and form in _ARCHIVE_FORMS:
+        raise UsageError(f"--latest and --dedup are for jsonl, csv and md: {form} names all that is in the WARC files")
+    if dedup and (form == "parquet" or table):
+        raise UsageError("--dedup is for pages as jsonl, csv and md")
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
     set_up_log("warning", as_json=False)
@@ -101,14 +110,14 @@ def export(
     elif form == "cdxj":
         lines = _cdxj(place)
     elif form == "md":
-        rows = (latest if is_latest else reading.rows)(place, FIELDS)
+        rows = _rows(place, FIELDS, is_latest, dedup)
         pages = (Page(PageRecord(**dict(zip(FIELDS, row))), place) for row in rows)
         if output is not None and (output.is_dir() or as_folder):
             return _told(form, _write_files(pages, output), output, as_json)
         lines = (content + b"\n" for page in pages if (content := markdown_file(page)))
     else:
         columns = list(dict.fromkeys(name.partition(".")[0] for name in chosen))
-        rows = (latest if is_latest else reading.rows)(place, columns)
+        rows = _rows(place, columns, is_latest, dedup)
         picked = (_picked(dict(zip(columns, row)), chosen) for row in rows)
         lines = _csv(picked, chosen, raw) if form == "csv" else _jsonl(picked, chosen)
     count = 0
@@ -118,6 +127,15 @@ def export(
             count += 1
     count -= form == "csv"  # its header is no record
     return _told(form, count, output, as_json)
+
+
+def _rows(place: str, columns: Sequence[str], is_latest: bool, dedup: str | None) -> Iterator[reading.Row]:
+    """All records, each page as it was found last, or of those the first of each kind."""
+    if not dedup:
+        return (latest if is_latest else reading.rows)(place, columns)
+    first = FirstOfGroup(dedup)
+    found = latest(place, ("simhash", "text", *columns))
+    return (tuple(row) for signature, text, *row in found if first.add(signature, text))
 
 
 def _told(form: str, count: int, output: Path | None, as_json: bool) -> int:

@@ -38,7 +38,8 @@ def sink(directory: Path, target: str, follow: bool, attend: bool, as_json: bool
     """
     if not attend:
         check_crawl(directory)
-    delivery = SinkDelivery(directory, named_sink(target))
+    named = named_sink(target)
+    delivery, shown = SinkDelivery(directory, named), named.shown.partition("=")[2] or named.shown
     try:
         while True:
             # looked at first: what is read then is all
@@ -46,14 +47,14 @@ def sink(directory: Path, target: str, follow: bool, attend: bool, as_json: bool
             while delivery.step(hurry=not is_live):
                 pass
             if not is_live and delivery.failures >= _TRIES:
-                raise StoreError(f"{target} takes nothing ({delivery.problem}): run this again; nothing is lost")
+                raise StoreError(f"{shown} takes nothing ({delivery.problem}): run this again; nothing is lost")
             if not is_live and not delivery.failures:
                 break
             time.sleep(_LOOK_S if is_live else 0.1 * 2**delivery.failures)
     finally:
         delivery.close()
     if as_json:
-        say(msgspec.json.encode({"sink": target, "pages": delivery.delivered}))
+        say(msgspec.json.encode({"sink": shown, "pages": delivery.delivered}))
     else:
-        say(f"{delivery.delivered:,} pages delivered to {target}")
+        say(f"{delivery.delivered:,} pages delivered to {shown}")
     return 0

@@ -32,6 +32,7 @@ REAL = {
     "links": ("--summary", "links", "--no-warc", "--set", "store.summaries=false"),
     "links_warc": ("--summary", "links"),
     "fast_warc": ("--summary", "fast"),
+    "fast_warc_index": ("--summary", "fast", "--index"),
     "full_warc": ("--summary", "full"),
 }
 #: links_warc by each version of HTTP; the server has brotli where the name ends with br

@@ -6,6 +6,7 @@ once took 6.7 GB. Prints the CPU seconds and the megabytes of each input, and fa
 
 import argparse
 import io
+import itertools
 import os
 import resource
 import sys
@@ -100,6 +101,21 @@ _REPEATED: dict[tuple[str, bytes, bytes], tuple[bytes, ...]] = {
         b"\r",
         b"Disallow: /%\n",
     ),
+    ("search", b"", b""): (
+        *(
+            "\u0327\u0301".encode(),
+            "\uff9e\u0327".encode(),
+            "\ufdfa".encode(),
+            "\u4e2d".encode(),
+            b"text ",
+            b"a.\n",
+            b"a",
+        ),
+    ),
+    ("query", b"", b""): (b"a ", b"(", b"-", b'"a" ', b"title:"),
+    ("requisites", b"<svg>", b""): (b"<style>a", b"<p style='url(a)'>", b"<style>url(a)</style>", b"<g>"),
+    ("requisites", b"", b""): (b"url(", b"/*", b"@import ", b"url( ", b"url('", b"@import 'a';"),
+    ("html", b"<a href='//", b".test/'>x</a>" * 2): ("\u0327\u0301".encode(), b"%CC%A7%CC%81"),
     ("log", b"", b""): (b"P", bytes(8)),
     ("coding", b"\0", b""): (b"\x1f\x8b\x08",),
 }
@@ -129,6 +145,7 @@ def inputs(size_bytes: int) -> Iterator[tuple[str, str, Callable[[], bytes]]]:
     )
     yield "html-text: fonts", "html-text", lambda: b"".join(b"<font color=%d><p>" % n for n in range(count // 2))
     yield "response: base", "response", lambda: _links(size_bytes)
+    yield "response: hosts", "response", lambda: _hosts(size_bytes)
     yield "tar: digits", "tar", lambda: _pax(size_bytes)
     yield "xlsx: one string", "xlsx", lambda: _one_string(size_bytes)
 
@@ -141,6 +158,13 @@ def _links(size_bytes: int) -> bytes:
     """A long base, and many links."""
     base = b"http://h.test/" + b"a" * 16_000
     return b"\n\n<base href='%b/'>" % base + b"<a href=1>" * (size_bytes // 10)
+
+
+def _hosts(size_bytes: int) -> bytes:
+    """Links to hosts of letters with many marks."""
+    host = "e\u0327\u0301" * 10_000
+    links = (f"<a href='http://{host}{number}.test/'>" for number in range(size_bytes // 50_000 + 1))
+    return b"Content-Type: text/html; charset=utf-8\n\n" + "".join(links).encode()
 
 
 def _pax(size_bytes: int) -> bytes:
@@ -192,7 +216,7 @@ def measure(name: str, reader: str, make: Callable[[], bytes]) -> Measured:
 
 def warm() -> None:
     """Load every library, so that its memory counts for no input."""
-    for data in seeds()[:40]:
+    for data in itertools.chain(*list(seeds().values())[:40]):
         for read in READERS.values():
             read(data)
 

@@ -25,7 +25,7 @@ from gcs.core.page.values import PageFacts, PageRecord, Request, Response
 from gcs.core.polite.politeness import retry_after_s, seconds_of_date
 from gcs.core.search.matching import matches
 from gcs.core.search.query import day_of, parse, phrases
-from gcs.core.search.searchable import Searchable
+from gcs.core.search.searchable import MOST_TEXT, Searchable
 from gcs.core.search.snippet import snippet
 from gcs.core.search.words import words
 from gcs.core.url.canonical import UrlRules, canonical
@@ -110,7 +110,7 @@ def _needs(data: bytes) -> object:
 
 def _search(data: bytes) -> object:
     """A text as search, profiles and people see it: its words, an excerpt, what has changed."""
-    text = data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")[: MOST_TEXT // 2]
     old, new = text[: len(text) // 2], text[len(text) // 2 :]
     found = words(text)
     assert words(" ".join(found)) == found

@@ -19,6 +19,8 @@ from gcs.errors import StoreError
 from gcs.ports.search.index_place import INDEX
 from gcs.ports.watch import watch_file
 
+#: environment variable: this directory has an index and a watch already, from whoever started this process
+_ATTENDED_TO = "GCS_ATTENDED_TO"
 #: what deals with the rest, if a process failed
 _REMEDIES = {
     "sink": "gcs sink {} --to TARGET delivers the rest",
@@ -64,13 +66,23 @@ def attended() -> bool:
 
 @contextlib.contextmanager
 def index_and_watch(directory: Path, index: bool, watch: bool) -> Iterator[None]:
-    """While the body runs: an index that is kept up to date, and the watch where there are profiles, or may be soon."""
+    """While the body runs: an index that is kept up to date, and the watch where there are profiles, or may be soon.
+
+    Not in the gatherers of a team that this process starts: one of each is enough for a directory.
+    """
+    if os.environ.get(_ATTENDED_TO) == str(directory.absolute()):
+        yield
+        return
+    os.environ[_ATTENDED_TO] = str(directory.absolute())
     with Followers(directory) as followers:
         if index or (directory / INDEX).is_dir():
             followers.start("index")
         if watch or watch_file(directory).exists():
             followers.start("watch")
-        yield
+        try:
+            yield
+        finally:
+            os.environ.pop(_ATTENDED_TO, None)
 
 
 def index_option(command: Callable[..., Any]) -> Callable[..., Any]:

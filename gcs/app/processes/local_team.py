@@ -426,7 +426,8 @@ async def open_crawl(space: Space, start: CrawlStart) -> Charter:
     if before and set(seeds) <= set(before.seeds):
         seeds = before.seeds
     packed, gatherers = msgspec.json.encode(settings), max(1, start.gatherers)
-    charter = Charter(packed, seeds, gatherers, start.session, start.blueprint, start.name)
+    begun_at = before.begun_at if before else await space.time()
+    charter = Charter(packed, seeds, gatherers, start.session, start.blueprint, start.name, begun_at)
     await space.out(charter)
     await space.out(Control(CrawlState.RUNNING, "crew"))
     await send(space, Seeds(seeds), SEEDS_INBOX)

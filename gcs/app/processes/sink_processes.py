@@ -22,7 +22,7 @@ SINKS_VARIABLE = "GCS_SINKS"
 #: what is said of a target
 TARGETS = (
     "pages.jsonl, pages.csv, pages.duckdb, corpus.md/, pages.parquet/, s3://…, postgresql://…, redis://…, "
-    "or NAME=TARGET of a sink of yours."
+    "opensearch=https://KEY@HOST/INDEX (or elasticsearch, meilisearch, typesense), or NAME=TARGET of a sink of yours."
 )
 
 

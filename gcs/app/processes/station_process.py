@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from gcs.app.crawl_dir import is_crawl
+from gcs.app.processes.station_watches import station_watches
 from gcs.app.say import say
 from gcs.app.station.crawl_keeper import KeeperSpec
 from gcs.app.station.folder_shelf import FolderShelf
@@ -30,6 +31,7 @@ from gcs.roles.station.crawls.source import CrawlSource, WhiteboardSource
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.auth import Authenticator, is_loopback
 from gcs.roles.station.http.prometheus import figures
+from gcs.roles.station.interest.profile_calls import interest_endpoints
 from gcs.roles.station.station import ListenAddress, Station, StationAccess
 
 #: seconds to wait for a whiteboard that is away: a browser does not wait longer
@@ -101,27 +103,29 @@ async def _serving(
         token = new_token(secrets.token_bytes(SECRET_BYTES))
         keys.append(entry(token, Role.CONTROL, label="operator", created_at=time.time()))
     signing = signing_keys(os.environ)
-    station = Station(
-        make_shelf,
-        address,
-        access=StationAccess(keys, spec.names, posted),
-        gateway=gateway,
-        directory=KeyDirectory(signing) if signing else None,
-    )
-    try:
-        await station.startup()
-        # the token stands behind #, so that no server and no log of one ever sees it
-        say(f"station: {station.address.url}{f'#token={token}' if token else ''}", err=True)
-        if not keys:
-            say("station: on that address even to look needs a token: gcs token create view (or control)", err=True)
-        with figure_sender(os.environ) as sender:
-            sending = [asyncio.create_task(_tell(station, sender))] if sender else []
-            try:
-                yield
-            finally:
-                await end(sending)
-    finally:
-        await station.shutdown()
+    async with station_watches() as watch:
+        station = Station(
+            make_shelf,
+            address,
+            access=StationAccess(keys, spec.names, posted),
+            gateway=gateway,
+            directory=KeyDirectory(signing) if signing else None,
+            more=interest_endpoints(watch),
+        )
+        try:
+            await station.startup()
+            # the token stands behind #, so that no server and no log of one ever sees it
+            say(f"station: {station.address.url}{f'#token={token}' if token else ''}", err=True)
+            if not keys:
+                say("station: on that address even to look needs a token: gcs token create view (or control)", err=True)
+            with figure_sender(os.environ) as sender:
+                sending = [asyncio.create_task(_tell(station, sender))] if sender else []
+                try:
+                    yield
+                finally:
+                    await end(sending)
+        finally:
+            await station.shutdown()
 
 
 async def _tell(station: Station, sender: FigureSender) -> None:

@@ -489,6 +489,8 @@ class Charter(Posted, frozen=True, array_like=True):
     blueprint: bytes = b""
     #: the name of the run that began the session, if it was given one
     run: str = ""
+    #: when the crawl was first put on the whiteboard, by the whiteboard's clock; 0 if an earlier version did it
+    begun_at: float = 0.0
 
 
 class Finds(Consumed, frozen=True, array_like=True):

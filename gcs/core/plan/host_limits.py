@@ -7,6 +7,7 @@ What a gatherer has to do takes the larger of two times: its work, over all its 
 slowest host, over that host, whoever else owns a part of it.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -50,14 +51,23 @@ class HostLimits:
         delays = ((pages, self.delay_of(host)) for host, pages in queues.items())
         return max((pages * (delay_s + answer_s) for pages, delay_s in delays if delay_s > 0), default=0.0)
 
+    def allowed_per_s(self, hosts: Iterable[bytes], answer_s: float, others: float = 0.0) -> float:
+        """The pages per second that the delays of these hosts and so many others allow all gatherers together."""
+        paces = [(1.0, self.delay_of(host)) for host in hosts] + [(others, self.delay_s)]
+        return sum(count / (delay_s + answer_s) if delay_s > 0 else math.inf for count, delay_s in paces if count)
+
     def pages_per_s(self, hosts: Collection[bytes], rate: float, others: float = 0.0) -> float:
         """What one gatherer can fetch of these hosts and so many others, if a connection brings `rate` pages a second.
 
         ONE_GATHERER is a cautious guess: a gatherer to which one connection brings more can fetch more.
         """
+        return min(max(ONE_GATHERER, rate), self.connected_per_s(hosts, rate, others))
+
+    def connected_per_s(self, hosts: Collection[bytes], rate: float, others: float = 0.0) -> float:
+        """What the connections of one gatherer to these hosts and so many others bring, `rate` each."""
         connections: float = sum(self._connections_to(self.delay_of(host)) for host in hosts)
         connections += others * self._connections_to(self.delay_s)
-        return min(max(ONE_GATHERER, rate), rate * min(connections, self.all_connections))
+        return rate * min(connections, self.all_connections)
 
     def _connections_to(self, delay_s: float) -> int:
         return 1 if delay_s > 0 else self.connections

@@ -171,9 +171,12 @@ def problem_of(
     queues, rate = host_queues(pages, statistics, evidence.tree), float(rates.mean())
     named, waiting = sum(queues.values()), sum(max(figures.queued, 0) for figures in statistics.superpages.values())
     others = (waiting - named) * len(queues) / named if named else 0.0
-    pages_per_s = evidence.limits.pages_per_s(queues, rate, others)
-    work_s = float(work.sum()) / (len(running) * pages_per_s) if queues else math.inf
-    enough = evidence.limits.polite_s(queues, 1 / rate) / work_s - 1.0
+    limits = evidence.limits
+    work_s = float(work.sum()) / (len(running) * limits.pages_per_s(queues, rate, others)) if queues else math.inf
+    enough = limits.polite_s(queues, 1 / rate) / work_s - 1.0
+    connected = limits.connected_per_s(queues, rate, others)
+    if limits.waits_for_answers(rate) and limits.allowed_per_s(queues, 1 / rate, others) > connected:
+        enough = 0.0  # one gatherer has too few connections for these hosts, however little is queued yet
     return PartitionProblem(
         weights=work,
         k=len(running),

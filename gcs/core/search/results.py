@@ -9,12 +9,11 @@ from itertools import chain
 
 import msgspec
 
+from gcs.core.page.near_duplicates import is_near
 from gcs.core.search.query import Node, phrases
 from gcs.core.search.searchable import Searchable
 from gcs.core.search.snippet import Snippet, snippet
 
-#: signatures of 64 bits that differ in so few are of texts that are nearly the same
-NEAR_BITS = 3
 #: what a word in the title is worth, in words of the text
 TITLE_WEIGHT = 4.0
 #: properties that are counted over all that was found
@@ -139,11 +138,6 @@ def fold(best: Iterable[RankedPage]) -> list[tuple[RankedPage, int]]:
             kept.append(each)
             counts.append(0)
     return list(zip(kept, counts))
-
-
-def is_near(one: int, other: int) -> bool:
-    """Whether two signatures are of texts that are nearly the same."""
-    return (one ^ other).bit_count() <= NEAR_BITS
 
 
 def top_values(counts: Mapping[str, Mapping[str, int]]) -> dict[str, list[FacetValue]]:

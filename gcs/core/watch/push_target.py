@@ -17,6 +17,8 @@ import xxhash
 from gcs.errors import UsageError
 
 WEBHOOK, MAIL, STREAM = "webhook", "mail", "stream"
+#: a webhook that may be at a public address only: somebody else than the owner of the machine has named it
+PUBLIC_WEBHOOK = "public-webhook"
 _KINDS = {
     **dict.fromkeys(("http", "https"), WEBHOOK),
     **dict.fromkeys(("smtp", "smtps"), MAIL),
@@ -51,6 +53,17 @@ class PushTarget(NamedTuple):
             raise UsageError("--push smtp://…: every=SECONDS is a number")
         return target
 
+    @classmethod
+    def public_webhook(cls, address: str) -> "PushTarget":
+        """From an address that is not the owner's."""
+        target = cls.parse(address)
+        parts = urlsplit(address)
+        if target.kind != WEBHOOK or parts.username is not None or parts.password is not None:
+            raise UsageError(
+                "a receiver is a webhook here: https://…, without a user; others by gcs profile add --push"
+            )
+        return cls(PUBLIC_WEBHOOK, address)
+
     def option(self, name: str, default: str = "") -> str:
         return dict(parse_qsl(urlsplit(self.address).query)).get(name, default)
 
@@ -71,7 +84,7 @@ class PushTarget(NamedTuple):
         parts = urlsplit(self.address)
         port = f":{parts.port}" if parts.port else ""
         to = f" to {self.option('to')}" if self.kind == MAIL else ""
-        hidden = "/…" if self.kind == WEBHOOK and (parts.path.strip("/") or parts.query) else ""
+        hidden = "/…" if self.kind in (WEBHOOK, PUBLIC_WEBHOOK) and (parts.path.strip("/") or parts.query) else ""
         return f"{parts.scheme}://{parts.hostname or ''}{port}{hidden}{to}"
 
     @property

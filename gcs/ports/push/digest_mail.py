@@ -7,8 +7,10 @@ import asyncio
 import contextlib
 import smtplib
 import ssl
+import time
 from collections.abc import Sequence
 from email.message import EmailMessage
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from gcs.core.watch.profile import Match
@@ -16,6 +18,8 @@ from gcs.core.watch.push_target import PushTarget
 from gcs.ports.push import PUSH_S, PushError
 
 _SUBMISSION, _SMTPS = 25, 465
+#: bytes that a server may say in one conversation, and seconds that it may take
+_MOST_BYTES, _TALK_S = 1 << 18, 2 * PUSH_S
 
 
 class MailReceiver:
@@ -58,15 +62,46 @@ def _paragraph(match: Match) -> str:
     return "\n".join(lines)
 
 
+class _Answers:
+    """What a server says, up to a limit: smtplib by itself reads an answer of any length."""
+
+    def __init__(self, file: Any, give_up_at: float) -> None:
+        self._file, self._give_up_at, self._rest = file, give_up_at, _MOST_BYTES
+
+    def readline(self, most: int) -> bytes:
+        line: bytes = self._file.readline(most)
+        self._rest -= len(line)
+        if self._rest < 0 or time.monotonic() > self._give_up_at:
+            raise smtplib.SMTPServerDisconnected("it says too much")
+        return line
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Server(smtplib.SMTP):
+    """A server whose answers are bounded."""
+
+    _give_up_at = 0.0
+
+    def getreply(self) -> tuple[int, bytes]:
+        self._give_up_at = self._give_up_at or time.monotonic() + _TALK_S
+        if self.file is None and self.sock is not None:
+            self.file = _Answers(self.sock.makefile("rb"), self._give_up_at)
+        return super().getreply()
+
+
+class _TlsServer(_Server, smtplib.SMTP_SSL):
+    """The same, with TLS from the start."""
+
+
 def _send(target: PushTarget, message: EmailMessage) -> None:
     parts = urlsplit(target.address)
     is_tls = parts.scheme == "smtps"
     port = parts.port or (_SMTPS if is_tls else _SUBMISSION)
     host = parts.hostname or ""
     context = ssl.create_default_context()
-    client = smtplib.SMTP_SSL(host, port, timeout=PUSH_S, context=context) if is_tls else smtplib.SMTP(
-        host, port, timeout=PUSH_S
-    )  # fmt: skip
+    client = _TlsServer(host, port, timeout=PUSH_S, context=context) if is_tls else _Server(host, port, timeout=PUSH_S)
     with contextlib.closing(client), client:
         if not is_tls and client.has_extn("starttls"):
             client.starttls(context=context)

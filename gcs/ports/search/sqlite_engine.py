@@ -17,7 +17,7 @@ import zstandard
 from gcs.core.search.query import Between, Every, Is, Node, Phrase, Some
 from gcs.core.search.results import FACETS, MOST_VALUES, TITLE_WEIGHT, Asked, EngineAnswer, FacetValue, RankedPage
 from gcs.core.search.searchable import Searchable
-from gcs.core.search.words import words
+from gcs.core.search.words import joined
 from gcs.errors import StoreError
 from gcs.ports.search import Place
 from gcs.ports.system.own_file import refuse_links
@@ -51,14 +51,17 @@ class SqliteEngine:
             self._database = sqlite3.connect(self._path, _WAIT_S, isolation_level=None, check_same_thread=False)
             self._database.execute("pragma journal_mode = wal")
             self._database.execute("pragma synchronous = normal")
-            self._database.execute("begin immediate")
-            if not self._database.execute("select 1 from sqlite_master where name = 'position'").fetchone():
-                for statement in _TABLES.split(";"):
+            if not self._is_made():  # whoever only searches waits for nobody who writes
+                self._database.execute("begin immediate")
+                for statement in _TABLES.split(";") if not self._is_made() else ():
                     self._database.execute(statement)
-            self._database.execute("commit")
+                self._database.execute("commit")
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self._path}: the index cannot be opened ({error}); make it anew: --rebuild") from error
         self._pack, self._unpack = zstandard.ZstdCompressor(3), zstandard.ZstdDecompressor()
+
+    def _is_made(self) -> bool:
+        return bool(self._database.execute("select 1 from sqlite_master where name = 'position'").fetchone())
 
     def positions(self) -> dict[str, Place]:
         return {log: (file, records) for log, file, records in self._database.execute("select * from position")}
@@ -125,7 +128,7 @@ class SqliteEngine:
         ).lastrowid
         self._database.execute(
             "insert into words (rowid, title, text) values (?, ?, ?)",
-            (number, " ".join(words(page.title)), " ".join(words(page.text))),
+            (number, joined(page.title), joined(page.text)),
         )
 
     def _forget(self, url: str) -> None:
@@ -135,7 +138,7 @@ class SqliteEngine:
             page = self._page(row[1])
             self._database.execute(
                 "insert into words (words, rowid, title, text) values ('delete', ?, ?, ?)",
-                (row[0], " ".join(words(page.title)), " ".join(words(page.text))),
+                (row[0], joined(page.title), joined(page.text)),
             )
             self._database.execute("delete from page where id = ?", (row[0],))
 

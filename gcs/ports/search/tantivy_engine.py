@@ -17,7 +17,7 @@ import tantivy
 from gcs.core.search.query import Between, Every, Is, Node, Phrase, Some, phrases
 from gcs.core.search.results import FACETS, MOST_VALUES, TITLE_WEIGHT, Asked, EngineAnswer, FacetValue, RankedPage
 from gcs.core.search.searchable import Searchable, sites_of
-from gcs.core.search.words import words
+from gcs.core.search.words import joined
 from gcs.errors import StoreError, UsageError
 from gcs.ports.search import Place
 
@@ -171,7 +171,7 @@ def _document(page: Searchable) -> Any:
     document = tantivy.Document()
     for name, value in (
         ("url", page.url), ("host", page.host), ("lang", page.lang), ("type", page.kind), ("change", page.change),
-        ("kept", _PAGE), ("title", " ".join(words(page.title))), ("text", " ".join(words(page.text))),
+        ("kept", _PAGE), ("title", joined(page.title)), ("text", joined(page.text)),
     ):  # fmt: skip
         document.add_text(name, value)
     for site in sites_of(page.host):

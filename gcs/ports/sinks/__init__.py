@@ -43,6 +43,13 @@ class Sink:
         """The name as a file name."""
         return xxhash.xxh3_64_hexdigest(self.name.encode())
 
+    @property
+    def shown(self) -> str:
+        """The name for people and logs: without a user, a password and a query, which may be secret."""
+        before, colon, rest = self.name.partition("://")
+        authority, slash, path = rest.partition("?")[0].partition("/")
+        return f"{before}{colon}{authority.rpartition('@')[2]}{slash}{path}" if colon else self.name
+
     @classmethod
     def of(cls, given: object, name: str = "", target: str | None = None) -> "Sink":
         """From a function, a class (made with the target, if there is one) or an object."""

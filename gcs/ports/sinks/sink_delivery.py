@@ -91,7 +91,9 @@ class SinkDelivery:
             self.problem = f"{type(error).__name__}: {error}"
             self._retry_at = now + min(_RETRY_S * 2 ** min(self.failures - 1, 10), _MOST_RETRY_S)
             if self.failures & (self.failures - 1) == 0:  # the first, the second, the fourth …
-                events.warning("failed", sink=self._sink.name, tries=self.failures, pages=len(self._pages), cause=error)
+                events.warning(
+                    "failed", sink=self._sink.shown, tries=self.failures, pages=len(self._pages), cause=error
+                )
             return
         for follower, cursor in self._sources.values():
             if follower.position != cursor.position:

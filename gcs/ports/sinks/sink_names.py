@@ -34,7 +34,10 @@ def named_sink(text: str) -> Sink:
         return Sink.of(load_named("sink", SINK_GROUP, text), text)
     else:
         forms = "pages.jsonl, pages.csv, pages.duckdb, pages.parquet/, corpus.md/, s3://…, postgresql://…, redis://…"
-        raise SettingsError(f"sink {text!r}: it is none of {forms}; write NAME=TARGET, or module:object=TARGET")
+        engines = "opensearch=https://…, meilisearch=https://…, typesense=https://…"
+        raise SettingsError(
+            f"sink {text!r}: it is none of {forms}, {engines}; write NAME=TARGET, or module:object=TARGET"
+        )
     target = target if "://" in target else str(Path(target).expanduser().absolute())
     return Sink.of(_built_in(name) or load_named("sink", SINK_GROUP, name), f"{name}={target}", target)
 
@@ -54,4 +57,8 @@ def _built_in(name: str) -> type | None:
         from gcs.ports.sinks.redis_sink import RedisStream
 
         return RedisStream
+    if name in ("opensearch", "elasticsearch", "meilisearch", "typesense"):
+        from gcs.ports.sinks.search_engines import Meilisearch, OpenSearch, Typesense
+
+        return {"meilisearch": Meilisearch, "typesense": Typesense}.get(name, OpenSearch)
     return None

@@ -62,6 +62,10 @@ class Candidate:
         """This gatherer's own lease, if it may act on it at this moment."""
         return self._mine if self._tenure is not None and self._tenure.holds(self._clock()) else None
 
+    def forget(self) -> None:
+        """The whiteboard has this lease no more: the next step may stand for another."""
+        self._mine = self._tenure = None
+
     async def resign(self) -> None:
         """Let somebody else lead at once."""
         if self._mine is not None:

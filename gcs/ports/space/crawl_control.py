@@ -65,13 +65,13 @@ async def add_seeds(space: Space, texts: Sequence[str]) -> list[str]:
 
 
 async def put_back(space: Space, charter: Charter, control: Control | None) -> bool:
-    """Put a crawl back on a whiteboard that has forgotten it (emptied, or restarted without its file); False if not.
+    """Put a crawl back on a whiteboard that has forgotten it (emptied, or restarted without its file).
 
-    Its seeds, too: some may have lain there, and one that is known changes nothing.
+    False if it is there, or if there is no room: try again later. Its seeds are put back, too: some may have lain
+    there, and one that is known changes nothing.
     """
-    if await space.count(template(Charter)):
+    if await space.count(template(Charter)) or (await space.out(Seeds(charter.seeds), to=SEEDS_INBOX)).full:
         return False
-    await send(space, Seeds(charter.seeds), SEEDS_INBOX)
     await space.out(control or Control(CrawlState.RUNNING), given=IfAbsent())
     await space.out(charter, given=IfAbsent())  # last: a call that was cut short is done again
     return True

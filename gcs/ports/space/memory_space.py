@@ -182,9 +182,9 @@ class MemoryBoard:
         self.inboxes: dict[tuple[str, type[Tuple]], MemoryInbox] = {}
         self.dead: dict[str, list[DeadLetter]] = {}
         self.tickets: dict[str, int] = {}
-        #: set when something changes, and replaced by a new one
-        self.change = asyncio.Event()
-        self.clock.on_tick(self.changed)
+        #: of each place (on the board: each type), set when something changes there, and then left for a new one
+        self._changes: dict[str, asyncio.Event] = {}
+        self.clock.on_tick(self.ticked)
 
     def inbox(self, place: str, kind: type[Tuple]) -> MemoryInbox:
         """The inbox (or the board), without what has expired."""
@@ -195,16 +195,26 @@ class MemoryBoard:
         inbox.purge(self.clock.now())
         return inbox
 
-    def changed(self) -> None:
-        """Let those who wait look again."""
-        self.change.set()
-        self.change = asyncio.Event()
+    def change(self, place: str, kind: type[Tuple]) -> asyncio.Event:
+        """What is set at the next change there."""
+        return self._changes.setdefault(place or f" {kind.name}", asyncio.Event())
 
-    async def wait(self, deadline: float | None) -> bool:
-        """Wait for a change; False when the deadline has passed."""
+    def changed(self, place: str, kind: type[Tuple]) -> None:
+        """Let those who wait there look again."""
+        if change := self._changes.pop(place or f" {kind.name}", None):
+            change.set()
+
+    def ticked(self) -> None:
+        """Let all who wait look again."""
+        changes, self._changes = self._changes, {}
+        for change in changes.values():
+            change.set()
+
+    async def wait(self, place: str, kind: type[Tuple], deadline: float | None) -> bool:
+        """Wait for a change there; False when the deadline has passed."""
         if deadline is not None and self.clock.now() >= deadline:
             return False
-        await self.clock.wait(self.change, deadline)
+        await self.clock.wait(self.change(place, kind), deadline)
         return True
 
     def deadline(self, timeout_s: float | None) -> float | None:
@@ -239,7 +249,7 @@ class MemorySpace:
             if fence is None or fence.payload != encode(given.item):
                 return Receipt(0, refused=True)
         inbox.post(item.key, encode(item), self._board.deadline(ttl_s))
-        self._board.changed()
+        self._board.changed(to, type(item))
         return Receipt(1)
 
     async def out_many(
@@ -253,7 +263,7 @@ class MemorySpace:
     ) -> Receipt:
         limit, expires_at = self._board.settings.inbox_bytes, self._board.deadline(ttl_s)
         receipt = self._board.inbox(to, kind).put([encode(item) for item in items], numbered, limit, expires_at)
-        self._board.changed()
+        self._board.changed(to, kind)
         return receipt
 
     async def take(
@@ -267,7 +277,7 @@ class MemorySpace:
             for entry, item in self._fitting(wanted, at):
                 self._board.inbox(at, wanted.kind).finish(entry.id)
                 return Taken(item, Handle(at, wanted.kind, b"%d" % entry.id, 0))
-            if not await self._board.wait(deadline):
+            if not await self._board.wait(at, wanted.kind, deadline):
                 return None
 
     async def take_many(
@@ -283,7 +293,7 @@ class MemorySpace:
         lease_s = self._board.settings.lease_s if lease_s is None else lease_s
         while True:
             taken = self._take_now(wanted, at, limit, lease_s)
-            if taken or not await self._board.wait(deadline):
+            if taken or not await self._board.wait(at, wanted[0].kind, deadline):
                 return taken
 
     def _take_now(self, wanted: Sequence[Template[Any]], at: str, limit: int, lease_s: float) -> list[Taken[Any]]:
@@ -340,7 +350,6 @@ class MemorySpace:
         for each in taken:
             if each.handle.place != BOARD:
                 done += self._board.inbox(each.handle.place, each.handle.kind).finish(int(each.handle.id))
-        self._board.changed()
         return done
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
@@ -353,7 +362,7 @@ class MemorySpace:
         for each in taken:
             if entry := self._held(each):
                 entry.holder, entry.deliveries = "", each.deliveries - 1
-        self._board.changed()
+                self._board.changed(each.handle.place, each.handle.kind)
 
     def _held(self, taken: Taken[Any]) -> InboxEntry | None:
         """The entry of a tuple that this participant still holds."""
@@ -365,7 +374,7 @@ class MemorySpace:
         while True:
             for _, item in self._fitting(wanted, at):
                 return item
-            if not await self._board.wait(deadline):
+            if not await self._board.wait(at, wanted.kind, deadline):
                 return None
 
     async def scan(self, wanted: Template[T], *, at: str = BOARD) -> list[T]:
@@ -379,7 +388,7 @@ class MemorySpace:
     async def watch(self, wanted: Template[T], *, at: str = BOARD) -> AsyncIterator[T]:
         last = 0
         while True:
-            change = self._board.change  # taken before looking: what comes between two yields sets it
+            change = self._board.change(at, wanted.kind)  # before looking: what comes between two yields sets it
             for entry, item in self._fitting(wanted, at, after=last):
                 last = entry.id
                 yield item

@@ -108,18 +108,23 @@ class WatchStore(contextlib.AbstractContextManager["WatchStore"]):
         self.path = watch_file(directory)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(open_own(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            refuse_links(self.path.with_name(f"{self.path.name}-{end}") for end in ("wal", "shm", "journal"))
+            refuse_links(self.path.with_name(f"{self.path.name}{end}") for end in ("", "-wal", "-shm", "-journal"))
+            # only where it is not there: to close it would end the locks that SQLite has on it in this process
+            with contextlib.suppress(FileExistsError):
+                os.close(open_own(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             self._database = sqlite3.connect(self.path, _WAIT_S, isolation_level=None, check_same_thread=False)
             self._database.execute("pragma journal_mode = wal")
             self._database.execute("pragma synchronous = normal")
-            with self._change():
-                if not self._database.execute("select 1 from sqlite_master where name = 'fact'").fetchone():
-                    for statement in _TABLES.split(";"):
+            if not self._is_made():
+                with self._change():
+                    for statement in _TABLES.split(";") if not self._is_made() else ():
                         self._database.execute(statement)
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self.path}: the watch cannot be opened ({error})") from error
         self._pack, self._unpack = zstandard.ZstdCompressor(3), zstandard.ZstdDecompressor()
+
+    def _is_made(self) -> bool:
+        return bool(self._database.execute("select 1 from sqlite_master where name = 'fact'").fetchone())
 
     def __exit__(self, *_: object) -> None:
         self.close()

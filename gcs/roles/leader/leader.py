@@ -93,6 +93,7 @@ class Leader:
             await self._term.step()
         except DeposedError as error:
             self._term = None
+            self._candidate.forget()
             events.info("deposed", reason=str(error))
         except UnknownVersionError as error:
             self._outdated, self._led_at = str(error), self._clock()

@@ -128,9 +128,18 @@ class Term:
             self._waits_since = view.now
         if len(view.active) < self._config.expected and view.now - self._waits_since < FIRST_WAIT_S:
             return
-        plan = await self._board.publish(self._first_plan(view), view, "first")
+        plan = await self._board.publish(self._first_plan(view), view, "first", above=await self._forgotten_epochs())
         self._waits_since = None
         events.info("planned", epoch=plan.epoch, superpages=len(plan.cuts), moved=0, reason=f"session {plan.session}")
+
+    async def _forgotten_epochs(self) -> int:
+        """Epochs that a board without a plan may have forgotten, which gatherers that are away may follow.
+
+        Plans are seconds apart, so there were fewer of them than seconds since the crawl began.
+        """
+        crawl = self._config.known_crawl()
+        begun_at = crawl[0].begun_at if crawl else 0.0
+        return max(0, int(await self._board.space.time() - begun_at)) if begun_at else 0
 
     def _first_plan(self, view: BoardView) -> Plan:
         """The first plan of the session. A gatherer of the old plan that is not here leaves: its ghost hands over."""

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 
-from gcs.core.watch.push_target import MAIL, STREAM, WEBHOOK
+from gcs.core.watch.push_target import MAIL, PUBLIC_WEBHOOK, STREAM, WEBHOOK
 from gcs.events import Events
 from gcs.ports.push import PushError, Receiver
 from gcs.ports.push.digest_mail import MailReceiver
@@ -46,7 +46,8 @@ class Pusher:
     ) -> None:
         self._store, self._clock = store, clock
         self._receivers: Mapping[str, Receiver] = receivers or {
-            WEBHOOK: WebhookReceiver(), MAIL: MailReceiver(), STREAM: StreamReceiver()
+            WEBHOOK: WebhookReceiver(), PUBLIC_WEBHOOK: WebhookReceiver(is_public=True),
+            MAIL: MailReceiver(), STREAM: StreamReceiver(),
         }  # fmt: skip
         self._chance = chance or random.Random()
         self._healthy, self._failing = asyncio.Semaphore(HEALTHY_SLOTS), asyncio.Semaphore(FAILING_SLOTS)

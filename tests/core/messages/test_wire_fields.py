@@ -66,7 +66,7 @@ TUPLE_FIELDS = {
     "RebalanceCall": ("rebalance", 16, 1, "by reason="),
     "Seeds": ("seeds", 17, 1, "urls"),
     "RobotsNote": ("robots", 18, 1, "origin status body= fetched_at="),
-    "Charter": ("charter", 19, 1, "settings seeds gatherers= session= blueprint= run="),
+    "Charter": ("charter", 19, 1, "settings seeds gatherers= session= blueprint= run= begun_at="),
     "Account": ("account", 20, 1, "gatherer share"),
     "Finds": ("finds", 21, 1, "client done links free_at= session= copies= free_in="),
     "ClientPace": ("pace", 22, 1, "client connections word="),

@@ -1,5 +1,7 @@
 """Which hosts a plan may cut, and how the hosts of the seeds are shared out."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,3 +60,10 @@ def test_one_gatherer_works_at_all_its_hosts_at_once_up_to_its_connections_and_i
     assert HostLimits(1.0, all_connections=4).pages_per_s(hosts, rate=0.5) == 2.0
     assert HostLimits(1.0).pages_per_s(hosts, rate=20.0) == ONE_GATHERER
     assert HostLimits(1.0).pages_per_s(hosts, rate=500.0) == 500.0, "a gatherer that has fetched more can fetch more"
+
+
+def test_delays_of_hosts_allow_so_many_pages_a_second() -> None:
+    limits = HostLimits(1.0, {b"slow": 9.0})
+    assert limits.allowed_per_s([b"slow", b"a"], answer_s=1.0) == pytest.approx(0.6)
+    assert limits.allowed_per_s([b"a"], answer_s=0.0, others=9.5) == pytest.approx(10.5)
+    assert HostLimits().allowed_per_s([b"a"], answer_s=1.0) == math.inf

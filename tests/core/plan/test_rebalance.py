@@ -119,6 +119,16 @@ def test_polite_hosts_are_shared_where_one_gatherer_has_too_few_connections_for_
     assert (make_plan(ALONE, TeamMembers(("g1", "g2")), found, SETTINGS).moved > 0.3) is moves
 
 
+@pytest.mark.parametrize(("connections", "moves"), [(4, True), (128, False)])
+def test_polite_hosts_with_little_queued_are_shared_where_connections_are_too_few(connections: int, moves: bool):
+    """A young crawl: what is queued would be fetched while the slowest host is asked twice, but there will be more."""
+    pages = [sort_key(f"http://h{n % 100}.example/p{n}") for n in range(110)]
+    mine = reply(ALONE, "g1", pages[5:], pages[:5], speed=20.0, delay_s=1.0)
+    found = evidence(ALONE, mine, limits=HostLimits(all_connections=connections))
+    team = TeamMembers(("g1", "g2", "g3", "g4"))
+    assert (make_plan(ALONE, team, found, SETTINGS).moved > 0.3) is moves
+
+
 def test_hosts_that_the_tree_does_not_name_do_not_count_for_those_that_it_names():
     keys = [sort_key(f"http://127.1.{n % 3000 // 256}.{n % 3000 % 256}/p{n}") for n in range(24_000)]
     found = evidence(ALONE, reply(ALONE, "g1", keys[6000:], keys[:6000]))

@@ -4,7 +4,7 @@ from hypothesis import given
 
 from gcs.core.search.matching import matches
 from gcs.core.search.query import Phrase, parse, phrases
-from gcs.core.search.results import Asked, Hit, SearchResults, is_near, present
+from gcs.core.search.results import Asked, Hit, SearchResults, present
 from gcs.core.search.scan import Scan
 from gcs.core.search.searchable import Searchable, kind_of, sites_of
 from gcs.core.search.snippet import LENGTH, snippet
@@ -63,7 +63,6 @@ def test_near_duplicates_are_folded_into_the_best() -> None:
     results = find("red", some, fold=True)
     assert (numbers(results.pages), results.pages[0].similar, results.found) == (["1", "3"], 1, 3)
     assert len(find("red", some).pages) == 3
-    assert is_near(0b111, 0) and not is_near(0b1111, 0)
 
 
 def test_results_go_on_where_others_ended() -> None:

@@ -14,7 +14,7 @@ from gcs.core.watch.signature import make_secret
 from gcs.ports.push import PushError
 from gcs.ports.push.digest_mail import MailReceiver
 from gcs.ports.push.match_stream import StreamReceiver
-from gcs.ports.push.webhook import WebhookReceiver
+from gcs.ports.push.webhook import PublicResolver, WebhookReceiver
 from gcs.ports.space.embedded_server import EmbeddedServer
 
 from .receivers import HookServer, MailServer
@@ -82,3 +82,49 @@ async def test_stream_holds_an_entry_for_each_match(tmp_path: Path) -> None:
     with pytest.raises(PushError):
         await receiver.push(target, "", [match(3)])
     await receiver.close()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "10.0.0.1", "[::1]", "169.254.169.254", "0x7f.1", "2130706433", "127.1", "[fe80::1]"],
+)
+async def test_public_webhook_is_never_sent_to_an_address_that_is_none(host: str) -> None:
+    """Who names it may not own the machine: nothing behind its walls is asked."""
+    receiver = WebhookReceiver(is_public=True)
+    async with HookServer(SECRET) as server:
+        port = server.url().rpartition(":")[2].partition("/")[0]
+        with pytest.raises(PushError, match="public address"):
+            await receiver.push(PushTarget.public_webhook(f"http://{host}:{port}/"), SECRET, [match(1)])
+        assert server.tries == 0
+    await receiver.close()
+
+
+async def test_public_webhook_is_checked_where_it_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that means a public address when it is checked, and another when it is connected to, gains nothing."""
+    answers = iter(["93.184.216.34", "127.0.0.1"])
+
+    async def resolve(*_: object) -> list[dict[str, object]]:
+        return [{"hostname": "x", "host": next(answers), "port": 80, "family": 2, "proto": 0, "flags": 0}]
+
+    monkeypatch.setattr("aiohttp.ThreadedResolver.resolve", resolve)
+    resolver = PublicResolver()
+    assert [each["host"] for each in await resolver.resolve("a.example")] == ["93.184.216.34"]
+    with pytest.raises(OSError, match="public"):
+        await resolver.resolve("a.example")
+
+
+async def test_mail_server_that_never_ends_its_answer_is_left() -> None:
+    async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                writer.write(b"220-more\r\n" * 1_000)
+                await writer.drain()
+        except ConnectionError:
+            writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    target = PushTarget.parse(f"smtp://127.0.0.1:{port}/?to=me@example.org")
+    with pytest.raises(PushError):
+        await MailReceiver().push(target, "", [match(1)])
+    server.close()

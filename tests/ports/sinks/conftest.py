@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from .stores import Target, files, parquet, postgres_server, postgres_target, redis_target
+from .engines import ENGINES
+from .stores import Target, engine_target, files, parquet, postgres_server, postgres_target, redis_target
 
 
 @pytest.fixture(scope="session")
@@ -35,12 +36,15 @@ def s3() -> Iterator[str]:
     server.stop()
 
 
-@pytest.fixture(params=["jsonl", "csv", "md", "parquet", "duckdb", "postgresql", "redis", "s3"])
+@pytest.fixture(params=["jsonl", "csv", "md", "parquet", "duckdb", "postgresql", "redis", "s3", *ENGINES])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Target]:
     if request.param == "postgresql":
         yield postgres_target(request.getfixturevalue("postgres"))
     elif request.param == "redis":
         with redis_target(tmp_path) as found:
+            yield found
+    elif request.param in ENGINES:
+        with engine_target(request.param) as found:
             yield found
     elif request.param == "s3":
         pytest.importorskip("s3fs")

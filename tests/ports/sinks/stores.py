@@ -15,7 +15,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from gcs.ports.records.page import page_id
 from gcs.ports.space.embedded_server import EmbeddedServer
+from tests.ports.records.pages import record
+
+from .engines import served
 
 #: user of the machine that the PostgreSQL server runs as: it refuses root
 _PG_USER = "nobody"
@@ -88,6 +92,17 @@ def redis_target(folder: Path) -> Iterator[Target]:
     finally:
         client.close()
         server.stop()
+
+
+@contextmanager
+def engine_target(name: str) -> Iterator[Target]:
+    """A document is one for each URL; which copy it is tell its URL and its session, as an id does."""
+
+    def row(document: dict[str, Any]) -> dict[str, Any]:
+        return document | {"id": page_id(record(document["url"], session=document["session"]))}
+
+    with served(name) as (engine, target):
+        yield Target(target, lambda: [row(document) for document in engine.documents.values()])
 
 
 def postgres_binary(name: str) -> str:

@@ -122,6 +122,20 @@ def test_position_is_kept_only_for_what_was_written(tmp_path: Path) -> None:
         assert third.urls == []
 
 
+def test_batch_that_could_not_be_written_comes_again_in_the_next_process(tmp_path: Path) -> None:
+    with Store.open(tmp_path, StoreSettings(), "g0") as store:
+        add(store, *range(4))
+        first = Taking(batch_pages=2)
+        first.is_away = True
+        delivery = SinkDelivery(tmp_path, first.sink, clock=Clock())
+        delivery.step(hurry=True)
+        assert delivery.failures
+        delivery.close()
+        second = Taking(batch_pages=2)
+        drain(SinkDelivery(tmp_path, second.sink, clock=Clock()), hurry=True, closes=True)
+        assert second.urls == named(*range(4))
+
+
 def test_every_gatherer_of_the_directory_is_delivered(tmp_path: Path) -> None:
     taking, clock = Taking(batch_pages=100), Clock()
     delivery = SinkDelivery(tmp_path, taking.sink, clock=clock)

@@ -143,3 +143,13 @@ async def test_leader_keeps_its_lease_during_a_step_that_is_longer_than_that():
                 await asyncio.sleep(0.005)
     keeper.cancel()
     assert first == candidate.leading() == await MemorySpace(board, "g2").read(template(LeaderLease))
+
+
+async def test_leader_whose_lease_the_whiteboard_has_forgotten_stands_again_at_once():
+    hall = Hall("g1")
+    await hall.step()
+    await MemorySpace(hall.board, "x").take(template(LeaderLease))
+    hall.candidates["g1"].forget()
+    assert hall.candidates["g1"].leading() is None
+    assert await hall.step() == ["g1"]
+    assert hall.candidates["g1"].leading().term == 2

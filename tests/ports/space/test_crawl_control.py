@@ -94,3 +94,11 @@ async def test_orders_for_which_there_is_no_room_say_so():
     await crawl_control.add_seeds(space, ["http://b.org/"])
     with pytest.raises(SpaceError, match="no room for seeds: try again later"):
         await crawl_control.add_seeds(space, ["http://c.org/"])
+
+
+async def test_a_forgotten_crawl_for_which_there_is_no_room_is_put_back_later():
+    space = MemorySpace(MemoryBoard(settings=SpaceSettings(inbox_bytes=1)), "g0")
+    await space.out(Seeds(["http://x.org/"]), to="seeds")
+    charter = Charter(b"{}", ["http://a.org/"])
+    assert not await crawl_control.put_back(space, charter, None)
+    assert await space.count(template(Charter)) == 0, "its seeds would have been lost"

@@ -1,7 +1,9 @@
 """The file of a watch: profiles, matches, receivers; what is one transaction; what is kept and what goes."""
 
 import stat
+import sys
 from pathlib import Path
+from subprocess import run
 
 import pytest
 
@@ -114,3 +116,15 @@ def test_link_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="symbolic link"):
         WatchStore(tmp_path)
     assert (tmp_path / "else").read_text() == "mine"
+
+
+def test_other_processes_come_and_go_and_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
+    """Two connections in one process, as in a watch; and a station that opens and closes the file meanwhile."""
+    look = "import sys, pathlib; from gcs.ports.watch.watch_store import WatchStore as S\n"
+    look += "with S(pathlib.Path(sys.argv[1])) as store: print([each.name for each in store.profiles()])"
+    with WatchStore(tmp_path) as one, WatchStore(tmp_path) as other:
+        run([sys.executable, "-c", look, str(tmp_path)], check=True)
+        one.add(Profile("a", "red"))
+        other.add(Profile("b", "red"))
+        done = run([sys.executable, "-c", look, str(tmp_path)], check=True, capture_output=True, text=True)
+        assert done.stdout.strip() == "['a', 'b']"

@@ -1,6 +1,7 @@
 """The leader on a whiteboard in memory, with members that hold keys, and a clock that ticks by hand."""
 
 import asyncio
+import time
 from dataclasses import replace
 from random import Random
 
@@ -87,6 +88,19 @@ async def test_leader_puts_back_a_crawl_that_the_whiteboard_has_forgotten_and_do
     assert await crew.space.read(template(Charter)) == charter
     assert sum(len(disk.queue) for disk in crew.disks.values()) == 1, "its seed would have been lost"
     assert await crew.state() is CrawlState.RUNNING
+
+
+async def test_first_plan_of_a_board_that_has_forgotten_one_has_a_later_epoch():
+    """A gatherer that is away may follow the forgotten plan: two plans of one epoch would be taken for the same."""
+    epochs = []
+    for begun_ago_s in (0.0, 100.0):
+        crew = Crew(SETTINGS)
+        charter = Charter(b"{}", ["http://a.example/"], begun_at=time.time() - begun_ago_s)
+        crew.config = replace(crew.config, known_crawl=lambda charter=charter: (charter, None))
+        crew.start("g1")
+        await crew.pass_time(2)
+        epochs.append((await crew.plan()).epoch)
+    assert epochs[0] == 1 and 100 < epochs[1] < 200
 
 
 async def test_leader_begins_with_the_users_expansion():

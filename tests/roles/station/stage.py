@@ -40,6 +40,7 @@ from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station.crawls.shelf import OneCrawl
 from gcs.roles.station.crawls.source import WhiteboardSource
 from gcs.roles.station.gateway import Gateway
+from gcs.roles.station.interest.profile_calls import interest_endpoints
 from gcs.roles.station.station import ListenAddress, Station, StationAccess
 from gcs.roles.station.view.poller import Poller
 from gcs.settings import Settings
@@ -129,10 +130,11 @@ async def stage(address: ListenAddress | None = None, *, empty: bool = False, **
     keys = [entry(token, role, label=str(role)) for role, token in TOKENS.items()]
     access = StationAccess(keys, options.pop("names", ()), partial(space.scan, template(Access)))
     station = Station(
-        partial(OneCrawl, WhiteboardSource(space, "test")),
+        partial(OneCrawl, WhiteboardSource(space, "test", options.pop("place", None))),
         address or ListenAddress("127.0.0.1", 0),
         access=access,
         gateway=Gateway(space),
+        more=interest_endpoints(options.pop("watch", lambda _: None)),
         **options,
     )
     await station.startup()
@@ -164,12 +166,12 @@ class Target:
 
 
 @contextmanager
-def in_thread(address: ListenAddress | None = None, *, empty: bool = False) -> Iterator[Target]:
+def in_thread(address: ListenAddress | None = None, *, empty: bool = False, **options: Any) -> Iterator[Target]:
     found: list[Target] = []
     begun, ended, loop = threading.Event(), asyncio.Event(), asyncio.new_event_loop()
 
     async def serve() -> None:
-        async with stage(address, empty=empty) as at:
+        async with stage(address, empty=empty, **options) as at:
             found.append(Target(at, loop))
             begun.set()
             await ended.wait()

@@ -15,6 +15,7 @@ from random import Random
 
 from gcs.core.messages.tuples import Finds, HandOver, Seeds, UrlBlock
 from gcs.core.page.values import PageRecord
+from gcs.core.plan import keyspace
 from gcs.core.plan.keyspace import EVERYTHING
 from gcs.core.plan.plan import Plan
 from gcs.core.url.queued_url import QueuedUrl
@@ -94,7 +95,13 @@ class Ownership:
         if old is not None:
             self._recover_lost(old, plan)
         self.stats.adopt(plan)
-        return self.router.route(own)
+        return self.router.route(own) + (self._lost_seeds(plan) if old is None else [])
+
+    def _lost_seeds(self, plan: Plan) -> list[QueuedUrl]:
+        """The seeds in own ranges that nobody knows: the whiteboard may have lost the tuple that brought them."""
+        keys = ((url, sort_key(url)) for url in self._port.admission.seeds) if plan.lost else ()
+        mine = (url for url, key in keys if plan.owner_of(key) == self._me)
+        return [QueuedUrl(url) for url in mine if keyspace.contains(plan.lost, plan.keyspace.place(sort_key(url)))]
 
     def committed(self) -> list[QueuedUrl]:
         """All gatherers follow the plan, and have told what they know: ranges that were lost can begin.

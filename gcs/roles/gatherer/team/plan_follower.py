@@ -47,8 +47,9 @@ class PlanFollower:
 
     def __init__(self, me: str, frontier: Frontier) -> None:
         self._me, self._frontier = me, frontier
-        self._packed = b""  # the plan as it was posted
-        self.plan: Plan | None = None
+        # the plan as it was posted. It is read here: the candidate of this process must know it before it can lead
+        self._packed = frontier.note(NOTE) or b""
+        self.plan = Plan.decode(self._packed) if self._packed else None
         #: the posted plan counts on what was on this gatherer's disk, and the disk is empty
         self.is_blank = False
         self._blank_epoch = 0  # epoch of that plan
@@ -87,14 +88,12 @@ class PlanFollower:
     async def restore(self, space: Space) -> None:
         """Continue under the plan on disk, and post it again if the board has lost it."""
         posted = await space.read(template(PlanPosted))
-        packed = self._frontier.note(NOTE)
-        if not packed:
+        if self.plan is None:
             had_another = self._frontier.had_another
             if posted is not None and (self._counts_on_disk(posted) or (had_another and self._names_me(posted))):
                 self.is_blank, self._blank_epoch = True, posted.epoch
             return
-        self._packed, self.plan = packed, Plan.decode(packed)
-        mine = PlanPosted(self.plan.epoch, 0, packed)
+        mine = PlanPosted(self.plan.epoch, 0, self._packed)
         if posted is None:
             await space.out(mine, given=IfAbsent())
         elif posted.epoch < mine.epoch:

@@ -20,6 +20,7 @@ from gcs.roles.station.http.endpoint import Endpoint, desk_of, no_crawl
 from gcs.roles.station.http.openapi import describe
 from gcs.roles.station.http.problems import explain, problem
 from gcs.roles.station.http.prometheus import CONTENT_TYPE, exposition
+from gcs.roles.station.interest.match_feeds import MatchFeeds
 from gcs.roles.station.view.poller import POLL_S
 
 #: bytes of a request's body, unless its handler reads the stream by itself
@@ -112,5 +113,7 @@ def make_app(
     app.router.add_get("/openapi.json", openapi)
     app.router.add_get("/metrics", metrics)
     app.add_routes([route for endpoint in endpoints for route in endpoint.routes(shelf)])
-    app.add_routes([*asset_routes(), *routes])
+    feeds = MatchFeeds(shelf, authenticator)
+    app.on_shutdown.append(feeds.end)
+    app.add_routes([*asset_routes(), *feeds.routes(), *routes])
     return app

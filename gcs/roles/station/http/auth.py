@@ -12,6 +12,7 @@ A handler names the role that it needs (`needs(Role.VIEW)`, or `public`); the de
 Invariant: no handler runs for a request that was refused. This module must not know what the handlers do.
 """
 
+import base64
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -132,6 +133,8 @@ class Authenticator:
         if not given:
             return "", ALLOWS[Role.VIEW] if self.on_loopback else frozenset()
         scheme, _, token = given[0].partition(" ")
+        if scheme.lower() == "basic" and request.method in SAFE:
+            scheme, token = "bearer", _password(token)
         is_bearer = scheme.lower() == "bearer" and len(given) == 1
         key = holder(token.strip(), self._keys, time.time()) if is_bearer else None
         if key is None:
@@ -142,6 +145,14 @@ class Authenticator:
     def _is_known_host(self, request: web.Request) -> bool:
         name = host_of_authority(request.headers.get("Host", ""))
         return not self.on_loopback or is_loopback(name) or name in self._names
+
+
+def _password(credentials: str) -> str:
+    """Of HTTP Basic: what readers of feeds can send. Only to look: a browser sends it for pages of other sites, too."""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def is_loopback(host: str) -> bool:

@@ -9,6 +9,8 @@ import { fresh } from "./views/new.js";
 import { overview } from "./views/overview.js";
 import { page } from "./views/page.js";
 import { pages } from "./views/pages.js";
+import { profiles } from "./views/profiles.js";
+import { search } from "./views/search.js";
 import { settings } from "./views/settings.js";
 
-export const VIEWS = [crawls, fresh, audit, overview, pages, page, hosts, host, settings, log, downloads];
+export const VIEWS = [crawls, fresh, audit, overview, pages, page, search, hosts, host, settings, log, downloads, profiles];

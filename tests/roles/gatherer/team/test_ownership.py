@@ -56,11 +56,11 @@ class Gatherer:
             DispatcherParts(self.frontier, FrontierSettings(), window, robots, self.engine, Counters())
         )
         context = MemberContext("a", MemorySpace(MemoryBoard(), "a"), TeamSettings(), self.frontier)
-        admission: Any = _Admission()
+        self.admission = admission = _Admission()
         nothing: Any = None
         port = GathererPort(
             self.dispatcher,
-            admission,
+            admission,  # type: ignore[arg-type]
             Traffic(),
             Recrawl(self.frontier, lambda _: iter(())),
             lambda: None,
@@ -99,6 +99,14 @@ class _Admission:
 
     def wanted(self, urls: list[str], _depth: int) -> list[str]:
         return urls
+
+
+def test_seeds_in_lost_ranges_are_queued_by_who_has_never_had_a_plan(gatherer: "Gatherer") -> None:
+    """The whiteboard may have forgotten the tuple that brought them, together with the first plan."""
+    gatherer.admission.seeds = (PAGES[0], "http://other.example/")
+    halves = Plan(5, ("a", "b"), (b"", sort_key("http://other.example/")), (0, 1), lost=((b"", LAST_KEY),))
+    found = gatherer.ownership.adopt(None, halves)
+    assert [entry.url for entry in found] == [PAGES[0]], "the other seed is for b to queue"
 
 
 @pytest.fixture

@@ -141,3 +141,11 @@ async def test_follower_goes_on_under_its_plan_if_another_version_wrote_the_next
     assert not follower.is_news(later)
     assert follower.epoch == (3 if has_disk else 0)
     assert caplog.messages.count("team.plan-unreadable") == 1
+
+
+def test_follower_knows_the_plan_on_its_disk_before_it_has_asked_the_whiteboard(frontier) -> None:
+    """The candidate of its process may be elected before that, and would make a first plan."""
+    PlanFollower("a", frontier).follow(PlanPosted(3, 1, PLAN.encode()))
+    again = PlanFollower("a", frontier)
+    assert (again.plan, again.epoch) == (PLAN, 3)
+    assert again.newest(None) == PlanPosted(3, 0, PLAN.encode())

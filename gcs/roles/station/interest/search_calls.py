@@ -1,0 +1,52 @@
+"""The search of the station: answers from the index of a crawl, in threads of its own, some at a time."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from gcs.core.search.query import parse
+from gcs.core.search.results import Asked, SearchResults
+from gcs.errors import UsageError
+from gcs.ports.records.reading import is_url
+from gcs.ports.search.find_pages import IndexView, find_pages
+from gcs.ports.search.index_place import index_of
+from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
+from gcs.roles.station.interest.interest_schemas import SearchQuery
+
+#: searches at a time, and those that may wait for their turn
+_THREADS, _MOST_WAITING = 2, 16
+
+
+class SearchCalls:
+    """The call `search`."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_THREADS, "search")
+        self._asked = 0
+
+    def endpoints(self) -> list[Endpoint]:
+        about = "Pages that match a query, with excerpts and facets"
+        return [Endpoint("GET", "search", about, SearchResults, self._search, SearchQuery)]
+
+    async def _search(self, call: CrawlCall, query: SearchQuery) -> SearchResults:
+        place = place_of(call)
+        if index_of(place) is None:  # to look at all pages would hold everybody up
+            raise UsageError(f"this crawl has no index: gcs index {place} makes one (gcs crawl --index keeps one)")
+        if self._asked >= _THREADS + _MOST_WAITING:
+            raise UsageError("too many searches at once: try again")
+        asked = Asked(parse(query.q), query.most, query.skip, fold=not query.all)
+        self._asked += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, lambda: find_pages(asked, [IndexView(str(place))])
+            )
+        finally:
+            self._asked -= 1
+
+
+def place_of(call: CrawlCall) -> Path:
+    """The directory of a crawl; UsageError if that is not here."""
+    place = call.desk.source.place
+    if place is None or is_url(place):
+        raise UsageError("the directory of this crawl is not here: it is where its gatherers are")
+    return Path(place)

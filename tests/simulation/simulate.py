@@ -1,0 +1,217 @@
+"""One simulation from a seed: which team crawls which web under which faults, and whether what must hold has held.
+
+python -m tests.simulation.simulate --seed 7            one seed, with its faults and what went wrong
+python -m tests.simulation.simulate --seeds 1..1000     many, on all cores; a failing one is made smaller
+"""
+
+import asyncio
+import hashlib
+import logging
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from gcs.ports.records.reading import read_records
+from gcs.settings import Settings, load
+from tests.simulation.faults import Fault, apply, faults_of
+from tests.simulation.sim_team import KilledError, SimTeam, quick
+from tests.simulation.sim_web import SimWeb, web_of
+from tests.simulation.virtual_time import MachineClock, SimLoop, StillError, simulated_time
+
+#: seconds of virtual time after the last fault within which the crawl must have ended
+PATIENCE_S = 900.0
+#: what the dead processes of earlier simulations hold: it would tidy up in the next one if it were freed
+_KEPT: list[object] = []
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is simulated. All of it follows from the seed, unless it is made smaller."""
+
+    seed: int
+    gatherers: int
+    #: of them, those on machines of their own
+    elsewhere: int
+    hosts: int
+    pages: int
+    delay_s: float
+    trouble: float
+    faults: tuple[Fault, ...]
+
+    @classmethod
+    def of(cls, seed: int) -> "Plan":
+        chance = random.Random(seed)
+        gatherers = chance.choice((1, 2, 3, 3, 4, 4, 5))
+        elsewhere = chance.randint(0, gatherers - 1) if chance.random() < 0.5 else 0
+        hosts = chance.choice((1, 2, 5, 8, 12))
+        pages = max(hosts, chance.choice((20, 40, 80, 120)))
+        delay_s = chance.choice((0.0, 0.1, 0.3))
+        trouble = chance.choice((0.0, 0.0, 0.05))
+        span_s = 3.0 + delay_s * pages / hosts  # about as long as the crawl
+        faults = faults_of(chance, gatherers, elsewhere, span_s)
+        return cls(seed, gatherers, elsewhere, hosts, pages, delay_s, trouble, faults)
+
+    def __str__(self) -> str:
+        web = f"{self.pages} pages on {self.hosts} hosts, delay {self.delay_s:g} s, trouble {self.trouble:g}"
+        lines = [f"seed {self.seed}: {self.gatherers} gatherers ({self.elsewhere} elsewhere), {web}"]
+        return "\n".join(lines + [f"  {fault}" for fault in self.faults])
+
+
+@dataclass
+class Outcome:
+    """What came of it."""
+
+    plan: Plan
+    violations: list[str] = field(default_factory=list)
+    virtual_s: float = 0.0
+    cpu_s: float = 0.0
+    trace: list[str] = field(default_factory=list)
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal histories."""
+        return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()[:16]
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of what went wrong, without times and names."""
+        return {
+            line.split(" ", 2)[1].rstrip(":") if line[:1].isdigit() else line.split(":")[0] for line in self.violations
+        }
+
+
+def settings_of(plan: Plan) -> Settings:
+    """Short leases and beats, so that faults meet each other."""
+    return quick(
+        load(None, {}, {}),
+        crawl={"name": "sim", "scope": "any", "contact": "sim@example.org", "sitemaps": False},
+        politeness={"delay_s": plan.delay_s, "retry_s": 1.0, "tries": 5},
+        fetch={"connections": 8, "allow_private": True},
+        summary={"depth": "links"},
+        frontier={"checkpoint_s": 1.0, "recent_urls": 1000},
+        team={"lease_s": 3.0, "beat_s": 0.5, "recover_s": 20.0, "block_s": 0.5},
+        space={"patience_s": 30.0, "lease_s": 5.0},
+        store={"warc": False, "summaries": False},
+        helpers={"lend": False},
+    )
+
+
+class _Trace(logging.Handler):
+    """Keeps the events of the simulated processes."""
+
+    def __init__(self, loop: SimLoop, lines: list[str]) -> None:
+        super().__init__()
+        self._loop, self._lines = loop, lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from tests.simulation.virtual_time import current
+
+        process = current()
+        fields = " ".join(f"{key}={value}" for key, value in vars(record).get("fields", {}).items())
+        who = process.name if process else "world"
+        self._lines.append(f"{self._loop.now:9.3f} {who:8} {record.levelname[:4]} {record.getMessage()} {fields}")
+
+
+def simulate(plan: Plan, folder: Path | None = None) -> Outcome:
+    """Run one simulation in this process."""
+    outcome = Outcome(plan)
+    begun_s, chance, loop = time.process_time(), random.Random(plan.seed + 1), SimLoop()
+    shared = Path("/dev/shm")
+    scratch = folder or Path(tempfile.mkdtemp(prefix="gcs-sim-", dir=shared if shared.is_dir() else None))
+    web, expected = web_of(plan.seed % 50, plan.hosts, plan.pages)
+    sim_web = SimWeb(loop, chance, web, plan.delay_s, plan.trouble)
+    team = SimTeam(loop, chance, sim_web, settings_of(plan), list(web.seeds), scratch)
+    handler, log = _Trace(loop, outcome.trace), logging.getLogger("gcs")
+    level, log.propagate = log.level, False
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    loop.set_exception_handler(lambda _, context: _unhandled(team, context))
+    try:
+        with simulated_time(loop, chance), team.installed():
+            asyncio.set_event_loop(loop)
+            try:
+                state = loop.run_until_complete(_crawl(team, plan))
+            except StillError as error:
+                state = f"still: {error}"
+        outcome.violations += [*team.violations, *sim_web.violations]
+        _judge(outcome, team, state, expected)
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        asyncio.set_event_loop(None)
+        if folder is None:
+            shutil.rmtree(scratch, ignore_errors=True)
+        _KEPT.append((loop, team))
+    outcome.trace += team.notes
+    outcome.virtual_s, outcome.cpu_s = loop.now, time.process_time() - begun_s
+    return outcome
+
+
+def _unhandled(team: SimTeam, context: dict[str, object]) -> None:
+    error = context.get("exception")
+    if isinstance(error, KilledError) or "never retrieved" in str(context.get("message")):
+        return
+    if "was destroyed" in str(context.get("message")):
+        return
+    team.violations.append(f"{team.loop.now:.3f} unhandled: {context.get('message')} {error!r}")
+
+
+async def _crawl(team: SimTeam, plan: Plan) -> str:
+    chance = random.Random(plan.seed + 2)
+    names = [f"g{index}" for index in range(plan.gatherers)]
+    local, away = names[: plan.gatherers - plan.elsewhere], names[plan.gatherers - plan.elsewhere :]
+    others = []
+    team.machine("m0", MachineClock(rate=chance.uniform(0.995, 1.005), begun_s=chance.uniform(0, 1e5)))
+    for name in away:
+        machine = f"m-{name}"
+        team.machine(machine, MachineClock(rate=chance.uniform(0.995, 1.005), begun_s=chance.uniform(0, 1e5)))
+        others.append((name, machine))
+    crawl = team.crawl(local, others)
+    await team.begun.wait()
+    trouble = asyncio.ensure_future(apply(team, plan.faults))
+    last_s = max((fault.until_s for fault in plan.faults), default=0.0)
+    done, _ = await asyncio.wait([crawl], timeout=last_s + PATIENCE_S)
+    team.is_over = True
+    trouble.cancel()
+    return crawl.result() if done else "never ended"
+
+
+def _judge(outcome: Outcome, team: SimTeam, state: str, expected: frozenset[str]) -> None:
+    if state != "done":
+        outcome.violations.append(f"end: the crawl ended as '{state}'")
+        return
+    stored: Counter[str] = Counter()
+    for machine in team.machines.values():
+        if not machine.is_lost:
+            stored.update(record.url for record in read_records(machine.directory) if record.is_page)
+    if missing := sorted(expected - stored.keys()):
+        outcome.violations.append(f"coverage: {len(missing)} of {len(expected)} pages missing, {missing[:3]}")
+    if not team.is_begun_anew and (twice := sorted(url for url, count in stored.items() if count > 1)):
+        outcome.violations.append(f"twice: {len(twice)} pages stored twice, {twice[:3]}")
+    if dead := sum(map(len, team.network.board.dead.values())):
+        outcome.violations.append(f"dead letters: {dead}")
+
+
+def smaller(plan: Plan, kinds: set[str]) -> Plan:
+    """The smallest plan found that goes wrong in the same way: fewer faults, then fewer gatherers."""
+
+    def fails(candidate: Plan) -> bool:
+        return bool(simulate(candidate).kinds & kinds)
+
+    step = max(1, len(plan.faults) // 2)
+    while step:
+        at = 0
+        while at < len(plan.faults):
+            candidate = replace(plan, faults=plan.faults[:at] + plan.faults[at + step :])
+            if fails(candidate):
+                plan = candidate
+            else:
+                at += step
+        step //= 2
+    while plan.gatherers - plan.elsewhere > 1 and fails(fewer := replace(plan, gatherers=plan.gatherers - 1)):
+        plan = fewer
+    return plan
