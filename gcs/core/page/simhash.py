@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 #: bytes that make a feature: two 64-bit words
 _FEATURE_BYTES = 16
-#: text beyond this does not count: near-duplicates show much earlier
-_MAX_BYTES = 256 * 1024
+#: text beyond this (some 2,700 words) does not count: texts that are no near-duplicates differ earlier
+_MAX_BYTES = 16 * 1024
 #: a lane is one byte of a 64-bit word, counts one bit, and so cannot take more words than this
 _LANE_MAX = 255
 
@@ -51,6 +51,7 @@ def simhash(text: str) -> int:
     """The signature; 0 for a text without a word."""
     constants = _constants()
     np = constants.numpy
+    text = text[:_MAX_BYTES]  # it may be much longer
     data = text.lower().encode("utf-8", "replace")[:_MAX_BYTES]
     padded = b"\n" + data + bytes(_FEATURE_BYTES)
     octets = np.frombuffer(padded, np.uint8, len(data) + 1)
@@ -58,13 +59,13 @@ def simhash(text: str) -> int:
     begins = space[:-1] > space[1:]
     if not text.isascii():
         begins |= octets[1:] >= 0xE0  # the first octet of a letter in a script like Chinese
-    starts = np.flatnonzero(begins)
+    starts = begins.nonzero()[0]
     if not len(starts):
         return 0
     first = np.ndarray((len(data),), "<u8", padded, offset=1, strides=(1,))  # the 8 octets from each octet
     second = np.ndarray((len(data),), "<u8", padded, offset=9, strides=(1,))  # the 8 after these
-    hashes = first.take(starts) * constants.mix_first
-    hashes ^= second.take(starts) * constants.mix_second
+    hashes = first[starts] * constants.mix_first  # `take` would copy all of `first`
+    hashes ^= second[starts] * constants.mix_second
     hashes ^= hashes >> constants.half
     hashes *= constants.mix_last
     return _majority(hashes, constants)

@@ -28,6 +28,8 @@ from gcs.errors import SettingsError
 Kind = Literal["prefix", "host", "domain", "any"]
 #: origins whose verdict is remembered
 _MEMO_ORIGINS = 1 << 14
+#: how URLs begin that are no sources
+_WEB = ("http://", "https://")
 #: every folder of a host, and none
 _ALL, _NONE = frozenset({"/"}), frozenset[str]()
 
@@ -48,8 +50,9 @@ class Scope:
     #: what the scope covers of the hosts that `_name` gives one name: folders
     _names: dict[str, set[str]] = field(init=False, repr=False, compare=False)
     _longest: int = field(init=False, repr=False, compare=False)
-    _includes: tuple[Callable[[str], object], ...] = field(init=False, repr=False, compare=False)
-    _excludes: tuple[Callable[[str], object], ...] = field(init=False, repr=False, compare=False)
+    #: whether a URL matches one of the patterns; None where there is none
+    _includes: Callable[[str], object] | None = field(init=False, repr=False, compare=False)
+    _excludes: Callable[[str], object] | None = field(init=False, repr=False, compare=False)
     #: origin → the folders that are covered there
     _verdicts: dict[str, Set[str]] = field(init=False, repr=False, compare=False)
 
@@ -64,8 +67,8 @@ class Scope:
         object.__setattr__(self, "_asked", frozenset(self.seeds))
         object.__setattr__(self, "_names", names)
         object.__setattr__(self, "_longest", max((len(path) for paths in names.values() for path in paths), default=0))
-        object.__setattr__(self, "_includes", tuple(_search("include", text) for text in self.include))
-        object.__setattr__(self, "_excludes", tuple(_search("exclude", text) for text in self.exclude))
+        object.__setattr__(self, "_includes", _search("include", self.include))
+        object.__setattr__(self, "_excludes", _search("exclude", self.exclude))
         object.__setattr__(self, "_verdicts", {})
 
     @property
@@ -74,6 +77,8 @@ class Scope:
         return self.kind == "any" and not self.include and not self.exclude and not self._sources
 
     def covers(self, url: str) -> bool:
+        if self.kind == "any" and url.startswith(_WEB):
+            return not self.leaves_out(url)
         origin = url[: url.index("/", 8)]
         folders = self._verdicts.get(origin)
         if folders is None:
@@ -84,9 +89,7 @@ class Scope:
 
     def leaves_out(self, url: str) -> bool:
         """Whether the patterns forbid a canonical URL, wherever it is; seeds are asked for by name."""
-        if (self._includes and not any(search(url) for search in self._includes)) or (
-            self._excludes and any(search(url) for search in self._excludes)
-        ):
+        if (self._includes and not self._includes(url)) or (self._excludes and self._excludes(url)):
             return url not in self._asked
         return False
 
@@ -96,7 +99,7 @@ class Scope:
         """
         if is_source(url):
             return self.covers(url)
-        return not (self._excludes and any(search(url) for search in self._excludes))
+        return not (self._excludes and self._excludes(url))
 
     def _judge(self, origin: str) -> Set[str]:
         if len(self._verdicts) >= _MEMO_ORIGINS:
@@ -133,13 +136,18 @@ def folder_of(url: str) -> str:
     return f"{folder}/{last}/" if last and "." not in last and not query else f"{folder}/"
 
 
-def _search(option: str, pattern: str) -> Callable[[str], object]:
-    try:
-        return re.compile(pattern).search
-    except re.error as error:
-        raise SettingsError(
-            f"crawl.{option}: {pattern!r} is not a regular expression ({error}): correct or escape it"
-        ) from None
+def _search(option: str, patterns: tuple[str, ...]) -> Callable[[str], object] | None:
+    searches = []
+    for pattern in patterns:
+        try:
+            searches.append(re.compile(pattern).search)
+        except re.error as error:
+            raise SettingsError(
+                f"crawl.{option}: {pattern!r} is not a regular expression ({error}): correct or escape it"
+            ) from None
+    if len(searches) < 2:
+        return searches[0] if searches else None
+    return lambda url: any(search(url) for search in searches)
 
 
 # -- registered domains: which hosts belong to one owner

@@ -9,7 +9,7 @@ Invariant: the rows hold everything of the page records: `read_pages` gives back
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,6 +26,8 @@ from gcs.ports.system.own_file import own_stream
 _GROUP_ROWS = 1_000
 #: … or when its texts reach this length
 _GROUP_CHARS = 4 << 20
+#: offsets of Arrow have 32 bits
+_MOST_BYTES = (1 << 31) - 1
 FIELDS = COLUMNS
 _KNOWN = {field.name: field for field in msgspec.structs.fields(PageRecord)}
 #: columns of few different values, worth a dictionary
@@ -108,7 +110,37 @@ def record_batch(group: Sequence[PageRecord], columns: Any = None) -> Any:
     columns = columns or schema()
     values = dict(zip(FIELDS, zip(*map(attrgetter(*FIELDS), group)))) or dict.fromkeys(FIELDS, ())
     values["fetched_at"] = tuple(round(at * 1e6) for at in values["fetched_at"])
-    return pa.record_batch([pa.array(values[field.name], field.type) for field in columns], schema=columns)
+    return pa.record_batch([_array(values[field.name], field.type) for field in columns], schema=columns)
+
+
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    """Values as an Arrow array, by its layout: `pa.array` would load pandas where there is one, 50 MB for nothing."""
+    import numpy as np
+
+    pa, _ = _arrow()
+    if pa.types.is_list(kind):
+        inner = _array(list(chain.from_iterable(values)), kind.value_type)
+        return pa.Array.from_buffers(kind, len(values), [None, _offsets(values)], children=[inner])
+    if pa.types.is_string(kind):
+        texts = [value.encode() for value in values]
+        data = pa.py_buffer(b"".join(texts))
+        return pa.Array.from_buffers(kind, len(values), [None, _offsets(texts), data])
+    if pa.types.is_boolean(kind):
+        data = np.packbits(np.array(values, np.bool_), bitorder="little")
+    else:
+        data = np.array(values, np.int64 if pa.types.is_timestamp(kind) else kind.to_pandas_dtype())
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
+
+
+def _offsets(values: Sequence[Any]) -> Any:
+    """Where each value begins, and where the last one ends."""
+    import numpy as np
+
+    pa, _ = _arrow()
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    if ends[-1] > _MOST_BYTES:
+        raise OverflowError(f"{ends[-1]} values or bytes are more than a column of one row group can hold")
+    return pa.py_buffer(ends.astype(np.int32))
 
 
 def read_rows(source: Path | BinaryIO, fields: Sequence[str] = FIELDS, skip: int = 0) -> Iterator[tuple[Any, ...]]:

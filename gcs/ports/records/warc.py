@@ -12,9 +12,9 @@ Invariant: every record is whole by itself: its lengths and digests are those of
 """
 
 import re
-from base64 import b32encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha1
 from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
@@ -25,7 +25,13 @@ from isal import igzip_lib, isal_zlib
 from gcs.core.page.values import Response
 from gcs.errors import CodecError
 
-_GZIP = 31  # zlib's wbits for one gzip member
+_GZIP, _BARE = 31, -15  # zlib's wbits for one gzip member, and for its inside alone
+#: how a gzip member begins that says nothing of its file
+_GZIP_HEAD = bytes((31, 139, 8, 0, 0, 0, 0, 0, 0, 255))
+#: bytes of a block that is stored as it is
+_STORED_BYTES = 0xFFFF
+#: two letters of base 32 at a time
+_BASE32 = [one + other for one in "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" for other in "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"]
 _IDENTICAL_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 #: records that hold what was cut short
@@ -33,6 +39,7 @@ _WITH_BODY = ("response", "resource")
 _PROTOCOLS = {"2": "h2", "2.0": "h2", "3": "h3", "3.0": "h3"}
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _TOKEN = re.compile(r"[A-Za-z0-9-]+").fullmatch
+_RECORD_END = b"\r\n\r\n"
 #: of the headers of a 304, as many characters as this are kept
 _ANSWER_CHARS = 1 << 14
 #: bytes that are read at a time
@@ -82,7 +89,8 @@ def response(response: Response, response_id: str, payload_digest: str, level: i
         _common("response", response, response_id) + f"WARC-Payload-Digest: {payload_digest}\r\n"
         "Content-Type: application/http;msgtype=response\r\n"
     )
-    return _member(head, http_head(response), response.body, level)
+    is_packed = response.header("content-encoding") is not None
+    return _member(head, http_head(response), response.body, level, is_packed=is_packed)
 
 
 def revisit(response: Response, response_id: str, payload_digest: str, original: Original, level: int) -> bytes:
@@ -143,6 +151,7 @@ def payload_digest(body: bytes) -> str:
     return _digest_text(sha1(body, usedforsecurity=False).digest())
 
 
+@lru_cache(maxsize=2)  # a request and its response have the same
 def warc_date(at: float) -> str:
     """2026-01-31T12:00:00.000000Z: always six digits, since readers take the fraction for microseconds.
 
@@ -166,17 +175,39 @@ def _common(kind: str, response: Response, this_id: str) -> str:
     )
 
 
-def _member(head: str, block: bytes, body: bytes, level: int) -> bytes:
+def _member(head: str, block: bytes, body: bytes, level: int, *, is_packed: bool = False) -> bytes:
+    """A record as one gzip member; a body that is packed already goes into it as it is."""
     digest = sha1(block, usedforsecurity=False)
     digest.update(body)
     head += f"WARC-Block-Digest: {_digest_text(digest.digest())}\r\nContent-Length: {len(block) + len(body)}\r\n\r\n"
-    record = b"".join((head.encode(), block, body, b"\r\n\r\n"))
-    compressed: bytes = isal_zlib.compress(record, level, _GZIP)
+    beginning = head.encode() + block
+    if is_packed:
+        return _partly_stored(beginning, body, level)
+    compressed: bytes = isal_zlib.compress(b"".join((beginning, body, _RECORD_END)), level, _GZIP)
     return compressed
 
 
+def _partly_stored(beginning: bytes, body: bytes, level: int) -> bytes:
+    """One gzip member of the record, its beginning compressed and its body not."""
+    deflater = isal_zlib.compressobj(level, isal_zlib.DEFLATED, _BARE)
+    pieces = [_GZIP_HEAD, deflater.compress(beginning), deflater.flush(isal_zlib.Z_SYNC_FLUSH)]
+    for start in range(0, len(body), _STORED_BYTES):
+        pieces += _stored(body[start : start + _STORED_BYTES])
+    pieces += _stored(_RECORD_END, is_last=True)
+    check = isal_zlib.crc32(_RECORD_END, isal_zlib.crc32(body, isal_zlib.crc32(beginning)))
+    length = len(beginning) + len(body) + len(_RECORD_END)
+    return b"".join((*pieces, check.to_bytes(4, "little"), (length & 0xFFFFFFFF).to_bytes(4, "little")))
+
+
+def _stored(data: bytes, *, is_last: bool = False) -> tuple[bytes, bytes]:
+    """The head of a stored block (RFC 1951, 3.2.4), and the block."""
+    size = len(data)
+    return bytes((is_last,)) + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little"), data
+
+
 def _digest_text(digest: bytes) -> str:
-    return "sha1:" + b32encode(digest).decode()
+    number = int.from_bytes(digest, "big")
+    return "sha1:" + "".join([_BASE32[number >> shift & 0x3FF] for shift in range(150, -1, -10)])
 
 
 def _disagrees(length: str, response: Response) -> bool:

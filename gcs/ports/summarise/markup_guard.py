@@ -20,8 +20,6 @@ from typing import Any
 
 #: pages below this cannot grow beyond the budget, whatever they hold
 _TINY_BYTES = 12 * 1024
-#: bytes that are searched for tags at once
-_BLOCK_BYTES = 64 * 1024
 #: bytes that are read of a page: legacy encodings grow to three times their size in UTF-8
 _MAX_BYTES = 16 << 20
 #: "<" that are read of a page: each element takes some 130 bytes
@@ -58,7 +56,7 @@ def _numpy() -> tuple[Any, Any]:
     ):
         for first in {pair[0].lower(), pair[0].upper()}:
             for second in {pair[1].lower(), pair[1].upper()}:
-                begins[ord(first) << 8 | ord(second)] = True
+                begins[ord(second) << 8 | ord(first)] = True
     return np, begins
 
 
@@ -71,14 +69,12 @@ def guarded(markup: bytes) -> tuple[bytes, int]:
         return markup, len(markup) // 3
     np, begins = _numpy()
     octets = np.frombuffer(markup, np.uint8)
-    blocks = range(0, len(markup) - 2, _BLOCK_BYTES)  # a mask of all of it would be a mapping of its own each time
-    tags = np.concatenate([np.flatnonzero(octets[at : at + _BLOCK_BYTES] == ord("<")) + at for at in blocks])
-    tags = tags[tags < len(markup) - 2]
+    tags = (octets[:-2] == ord("<")).nonzero()[0]
     if len(tags) > _MAX_TAGS:
         return guarded(markup[: int(tags[_MAX_TAGS])])
-    names = octets[1:][tags].astype(np.uint16) << 8 | octets[2:][tags]
-    suspects = tags[begins[names]]
-    if len(suspects) and _growth(markup, suspects[: len(tags)].tolist(), len(tags)) > _BUDGET_BYTES:
+    pairs = np.ndarray((len(markup) - 2,), "<u2", markup, offset=1, strides=(1,))  # the two letters from each letter
+    suspects = tags[begins[pairs[tags]]]  # `take` would copy all pairs
+    if len(suspects) and _growth(markup, suspects.tolist(), len(tags)) > _BUDGET_BYTES:
         markup = _WITH_ATTRIBUTES.sub(rb"<\1", markup)
     if len(tags) * _PLAIN_ELEMENTS * _ELEMENT_BYTES > _BUDGET_BYTES:
         markup = _ANY_FORMATTING.sub(rb"<\1span", markup)
