@@ -3,7 +3,7 @@
 | coordination | blueprint                                                                        |
 |--------------|----------------------------------------------------------------------------------|
 | superpages   | that of `gcs plan`, if there is one; else none: the plan follows the crawl       |
-| hash         | hosts (or URLs, by team.hash_by) by hash                                         |
+| hash         | hosts (or URLs or domains, by team.hash_by) by hash                              |
 | metis-*      | that of `gcs plan`; where there is none, it is made first, from the last session |
 | independent  | URLs by hash, for the seeds; all else is its finder's                            |
 | seed-server  | none: the seed-server decides, not a plan                                        |

@@ -26,6 +26,7 @@ from gcs.core.url.canonical import UrlRules, is_own, seed_url, why_no_seed
 from gcs.core.url.sources import is_below, is_local, is_source, source_url
 from gcs.errors import SettingsError, StoreError, UsageError
 from gcs.events import LEVELS, set_up_log
+from gcs.ports.fetch.sources import VARIABLE, address_of
 from gcs.settings import NOTHING, Settings, differences, documentation, load, types
 
 #: flag → dotted key of the setting it sets; everything else by --set
@@ -280,15 +281,25 @@ def _source(text: str) -> str:
     is_path = text.startswith(_PATHS) and not text.startswith("//")  # which leaves out a scheme, not a host
     if is_path or text in (".", ".."):
         text = Path(text).expanduser().absolute().as_uri()
-    if text[:3].lower() == "db:" and not text.startswith("db://localhost/"):
-        text = f"db://localhost{quote(str(Path(text[3:].removeprefix('//')).expanduser().absolute()))}"
+    for scheme in ("db:", "mail:"):
+        named = text.lower().startswith(f"{scheme}//") and not text.lower().startswith(f"{scheme}///")
+        if text.lower().startswith(scheme) and not named:
+            path = Path(text[len(scheme) :].removeprefix("//")).expanduser().absolute()
+            text = f"{scheme}//localhost{quote(str(path))}"
     url = source_url(text)
     if not url or not is_local(url):
         return url
+    if (host := urlsplit(url).netloc) != "localhost":
+        if not address_of(host):
+            raise UsageError(
+                f"{text[:_SHOWN]}: this machine knows no database {host}; set {VARIABLE}{host.upper()} to"
+                " its SQLAlchemy URL (postgresql+psycopg://user:password@host/name)"
+            )
+        return url.rstrip("/") + "/"
     path = Path(unquote(urlsplit(url).path))
     if not path.exists():
         raise UsageError(f"{text[:_SHOWN]}: there is no {path}")
-    if path.is_dir() or url.startswith("db:"):
+    if path.is_dir() or not url.startswith("file:"):
         url = url.rstrip("/") + "/"
     return url
 

@@ -93,7 +93,8 @@ def crawl(
 ) -> int:
     """Crawl from seeds on this machine; run again on the same DIR to resume.
 
-    A seed is a URL, a folder (./docs), a database (db:./shop.sqlite) or a news group (nntp://HOST/GROUP/).
+    A seed is a URL, a folder (./docs), a database (db:./shop.sqlite, db://NAME/), a mailbox
+    (mail:./inbox.mbox) or a news group (nntp://HOST/GROUP/).
     """
     log_level = log_level or ("info" if log_file else "warning")
     set_up_log(log_level, log_json, log_file)

@@ -12,6 +12,7 @@ An empty shell (`is_shell`) says next to nothing until its scripts have run: it 
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Literal
 
@@ -19,6 +20,7 @@ import msgspec
 
 from gcs.core.page.link_headers import header_links
 from gcs.core.page.recognise import Format, recognise
+from gcs.core.page.simhash import simhash
 from gcs.core.page.site_dates import unavailable_after
 from gcs.core.page.values import Document, PageFacts, Response
 from gcs.core.polite.politeness import seconds_of_date
@@ -28,7 +30,15 @@ from gcs.core.url.query_encoding import in_page_encoding
 from gcs.errors import UsageError
 from gcs.events import Events
 from gcs.ports.summarise import DEFAULT, Depth, Options, ParsedPage, Source, Summariser
-from gcs.ports.summarise.archive import ArchiveMember, gunzip, summarise_archive
+from gcs.ports.summarise.archive import (
+    LIMITS,
+    ArchiveBudget,
+    ArchiveMember,
+    gunzip,
+    members,
+    summarise_members,
+    type_of_name,
+)
 from gcs.ports.summarise.encoding import encoding_of
 from gcs.ports.summarise.feed import summarise_feed
 from gcs.ports.summarise.formats.csv_table import summarise_csv
@@ -45,7 +55,7 @@ from gcs.ports.summarise.formats.rtf import summarise_rtf
 from gcs.ports.summarise.formats.xlsx import summarise_xlsx
 from gcs.ports.summarise.formats.xml_data import summarise_xml
 from gcs.ports.summarise.html import summarise_html
-from gcs.ports.summarise.mail import summarise_mail
+from gcs.ports.summarise.mail import attachments, summarise_mail
 from gcs.ports.summarise.markdown import is_markdown_name, summarise_markdown
 from gcs.ports.summarise.requisites import requisites_of_css, requisites_of_html
 from gcs.ports.summarise.sitemap import summarise_sitemap, summarise_uri_list, summarise_url_list
@@ -65,6 +75,9 @@ _ARCHIVES = (Format.ZIP, Format.TAR)
 _PACKED = (*_ARCHIVES, Format.GZIP)
 #: stands for a document that is to be read in a worker
 _ELSEWHERE = Document()
+_MAIL = "message/rfc822"
+#: archives inside of an archive, or of a message, that are read
+_LEVELS = 1
 BUILT_IN = (
     Summariser(Format.HTML, summarise_html),
     Summariser(Format.SITEMAP, summarise_sitemap),
@@ -86,7 +99,7 @@ BUILT_IN = (
     Summariser(Format.MHTML, summarise_mhtml, in_worker=True),
     Summariser(Format.IMAGE, summarise_image, in_worker=True),
     Summariser(Format.MEDIA, summarise_media, in_worker=True),
-    Summariser("message/rfc822", summarise_mail),
+    Summariser(_MAIL, summarise_mail, in_worker=True),
     Summariser("text/uri-list", summarise_uri_list),
 )
 
@@ -322,16 +335,35 @@ class Summarisers:
         if here and (summariser.in_worker if summariser else found in _ARCHIVES):
             return _ELSEWHERE
         if summariser:
-            return summariser.summarise(source)
+            document = summariser.summarise(source)
+            return self._with_attachments(document, source) if summariser.summarise is summarise_mail else document
         if found in _ARCHIVES:
-            return summarise_archive(archive, source.options, lambda member: self._inside(member, source))
+            inside = members(archive, LIMITS)
+            return summarise_members(inside, source.options, lambda member: self._inside(member, source, _LEVELS))
         return Document(hrefs=[])
 
-    def _inside(self, member: ArchiveMember, archive: Source) -> Document:
-        """What a file in an archive says; one that is an archive itself says nothing."""
+    def _inside(self, member: ArchiveMember, around: Source, levels: int) -> Document:
+        """What a file in an archive says; `levels` of archives inside are read."""
         if recognise(member.content_type, member.content) in _PACKED:
-            return Document(hrefs=[])
-        return self.summarise(member.content, member.content_type, archive.url, archive.depth, archive.options)
+            inside = members(member.content, LIMITS, member.budget) if levels else ()
+            return summarise_members(inside, around.options, lambda each: self._inside(each, around, levels - 1))
+        return self.summarise(member.content, member.content_type, around.url, around.depth, around.options)
+
+    def _with_attachments(self, message: Document, source: Source) -> Document:
+        """A message with what is attached to it, as if it were an archive."""
+        budget = ArchiveBudget.of(source.content, LIMITS, None)
+        attached = [
+            ArchiveMember(name, content, type_of_name(name) or kind, budget)
+            for name, kind, content in attachments(source.content)
+        ]
+        if not attached:
+            return message
+        room = max(source.options.max_text_bytes - len(message.text), 0)
+        options = replace(source.options, max_text_bytes=room)
+        found = summarise_members(attached, options, lambda member: self._inside(member, source, _LEVELS))
+        text = "\n\n".join(filter(None, (message.text, found.text)))
+        hrefs = [*message.hrefs, *found.hrefs][: source.options.max_links]
+        return msgspec.structs.replace(message, text=text, hrefs=hrefs, simhash=simhash(text) if text else 0)
 
 
 def is_shell(content: bytes, content_type: str, links: int) -> bool:

@@ -245,7 +245,8 @@ class UrlRegistry:
         self._lock.close()
 
     def _ranked(self, node: Node) -> Node:
-        found = Found(node.url, node.parent, node.depth, int(node.worth))
+        known = msgspec.structs.replace(node.copy or QueuedUrl(node.url), parent=node.parent, depth=node.depth)
+        found = Found.of(known, int(node.worth))
         return msgspec.structs.replace(node, rank=self._order.rank(found, node.worth))
 
     def _put(self, key: bytes, node: Node) -> None:

@@ -25,6 +25,8 @@ QUICK = {
     "GCS_TEAM_TRIGGER": "",
     "GCS_TEAM_BEAT_S": "0.2",
 }
+#: reads the store as a program does: a word of a page
+OPEN = "import gcs; print(next(page.text for page in gcs.open('s3://gcs/crawl') if page.text).split()[0])"
 #: what a gatherer's settings allow: the store of the manifest, and this web
 ALLOWED = {"GCS_ALLOW": "private store=s3://gcs/crawl"}
 
@@ -149,8 +151,13 @@ def test_gatherers_scale_as_kubernetes_scales_them(node: Node) -> None:
     wait_until(lambda: len(node.requests().hits) > 150)
     pods += [gatherer(node, 2), gatherer(node, 3)]
     wait_until(lambda: all(has_stored(node, pod) for pod in pods))
+    assert node.terminate(pods.pop(), grace_s) == 0
+    station = "station-a", "Deployment", "station"  # while the crawl goes on, what one gatherer has sent can be read
+    word = node.execute(*station, "python3", "-c", OPEN).strip()
+    assert "http://" in node.execute(*station, "gcs", "search", "s3://gcs/crawl", word)
     for pod in reversed(pods[1:]):
         assert node.terminate(pod, grace_s) == 0, node.messages(pod)
+    pods.append("gatherer-3")
     report = check(node, web, pods)
     wait_until(lambda: status(node)["state"] == "done")
     assert status(node)["report"]["pages"] == status(node)["now"]["pages"] == report["pages"]

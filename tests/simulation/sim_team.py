@@ -27,6 +27,8 @@ from gcs.app.processes.local_team import LocalTeam, TeamSpec
 from gcs.app.processes.member_process import MemberSpec, run_member
 from gcs.core.messages.codec import decode_as
 from gcs.core.messages.tuples import Control, CrawlState, PlanPosted
+from gcs.core.plan.keyspace import EVERYTHING
+from gcs.core.plan.plan import Plan
 from gcs.errors import GcsError
 from gcs.ports.frontier.frontier import Frontier
 from gcs.ports.records import record_store
@@ -202,6 +204,8 @@ class SimTeam:
         self.errors: list[BaseException] = []
         self.notes: list[str] = []
         self.is_over = False
+        #: the whiteboard forgot the plan while all who knew it were away: a first plan was made again
+        self.is_begun_anew = False
         self._folder, self._chance = folder, chance
         self._plans: dict[int, bytes] = {}
 
@@ -269,6 +273,7 @@ class SimTeam:
     def _posted(self, item: Any) -> None:
         if isinstance(item, PlanPosted):
             known = self._plans.setdefault(item.epoch, item.plan)
+            self.is_begun_anew |= item.epoch > min(self._plans) and Plan.decode(item.plan).lost == EVERYTHING
             if known != item.plan:
                 self.violations.append(f"{self.loop.now:.3f} two plans of epoch {item.epoch}")
 

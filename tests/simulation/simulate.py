@@ -190,7 +190,7 @@ def _judge(outcome: Outcome, team: SimTeam, state: str, expected: frozenset[str]
             stored.update(record.url for record in read_records(machine.directory) if record.is_page)
     if missing := sorted(expected - stored.keys()):
         outcome.violations.append(f"coverage: {len(missing)} of {len(expected)} pages missing, {missing[:3]}")
-    if twice := sorted(url for url, count in stored.items() if count > 1):
+    if not team.is_begun_anew and (twice := sorted(url for url, count in stored.items() if count > 1)):
         outcome.violations.append(f"twice: {len(twice)} pages stored twice, {twice[:3]}")
     if dead := sum(map(len, team.network.board.dead.values())):
         outcome.violations.append(f"dead letters: {dead}")

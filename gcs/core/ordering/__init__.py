@@ -23,6 +23,7 @@ from typing import Self
 
 import msgspec
 
+from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import OrderError
 
 #: added to the rank of what goes behind everything else
@@ -83,6 +84,16 @@ class Found(msgspec.Struct, frozen=True):
     depth: int = 0
     #: pages seen so far that link to it
     backlinks: int = 0
+    #: freshness: when the copy that an earlier session stored was fetched (seconds since the epoch; 0 for none), how
+    #: many sessions have asked for it, and how many of these have found it changed
+    copy_at: float = 0.0
+    visits: int = 0
+    changes: int = 0
+
+    @classmethod
+    def of(cls, entry: QueuedUrl, backlinks: int = 0) -> "Found":
+        """What is known of an entry of a queue."""
+        return cls(entry.url, entry.parent, entry.depth, backlinks, entry.copy_at_us / 1e6, entry.visits, entry.changes)
 
 
 class Ordering:

@@ -2,10 +2,11 @@
 
     tree        as it is: the URL tree. A superpage is a subtree or an interval; neighbours share hosts and links
     site-hash   by a hash of the host: a host is one point, and hosts lie evenly spread (Cho's site-hash)
+    domain-hash by a hash of the top-level domain: all of a domain lies together (Cho's hierarchical partition, DSets)
     url-hash    by a hash of the URL: pages lie evenly spread, and every host is everybody's (Cho's URL-hash)
 
 A plan cuts whatever key space it has into ranges, so that owners, hand-over, lost ranges and recovery are the same
-for all three. The frontier is always in key order: of a hashed key space, a range is a scattered part of it.
+for all of them. The frontier is always in key order: of a hashed key space, a range is a scattered part of it.
 
 A set of ranges is a sorted tuple of disjoint [low, high) pairs.
 
@@ -18,7 +19,7 @@ from enum import StrEnum
 
 import xxhash
 
-from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of_key
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, SEPARATOR, host_of_key
 
 Range = tuple[bytes, bytes]
 Ranges = tuple[Range, ...]
@@ -34,13 +35,20 @@ class Keyspace(StrEnum):
 
     TREE = "tree"
     SITE_HASH = "site-hash"
+    DOMAIN_HASH = "domain-hash"
     URL_HASH = "url-hash"
 
     def place(self, key: bytes) -> bytes:
         """Where a key lies: what the cuts of a plan are compared with."""
         if self is Keyspace.TREE:
             return key
-        name = host_of_key(key) if self is Keyspace.SITE_HASH else key[:HASHED_BYTES]
+        match self:
+            case Keyspace.SITE_HASH:
+                name = host_of_key(key)
+            case Keyspace.DOMAIN_HASH:
+                name = key.partition(SEPARATOR)[0]
+            case _:
+                name = key[:HASHED_BYTES]
         return b"%08x" % xxhash.xxh32_intdigest(name)
 
 

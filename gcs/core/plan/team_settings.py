@@ -13,8 +13,8 @@ class TeamSettings:
     #: who fetches what: superpages (a plan that follows the crawl), hash, metis-page and metis-site (plans made ahead,
     #: from the last session), seed-server (which hands out URLs one by one), or independent (everybody what it finds)
     coordination: Literal["superpages", "hash", "metis-page", "metis-site", "seed-server", "independent"] = "superpages"
-    #: what is hashed, where coordination is hash
-    hash_by: Literal["site", "url"] = "site"
+    #: what is hashed, where coordination is hash: hosts, URLs, or top-level domains (hierarchical)
+    hash_by: Literal["site", "url", "domain"] = "site"
     #: under a METIS plan, pages (or sites) that the last session did not know: to the owner of their neighbours in the
     #: URL tree, or to whoever finds them
     unlisted: Literal["tree", "finder"] = "tree"

@@ -2,6 +2,8 @@
 
     file://localhost/srv/docs/a.html           a file; with a slash at its end a folder
     db://localhost/srv/shop.db/customers/17    a row of a table of an SQLite database
+    db://shop/customers/17                     the same, of a database on a server that this machine knows as `shop`
+    mail://localhost/home/ann/inbox.mbox/0     a message of a mailbox (mbox or Maildir)
     nntp://news.example.org/comp.lang.c/4711   an article of a group, by its number (nntps:// behind TLS)
 
 So the URL tree, plans, hand-over and records need not know of them. A machine's own sources have the host
@@ -18,10 +20,12 @@ from can_ada import parse
 from gcs.core.url.canonical import normal_escapes
 
 #: what is read on this machine; not longer than "https://", so that a URL's path begins behind its ninth letter
-LOCAL = ("file://", "db://")
+LOCAL = ("file://", "db://", "mail://")
 NEWS = ("nntp://", "nntps://")
 SCHEMES = LOCAL + NEWS
-SPELLING = "write file://localhost/FOLDER/, db://localhost/FILE/ or nntp://HOST/GROUP/"
+SPELLING = (
+    "write file://localhost/FOLDER/, db://localhost/FILE/, db://NAME/, mail://localhost/BOX/ or nntp://HOST/GROUP/"
+)
 DEFAULT_PORTS = {"nntp": ":119", "nntps": ":563"}
 #: a name or an address, and a port
 HOST = re.compile(r"(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::[0-9]+)?").fullmatch
@@ -43,6 +47,12 @@ def is_below(url: str, root: str) -> bool:
     return url == root or url.startswith(root if root.endswith("/") else f"{root}/")
 
 
+def _is_read_here(scheme: str, host: str) -> bool:
+    """Whether a host may stand in a URL of this scheme: a local source has only `localhost`, or a database's name."""
+    is_named = scheme == "db" and host.count(".") == 0 and ":" not in host
+    return f"{scheme}://" not in LOCAL or host == "localhost" or is_named
+
+
 def source_url(text: str, base: str = "") -> str:
     """The canonical URL of a source; with a base that of an href on its page. "" where it is none."""
     try:
@@ -54,6 +64,6 @@ def source_url(text: str, base: str = "") -> str:
     if f"{scheme}://" in LOCAL:
         host = host or "localhost"  # `file:///x` means the same, and WHATWG takes the name away
     host = host.lower().removesuffix(DEFAULT_PORTS.get(scheme, "/"))
-    if f"{scheme}://" not in SCHEMES or not HOST(host) or (f"{scheme}://" in LOCAL and host != "localhost"):
+    if f"{scheme}://" not in SCHEMES or not HOST(host) or not _is_read_here(scheme, host):
         return ""
     return f"{scheme}://{host}/{normal_escapes(tail)}"

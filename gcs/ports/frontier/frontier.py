@@ -569,7 +569,7 @@ class WaitingUrls:
 
 
 def _found(entry: QueuedUrl) -> Found:
-    return Found(entry.url, entry.parent, entry.depth)
+    return Found.of(entry)
 
 
 def _place(key: bytes, mark: bytes) -> bytes:

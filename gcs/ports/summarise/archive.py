@@ -2,7 +2,7 @@
 
 Each member is read by the summariser of its own format. An archive is one page of the crawl: its text is the members'
 texts under their names, its links are their absolute ones (a relative link inside an archive leads nowhere on the web).
-Archives inside of archives are passed over.
+Archives inside of archives are read one level down; what they hold counts to the same limits.
 
 Invariant: what is read is bounded by `LIMITS` and by the options, whatever the archive holds.
 """
@@ -13,7 +13,8 @@ import lzma
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -65,6 +66,8 @@ class ArchiveMember:
     content: bytes
     #: guessed from the name; "" where the name says nothing
     content_type: str
+    #: what is left for an archive that it may be itself
+    budget: "ArchiveBudget | None" = None
 
 
 class _TooMuchError(Exception):
@@ -75,14 +78,19 @@ class _TooMuchError(Exception):
 DAMAGE = (_TooMuchError, OSError, EOFError, ValueError, RuntimeError, LookupError, OverflowError, struct.error)
 
 
-def members(content: bytes, limits: ArchiveLimits = ArchiveLimits()) -> Iterator[ArchiveMember]:
-    """The files in an archive, in its order; nothing where it is none."""
-    budget = _Budget(min(limits.total_bytes, max(limits.ratio * len(content), _CHUNK_BYTES)))
+def members(
+    content: bytes, limits: ArchiveLimits = ArchiveLimits(), outer: "ArchiveBudget | None" = None
+) -> Iterator[ArchiveMember]:
+    """The files in an archive, in its order; nothing where it is none. `outer`: what is left of the archive around."""
+    budget = ArchiveBudget.of(content, limits, outer)
     if content.startswith(b"PK"):
         return islice(_zip_members(content, limits, budget), limits.members)
     if content.startswith(b"\x1f\x8b") and gunzip(content, 512)[257:262] != b"ustar":
         inside = gunzip(content, min(limits.member_bytes, budget.left))
-        return iter([ArchiveMember("", inside, "")] if inside else [])
+        with suppress(_TooMuchError):
+            budget.spend(len(inside))
+            return iter([ArchiveMember("", inside, "", budget)] if inside else [])
+        return iter([])
     return islice(_tar_members(content, limits, budget), limits.members)
 
 
@@ -104,20 +112,28 @@ def gunzip(content: bytes, max_bytes: int) -> bytes:
     return bytes(out)
 
 
-class _Budget:
-    """Counts what comes out."""
+class ArchiveBudget:
+    """Counts what comes out of an archive, and of those inside of it together."""
 
-    def __init__(self, total_bytes: int) -> None:
-        self.left = total_bytes
+    def __init__(self, total_bytes: int, members: int, outer: "ArchiveBudget | None" = None) -> None:
+        self.left, self._members, self._outer = total_bytes, members, outer
+
+    @classmethod
+    def of(cls, content: bytes, limits: ArchiveLimits, outer: "ArchiveBudget | None") -> "ArchiveBudget":
+        most = min(limits.total_bytes, max(limits.ratio * len(content), _CHUNK_BYTES))
+        return cls(min(most, outer.left) if outer else most, limits.members, outer)
 
     def spend(self, size_bytes: int) -> None:
-        """Raises when more bytes have come out than are allowed."""
+        """Raises when more bytes or members have come out than are allowed."""
         self.left -= size_bytes
-        if self.left < 0:
+        self._members -= 1
+        if self.left < 0 or self._members < 0:
             raise _TooMuchError
+        if self._outer:
+            self._outer.spend(size_bytes)
 
 
-def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iterator[ArchiveMember]:
+def _zip_members(content: bytes, limits: ArchiveLimits, budget: ArchiveBudget) -> Iterator[ArchiveMember]:
     import zipfile
 
     if content.count(DIRECTORY_ENTRY) > _HEADERS_PER_MEMBER * limits.members:  # its directory takes seconds to read
@@ -132,12 +148,12 @@ def _zip_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
                 with archive.open(info) as file:
                     data = file.read(limits.member_bytes)  # stops at the size that the directory claims
                 budget.spend(len(data))
-                yield _member(info.filename, data)
+                yield _member(info.filename, data, budget)
     except (*DAMAGE, zipfile.BadZipFile, zlib.error):
         return
 
 
-def _tar_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iterator[ArchiveMember]:
+def _tar_members(content: bytes, limits: ArchiveLimits, budget: ArchiveBudget) -> Iterator[ArchiveMember]:
     import tarfile
 
     try:
@@ -152,7 +168,7 @@ def _tar_members(content: bytes, limits: ArchiveLimits, budget: _Budget) -> Iter
                 assert file is not None, "a regular file has content"
                 data = file.read(limits.member_bytes)
                 budget.spend(len(data))
-                yield _member(info.name, data)
+                yield _member(info.name, data, budget)
     except (*DAMAGE, tarfile.TarError, zlib.error, lzma.LZMAError):
         return
 
@@ -186,8 +202,13 @@ def _unpacked(content: bytes, max_bytes: int) -> bytes:
     return content
 
 
-def _member(name: str, data: bytes) -> ArchiveMember:
-    return ArchiveMember(name, data, _types().guess_type(name)[0] or "")
+def _member(name: str, data: bytes, budget: ArchiveBudget) -> ArchiveMember:
+    return ArchiveMember(name, data, type_of_name(name), budget)
+
+
+def type_of_name(name: str) -> str:
+    """The media type that a file's name speaks of; "" for none."""
+    return _types().guess_type(name)[0] or ""
 
 
 @cache
@@ -202,19 +223,21 @@ def _types() -> "mimetypes.MimeTypes":
 LIMITS = ArchiveLimits(members=500, member_bytes=4 << 20, total_bytes=16 << 20)
 
 
-def summarise_archive(content: bytes, options: Options, read: Callable[[ArchiveMember], Document]) -> Document:
-    """The Document of an archive; `read` makes that of a member."""
+def summarise_members(
+    inside: Iterable[ArchiveMember], options: Options, read: Callable[[ArchiveMember], Document]
+) -> Document:
+    """The files in an archive, or of a message, as one Document; `read` makes that of a member."""
     texts: list[str] = []
     hrefs: list[str] = []
     room, title, language = options.max_text_bytes, "", ""
-    for member in members(content, LIMITS):
+    for member in inside:
         document = read(member)
         title = title or document.title
         language = language or document.language
         if not document.nofollow:
             hrefs += [href for href in document.hrefs if href.startswith(("http://", "https://"))]
         if document.text and room > 0 and not document.noindex:
-            texts.append(f"{member.name}\n{document.text}"[:room])
+            texts.append(f"{member.name}\n{document.text}".lstrip("\n")[:room])
             room -= len(texts[-1])
     text = "\n\n".join(texts)
     kept = hrefs[: options.max_links]

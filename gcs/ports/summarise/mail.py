@@ -32,6 +32,9 @@ _FIELD = re.compile(
 _PARAMETER = re.compile(r""";\s*+(charset|boundary)\s*+=\s*+(?:"([^"]*+)"|([^\s;"]++))""", re.I)
 
 
+_FILE_NAME = re.compile(r""";\s*+(?:file)?name\s*+=\s*+(?:"([^"]*+)"|([^\s;"]++))""", re.I)
+
+
 class _Part(msgspec.Struct, frozen=True):
     """A message, or a part of one."""
 
@@ -62,6 +65,17 @@ def summarise_mail(source: Source) -> Document:
     read = summarise_html if part.media_type == "text/html" else summarise_text
     document = read(msgspec.structs.replace(source, content=_content(part), content_type=content_type))
     return msgspec.structs.replace(document, title=title or document.title)
+
+
+def attachments(content: bytes) -> Iterator[tuple[str, str, bytes]]:
+    """The parts that are not read as the message: (name, media type, content)."""
+    for part in islice(_leaves(_part(content), _MAX_DEPTH), _MAX_PARTS):
+        named = _FILE_NAME.search(part.fields.get("content-disposition", "")) or _FILE_NAME.search(
+            part.fields.get("content-type", "")
+        )
+        if not _is_read(part) and (inside := _content(part)):
+            name = _decoded_words((named[1] or named[2]) if named else "")
+            yield name, part.media_type, inside
 
 
 def _part(content: bytes) -> _Part:

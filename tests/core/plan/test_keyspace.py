@@ -3,6 +3,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gcs.core.plan.blueprint import hashed
 from gcs.core.plan.keyspace import Keyspace, contains, even_cuts, intersect, subtract, unite
 from gcs.core.plan.plan import Bloom, ExchangeMode, Plan
 from gcs.core.tree.tree import is_expansion
@@ -20,6 +21,17 @@ def test_a_host_is_one_point_by_site_hash_and_many_by_url_hash(left, right):
     assert same_host == (Keyspace.SITE_HASH.place(left) == Keyspace.SITE_HASH.place(right))
     if left[:400] != right[:400]:
         assert Keyspace.URL_HASH.place(left) != Keyspace.URL_HASH.place(right)
+
+
+def test_domain_hash_keeps_a_top_level_domain_together_and_spreads_domains():
+    plan = hashed("domain-hash", 8).plan(tuple("abcdefgh"), ExchangeMode.EXCHANGE, 1)
+    assert plan.static and not plan.shares_all_hosts and plan.shared_hosts() == {}
+    owners = {}
+    for domain in ("org", "com", "de", "it", "fr", "jp", "nl", "se", "ch", "at", "pl", "br"):
+        found = {plan.owner_of(sort_key(f"http://h{n}.{n % 7}.{domain}/p{n}")) for n in range(50)}
+        assert len(found) == 1
+        owners[domain] = found.pop()
+    assert len(set(owners.values())) >= 4
 
 
 @given(keys, st.sampled_from(Keyspace))

@@ -21,7 +21,11 @@ from gcs.core.url.sources import SCHEMES, is_below, is_local, is_source, source_
         ("nntp://News.Example.org:119/comp.lang.c/", "nntp://news.example.org/comp.lang.c/"),
         ("nntps://[::1]:1119", "nntps://[::1]:1119/"),
         ("file://elsewhere/x", ""),
-        ("db://elsewhere/x", ""),
+        ("db://shop/x", "db://shop/x"),  # a database that the machine knows by this name
+        ("db://some.where/x", ""),
+        ("db://shop:5432/x", ""),
+        ("mail://elsewhere/x", ""),
+        ("mail:///home/ann/box/", "mail://localhost/home/ann/box/"),
         ("nntp://ann@news.example.org/", ""),
         ("nntp:///comp.lang.c", ""),
         ("http://example.org/", ""),

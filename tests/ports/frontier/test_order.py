@@ -241,6 +241,22 @@ def test_frontier_asks_a_score_again_when_links_arrive(tmp_path: Path) -> None:
     frontier.close()
 
 
+def test_freshness_is_an_input_of_a_score(tmp_path: Path) -> None:
+    """What was seen long ago, and has changed often, goes first; what was never seen, last."""
+
+    def stalest(found: Found) -> float:
+        return (2_000.0 - found.copy_at) * (found.changes + 1) / (found.visits + 1) if found.copy_at else 0.0
+
+    frontier = Frontier(tmp_path, QUICK, Scored("stalest", stalest), heap)
+    kinds = {"new": (0, 0, 0), "lately": (1_900, 4, 4), "steady": (1_000, 4, 0), "changing": (1_000, 4, 4)}
+    frontier.insert(
+        QueuedUrl(f"http://a.example/{name}", copy_at_us=at * 1_000_000, visits=visits, changes=changes)
+        for name, (at, visits, changes) in kinds.items()
+    )
+    assert everything(frontier) == [f"http://a.example/{name}" for name in ("changing", "steady", "lately", "new")]
+    frontier.close()
+
+
 @pytest.mark.parametrize("queue", [None, heap])
 def test_frontier_takes_what_was_put_back_for_what_it_is_worth_by_then(tmp_path: Path, queue: object) -> None:
     first, second = "http://a.example/1", "http://a.example/2"

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gcs.core.page.values import Document
 from gcs.ports.reader import Summarisers
 from gcs.ports.summarise import Options
-from gcs.ports.summarise.archive import ArchiveLimits, gunzip, members
+from gcs.ports.summarise.archive import LIMITS, ArchiveLimits, ArchiveMember, gunzip, members, summarise_members
 from tests.limits import cpu_limit
 
 summarise = Summarisers().summarise
@@ -198,10 +199,31 @@ def test_archive_says_what_its_members_say(content: bytes, content_type: str) ->
     assert document.simhash
 
 
-def test_archive_inside_an_archive_is_passed_over() -> None:
-    content = zipped({"inner.zip": zipped(DOCUMENTS), "inner.tgz": gzip.compress(tarred(DOCUMENTS)), "a.txt": b"words"})
+def test_archive_inside_an_archive_is_read_and_one_inside_of_that_is_passed_over() -> None:
+    third = zipped({"deep.txt": b"abyss", "shallow.zip": zipped({"x.txt": b"bottom"})})
+    inner = zipped({"second.txt": b"cellar", "third.zip": third})
+    content = zipped({"inner.zip": inner, "inner.tgz": gzip.compress(tarred({"t.txt": b"tape"})), "a.txt": b"words"})
     document = Summarisers().summarise(content, "application/zip", "http://a.example/x.zip", "fast")
-    assert document.text == "a.txt\nwords"
+    assert document.text == "inner.zip\nsecond.txt\ncellar\n\ninner.tgz\nt.txt\ntape\n\na.txt\nwords"
+
+
+def test_archives_inside_of_an_archive_share_its_limits() -> None:
+    """A hundred archives of a hundred small archives' worth of text: all of it counts to one budget."""
+    inner = zipped({f"{number}.txt": b"word " * 40_000 for number in range(20)})
+    content = zipped({f"{number}.zip": inner for number in range(60)}, zipfile.ZIP_STORED)
+    taken = [0]
+
+    def count(member: ArchiveMember) -> Document:
+        for inside in members(member.content, LIMITS, member.budget):
+            taken[0] += len(inside.content)
+        return Document(hrefs=[])
+
+    summarise_members(members(content, LIMITS), Options(), count)
+    assert 0 < taken[0] <= LIMITS.total_bytes
+    many = zipped({f"{number}.txt": b"x" for number in range(400)})
+    taken = [0]
+    summarise_members(members(zipped({f"{n}.zip": many for n in range(9)}), LIMITS), Options(), count)
+    assert 0 < taken[0] <= LIMITS.members
 
 
 def test_archive_is_bounded_and_damage_is_no_error() -> None:

@@ -1,5 +1,9 @@
 """Mail and news: the part that a person reads, under the subject; hostile headers take no time."""
 
+import io
+import zipfile
+from email.message import EmailMessage
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +52,7 @@ def test_links_of_a_page_in_a_message_are_followed() -> None:
         (b"Content-Transfer-Encoding: quoted-printable\r\n", b"a=20=\r\nb", "a b"),
         (b'CONTENT-TYPE:\n text/plain;\n\tcharset="utf-8"\nContent-Transfer-Encoding: base64\n', b"w7w=", "ü"),
         (b'Content-Type: multipart/mixed; boundary="a b"\n', b"--a b\n\nfirst\n--a b\n\nsecond\n--a b--", "first"),
-        (b"Content-Disposition: attachment\n", b"hidden", ""),
+        (b"Content-Disposition: attachment\n", b"attached", "attached"),
     ],
 )
 def test_parts_are_decoded(headers: bytes, body: bytes, text: str) -> None:
@@ -83,3 +87,19 @@ def test_broken_messages_say_what_they_can(broken: bytes) -> None:
 
 def test_subject_in_an_encoding_that_python_lacks_is_read() -> None:
     assert read_mail(b"Subject: =?x-user-defined?q?Ship?=\n\nText").title == "Ship"
+
+
+def test_attachments_are_read_archives_too() -> None:
+    message = EmailMessage()
+    message["Subject"] = "The minutes"
+    message.set_content("See what is attached.")
+    message.add_attachment("<title>t</title><a href='https://example.org/deep'>deep</a><p>Trains run late.", "html")
+    inside = io.BytesIO()
+    with zipfile.ZipFile(inside, "w") as archive:
+        archive.writestr("plan.txt", "The plan of the station.")
+    message.add_attachment(inside.getvalue(), "application", "octet-stream", filename="plans.zip")
+    document = Summarisers().summarise(message.as_bytes(), "message/rfc822", "mail://localhost/box/0", "fast")
+    assert document.title == "The minutes"
+    assert document.text.startswith("See what is attached.")
+    assert "Trains run late." in document.text and "plans.zip\nplan.txt\nThe plan of the station." in document.text
+    assert "https://example.org/deep" in document.hrefs

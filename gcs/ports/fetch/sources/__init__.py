@@ -2,11 +2,13 @@
 in it are pages.
 
     source_engine   sends a request to the web's engine or to a source
-    files           folders            database   SQLite            news   NNTP
+    files           folders            database   SQLite            news      NNTP
+    database_server all that SQLAlchemy reaches                     mailbox   mbox, Maildir
 
 Here is what a source answers: a page, or a list of links; with a status of HTTP's, since all that follows speaks it.
 """
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -15,6 +17,8 @@ from urllib.parse import quote
 
 #: RFC 2483; the summariser of it takes relative ones too
 LISTING_TYPE = "text/uri-list"
+#: how the name of the variable begins that holds the SQLAlchemy URL of a database on a server
+VARIABLE = "GCS_DB_"
 #: links in one list; the next one is linked behind them
 LISTED = 1_000
 
@@ -42,6 +46,11 @@ class Answer:
 MISSING = Answer(HTTPStatus.NOT_FOUND)
 #: it is there, and not for a crawler
 DENIED = Answer(HTTPStatus.FORBIDDEN)
+
+
+def address_of(name: str) -> str:
+    """The SQLAlchemy URL of the database of this name; "" where this machine knows none."""
+    return os.environ.get(VARIABLE + name.upper().replace("-", "_"), "")
 
 
 def listing(names: Iterable[str]) -> Answer:

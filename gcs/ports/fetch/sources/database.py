@@ -11,7 +11,7 @@ Invariant: names of tables come from the database itself, never from a URL.
 import html
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -73,10 +73,7 @@ class Table:
             return MISSING
         columns = [column[0] for column in found.description]
         links = self._links(dict(zip(columns, row, strict=True)))
-        lines = [_line(name, value, links.get(name, "")) for name, value in zip(columns, row, strict=True)]
-        title = html.escape(f"{self._name} {key}")
-        body = f"<!doctype html><meta charset=utf-8><title>{title}</title><article>{''.join(lines)}</article>"
-        return Answer(content_type="text/html; charset=utf-8", body=body.encode(errors="replace"))
+        return page_of_row(f"{self._name} {key}", dict(zip(columns, row, strict=True)), links)
 
     def _links(self, row: dict[str, object]) -> dict[str, str]:
         """By column: the row of another table that its foreign key names."""
@@ -91,6 +88,13 @@ class Table:
             if key:
                 found[column] = f"../{quote(other, safe='')}/{key[0]}"
         return found
+
+
+def page_of_row(title: str, row: Mapping[str, object], links: Mapping[str, str]) -> Answer:
+    """A row as a page; `links`: by column, the row that it names."""
+    lines = "".join(_line(name, value, links.get(name, "")) for name, value in row.items())
+    body = f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title><article>{lines}</article>"
+    return Answer(content_type="text/html; charset=utf-8", body=body.encode(errors="replace"))
 
 
 def _line(name: str, value: object, link: str) -> str:

@@ -16,7 +16,9 @@ from gcs.events import Events
 from gcs.ports.fetch import Fetcher, FetchSettings, Sink
 from gcs.ports.fetch.sources import Answer
 from gcs.ports.fetch.sources.database import read_database
+from gcs.ports.fetch.sources.database_server import read_server
 from gcs.ports.fetch.sources.files import read_file
+from gcs.ports.fetch.sources.mailbox import read_mailbox
 from gcs.ports.fetch.sources.news import read_news
 
 events = Events("source")
@@ -73,6 +75,11 @@ class SourceFetcher:
         match parts.scheme:
             case "file":
                 return await asyncio.to_thread(read_file, parts.path, after, place, request.etag or "", limit)
+            case "mail":
+                inside = parts.path.removeprefix(urlsplit(root).path)
+                return await asyncio.to_thread(read_mailbox, inside, after, place, limit)
+            case "db" if parts.netloc != "localhost":
+                return await asyncio.to_thread(read_server, parts.netloc, parts.path[1:], after, limit)
             case "db":
                 inside = parts.path.removeprefix(urlsplit(root).path)
                 return await asyncio.to_thread(read_database, inside, after, place, limit)
