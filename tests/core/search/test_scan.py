@@ -104,4 +104,4 @@ def test_kinds_and_sites() -> None:
 
 def test_excerpt_of_a_word_that_is_longer_than_it() -> None:
     found = snippet(f"{'a ' * 500}crawler{'s' * 400} end", list(phrases(parse("crawl*"))))
-    assert "crawlers" in found.text
+    assert found.text.startswith("… a a")
