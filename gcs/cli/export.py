@@ -88,7 +88,9 @@ def export(
     if fields and form in (*_ARCHIVE_FORMS, "md"):
         raise UsageError(f"--fields is for jsonl and csv: the fields of {form} are fixed")
     if (is_latest or dedup) and form in _ARCHIVE_FORMS:
-        raise UsageError(f"--latest and --dedup are for jsonl, csv and md: {form} names all that is in the WARC files")
+        raise UsageError(
+            f"--{'dedup' if dedup else 'latest'} is for jsonl, csv and md: {form} names all that is in the WARC files"
+        )
     if dedup and (form == "parquet" or table):
         raise UsageError("--dedup is for pages as jsonl, csv and md")
     if as_json and output is None:

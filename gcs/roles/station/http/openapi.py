@@ -53,6 +53,23 @@ def describe(table: Sequence[Endpoint], *, has_one: bool = True, anybody_looks: 
     }
 
 
+#: matches in other forms than JSON
+_OF_MATCHES = ("/api/crawls/{crawl}/feed", "/api/crawls/{crawl}/matches/events")
+
+
+def _matches(path: str) -> dict[str, Any]:
+    """The operation of the feed of matches, or of their events."""
+    name, kind, about = (
+        ("feed", "application/atom+xml", "The newest matches as an Atom feed")
+        if path.endswith("/feed")
+        else ("matches_events", "text/event-stream", "Matches as they come, behind `after` or Last-Event-ID")
+    )
+    parameters = [{"name": each, "in": "query", "schema": {"type": "string"}} for each in ("profile", "after")]
+    responses = {"200": {"description": "OK", "content": {kind: {"schema": {"type": "string"}}}}}
+    responses |= {str(status): _problem(status) for status in (400, *_ALWAYS)}
+    return {"operationId": name, "summary": about, "parameters": parameters, "responses": responses}
+
+
 def _located(operation: dict[str, Any], path: str) -> dict[str, Any]:
     """The operation as it is at this path: with the crawl as a parameter, if the path names one."""
     if "{crawl}" not in path:
