@@ -74,7 +74,7 @@ async def _history(call: CrawlCall, _: None) -> schemas.History:
 
 
 async def _tree(call: CrawlCall, query: schemas.TreeQuery) -> Tile:
-    return call.desk.poller.tree(query.path, query.levels, query.most)
+    return call.desk.poller.tree(query.path, query.levels, query.most, query.after)
 
 
 async def _rebalance(call: CrawlCall, _: None) -> schemas.Accepted:
