@@ -41,7 +41,7 @@ ENVIRONMENT_PREFIX = "GCS_"
 NOT_SETTINGS = frozenset({
     "GCS_SPACE", "GCS_SPACE_KEY", "GCS_SPACE_KEY_FILE", "GCS_ALLOW", "GCS_GATEWAY", "GCS_RQ", "GCS_TOKEN",
     "GCS_STATION_LISTEN", "GCS_SINK", "GCS_SINKS", "GCS_SIGNATURE_KEY_FILE",
-    "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
+    "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CRAWL_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
 })  # fmt: skip
 #: characters that the comment of a User-Agent may have
 _CONTACT = re.compile(r"[\x20-\x27\x2a-\x7e]*")
@@ -83,6 +83,9 @@ class CrawlSettings:
     requisites: bool = False
     #: requisites of one page, or of one style sheet
     max_requisites: int = 500
+    #: where several crawls share machines (gcs gatherer --all, gcs station FOLDER): its share of their connections and
+    #: CPU, against those of the others
+    share: float = 1.0
     #: your own code for pages, links and requests: module:object, or an entry point of the group gcs.plugins
     plugins: tuple[str, ...] = ()
 
@@ -91,6 +94,8 @@ class CrawlSettings:
             raise SettingsError(f"crawl.name: {self.name!r} cannot be part of a file name: use letters, digits, . _ -")
         if not _CONTACT.fullmatch(self.contact):
             raise SettingsError(f"crawl.contact: {self.contact!r} cannot be sent in a header: use plain ASCII")
+        if not 0.01 <= self.share <= 100:
+            raise SettingsError(f"crawl.share is {self.share}: it must be between 0.01 and 100")
         for option in ("include", "exclude"):
             for pattern in getattr(self, option):
                 try:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from gcs.app.crawl_dir import count_unique, is_crawl, read_shares
+from gcs.app.crawl_dir import count_unique, is_crawl, read_shares, running_gatherers
 from gcs.app.crawl_input import SavedCrawl
 from gcs.core.report import report
 from gcs.core.report.estimate import is_at_limit
@@ -32,18 +32,33 @@ class ListedCrawl(msgspec.Struct, frozen=True):
     seeds: tuple[str, ...] = ()
     #: why nothing more is known
     error: str = ""
+    #: share of the crawl that is done
+    explored: float = 0.0
+
+    def is_stale(self, directory: Path) -> bool:
+        """Whether the crawl has gone on since."""
+        return _changed_at(directory) != self.changed_at or bool(running_gatherers(directory))
 
 
 def list_crawls(folder: Path) -> Iterator[ListedCrawl]:
     """The crawl in this folder, or those in its folders, by name."""
-    for directory in _crawls_below(folder, DEPTH):
-        try:
-            figures, seeds = status_of(directory), SavedCrawl.read(directory).seeds
-        except (GcsError, OSError) as error:
-            yield ListedCrawl(str(directory), error=str(error))
-            continue
-        how = (figures.crawl, figures.state, figures.session, figures.pages, figures.queued)
-        yield ListedCrawl(str(directory), *how, _changed_at(directory), seeds)
+    return map(list_crawl, crawls_below(folder))
+
+
+def list_crawl(directory: Path) -> ListedCrawl:
+    """How the crawl in a directory stands."""
+    changed_at = _changed_at(directory)
+    try:
+        figures, seeds = status_of(directory), SavedCrawl.read(directory).seeds
+    except (GcsError, OSError) as error:
+        return ListedCrawl(str(directory), changed_at=changed_at, error=str(error))
+    how = (figures.crawl, figures.state, figures.session, figures.pages, figures.queued)
+    return ListedCrawl(str(directory), *how, changed_at, seeds, explored=figures.outlook.progress)
+
+
+def crawls_below(folder: Path) -> list[Path]:
+    """The directories of the crawls in this folder and in its folders."""
+    return _crawls_below(folder, DEPTH)
 
 
 def status_of(directory: Path) -> Report:

@@ -20,12 +20,14 @@ def obey(run: CrawlRun, alone: Gatherer, order: ControlOrder) -> ControlAnswer:
         case "seed":
             seeds = read_seeds(tuple(order.seeds), None, run.settings.urls)
             add_seeds(run, alone, seeds)
-        case "status":
+        case "share":
+            alone.limit_connections(order.connections)
+        case "status" | "bulletin":
             pass
         case _:
             raise UsageError(f"this crawl is by one gatherer: {order.verb} is for a team (gcs crawl -n N)")
-    share = alone.share()
-    return ControlAnswer(seeds=seeds, state=STATES.get(share.work.holds, "running"), share=share)
+    share, bulletin = alone.share(), alone.bulletin() if order.verb == "bulletin" else None
+    return ControlAnswer(seeds=seeds, state=STATES.get(share.work.holds, "running"), share=share, bulletin=bulletin)
 
 
 def add_seeds(run: CrawlRun, alone: Gatherer, seeds: list[str]) -> None:

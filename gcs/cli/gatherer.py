@@ -11,8 +11,10 @@ from gcs.app.assembly import run_loop
 from gcs.app.consent import allow_option
 from gcs.app.crawl_input import log_options
 from gcs.app.processes.beside import index_and_watch, index_option
+from gcs.app.processes.gatherer_host import GathererHost
 from gcs.app.processes.member_process import MemberSpec, run_member
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
+from gcs.errors import UsageError
 from gcs.ports.telemetry.page_traces import page_traces
 
 
@@ -34,11 +36,33 @@ from gcs.ports.telemetry.page_traces import page_traces
 )
 @click.option("--coordination", metavar="NAME", help="Join only a crawl with this coordination. [any]")
 @allow_option
+@click.option(
+    "--all", "is_host", is_flag=True,
+    help="Work for all crawls of the whiteboard, until a signal comes: a process for each, in DIR/CRAWL. They share the"
+    " connections and the CPU of this machine by their crawl.share.",
+)  # fmt: skip
+@click.option(
+    "--connections", type=click.IntRange(1, 100_000), default=256, show_default=True, metavar="N",
+    help="With --all: connections of all crawls together.",
+)  # fmt: skip
+@click.option("--share-file", type=click.Path(path_type=Path), hidden=True)
 @click.option("--stay", is_flag=True, help="Wait for a crawl to begin, and after its end for the next one.")
 @sink_option
 @index_option
 @log_options
-def gatherer(stay: bool, sinks: tuple[str, ...], index: bool, output: Path, **member: Any) -> int:
+def gatherer(
+    stay: bool, sinks: tuple[str, ...], index: bool, output: Path, is_host: bool, connections: int, **member: Any
+) -> int:
     """Join a crawl (see gcs crawl -n, or --space); SIGTERM hands over and leaves."""
+    if is_host:
+        if sinks or index:
+            raise UsageError("--all: sinks and an index are of one crawl; give them where it is begun")
+        spec = MemberSpec(output=output, **member)
+        words = [*(("--place", spec.place) if spec.place else ()), *(f"--allow={what}" for what in spec.allow)]
+        return run_loop(_host(spec, connections, words))
     with sinks_beside(output, sinks), index_and_watch(output, index, watch=False), page_traces(os.environ):
         return run_loop(run_member(MemberSpec(output=output, **member), stay))
+
+
+async def _host(spec: MemberSpec, connections: int, words: list[str]) -> int:
+    return await GathererHost(spec, connections, words).run()

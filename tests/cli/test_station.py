@@ -128,7 +128,7 @@ def test_station_beside_a_crawl_takes_tokens_as_they_come_and_go(start: Start, g
     station = start("station", "-o", "c", "--listen", "127.0.0.1:0")
     url, _, operators = address(station).partition("#token=")
     assert ask(f"{within}api/status")[1]["crawl"] == ask(f"{url}api/status")[1]["crawl"] == "c"
-    assert ask(f"{url}api/me", operators)[1]["roles"] == ["control", "view"]
+    assert ask(f"{url}api/me", operators)[1]["roles"] == ["control", "crawl", "view"]
     assert ask(f"{within}api/me", operators)[0] == 401  # it is known to its own station only
 
     made = gcs("token", "create", "control", "--label", "ann", "-o", "c").out.strip()
@@ -149,7 +149,7 @@ def test_station_beside_a_crawl_takes_tokens_as_they_come_and_go(start: Start, g
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["station", "nowhere"], "no team is crawling here"),
+        (["station", "nowhere"], "there is no such folder"),
         (["station", "--space", "redis://127.0.0.1:1", "--crawl", "c", "--listen", "nonsense"], "write HOST:PORT"),
         (["token", "create", "king", "-o", "nowhere"], "not one of"),
     ],

@@ -6,22 +6,16 @@ its disk; so is the server.
 
 Invariants
 - A start that is refused has changed nothing, on the whiteboard or in the directory.
-- A child is reaped by `Child.code`, once, and its exit code is kept.
 - No child outlives this process, even if this process is killed (Linux): it would lock the directory of the next run.
 """
 
 import asyncio
-import os
-import runpy
 import signal
-import subprocess
 import sys
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -31,6 +25,7 @@ from gcs.app.assembly import load_order, load_plugins, run_loop
 from gcs.app.crawl_dir import apply_prediction, count_unique, read_shares, refuse_one_alone
 from gcs.app.crawl_input import CrawlRun
 from gcs.app.processes.browser_helpers import helper_words, with_browsers
+from gcs.app.processes.child import STARTS_PER_MINUTE, Child
 from gcs.app.progress import ChildLines, Progress
 from gcs.app.terminal import EXIT_CODES, Outcome
 from gcs.core.messages.template import template
@@ -61,7 +56,6 @@ from gcs.ports.space.crawl_control import put_back, send
 from gcs.ports.space.embedded_server import EmbeddedServer
 from gcs.ports.space.port import SEEDS_INBOX, Space
 from gcs.ports.space.redis_space import open_space
-from gcs.ports.system.process import end_with
 from gcs.settings import Settings
 
 events = Events("team")
@@ -72,16 +66,12 @@ SEED_SERVER = "seed-server"
 LOOK_S, END_LOOK_S = 0.25, 0.05
 #: seconds without an answer of the whiteboard after which the progress line says so
 AWAY_S = 3.0
-#: seconds between two looks at a child that is waited for
-POLL_S = 0.02
 #: seconds for the gatherers to end when the crawl is given up
 END_S = 15.0
 #: seconds after a signal in which the whiteboard may still say how a crawl that goes on elsewhere stands
 FAREWELL_S = 8.0
 #: dead letters of an inbox that are counted
 MOST_LETTERS = 10_000
-#: starts of one gatherer within a minute before the crawl is given up
-STARTS_PER_MINUTE = 20
 
 
 #: shows the workloads of the gatherers, and the state of the crawl
@@ -227,9 +217,9 @@ class LocalTeam:
     def _station(self) -> AbstractAsyncContextManager[None]:
         if self._spec.listen is None:
             return nullcontext()
-        from gcs.app.processes.station_process import serving  # an HTTP server is slow to load
+        from gcs.app.processes.station_process import StationSpec, serving  # an HTTP server is slow to load
 
-        return serving(self._url, self._settings.crawl.name, self._spec.listen, directory=self._directory)
+        return serving(self._url, self._settings.crawl.name, StationSpec.of(self._spec.listen), self._directory)
 
     async def _supervise(self, show: Show | None) -> str:
         """Watch the team, and the server in another task: while the server is away, watching the team has to wait."""
@@ -491,94 +481,3 @@ async def _refuse_running(space: Space, settings: Settings, why: str) -> None:
                 " gcs gatherer"
             )
         await asyncio.sleep(LOOK_S)
-
-
-# -- the processes of the team
-
-
-class Child:
-    """A process that runs `gcs gatherer` or `gcs seed-server`, and when it was started.
-
-    At first it is forked, before there is a loop or a thread, so that a team loads its code once, not N times. To start
-    it again needs a new program, because a process with a running event loop must not be forked.
-    """
-
-    def __init__(
-        self, command: str, name: str, arguments: list[str], environment: dict[str, str], stderr: int | None = None
-    ) -> None:
-        """`environment`: what must not stand on a command line, where every user of the machine can read it."""
-        self.name, self._stderr = name, stderr
-        self._arguments, self._environment = [command, *arguments, *(("--name", name) if name else ())], environment
-        self.starts: list[float] = []
-        self._pid = 0
-        self._code: int | None = None
-        self._program: subprocess.Popen[bytes] | None = None
-
-    def fork(self) -> None:
-        """Start it as a copy of this process, with all that is loaded."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        prepare = end_with(os.getpid(), signal.SIGKILL)
-        self._note(os.fork())
-        if not self._pid:
-            if prepare:
-                prepare()
-            os.environ |= self._environment
-            if self._stderr is not None:
-                os.dup2(self._stderr, 2)
-            _run_forked(self._arguments)
-
-    def start(self) -> None:
-        """Start it again, as a new program."""
-        command = [sys.executable, "-m", "gcs", *self._arguments]
-        self._program = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stderr=self._stderr,
-            env=os.environ | self._environment,
-            start_new_session=True,
-            preexec_fn=end_with(os.getpid(), signal.SIGKILL),
-        )
-        self._note(self._program.pid)
-
-    @property
-    def code(self) -> int | None:
-        """The exit code (minus the signal's number, if a signal ended it), or None while it runs."""
-        if self._program:
-            return self._program.poll()
-        if self._code is None:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            self._code = os.waitstatus_to_exitcode(status) if pid else None
-        return self._code
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send it a signal, if it runs."""
-        if self.code is None:
-            os.kill(self._pid, number)
-
-    async def ended(self) -> None:
-        while self.code is None:  # noqa: ASYNC110  there is no event to wait for
-            await asyncio.sleep(POLL_S)
-
-    def _note(self, pid: int) -> None:
-        self._pid, self._code = pid, None
-        self.starts.append(time.monotonic())
-
-
-def _run_forked(arguments: list[str]) -> NoReturn:
-    """In a forked child: run `python -m gcs` with these arguments, and exit."""
-    code = 1
-    try:
-        os.setsid()
-        with Path(os.devnull).open() as null:
-            os.dup2(null.fileno(), 0)
-        sys.argv[1:] = arguments
-        runpy.run_module("gcs", run_name="__main__")
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)

@@ -36,6 +36,8 @@ events = Events("gatherer")
 LOCK_S = 120.0
 #: seconds between two looks for a crawl to begin, and between two signs of life
 ATTEND_S, ALIVE_S = 0.5, 10.0
+#: seconds between two looks at the share of this crawl
+SHARE_S = 1.0
 #: seconds without the whiteboard after which a gatherer that is to leave stops instead: it cannot hand over
 SILENT_S = 7.0
 #: seconds for the uploads of a gatherer that was told to end: a store that is away must not hold it until it is killed;
@@ -58,6 +60,8 @@ class MemberSpec:
     coordination: str | None
     #: what the owner of the machine lets a charter ask for (`consent`)
     allow: tuple[str, ...] = ()
+    #: holds the number of connections that a host gives this gatherer
+    share_file: Path | None = None
 
     async def space(self, settings: SpaceSettings, name: str = "") -> Space:
         """Open the whiteboard, in the member's name or in that of another gatherer."""
@@ -69,6 +73,7 @@ class MemberProcess:
 
     def __init__(self, spec: MemberSpec, charter: Charter) -> None:
         self._spec, self._charter, self.name = spec, charter, spec.name
+        self.share_file = spec.share_file
         self._settings = of_charter(charter.settings)
         consent.check(self._settings, spec.allow)
         way = self._settings.team.coordination
@@ -229,6 +234,8 @@ async def _join(process: MemberProcess, signals: "Signals") -> int:
     mine = await process.take(process.name)
     signals.go_to(mine)
     tasks = [asyncio.create_task(process.lead(mine)), asyncio.create_task(_end_without_whiteboard(mine, signals))]
+    if process.share_file:
+        tasks.append(asyncio.create_task(_follow_share(mine, process.share_file)))
     try:
         state = await mine.run([], process.session)
     finally:
@@ -241,6 +248,14 @@ async def _join(process: MemberProcess, signals: "Signals") -> int:
         events.warning("stuck", gatherer=process.name, reason=control.detail if control else "")
         return StuckError.exit_code
     return 0 if state in (GathererState.DONE, GathererState.LIMIT, GathererState.STOPPED) else 1
+
+
+async def _follow_share(mine: Gatherer, file: Path) -> NoReturn:
+    """Open as many connections as the host says, which other crawls share."""
+    while True:
+        with contextlib.suppress(OSError, ValueError):
+            mine.limit_connections(max(int(file.read_text()[:20]), 1))
+        await asyncio.sleep(SHARE_S)
 
 
 async def _end_without_whiteboard(mine: Gatherer, signals: "Signals") -> None:

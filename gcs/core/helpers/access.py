@@ -28,6 +28,8 @@ class Role(StrEnum):
     """What a token is for."""
 
     VIEW = "view"
+    #: begins crawls within the limits of the station, and commands those
+    CRAWL = "crawl"
     CONTROL = "control"
     HELPER = "helper"
 
@@ -35,7 +37,8 @@ class Role(StrEnum):
 #: role of a token → what its holder may do. A helper is somebody else's machine: it may help, and nothing else
 ALLOWS: dict[Role, frozenset[Role]] = {
     Role.VIEW: frozenset({Role.VIEW}),
-    Role.CONTROL: frozenset({Role.VIEW, Role.CONTROL}),
+    Role.CRAWL: frozenset({Role.VIEW, Role.CRAWL}),
+    Role.CONTROL: frozenset({Role.VIEW, Role.CRAWL, Role.CONTROL}),
     Role.HELPER: frozenset({Role.HELPER}),
 }
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 import msgspec
 
 from gcs.core.page.values import PageFacts
-from gcs.core.report.workload import Workload
+from gcs.core.report.workload import SlowHost, Workload
 from gcs.core.url.queued_url import QueuedUrl
 
 
@@ -762,6 +762,8 @@ class Bulletin(Posted, frozen=True, array_like=True):
     #: those with the most failures
     troubles: list[HostFailures] = []
     patches: list[SuperpagePatch] = []
+    #: hosts that keep it waiting, the slowest first
+    hosts: list[SlowHost] = []
 
 
 class MovedRanges(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -166,6 +166,14 @@ class Robots:
         return cls(stored.agent, stored.rules, stored.crawl_delay_s, stored.sitemaps, stored.provisional, stored.usage)
 
 
+class StoredRobots(msgspec.Struct, frozen=True, array_like=True):
+    """A robots.txt as it is kept on disk and handed over."""
+
+    expires_at: float
+    #: by `Robots.encode`
+    robots: bytes
+
+
 #: for a site without a robots.txt
 ALLOW_ALL = Robots()
 #: for a site whose robots.txt cannot be had at the moment

@@ -41,6 +41,8 @@ class Tile(msgspec.Struct, frozen=True):
     owners: dict[str, int]
     #: nodes in it that are gathered under "others"; 0 for a node
     gathered: int = 0
+    #: of such a tile: how many larger ones it leaves out, to ask for its nodes
+    after: int = 0
     #: whether there is anything below
     is_inner: bool = False
     children: list["Tile"] = []
@@ -64,11 +66,14 @@ def _place(key: bytes) -> bytes:
     return key[: max(key.rfind(SEPARATOR), 0)] if key.endswith(SUBTREE_END) else key
 
 
-def tile(points: Sequence[Point], path: str, *, levels: int = 2, most: int = 40) -> Tile:
-    """The node at a path with so many levels below it, each of at most `most` children. `points` are in key order."""
+def tile(points: Sequence[Point], path: str, *, levels: int = 2, most: int = 40, after: int = 0) -> Tile:
+    """The node at a path with so many levels below it, each of at most `most` children. `points` are in key order.
+
+    `after`: leave out so many of its largest children, which have been seen.
+    """
     node = key_of(path)
     under = [point for point in points if not node or point.key == node or point.key.startswith(node + SEPARATOR)]
-    return _tile(under, node, b"", levels, most)
+    return _tile(under, node, b"", levels, most, after)
 
 
 def key_of(path: str) -> bytes:
@@ -91,7 +96,7 @@ def place_of(node: bytes) -> str:
     return f"{name}{colon}{port}" + ("" if scheme in ("http", "https") else f" ({scheme})") + _path(path)
 
 
-def _tile(points: Sequence[Point], node: bytes, parent: bytes, levels: int, most: int) -> Tile:
+def _tile(points: Sequence[Point], node: bytes, parent: bytes, levels: int, most: int, after: int = 0) -> Tile:
     groups = _children(points, node)
     while len(groups) == 1 and node not in groups:  # a chain: go to its end
         node = next(iter(groups))
@@ -100,6 +105,7 @@ def _tile(points: Sequence[Point], node: bytes, parent: bytes, levels: int, most
     children: list[Tile] = []
     if levels and is_inner:
         ranked = sorted(groups.items(), key=lambda item: (-math.fsum(point.urls for point in item[1]), item[0]))
+        ranked = ranked[after:]
         shown = ranked if len(ranked) <= most else ranked[: most - 1]
         # fewer below where there are many beside
         below = max(most // max(len(shown), 1), 6)
@@ -109,7 +115,7 @@ def _tile(points: Sequence[Point], node: bytes, parent: bytes, levels: int, most
         ]
         if rest := ranked[len(shown) :]:
             small = _figures([point for _, under in rest for point in under])
-            children.append(Tile(OTHERS, path_of(node), *small, gathered=len(rest)))
+            children.append(Tile(OTHERS, path_of(node), *small, gathered=len(rest), after=after + len(shown)))
     urls, queued, owners = _figures(points) if not children else _total(children)
     return Tile(_name(node, parent), path_of(node), urls, queued, owners, is_inner=is_inner, children=children)
 

@@ -3,8 +3,8 @@
 Made from a record. The words are taken when they are asked for first, once.
 """
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
 
 import msgspec
 
@@ -95,13 +95,20 @@ class Searchable(msgspec.Struct, frozen=True, dict=True):
 
 
 def host_of(url: str) -> str:
+    scheme, colon, rest = url.partition("://")
+    return _host_of(f"{scheme}{colon}{rest.partition('/')[0]}/" if colon else url)
+
+
+@lru_cache(4096)
+def _host_of(url: str) -> str:
     return host_name(host_of_key(sort_key(url)))
 
 
-def sites_of(host: str) -> list[str]:
+@lru_cache(4096)
+def sites_of(host: str) -> Sequence[str]:
     """The host and all domains above it: what `site:` may name."""
     parts = host.split(".")
-    return [".".join(parts[at:]) for at in range(len(parts))] if host else []
+    return tuple(".".join(parts[at:]) for at in range(len(parts))) if host else ()
 
 
 def kind_of(content_type: str) -> str:

@@ -88,7 +88,7 @@ def _best(found: Iterable[_Place], length: int, enough: int) -> int:
     for each in found:
         window.append(each)
         counts[each[2]] = counts.get(each[2], 0) + 1
-        while each[1] - window[0][0] > length * 3 // 4:
+        while len(window) > 1 and each[1] - window[0][0] > length * 3 // 4:  # a word may be longer than that
             word = window.popleft()[2]
             counts[word] -= 1
             if not counts[word]:

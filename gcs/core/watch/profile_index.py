@@ -21,7 +21,7 @@ from gcs.core.search.searchable import Searchable, sites_of
 Key = tuple[str, str]
 #: letters of the beginning of a word that make a key
 _START = 2
-#: of so many pages one is learnt from; after so many of these, and four times as many…, keys are chosen anew
+#: of so many pages one is learnt from; after so many of these, and eight times as many…, keys are chosen anew
 _LEARN_EVERY, _LEARNT = 8, 32
 #: kinds of keys, the rarest on pages first
 _WORTH = {"word": 3, "site": 2, "start": 1, "type": 0, "lang": 0, "change": 0}
@@ -88,7 +88,7 @@ class ProfileIndex:
         self._often.update(self._words & page.vocabulary)
         self._learnt += 1
         if self._learnt == self._anew_at:
-            self._anew_at *= 4
+            self._anew_at *= 8
             for name, node in self._nodes.items():
                 self._forget(name)
                 self._choose(name, node)

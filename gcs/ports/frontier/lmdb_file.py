@@ -10,7 +10,9 @@ import ctypes
 import errno
 import fcntl
 import os
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +34,7 @@ FULL_BYTES = 1 << 20
 _DAMAGE = (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.VersionMismatchError, lmdb.PanicError)
 _MADV_DONTNEED = 4
 _PAGE_BYTES = 4096
+_LOOKING = threading.Lock()
 #: look-ups after which the pages of a map of that size are given back (the kernel maps 16 of them at a time)
 RELEASE_EVERY, RELEASE_BYTES = 100, 12 << 20
 
@@ -141,21 +144,32 @@ class FrontierPeek:
 
 def peek(directory: Path) -> FrontierPeek:
     """Look at a frontier. Raises DamagedError if its file is damaged."""
-    is_running = is_locked(directory)
-    if not is_running and (why := damage_of(directory)):
-        raise DamagedError(f"{directory / DATA} is damaged: it {why}")
-    try:
-        # without a lock where none can be written: then nobody else writes either
-        locks = os.access(directory, os.W_OK)
-        refuse_links((directory / "data.mdb", directory / "lock.mdb"))
-        environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=MAX_TABLES, lock=locks)
-    except (lmdb.Error, OSError) as error:
-        raise StoreError(f"{directory}: the frontier cannot be read ({error})") from None
-    share = None
-    with environment, environment.begin() as txn:
+    with looking(directory) as (environment, txn, is_running):
+        share = None
         if txn.get(b"notes") is not None:
             share = txn.get(b"share", db=environment.open_db(b"notes", txn, create=False))
     return FrontierPeek(is_running, share)
+
+
+@contextlib.contextmanager
+def looking(directory: Path) -> Iterator[tuple[Any, Any, bool]]:
+    """A frontier as of its last commit: environment, transaction that reads, and whether its gatherer runs.
+
+    One thread at a time: LMDB's locks are those of the process. Raises DamagedError if the file is damaged.
+    """
+    is_running = is_locked(directory)
+    if not is_running and (why := damage_of(directory)):
+        raise DamagedError(f"{directory / DATA} is damaged: it {why}")
+    with _LOOKING:
+        try:
+            # without a lock where none can be written: then nobody else writes either
+            locks = os.access(directory, os.W_OK)
+            refuse_links((directory / "data.mdb", directory / "lock.mdb"))
+            environment = lmdb.open(os.fspath(directory), readonly=True, max_dbs=MAX_TABLES, lock=locks)
+        except (lmdb.Error, OSError) as error:
+            raise StoreError(f"{directory}: the frontier cannot be read ({error})") from None
+        with environment, environment.begin() as txn:
+            yield environment, txn, is_running
 
 
 def is_locked(directory: Path) -> bool:

@@ -6,6 +6,7 @@ session over all gatherers, `latest` finds the one record that tells what each p
 It must not change anything.
 """
 
+import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -92,6 +93,33 @@ def rows(
                 continue
             with remote.open(SUMMARIES, name) as file:
                 yield from read_rows(file, fields)
+
+
+def log_keys(place: str | Path) -> list[_Key]:
+    """The log files of a crawl, whatever has become of them: gatherer and number, sorted."""
+    names = {name for remote in crawl_remotes(place) for name in remote.names(SUMMARIES)}
+    return sorted(_keys(names) | (set() if is_url(place) else _local_keys(Path(place))))
+
+
+def log_size(place: str | Path, key: _Key) -> int:
+    """The bytes of what has become of a log file; -1 if it is not in a directory here."""
+    path = None if is_url(place) else _local_file(key, Path(place))
+    try:
+        return path.stat().st_size if path else -1
+    except OSError:
+        return -1
+
+
+def links_to(place: str | Path, url: str, seconds: float, most: int) -> tuple[list[str], bool]:
+    """Pages that link to a URL, up to so many; and whether all records could be read in about so long."""
+    found: dict[str, None] = {}
+    give_up_at = time.monotonic() + seconds
+    for number, (page, outlinks) in enumerate(rows(place, ("url", "outlinks"), on_damage=warn)):
+        if url in outlinks:
+            found[page] = None
+        if len(found) >= most or (number % 100 == 0 and time.monotonic() > give_up_at):
+            return list(found), False
+    return list(found), True
 
 
 def warc_files(place: str | Path) -> Iterator[tuple[str, BinaryIO]]:

@@ -62,6 +62,11 @@ def read_exchange(place: str | Path, record: PageRecord) -> Exchange:
     raise StoreError(f"{place}: the payload of {record.url} ({record.digest}) is in no WARC of this crawl any more")
 
 
+def raw_record(place: str | Path, record: PageRecord) -> bytes:
+    """The WARC record that a page record names, as it is in the file: a member of gzip."""
+    return _bytes(place, record.warc_file, record.warc_offset, record.warc_bytes)
+
+
 def _read(place: str | Path, name: str, offset: int, size_bytes: int) -> Exchange:
     data = _bytes(place, name, offset, size_bytes)
     try:

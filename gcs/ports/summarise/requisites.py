@@ -61,12 +61,15 @@ def requisites_of_html(content: bytes, content_type: str, most: int) -> Requisit
     base, styles = list[str](), list[str]()
 
     def found() -> Iterator[str]:
+        room = MOST_STYLE
         for node in tree.iter_elements(_TAGS):
             tag = node.tag
             if tag == "base":
                 base.append(node.attr("href") or "")
             elif tag == "style":
-                styles.append(node.text)
+                if room > 0:  # in a drawing, styles may stand in one another: each has the text of all in it
+                    styles.append(node.text[:room])
+                    room -= len(styles[-1])
             elif tag == "link":
                 yield from _of_link(node.attr)
             else:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from gcs.core.messages.tuples import Bulletin
 from gcs.core.report.report import Share
 from gcs.errors import GcsError, UsageError
 from gcs.events import Events
@@ -29,10 +30,12 @@ events = Events("control")
 
 
 class ControlOrder(msgspec.Struct, frozen=True):
-    """What the crawl is to do: pause, resume, stop, seed; `status` changes nothing."""
+    """What the crawl is to do: pause, resume, stop, seed, share; `status` and `bulletin` change nothing."""
 
     verb: str
     seeds: list[str] = []
+    #: of `share`: connections that it may have, 0 for as many as its settings say
+    connections: int = 0
 
 
 class ControlAnswer(msgspec.Struct, frozen=True):
@@ -44,6 +47,8 @@ class ControlAnswer(msgspec.Struct, frozen=True):
     #: running, paused or stopping; and what the gatherer has done
     state: str = ""
     share: Share | None = None
+    #: what the station shows, if that was asked for; it says less often than the share
+    bulletin: Bulletin | None = None
 
 
 @asynccontextmanager

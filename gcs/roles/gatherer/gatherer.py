@@ -8,9 +8,11 @@ Invariant: an exception in a turn ends the crawl; the last checkpoint and the re
 """
 
 import asyncio
+import time
 from collections.abc import Callable
+from functools import partial
 
-from gcs.core.messages.tuples import CrawlState
+from gcs.core.messages.tuples import Bulletin, CrawlState
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import FailureKind, PageRecord, Response
 from gcs.core.polite.window import Window
@@ -36,6 +38,7 @@ from gcs.roles.gatherer.record.dated_pages import DatedPages
 from gcs.roles.gatherer.record.intake import Intake
 from gcs.roles.gatherer.record.meter import Meter
 from gcs.roles.gatherer.record.recorder import Recorder
+from gcs.roles.gatherer.team.bulletin import BulletinSource, BulletinWriter
 from gcs.settings import Settings
 
 events = Events("gatherer")
@@ -107,7 +110,9 @@ class Gatherer:
         every_s = settings.frontier.checkpoint_s
         self._checkpoints = Checkpoints(dependencies, self.team, self._intake, self._meter, self.share, every_s)
         self._slow, self._looked_at = SlowHosts(), 0.0
+        self._bulletins = BulletinWriter(name)  # a team's member writes its own
         self._paused = False
+        self._share_of_connections = 0
         self._upload_s: float | None = None
         self._ending: GathererState | None = None
         self._leaving: asyncio.Task[None] | None = None
@@ -217,6 +222,11 @@ class Gatherer:
         self._paused = paused
         self._scheduler.request_turn()
 
+    def limit_connections(self, connections: int) -> None:
+        """Open no more than these, because other crawls run on this machine, too; 0 for no such limit."""
+        self._share_of_connections = connections
+        self._scheduler.request_turn()
+
     def add_seeds(self, seeds: list[str]) -> None:
         """Crawl from these seeds, too, and widen the scope by them. For a gatherer alone."""
         self._seeds = [*self._seeds, *seeds]
@@ -247,6 +257,11 @@ class Gatherer:
             limit = NOTHING if limit == CPU and self._settings.summary.depth == "links" else limit
             self._lending.limits(limit, deciding_hosts(share.work))
         return share
+
+    def bulletin(self) -> Bulletin | None:
+        """What a gatherer alone shows of its work to people; None if it was shown a moment ago."""
+        hosts = partial(self._dispatcher.backlog.paces, self._clock())
+        return self._bulletins.bulletin(time.monotonic(), BulletinSource(0, self.share, {}, lambda _: [], hosts))
 
     def figures(self, share: Share) -> dict[str, float]:
         """The figures that each heartbeat tells the team."""
@@ -400,6 +415,8 @@ class Gatherer:
             self._outlet.stored()
         if self.team:
             self.team.recorded(record, elapsed_s)
+        else:
+            self._bulletins.recorded(record, elapsed_s)
 
     def _record_held(self, held: HeldPage) -> None:
         self._recorder.record_page(held.entry, held.response, held.facts)
@@ -449,8 +466,8 @@ class Gatherer:
             return 0
         own = self._fetcher.own_in_flight
         connections = self._settings.fetch.connections
-        if self.team and self.team.connections:
-            connections = min(connections, self.team.connections)
+        for limit in (self.team.connections if self.team else 0, self._share_of_connections):
+            connections = min(connections, limit) if limit else connections
         room = connections - own
         if self._reader.all_in_pool and self._reader.texts:
             room = min(room, self._reader.texts.free - own)

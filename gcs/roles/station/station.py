@@ -20,12 +20,17 @@ from gcs.errors import SpaceError, UsageError
 from gcs.events import Events
 from gcs.ports.fetch.request_signing import KeyDirectory
 from gcs.ports.system.tasks import end
+from gcs.roles.station.browse.crawl_calls import crawl_endpoints
+from gcs.roles.station.browse.downloads import Downloads
+from gcs.roles.station.browse.host_calls import host_endpoints
+from gcs.roles.station.browse.page_calls import page_endpoints
 from gcs.roles.station.crawls.shelf import Shelf
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.app import directory_route, make_app
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.endpoint import Endpoint
 from gcs.roles.station.http.idle_connections import IdleConnections
+from gcs.roles.station.http.keeper_calls import KeeperCalls
 
 #: seconds that requests under way get at the end, and that helpers get to hear of the end
 END_S, FAREWELL_S = 2.0, 8.0
@@ -91,12 +96,10 @@ class Station:
         self._gateway = gateway
         self._idle_connections = IdleConnections()
         routes = [*(gateway.routes() if gateway else ()), *([directory_route(directory)] if directory else ())]
-        app = make_app(
-            self._authenticator,
-            self.shelf,
-            routes,
-            more,
-        )
+        downloads = Downloads()
+        gathered = [*page_endpoints(), *host_endpoints(), *crawl_endpoints(), *downloads.endpoints()]
+        keeper = KeeperCalls(self.shelf.keeper).endpoints() if self.shelf.keeper else []
+        app = make_app(self._authenticator, self.shelf, [*routes, *downloads.routes()], [*gathered, *keeper, *more])
         app.middlewares.insert(0, self._idle_connections.attend)
         self._runner = web.AppRunner(
             app, access_log=None, logger=_UNHEARD, max_line_size=MOST_LINE_BYTES, shutdown_timeout=END_S

@@ -75,7 +75,7 @@ TUPLE_FIELDS = {
     "BatonCall": ("call", 25, 1, "host caller"),
     "BatonLease": ("batons", 26, 1, "holder number"),
     "Access": ("access", 30, 1, "id role digest label= created_at= expires_at= place= trusted="),
-    "Bulletin": ("bulletin", 31, 1, "gatherer epoch share explored sent= recent= troubles= patches="),
+    "Bulletin": ("bulletin", 31, 1, "gatherer epoch share explored sent= recent= troubles= patches= hosts="),
     "PlanNote": ("plannote", 32, 1, "epoch at reason superpages gatherers moved= moves= lost= committed_at="),
     "CutOff": ("cutoff", 40, 1, "helper reason by at="),
 }

@@ -104,3 +104,14 @@ def test_points_spread_a_superpage_over_its_sample():
 def test_points_behind_a_node_lie_in_its_parent():
     assert points_of("g", [SuperpagePatch(b"org\x00a\x01", 5, 0, 5)])[0].key == b"org"
     assert points_of("g", [SuperpagePatch(b"org\x01", 5, 0, 5)])[0].key == b""
+
+
+def test_tile_of_others_opens() -> None:
+    """What it stands for is asked for by `after`: every node is in one of the two answers, once."""
+    points = [Point(sort_key(f"http://h{at:02}.org/"), 100.0 - at, 0.0, "g0") for at in range(30)]
+    first = tile(points, "", levels=1, most=10)
+    others = first.children[-1]
+    assert (others.gathered, others.after) == (21, 9)
+    rest = tile(points, others.path, levels=1, most=100, after=others.after)
+    names = [child.name for child in (*first.children[:-1], *rest.children)]
+    assert len(names) == len(set(names)) == 30 and rest.urls == others.urls

@@ -99,4 +99,9 @@ def test_kinds_and_sites() -> None:
     assert kind_of("text/html; charset=utf-8") == "html"
     assert kind_of("application/pdf") == "pdf"
     assert kind_of("image/png") == "image"
-    assert sites_of("a.b.c") == ["a.b.c", "b.c", "c"]
+    assert sites_of("a.b.c") == ("a.b.c", "b.c", "c")
+
+
+def test_excerpt_of_a_word_that_is_longer_than_it() -> None:
+    found = snippet(f"{'a ' * 500}crawler{'s' * 400} end", list(phrases(parse("crawl*"))))
+    assert found.text.startswith("… a a")

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -112,3 +114,13 @@ def test_summaries_of_a_value_that_does_not_fit_are_an_error_and_leave_the_log(t
     with pytest.raises(StoreError, match=r"cannot convert .*000001\.log"):
         parquet.convert(log, tmp_path / "g1-000001.parquet")
     assert list(tmp_path.iterdir()) == [log]
+
+
+def test_summaries_are_written_without_pandas(tmp_path: Path) -> None:
+    """It is 50 MB that nothing here needs, but pyarrow loads it where it can."""
+    program = (
+        "import sys; from gcs.ports.records import parquet; from tests.ports.records.pages import record;"
+        "parquet.record_batch([record()]);"
+        "sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,5 +1,7 @@
+import gzip
 import io
 from hashlib import sha1
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -38,6 +40,17 @@ def test_response_is_kept_as_sent() -> None:
     assert record.rec_headers["WARC-IP-Address"] == "127.0.0.1"
     assert record.rec_headers["WARC-Date"] == "2025-10-09T08:53:20.250000Z"
     assert record.rec_headers["WARC-Payload-Digest"] == warc.payload_digest(body)
+
+
+@pytest.mark.parametrize("size", (0, 1, 65_535, 65_536, 200_000))
+def test_response_that_was_packed_is_not_packed_again(size: int) -> None:
+    """Its body lies in the member as it was sent; blocks that are stored hold 65,535 bytes at most."""
+    body = Random(1).randbytes(size // 2) + bytes(size - size // 2)
+    answer = response(body=body, headers=(("Content-Encoding", "gzip"),))
+    data = warc.response(answer, warc.record_id(), warc.payload_digest(body), 1)
+    assert parsed(data)[1] == body
+    assert gzip.decompress(data).endswith(body + b"\r\n\r\n")
+    assert body[:65_535] in data
 
 
 @settings(deadline=None)

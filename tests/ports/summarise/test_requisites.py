@@ -1,5 +1,7 @@
 """What a page needs to look like itself, as it is written there."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,3 +57,14 @@ def test_number_is_bounded() -> None:
 def test_any_bytes_are_read(content: bytes) -> None:
     requisites_of_html(b"<html><style>" + content, "", 10)
     requisites_of_css(content, "", 10)
+
+
+def test_styles_that_stand_in_one_another_are_read_once() -> None:
+    """In a drawing each has the text of all in it: 4 MB took 600 MB."""
+    page = b"<svg>" + b"<style>" * 200 + b"a" * (1 << 20)
+    requisites_of_html(page, "text/html", 100)
+    tracemalloc.start()
+    requisites_of_html(page, "text/html", 100)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 40 << 20

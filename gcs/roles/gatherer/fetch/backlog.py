@@ -15,8 +15,12 @@ from gcs.ports.frontier import Frontier
 
 #: slow hosts that are named
 NAMED = 3
+#: slow hosts that are shown to people
+SHOWN = 50
 #: URLs on disk that are counted in one look
 COUNTED_URLS = 500_000
+#: seconds until the last URL of a host, its URLs, its delay, and the host
+_Wait = tuple[float, int, float, Host[QueuedUrl]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,30 @@ class Backlog:
             host.on_disk = max(host.on_disk - urls, 0)
 
     def slow_hosts(self, now: float) -> SlowHosts:
-        """Look at all hosts in the window."""
+        """The slowest of all hosts in the window."""
+        found, urls = self._waits(now)
+        slowest = nlargest(NAMED, found, key=lambda each: each[0])
+        return SlowHosts(
+            named=self._told(slowest, now),
+            count=sum(each[0] >= slowest[0][0] / 2 for each in found) if found else 0,
+            urls=urls,
+        )
+
+    def paces(self, now: float) -> list[SlowHost]:
+        """More of them, for people."""
+        return self._told(nlargest(SHOWN, self._waits(now)[0], key=lambda each: each[0]), now)
+
+    def _told(self, waits: list[_Wait], now: float) -> list[SlowHost]:
+        rules = self._window.rules
+        return [
+            SlowHost(host.name, queued, delay_s, _cause(host.pace, rules), max(host.pace.next_at - now, 0.0))
+            for _, queued, delay_s, host in waits
+        ]
+
+    def _waits(self, now: float) -> tuple[list[_Wait], int]:
+        """The hosts that have a delay, and how many URLs wait for them."""
         rules, budget, urls = self._window.rules, COUNTED_URLS, 0
-        found: list[tuple[float, int, float, Host[QueuedUrl]]] = []
+        found: list[_Wait] = []
         for host in self._window.hosts.values():
             delay_s = delay_of(host.pace, rules)
             if not delay_s:
@@ -65,15 +90,7 @@ class Backlog:
             if queued:
                 urls += queued
                 found.append((max(host.pace.next_at - now, 0.0) + queued * delay_s, queued, delay_s, host))
-        slowest = nlargest(NAMED, found, key=lambda each: each[0])
-        return SlowHosts(
-            named=[
-                SlowHost(host.name, queued, delay_s, _cause(host.pace, rules), max(host.pace.next_at - now, 0.0))
-                for _, queued, delay_s, host in slowest
-            ],
-            count=sum(each[0] >= slowest[0][0] / 2 for each in found) if found else 0,
-            urls=urls,
-        )
+        return found, urls
 
 
 def _cause(pace: HostPace, rules: Politeness) -> str:

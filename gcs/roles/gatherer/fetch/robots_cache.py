@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from gcs.core.page.robots import ALLOW_ALL, DENY_ALL, Robots
+from gcs.core.page.robots import ALLOW_ALL, DENY_ALL, Robots, StoredRobots
 from gcs.core.page.values import FailureKind
 from gcs.core.polite import politeness
 from gcs.core.polite.politeness import Politeness
@@ -27,13 +27,6 @@ MEMORY_ORIGINS, MEMORY_BYTES = 10_000, 100 << 20
 _LINE_BYTES = 200
 #: redirects of a robots.txt that are followed (RFC 9309 asks for at least five)
 MAX_HOPS = 5
-
-
-class StoredRobots(msgspec.Struct, frozen=True, array_like=True):
-    """A robots.txt as it is kept on disk and handed over."""
-
-    expires_at: float
-    robots: bytes
 
 
 class RobotsCache:

@@ -14,6 +14,7 @@ import msgspec
 from gcs.core.messages.tuples import Bulletin, HostFailures, RecentPage, SuperpagePatch
 from gcs.core.page.values import PageRecord
 from gcs.core.report.report import Share
+from gcs.core.report.workload import SlowHost
 from gcs.core.url.canonical import host_of_url
 from gcs.ports.reader import clipped
 
@@ -37,6 +38,8 @@ class BulletinSource:
     sent: Mapping[str, int]
     #: the URL tree in at most so many points
     sample: Callable[[int], list[SuperpagePatch]]
+    #: hosts that keep it waiting
+    hosts: Callable[[], list[SlowHost]] = list
 
 
 class BulletinWriter:
@@ -75,6 +78,7 @@ class BulletinWriter:
             recent=[_recent_page(*each) for each in self._recent],
             troubles=worst,
             patches=self._patches,
+            hosts=work.hosts(),
         )
 
     def _note_failure(self, record: PageRecord) -> None:

@@ -332,7 +332,10 @@ class TeamMember:
         return MemberState.LEAVING if self._leaving else MemberState.RUNNING
 
     def _post_bulletin(self) -> None:
-        work = BulletinSource(self.epoch, self._port.share, self._exchange.urls_sent, self._ownership.stats.patches)
+        work = BulletinSource(
+            *(self.epoch, self._port.share, self._exchange.urls_sent, self._ownership.stats.patches),
+            hosts=lambda: self._port.dispatcher.backlog.paces(self._port.clock()),
+        )
         if bulletin := self._bulletins.bulletin(time.monotonic(), work):
             self.whiteboard.post(bulletin, BULLETIN_TTL_S)
 

@@ -6,6 +6,7 @@ Filled by its poller, once a second, while the desk is open. Orders go through i
 import asyncio
 
 from gcs.ports.system.tasks import end
+from gcs.roles.station.browse.reading_room import ReadingRoom
 from gcs.roles.station.crawls.source import CrawlSource
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.event_stream import EventStream
@@ -19,6 +20,8 @@ class Desk:
         self.source = source
         self.poller = Poller(source)
         self.stream = EventStream(self.poller, authenticator)
+        #: what it has stored; None if that is not here
+        self.room = ReadingRoom(source.place) if source.place is not None else None
         self._polling: asyncio.Task[None] | None = None
 
     @property
@@ -38,3 +41,5 @@ class Desk:
         finally:
             self.stream.end()
             await self.source.close()
+            if self.room:
+                await self.room.close()

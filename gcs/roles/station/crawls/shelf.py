@@ -2,7 +2,10 @@
 
 from typing import Protocol
 
+from gcs.core.helpers.access import Role
+from gcs.roles.station.crawls.audit import AuditLog
 from gcs.roles.station.crawls.desk import Desk
+from gcs.roles.station.crawls.keeper import Keeper
 from gcs.roles.station.crawls.source import CrawlSource
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.view import schemas
@@ -14,6 +17,10 @@ class Shelf(Protocol):
     @property
     def only(self) -> Desk | None:
         """The one crawl that the station was started for; None if it has a folder of them."""
+
+    @property
+    def keeper(self) -> Keeper | None:
+        """What begins crawls here; None if nothing does."""
 
     async def open(self) -> None:
         """Before the station listens. SpaceError if the crawl cannot be read: the station begins nevertheless."""
@@ -33,12 +40,22 @@ class Shelf(Protocol):
     def open_desks(self) -> list[Desk]:
         """Those that are open now."""
 
+    def may_command(self, crawl: str, caller: str, roles: frozenset[Role]) -> bool:
+        """Whether a caller with these roles may give orders to a crawl."""
+
+    @property
+    def audit_log(self) -> AuditLog:
+        """Who did what."""
+
 
 class OneCrawl:
     """The shelf of a station that was started for one crawl."""
 
+    keeper = None
+
     def __init__(self, source: CrawlSource, authenticator: Authenticator) -> None:
         self._desk = Desk(source, authenticator)
+        self.audit_log = AuditLog()
         self._desk.poller.listen(lambda: authenticator.update(self._desk.poller.board.keys))
 
     @property
@@ -62,6 +79,9 @@ class OneCrawl:
 
     def open_desks(self) -> list[Desk]:
         return [self._desk]
+
+    def may_command(self, _crawl: str, _caller: str, roles: frozenset[Role]) -> bool:
+        return Role.CONTROL in roles
 
 
 def row_of(desk: Desk) -> schemas.CrawlRow:

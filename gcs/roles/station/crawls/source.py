@@ -15,21 +15,24 @@ from gcs.roles.station.view.board_snapshot import BoardSnapshot, read_board
 class CrawlSource(Protocol):
     """One crawl. Orders raise UsageError or TooLateError if the crawl cannot obey."""
 
-    #: its id at this station: part of paths of the API
-    id: str
-    #: where its records are: a directory or the URL of a store; None if they are not here
-    place: Path | str | None
+    @property
+    def id(self) -> str:
+        """Its id at this station: part of paths of the API."""
+
+    @property
+    def place(self) -> Path | str | None:
+        """Where its records are: a directory or the URL of a store; None if they are not here."""
 
     async def read(self, now: float) -> BoardSnapshot:
         """How it stands; SpaceError if that cannot be told."""
 
-    async def order(self, state: CrawlState, by: str) -> None:
+    async def order(self, state: CrawlState, by: str, /) -> None:
         """Pause it, let it go on, or end it."""
 
-    async def rebalance(self, by: str) -> None:
+    async def rebalance(self, by: str, /) -> None:
         """Ask its leader to share the work anew."""
 
-    async def add_seeds(self, urls: list[str]) -> list[str]:
+    async def add_seeds(self, urls: list[str], /) -> list[str]:
         """Crawl from these, too; returns them as they are understood."""
 
     async def close(self) -> None:
@@ -40,7 +43,8 @@ class WhiteboardSource:
     """A crawl at its whiteboard."""
 
     def __init__(self, space: Space, crawl: str, place: Path | str | None = None) -> None:
-        self._space, self.id, self.place = space, crawl, place
+        self._space, self.id = space, crawl
+        self.place: Path | str | None = place
 
     async def read(self, now: float) -> BoardSnapshot:
         return await read_board(self._space, self.id, now)

@@ -10,12 +10,16 @@ from aiohttp import web
 
 from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import CrawlState
+from gcs.core.report.series import SeriesPoint
 from gcs.core.report.treemap import Tile
 from gcs.roles.station.crawls.shelf import Shelf
 from gcs.roles.station.http.auth import CALLER, ROLES
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint, Handle
 from gcs.roles.station.view import schemas
 from gcs.roles.station.view.poller import Poller
+
+#: points of the history from which on it is shown as it was seen; points that are made of records
+SEEN_POINTS, REST_POINTS = 30, 120
 
 
 class Api:
@@ -33,7 +37,7 @@ class Api:
             Endpoint("GET", "me", "What the caller may do", schemas.Me, _me, of_crawl=False),
             Endpoint("GET", "crawls", "The crawls that are here", schemas.Crawls, self._crawls, of_crawl=False),
             Endpoint("GET", "status", "How the crawl stands", schemas.Status, _shows(Poller.status)),
-            Endpoint("GET", "history", "The figures over time", schemas.History, _shows(Poller.history)),
+            Endpoint("GET", "history", "The figures over time", schemas.History, _history),
             Endpoint("GET", "tree", "A part of the URL tree, and who owns it", Tile, _tree, schemas.TreeQuery),
             Endpoint("GET", "links", "Who sends links to whom", schemas.ExchangedLinks, _shows(Poller.links)),
             Endpoint("GET", "rebalances", plans, schemas.Rebalances, _shows(Poller.rebalances)),
@@ -55,8 +59,22 @@ async def _me(request: web.Request, _: None) -> schemas.Me:
     return schemas.Me(request[CALLER], sorted(roles))
 
 
+async def _history(call: CrawlCall, _: None) -> schemas.History:
+    """As the station has seen it; of a crawl that rests, as its records tell it."""
+    seen, board = call.desk.poller.history(), call.desk.poller.board
+    if board.at_work or call.desk.room is None or len(seen.points) >= SEEN_POINTS:
+        return seen
+    spans = await call.desk.room.ask(lambda catalogue, _: catalogue.pace(REST_POINTS))
+    pages, points = 0, list[SeriesPoint]()
+    for begin, (end, count, size) in zip([spans[0][0] - 1.0 if spans else 0.0, *(span[0] for span in spans)], spans):
+        pages, seconds = pages + count, max(end - begin, 1e-3)
+        rates = round(count / seconds, 2), round(size / seconds, 1)
+        points.append(SeriesPoint(end, *rates, pages=pages, known=pages))
+    return schemas.History(seen.step_s, points or seen.points)
+
+
 async def _tree(call: CrawlCall, query: schemas.TreeQuery) -> Tile:
-    return call.desk.poller.tree(query.path, query.levels, query.most)
+    return call.desk.poller.tree(query.path, query.levels, query.most, query.after)
 
 
 async def _rebalance(call: CrawlCall, _: None) -> schemas.Accepted:

@@ -39,9 +39,10 @@ ROLES = web.RequestKey("roles", frozenset[Role])
 #: seconds between two reads of the whiteboard because of unknown tokens
 AGAIN_S = 0.2
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+POLICY = "Content-Security-Policy"
 #: headers of every answer: load nothing from other sites, show in no frame, guess no types
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    POLICY: "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -185,7 +186,10 @@ def _is_of_helpers(request: web.Request) -> bool:
 
 async def secure(request: web.Request, response: web.StreamResponse) -> None:
     """Add the headers of every answer, before it is sent."""
+    policy = response.headers.get(POLICY)  # an archived page has a stricter one
     response.headers.update(HEADERS)
+    if policy:
+        response.headers[POLICY] = policy
     if request.secure or is_loopback(
         host_of_authority(request.headers.get("Host", ""))
     ):  # elsewhere, browsers complain of it

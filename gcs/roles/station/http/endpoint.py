@@ -14,9 +14,10 @@ import msgspec
 from aiohttp import web
 
 from gcs.core.helpers.access import Role
+from gcs.roles.station.crawls.audit import now_entry
 from gcs.roles.station.crawls.desk import Desk
 from gcs.roles.station.crawls.shelf import Shelf
-from gcs.roles.station.http.auth import CALLER, needs
+from gcs.roles.station.http.auth import CALLER, ROLES, needs
 from gcs.roles.station.http.problems import problem
 
 
@@ -49,8 +50,10 @@ class Endpoint:
     takes: type[msgspec.Struct] | None = None
     #: whether it is about a crawl; otherwise about the station
     of_crawl: bool = True
-    #: what its caller must be; view for GET, control for POST
+    #: what its caller must be; view for GET, crawl for POST (and then, the crawl theirs: `Shelf.may_command`)
     role: Role | None = None
+    #: whether it only looks, though it is a POST
+    only_looks: bool = False
 
     def paths(self, has_one: bool) -> list[str]:
         """Where it is served; `has_one`: the station was started for one crawl."""
@@ -64,7 +67,7 @@ class Endpoint:
         return 200 if self.method == "GET" else 202
 
     def routes(self, shelf: Shelf) -> list[web.RouteDef]:
-        @needs(self.role or (Role.VIEW if self.method == "GET" else Role.CONTROL))
+        @needs(self.role or (Role.VIEW if self.method == "GET" else Role.CRAWL))
         async def handler(request: web.Request) -> web.Response:
             if self.method == "POST" and self.takes and request.content_type != "application/json":
                 return problem(415, "send application/json")
@@ -77,24 +80,47 @@ class Endpoint:
                 desk = await desk_of(request, shelf)
                 if desk is None:
                     return no_crawl()
+                if self.is_command and not shelf.may_command(desk.id, request[CALLER], request[ROLES]):
+                    self._note(request, shelf, given, 403)
+                    return problem(403, "this token commands only the crawls that it has begun")
                 asked = CrawlCall(request, desk)
             answer = await self.handle(asked, given)
+            if self.is_command:
+                self._note(request, shelf, given, self.status)
             return web.Response(status=self.status, body=msgspec.json.encode(answer), content_type="application/json")
 
         return [web.route(self.method, path, handler) for path in self.paths(shelf.only is not None)]
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it changes anything: it is noted in the audit log."""
+        return self.method == "POST" and not self.only_looks
+
+    def _note(self, request: web.Request, shelf: Shelf, given: msgspec.Struct | None, status: int) -> None:
+        detail = msgspec.json.encode(given).decode() if given is not None else ""
+        shelf.audit_log.write(
+            now_entry(request[CALLER], self.name, request.match_info.get("crawl", ""), detail, status)
+        )
 
     async def _read(self, request: web.Request) -> msgspec.Struct | None:
         """The parameters or the body of a request; DecodeError (ValidationError) if they are not as `takes` says."""
         if self.takes is None:
             return None
         if self.method == "POST":
-            return msgspec.json.decode(await request.read(), type=self.takes)
+            body = msgspec.json.decode(await request.read())
+            if isinstance(body, dict):  # in JSON, 1.0 is a whole number, too
+                body = {key: _whole(value) for key, value in body.items()}
+            return msgspec.convert(body, self.takes)
         query: dict[str, str] = {}
         for name, value in request.query.items():
             if name in query:
                 raise msgspec.ValidationError(f"`{name}` is given twice")
             query[name] = value
         return msgspec.convert(query, self.takes, strict=False)
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 async def desk_of(request: web.Request, shelf: Shelf) -> Desk | None:

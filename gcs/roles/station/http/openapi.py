@@ -6,11 +6,14 @@ from typing import Any
 
 import msgspec
 
+from gcs.core.helpers.access import Role
 from gcs.roles.station.http.endpoint import Endpoint
 from gcs.roles.station.http.problems import ProblemDetails
 from gcs.version import __version__
 
 _REF = "#/components/schemas/{name}"
+#: with a token, or without
+_ANYBODY: list[dict[str, list[str]]] = [{}, {"token": []}]
 #: statuses of problems: of any call, of a call with parameters or a body, and of a command
 _ALWAYS, _TAKES, _ORDERS = (401, 403, 421, 503), (400,), (409,)
 
@@ -27,11 +30,11 @@ def describe(table: Sequence[Endpoint], *, has_one: bool = True, anybody_looks: 
     paths: dict[str, dict[str, Any]] = {}
     for each in table:
         for path in each.paths(has_one):
-            paths.setdefault(path, {})[each.method.lower()] = _operation(each, path, components)
+            operation = paths.setdefault(path, {})[each.method.lower()] = _operation(each, path, components)
+            if anybody_looks and (each.role or (Role.VIEW if each.method == "GET" else None)) is Role.VIEW:
+                operation["security"] = _ANYBODY
     for path in (*(("/api/events",) if has_one else ()), "/api/crawls/{crawl}/events"):
-        paths[path] = {"get": _located(dict(_EVENTS), path)}
-    for operation in [path["get"] for path in paths.values() if "get" in path and anybody_looks]:
-        operation["security"] = [{}, {"token": []}]
+        paths[path] = {"get": _located(dict(_EVENTS) | ({"security": _ANYBODY} if anybody_looks else {}), path)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -72,10 +75,18 @@ def _operation(each: Endpoint, path: str, components: dict[str, Any]) -> dict[st
             }
         },
     }
-    wrong = [*_ALWAYS, *(_TAKES if each.takes else ()), *(_ORDERS if each.method == "POST" else ())]
+    wrong = [
+        *_ALWAYS,
+        *((404,) if each.of_crawl else ()),
+        *(_TAKES if each.takes else ()),
+        *(_ORDERS if each.method == "POST" else ()),
+    ]
     if each.takes and each.method == "GET":
-        fields = components[each.takes.__name__]["properties"]
-        operation["parameters"] = [{"name": name, "in": "query", "schema": schema} for name, schema in fields.items()]
+        taken = components[each.takes.__name__]
+        operation["parameters"] = [
+            {"name": name, "in": "query", "required": name in taken.get("required", ()), "schema": schema}
+            for name, schema in taken["properties"].items()
+        ]
     elif each.takes:
         body = {"schema": {"$ref": _REF.format(name=each.takes.__name__)}}
         operation["requestBody"] = {"required": True, "content": {"application/json": body}}

@@ -13,6 +13,10 @@ from gcs.ports.space.crawl_control import TooLateError
 events = Events("station")
 
 
+class NotHereError(UsageError):
+    """What is asked for is not here."""
+
+
 class ProblemDetails(msgspec.Struct, frozen=True):
     """Why a request was refused, or failed."""
 
@@ -36,6 +40,8 @@ async def explain(request: web.Request, handler) -> web.StreamResponse:  # type:
     except web.HTTPException as error:
         kept = {name: error.headers[name] for name in ("Allow",) if name in error.headers}
         return problem(error.status, error.reason, kept)
+    except NotHereError as error:
+        return problem(404, str(error))
     except TooLateError as error:
         return problem(409, str(error))
     except UsageError as error:

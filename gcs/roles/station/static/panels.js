@@ -26,7 +26,7 @@ export function outlook({ outlook: found, now }) {
 }
 
 export function figures({ report, now, team, helpers, state }) {
-  const ended = state === "done" || state === "stopped"; // then the last moment's rate says nothing
+  const ended = ["done", "stopped", "limit", "stored"].includes(state); // then the last moment's rate says nothing
   const rows = [
     ["Pages", count(now.pages), `${bytes(report.bytes)}`],
     ["Pages per second", brief(ended ? report.pages_per_s : now.pages_per_s), ended ? "on average" : `${bytes(now.bytes_per_s)}/s`],

@@ -17,7 +17,7 @@
 //     },
 //   };
 //
-// `place` is { crawl, query, api(name), link(view, query), go(view, query), live(topic, tell), roles }:
+// `place` is { crawl, query, api(name), link(view, query), go(view, query), live(topic, tell), roles, toast(text, bad) }:
 // the id of the crawl, the URLSearchParams of the address, the path of a call about this crawl
 // (place.api("hosts") → /api/crawls/CRAWL/hosts, for get and post of api.js), the address of a view of the same crawl
 // and the way there, and the live values (status, links, rebalances, errors, pages) for as long as the view is open.

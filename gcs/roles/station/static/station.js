@@ -30,7 +30,7 @@ function placeOf({ crawl, query }) {
       listeners.push([topic, tell]);
       if (topic in latest) tell(latest[topic]);
     },
-    order,
+    isRunning: () => ["running", "paused", "stopping"].includes(status?.state),
     toast,
   };
 }

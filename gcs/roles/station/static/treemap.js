@@ -51,6 +51,7 @@ export class Treemap {
   constructor() {
     this.place = $("treemap");
     this.path = "";
+    this.after = 0;
     this.root = null;
     this.trail = [{ path: "", name: "the web" }];
     new ResizeObserver(() => this.draw()).observe(this.place);
@@ -70,14 +71,14 @@ export class Treemap {
     this.path = "";
     this.root = null;
     this.trail = [{ path: "", name: "the web" }];
+    this.after = 0;
     this.draw();
   }
 
   async refresh() {
-    const path = this.path;
-    const call = this.call;
-    const root = await get(`${call}?${new URLSearchParams({ path, levels: 2, most: this.place.clientWidth < NARROW ? FEW : MOST })}`);
-    if (path !== this.path || call !== this.call) return; // gone elsewhere meanwhile
+    const { path, after, call } = this;
+    const root = await get(`${call}?${new URLSearchParams({ path, after, levels: 2, most: this.place.clientWidth < NARROW ? FEW : MOST })}`);
+    if (path !== this.path || after !== this.after || call !== this.call) return; // gone elsewhere meanwhile
     this.root = root;
     this.draw();
   }
@@ -85,6 +86,7 @@ export class Treemap {
   async go(at) {
     this.trail = this.trail.slice(0, at + 1);
     this.path = this.trail[at].path;
+    this.after = this.trail[at].after ?? 0;
     hideTip();
     await this.refresh();
     (this.place.querySelector("button") ?? this.place).focus({ preventScroll: true });
@@ -93,7 +95,7 @@ export class Treemap {
   enter(event) {
     const tile = event.target.closest("[data-path]");
     if (!tile) return;
-    this.trail.push({ path: tile.dataset.path, name: tile.dataset.name });
+    this.trail.push({ path: tile.dataset.path, name: tile.dataset.name, after: Number(tile.dataset.after) });
     this.go(this.trail.length - 1);
   }
 
@@ -111,7 +113,7 @@ export class Treemap {
   }
 
   key(tile) {
-    return `${tile.leaf ? "leaf" : "group"}|${goesDown(tile)}|${tile.node.path}|${tile.node.name}`;
+    return `${tile.leaf ? "leaf" : "group"}|${goesDown(tile)}|${tile.node.path}|${tile.node.after}|${tile.node.name}`;
   }
 
   lay(node, place, tiles) {
@@ -135,7 +137,7 @@ export class Treemap {
       h("span", { class: "label" }, h("span", {}), h("small", {}), h("span", { class: "spoken" })),
     ];
     return goesDown(tile)
-      ? h("button", { type: "button", class: kind, "data-path": node.path, "data-name": node.name }, ...parts)
+      ? h("button", { type: "button", class: kind, "data-path": node.path, "data-after": node.after, "data-name": node.gathered ? `${count(node.gathered)} others` : node.name }, ...parts)
       : h("div", { class: kind }, ...parts);
   }
 
@@ -156,7 +158,7 @@ export class Treemap {
   }
 
   crumbs() {
-    const key = this.trail.map((step) => step.path).join("\n");
+    const key = this.trail.map((step) => `${step.path} ${step.after ?? 0}`).join("\n");
     if (this.shown === key) return;
     this.shown = key;
     const last = this.trail.length - 1;
@@ -194,7 +196,7 @@ export class Treemap {
   }
 }
 
-const goesDown = ({ node, alone }) => node.is_inner && !node.gathered && !alone;
+const goesDown = ({ node, alone }) => (node.is_inner || node.gathered > 0) && !alone;
 
 /** The owners and their colours. */
 export function legend(names) {

@@ -48,6 +48,12 @@ class BoardSnapshot:
     keys: tuple[Access, ...] = ()
     #: (inbox, number of tuples in it)
     waiting: tuple[tuple[str, int], ...] = ()
+    #: how the crawl stands, where that is not read from `control`: of a crawl that is in its directory
+    state: str = ""
+
+    def standing(self, state: str) -> "BoardSnapshot":
+        """The same, in this state."""
+        return dataclasses.replace(self, state=state)
 
     @property
     def at_work(self) -> tuple[Member, ...]:

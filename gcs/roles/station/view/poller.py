@@ -90,7 +90,7 @@ class Poller:
     def pages(self) -> RecentPages:
         return views.pages(self.board)
 
-    def tree(self, path: str, levels: int, most: int) -> Tile:
+    def tree(self, path: str, levels: int, most: int, after: int = 0) -> Tile:
         if self._points is None:
             self._points = views.points(self.board)
-        return tile(self._points, path, levels=levels, most=most)
+        return tile(self._points, path, levels=levels, most=most, after=after)

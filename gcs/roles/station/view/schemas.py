@@ -193,6 +193,8 @@ class TreeQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(max_length=MOST_CHARACTERS, pattern="^[!-~]*$")] = ""
     levels: Annotated[int, Meta(ge=0, le=4)] = 2
     most: Annotated[int, Meta(ge=2, le=500)] = 40
+    #: of a tile of others: how many larger ones are left out
+    after: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
 
 
 class NewSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

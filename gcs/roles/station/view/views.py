@@ -66,7 +66,7 @@ def report(board: BoardSnapshot, is_away: bool = False) -> Report:
     shown = {bulletin.gatherer: bulletin.share for bulletin in board.bulletins}
     shares = [_share(member, shown.get(member.gatherer, b"")) for member in board.at_work]
     shares = sorted([*shares, *_gone(board)], key=lambda share: natural(share.id))
-    built = reports.build(board.crawl, state_of(board.control, bool(board.at_work)), shares)
+    built = reports.build(board.crawl, board.state or state_of(board.control, bool(board.at_work)), shares)
     built = msgspec.structs.replace(built, helpers=len(board.helpers))
     if not board.at_work:
         return built

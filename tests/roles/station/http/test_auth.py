@@ -54,7 +54,7 @@ async def test_authenticator_lets_anybody_look_on_loopback_but_not_with_a_token_
             assert (await at.call(f"/api/{view}", Role.HELPER)).status == 403
             assert (await at.call(f"/api/{view}", headers=bearer("wrong"))).status == 401
         assert (await at.get("/api/me"))["roles"] == ["view"]
-        assert (await at.get("/api/me", Role.CONTROL)) == {"name": "control", "roles": ["control", "view"]}
+        assert (await at.get("/api/me", Role.CONTROL)) == {"name": "control", "roles": ["control", "crawl", "view"]}
 
 
 async def test_authenticator_wants_a_token_even_to_look_on_any_other_address():

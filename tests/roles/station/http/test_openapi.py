@@ -42,7 +42,7 @@ def test_api_holds_to_its_description_whatever_it_is_sent(target, token):
     statuses = set()
     for found in schema_of(target).get_all_operations():
         operation = found.ok()
-        if operation.path == "/api/events":  # it does not end
+        if operation.path.startswith("/api/crawls/") or operation.path == "/api/events":  # as below; it does not end
             continue
 
         @hypothesis.settings(max_examples=8, deadline=None, database=None, derandomize=True)

@@ -68,7 +68,7 @@ export const overview = {
       panels.team(value);
       panels.helpers(value, value.at);
       legend(value.team.map((row) => row.gatherer));
-      if (value.now.at) add(value.now);
+      if (value.now.at && place.isRunning()) add(value.now);
       for (const [panel, last] of aged) panel(last, value.at);
       if (value.at >= treeDue) {
         treeDue = value.at + TREE_S;

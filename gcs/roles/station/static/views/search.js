@@ -19,7 +19,9 @@ export const search = {
     const answer = h("div", { class: "search-answer", "aria-live": "polite" });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      place.go("search", { q: box.value.trim() });
+      const wanted = box.value.trim();
+      if (wanted && wanted === asked) load(answer, place, asked, 0); // the address stays, but there may be more now
+      else place.go("search", { q: wanted });
     });
     root.append(h("h2", { class: "view-title" }, "Search"), form, h("p", { class: "muted note search-hint" }, HINT), answer);
     if (asked) load(answer, place, asked, Number(place.query.get("skip")) || 0);

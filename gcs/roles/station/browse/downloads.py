@@ -1,0 +1,242 @@
+"""Downloads, and archived pages: opened by a ticket, a path that nobody can guess and that is good for some minutes.
+
+A browser sends no token with a link, so the page asks for a ticket (with its token) and opens that. What is archived is
+hostile. A page is shown as it was stored, with a policy that makes it a document of no origin (`sandbox`): no scripts,
+no forms, nothing of the station, nothing from the network. Everything else is sent as a file to be saved.
+
+Invariant: a ticket opens what was asked for and nothing else; no name that a caller gives becomes a path.
+"""
+
+import asyncio
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import msgspec
+from aiohttp import web
+
+from gcs.core.helpers.access import Role
+from gcs.core.page.spreadsheet import harmless
+from gcs.core.page.values import PageRecord
+from gcs.errors import GcsError, UsageError
+from gcs.ports.catalogue import Catalogue
+from gcs.ports.records import reading
+from gcs.ports.records.page import Page
+from gcs.ports.records.wacz import write_wacz
+from gcs.ports.records.warc_reading import raw_record
+from gcs.ports.tables import TABLES, table_rows
+from gcs.roles.station.browse import found
+from gcs.roles.station.browse.page_calls import record_of, room_of
+from gcs.roles.station.http.auth import public
+from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
+from gcs.roles.station.http.problems import NotHereError, problem
+from gcs.version import __version__
+
+#: seconds for which a ticket is good, tickets at a time, and bytes that are sent at once
+TICKET_S, MOST_TICKETS, CHUNK_BYTES = 300.0, 1_000, 1 << 18
+#: bytes of an archived page that is shown
+MOST_SHOWN_BYTES = 32 << 20
+#: of an archived page: a document of no origin, which can load nothing and run nothing
+SANDBOX = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline' data:; img-src data:; font-src data:; media-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+#: media types that a browser shows in a sandbox; anything else is saved
+_SHOWN = re.compile(r"(text/(html|plain|xml)|application/(xhtml\+xml|xml|json)|image/(png|jpeg|gif|webp))$")
+_CHARSET = re.compile(r"charset=\"?([A-Za-z0-9_:.-]{1,40})")
+_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What a ticket opens."""
+
+    call: CrawlCall
+    wanted: found.DownloadWanted
+    name: str
+    until: float
+
+
+class Downloads:
+    """The tickets of one station. Filled by `POST tickets`; emptied by age."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._tickets: dict[str, _Opened] = {}
+
+    def endpoints(self) -> list[Endpoint]:
+        wanted = found.DownloadWanted
+        return [
+            Endpoint("GET", "downloads", "What can be downloaded", found.DownloadList, _downloads),
+            Endpoint(
+                *("POST", "tickets", "A path for a download, or for an archived page", found.Ticket, self._ticket),
+                *(wanted, True, Role.VIEW, True),
+            ),
+        ]
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.get("/ticket/{ticket}/{name}", self._serve, allow_head=False)]
+
+    async def _ticket(self, call: CrawlCall, wanted: found.DownloadWanted) -> found.Ticket:
+        name = await room_of(call).ask(lambda catalogue, _: _name_of(call, catalogue, wanted))
+        now = self._clock()
+        self._tickets = {key: each for key, each in self._tickets.items() if each.until > now}
+        if len(self._tickets) >= MOST_TICKETS:
+            raise UsageError("too many downloads at once: try again in some minutes")
+        ticket = secrets.token_urlsafe(24)
+        self._tickets[ticket] = _Opened(call, wanted, name, now + TICKET_S)
+        return found.Ticket(f"/ticket/{ticket}/{name}", name)
+
+    @public
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        opened = self._tickets.get(request.match_info["ticket"])
+        if opened is None or opened.until < self._clock():
+            return problem(404, "this link is too old: make another one")
+        room = room_of(opened.call)
+        if opened.wanted.what in ("archived", "body", "record"):
+            query = found.OneQuery(opened.wanted.name, opened.wanted.session)
+            body, media = await room.ask(
+                lambda catalogue, _: _bytes_of(room.place, record_of(catalogue, query)[0], opened.wanted.what)
+            )
+            return _answer(body, media, opened.name, is_shown=opened.wanted.what == "archived")
+        return await _stream(request, room.place, opened)
+
+
+def _name_of(call: CrawlCall, catalogue: Catalogue, wanted: found.DownloadWanted) -> str:
+    """What the file is called; UsageError if there is no such thing."""
+    crawl = _NO_NAME.sub("-", call.desk.poller.board.crawl or call.desk.id).strip("-") or "crawl"
+    match wanted.what:
+        case "wacz" | "jsonl":
+            return f"{crawl}.{wanted.what}"
+        case "csv":
+            return f"{crawl}-pages.csv"
+        case "links":
+            return f"{crawl}-links.csv"
+        case "warc":
+            names = {download.name for download in _warcs(room_of(call).place)}
+            if wanted.name not in names:
+                raise NotHereError("there is no such WARC file: see `downloads`")
+            return wanted.name
+    record, _ = record_of(catalogue, found.OneQuery(wanted.name or "?", wanted.session))
+    if not record.warc_file:
+        raise NotHereError("there is no WARC record of this URL")
+    page = _NO_NAME.sub("-", record.url.partition("://")[2])[:80].strip("-.") or "page"
+    return f"{page}.warc.gz" if wanted.what == "record" else page
+
+
+async def _downloads(call: CrawlCall, _: None) -> found.DownloadList:
+    place = room_of(call).place
+    tables = [
+        found.Download("wacz", "", 0, "All WARC files with index and list of pages in one file, for ReplayWeb.page"),
+        found.Download("csv", "", 0, "A row for each page, for spreadsheets"),
+        found.Download("jsonl", "", 0, "A line of JSON for each page, with its text and links"),
+        found.Download("links", "", 0, "A row for each link: page, link, anchor"),
+    ]
+    return found.DownloadList([*tables, *await asyncio.to_thread(_warcs, place)])
+
+
+def _warcs(place: Path | str) -> list[found.Download]:
+    files = []
+    for name, file in reading.warc_files(place):
+        files.append(found.Download("warc", name, file.seek(0, 2), "WARC file"))
+    return files
+
+
+def _bytes_of(place: Path | str, record: PageRecord, what: str) -> tuple[bytes, str]:
+    """The bytes of a page, or of its WARC record, and their media type."""
+    if what == "record":
+        return raw_record(place, record), "application/warc"
+    page = Page(record, place)
+    return page.content, record.content_type
+
+
+def _answer(body: bytes, media: str, name: str, is_shown: bool) -> web.Response:
+    plain = media.partition(";")[0].strip().lower()
+    shown = is_shown and bool(_SHOWN.fullmatch(plain)) and len(body) <= MOST_SHOWN_BYTES
+    charset = _CHARSET.search(media[:500])
+    kind = plain + (f"; charset={charset[1]}" if charset and plain.startswith("text/") else "")
+    headers = {"Content-Security-Policy": SANDBOX, "Content-Type": kind if shown else "application/octet-stream"}
+    if not shown:
+        headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return web.Response(body=body, headers=headers)
+
+
+async def _stream(request: web.Request, place: Path | str, opened: _Opened) -> web.StreamResponse:
+    response = web.StreamResponse(
+        headers={
+            "Content-Type": "application/octet-stream",
+            "Content-Disposition": f'attachment; filename="{opened.name}"',
+            "Content-Security-Policy": SANDBOX,
+        }
+    )
+    pieces = await asyncio.to_thread(_pieces, place, opened.wanted)
+    await response.prepare(request)
+    while piece := await asyncio.to_thread(next, pieces, b""):
+        await response.write(piece)
+    await response.write_eof()
+    return response
+
+
+def _pieces(place: Path | str, wanted: found.DownloadWanted) -> Iterator[bytes]:
+    """What is sent, piece by piece; never an empty one before the end."""
+    if wanted.what == "warc":
+        return _warc_pieces(place, wanted.name)
+    if wanted.what == "wacz":
+        return _wacz_pieces(place)
+    table = "links" if wanted.what == "links" else "pages"
+    return _gathered(_jsonl(place) if wanted.what == "jsonl" else _csv(place, table))
+
+
+def _warc_pieces(place: Path | str, wanted: str) -> Iterator[bytes]:
+    for name, file in reading.warc_files(place):
+        if name == wanted:
+            yield from iter(partial(file.read, CHUNK_BYTES), b"")
+            return
+
+
+def _wacz_pieces(place: Path | str) -> Iterator[bytes]:
+    with tempfile.TemporaryFile() as made:
+        write_wacz(str(place), cast(BinaryIO, made), f"gcs/{__version__}", Path(str(place)).name)
+        made.seek(0)
+        yield from iter(lambda: made.read(CHUNK_BYTES), b"")
+
+
+def _jsonl(place: Path | str) -> Iterator[bytes]:
+    columns = list(TABLES["pages"].columns)
+    for row in table_rows(place, "pages"):
+        yield msgspec.json.encode(dict(zip(columns, row))) + b"\n"
+
+
+def _csv(place: Path | str, table: str) -> Iterator[bytes]:
+    columns = list(TABLES[table].columns)
+    wanted = [name for name in columns if name not in ("text", "markdown", "thumbnail", "headers")]
+    at = [columns.index(name) for name in wanted]
+    yield ",".join(wanted).encode() + b"\r\n"
+    for row in table_rows(place, table):
+        yield ",".join(_cell(row[each]) for each in at).encode("utf-8", "replace") + b"\r\n"
+
+
+def _cell(value: object) -> str:
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = str(harmless(text)) if isinstance(value, str | list) else text
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if any(mark in text for mark in ',"\r\n') else text
+
+
+def _gathered(lines: Iterator[bytes]) -> Iterator[bytes]:
+    piece = bytearray()
+    try:
+        for line in lines:
+            piece += line
+            if len(piece) >= CHUNK_BYTES:
+                yield bytes(piece)
+                piece.clear()
+    except GcsError as error:  # the answer has begun: what is sent tells that it is not whole
+        piece += f"\n# not whole: {error}\n".encode()
+    if piece:
+        yield bytes(piece)
