@@ -138,7 +138,7 @@ class CrawlKeeper:
     def _check_count(self, by: Caller) -> None:
         theirs = sum(self.jobs.crawl(job.id).owner == by.name for job in self.jobs.jobs)
         if not by.commands_all and theirs >= self.spec.limits.crawls:
-            raise UsageError(
+            raise TooLateError(
                 f"this token may have {self.spec.limits.crawls} crawls at a time: wait until one has ended"
             )
 
