@@ -33,6 +33,8 @@ def describe(table: Sequence[Endpoint], *, has_one: bool = True, anybody_looks: 
             operation = paths.setdefault(path, {})[each.method.lower()] = _operation(each, path, components)
             if anybody_looks and (each.role or (Role.VIEW if each.method == "GET" else None)) is Role.VIEW:
                 operation["security"] = _ANYBODY
+    for path in (*(("/api/feed", "/api/matches/events") if has_one else ()), *_OF_MATCHES):
+        paths[path] = {"get": _located(_matches(path), path)}
     for path in (*(("/api/events",) if has_one else ()), "/api/crawls/{crawl}/events"):
         paths[path] = {"get": _located(dict(_EVENTS) | ({"security": _ANYBODY} if anybody_looks else {}), path)}
     return {
