@@ -100,8 +100,8 @@ class Ownership:
     def _lost_seeds(self, plan: Plan) -> list[QueuedUrl]:
         """The seeds in own ranges that nobody knows: the whiteboard may have lost the tuple that brought them."""
         keys = ((url, sort_key(url)) for url in self._port.admission.seeds) if plan.lost else ()
-        mine = (url for url, key in keys if plan.owner_of(key) == self._me)
-        return [QueuedUrl(url) for url in mine if keyspace.contains(plan.lost, plan.keyspace.place(sort_key(url)))]
+        mine = [url for url, key in keys if plan.owner_of(key) == self._me]
+        return self._seeds([url for url in mine if keyspace.contains(plan.lost, plan.keyspace.place(sort_key(url)))])
 
     def committed(self) -> list[QueuedUrl]:
         """All gatherers follow the plan, and have told what they know: ranges that were lost can begin.
@@ -128,9 +128,13 @@ class Ownership:
                 return self._accept_part(item, plan, now)
 
     def _accept_seeds(self, seeds: Seeds) -> list[QueuedUrl]:
+        return self.router.forward(self._seeds(seeds.urls))
+
+    def _seeds(self, urls: list[str]) -> list[QueuedUrl]:
+        """Seeds to be queued, with what a seed is worth."""
         worth = self._frontier.order.seed
-        self._frontier.ledger.issued += worth * len(seeds.urls)
-        return self.router.forward([QueuedUrl(url, worth=worth) for url in seeds.urls])
+        self._frontier.ledger.issued += worth * len(urls)
+        return [QueuedUrl(url, worth=worth) for url in urls]
 
     def _accept_part(self, part: HandOver, plan: Plan, now: float) -> list[QueuedUrl]:
         if part.epoch < self._port.recrawl.epoch:  # of the last session, whose finished URLs are not finished now

@@ -61,11 +61,13 @@ class Team:
         self.epoch = 0
         self.posted: Plan | None = None
 
-    def join(self, *names: str, ghost: bool = False) -> None:
+    def join(self, *names: str, ghost: bool = False, knows_seeds: bool = True) -> None:
+        """`knows_seeds`: else nothing is fetched but what a test sends."""
+        seeds = list(self.web.seeds) if knows_seeds else []
         for name in names:
             space = MemorySpace(self.board, name)
             member = assembly.TeamAccess(space, ghost)
-            gatherer = assembly.gatherer(self.directory, name, self.settings, list(self.web.seeds), member)
+            gatherer = assembly.gatherer(self.directory, name, self.settings, seeds, member)
             self.gatherers[name] = gatherer
             self.tasks[name] = asyncio.create_task(gatherer.run([]))
 
@@ -294,7 +296,7 @@ async def test_all_owners_of_a_host_wait_when_it_tells_one_of_them_to(tmp_path: 
 async def test_owners_of_a_host_ask_for_its_robots_txt_once(tmp_path: Path) -> None:
     """Its first reader posts it, and the others use it; nothing is posted for hosts that are not shared."""
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=2, pages=30)) as team:
-        team.join("a", "b")
+        team.join("a", "b", knows_seeds=False)
         pages = sorted(survey(team.web.web).pages, key=sort_key)
         cut = len(pages) // 4
         await team.plan({b"": "a", sort_key(pages[cut]): "b"}, lost=ALL)
