@@ -12,7 +12,7 @@ from gcs.app.crawl_dir import is_crawl
 from gcs.app.crawl_input import Number, log_options
 from gcs.app.find_crawl import CrawlAddress
 from gcs.app.processes.station_process import StationSpec, serving, serving_folder, serving_one
-from gcs.app.station.crawl_keeper import KeeperSpec
+from gcs.app.station.crawl_supervisor import SupervisorSpec
 from gcs.app.station.directory_source import DirectorySource
 from gcs.app.station.new_crawl import CrawlLimits
 from gcs.app.station.store_source import StoreSource
@@ -114,7 +114,7 @@ def station(
     elif is_crawl(directory):
         run_loop(_until_signal(serving_one(DirectorySource(directory.absolute().name, directory), spec)))
     elif directory.is_dir():
-        folder = KeeperSpec(directory.absolute(), at_once, connections, url or "", limits)
+        folder = SupervisorSpec(directory.absolute(), at_once, connections, url or "", limits)
         run_loop(_until_signal(serving_folder(folder, spec)))
     else:
         raise UsageError(f"{directory}: there is no such folder; give the DIR of a crawl, or a folder of crawls")

@@ -13,8 +13,8 @@ from pathlib import Path
 from gcs.app.crawl_dir import is_crawl
 from gcs.app.processes.station_watches import station_watches
 from gcs.app.say import say
-from gcs.app.station.crawl_keeper import KeeperSpec
-from gcs.app.station.folder_shelf import FolderShelf
+from gcs.app.station.crawl_supervisor import SupervisorSpec
+from gcs.app.station.folder_crawls import FolderCrawls
 from gcs.app.station.token_file import TokenFile
 from gcs.core.helpers.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry, new_token
 from gcs.core.messages.template import template
@@ -26,8 +26,8 @@ from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.system.tasks import end, repeat
 from gcs.ports.telemetry.figure_sender import FigureSender, figure_sender
-from gcs.roles.station.crawls.shelf import OneCrawl, Shelf
 from gcs.roles.station.crawls.source import CrawlSource, WhiteboardSource
+from gcs.roles.station.crawls.station_crawls import OneCrawl, StationCrawls
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.auth import Authenticator, is_loopback
 from gcs.roles.station.http.prometheus import figures
@@ -79,20 +79,20 @@ async def serving_one(source: CrawlSource, spec: StationSpec) -> AsyncIterator[N
 
 
 @asynccontextmanager
-async def serving_folder(keeper: KeeperSpec, spec: StationSpec) -> AsyncIterator[None]:
+async def serving_folder(supervisor: SupervisorSpec, spec: StationSpec) -> AsyncIterator[None]:
     """Run a station of a folder of crawls, which begins crawls, too."""
-    tokens = TokenFile(keeper.folder)
+    tokens = TokenFile(supervisor.folder)
 
     async def posted() -> list[Access]:
         return tokens.read()
 
-    async with _serving(partial(FolderShelf, keeper), spec, posted):
+    async with _serving(partial(FolderCrawls, supervisor), spec, posted):
         yield
 
 
 @asynccontextmanager
 async def _serving(
-    make_shelf: Callable[[Authenticator], Shelf],
+    make_crawls: Callable[[Authenticator], StationCrawls],
     spec: StationSpec,
     posted: Callable[[], Awaitable[Iterable[Access]]] | None = None,
     gateway: Gateway | None = None,
@@ -105,7 +105,7 @@ async def _serving(
     signing = signing_keys(os.environ)
     async with station_watches() as watch:
         station = Station(
-            make_shelf,
+            make_crawls,
             address,
             access=StationAccess(keys, spec.names, posted),
             gateway=gateway,
@@ -132,7 +132,9 @@ async def _tell(station: Station, sender: FigureSender) -> None:
     """Give the sender the figures as they are, again and again."""
 
     async def tell() -> None:
-        sender.update(figures((desk.poller.status(), desk.poller.age_s()) for desk in station.shelf.open_desks()))
+        sender.update(
+            figures((opened.poller.status(), opened.poller.age_s()) for opened in station.crawls.open_crawls())
+        )
 
     await repeat(tell, TELL_S, events, "figures-failed")
 

@@ -19,7 +19,7 @@ from gcs.core.ordering import ORDERS
 from gcs.core.url.canonical import host_of_url, seed_url, why_no_seed
 from gcs.core.url.sources import is_source
 from gcs.errors import SettingsError, UsageError
-from gcs.roles.station.crawls.keeper import CheckedCrawl, NewCrawl
+from gcs.roles.station.crawls.supervisor import CheckedCrawl, NewCrawl
 from gcs.settings import Settings, differences, load
 
 #: files of a directory that the station has made

@@ -1,7 +1,7 @@
 """The station: the paper's embedded HTTP server (§2), from which crawls are watched, read, begun and controlled.
 
-crawls (source) ─► desk: view (poller, views, schemas) ─► http (api, event_stream, prometheus) ─► page, programs
-page, programs ─► http (auth, api) ─► desk ─► source: commands to the crawl
+crawls (source) ─► opened: view (poller, views, schemas) ─► http (api, event_stream, prometheus) ─► page, programs
+page, programs ─► http (auth, api) ─► opened ─► source: commands to the crawl
 helpers ─► http (auth) ─► gateway ─► whiteboard: errands and summaries
 
 To add a call: an `Endpoint` (`http/endpoint.py`) in `http/api.py`, or in a table of its own that `Station` is given as
@@ -24,13 +24,13 @@ from gcs.roles.station.browse.crawl_calls import crawl_endpoints
 from gcs.roles.station.browse.downloads import Downloads
 from gcs.roles.station.browse.host_calls import host_endpoints
 from gcs.roles.station.browse.page_calls import page_endpoints
-from gcs.roles.station.crawls.shelf import Shelf
+from gcs.roles.station.crawls.station_crawls import StationCrawls
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.app import directory_route, make_app
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.endpoint import Endpoint
 from gcs.roles.station.http.idle_connections import IdleConnections
-from gcs.roles.station.http.keeper_calls import KeeperCalls
+from gcs.roles.station.http.supervisor_calls import SupervisorCalls
 
 #: seconds that requests under way get at the end, and that helpers get to hear of the end
 END_S, FAREWELL_S = 2.0, 8.0
@@ -77,11 +77,11 @@ class StationAccess:
 
 
 class Station:
-    """One station, for the crawls of its shelf."""
+    """One station, for the crawls of its crawls."""
 
     def __init__(
         self,
-        make_shelf: Callable[[Authenticator], Shelf],
+        make_crawls: Callable[[Authenticator], StationCrawls],
         address: ListenAddress,
         *,
         access: StationAccess = StationAccess(),
@@ -92,14 +92,16 @@ class Station:
         """`directory`: the keys of signed requests, for the sites that check them; `more`: calls besides the API's."""
         self._wanted = address
         self._authenticator = Authenticator(address.host, keys=access.keys, names=access.names, posted=access.posted)
-        self.shelf = make_shelf(self._authenticator)
+        self.crawls = make_crawls(self._authenticator)
         self._gateway = gateway
         self._idle_connections = IdleConnections()
         routes = [*(gateway.routes() if gateway else ()), *([directory_route(directory)] if directory else ())]
         downloads = Downloads()
         gathered = [*page_endpoints(), *host_endpoints(), *crawl_endpoints(), *downloads.endpoints()]
-        keeper = KeeperCalls(self.shelf.keeper).endpoints() if self.shelf.keeper else []
-        app = make_app(self._authenticator, self.shelf, [*routes, *downloads.routes()], [*gathered, *keeper, *more])
+        supervisor = SupervisorCalls(self.crawls.supervisor).endpoints() if self.crawls.supervisor else []
+        app = make_app(
+            self._authenticator, self.crawls, [*routes, *downloads.routes()], [*gathered, *supervisor, *more]
+        )
         app.middlewares.insert(0, self._idle_connections.attend)
         self._runner = web.AppRunner(
             app, access_log=None, logger=_UNHEARD, max_line_size=MOST_LINE_BYTES, shutdown_timeout=END_S
@@ -108,8 +110,8 @@ class Station:
         self.address = address
 
     async def startup(self) -> None:
-        """Open the shelf, then listen."""
-        await _within(END_S, self.shelf.open())
+        """Open the crawls, then listen."""
+        await _within(END_S, self.crawls.open())
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._wanted.host, self._wanted.port)
         try:
@@ -119,7 +121,7 @@ class Station:
                 f"--listen {self._wanted.host}:{self._wanted.port}: {error.strerror or error}; choose another address"
             ) from None
         self.address = ListenAddress(self._wanted.host, self._runner.addresses[0][1])
-        runs = [self.shelf.run(), self._idle_connections.run(self._connections)]
+        runs = [self.crawls.run(), self._idle_connections.run(self._connections)]
         runs += [self._gateway.run()] if self._gateway else []
         self._tasks = [asyncio.create_task(run) for run in runs]
         events.info("listening", url=self.address.url)
@@ -130,7 +132,7 @@ class Station:
             if self._gateway:
                 await _within(FAREWELL_S, self._gateway.farewell())
             await end(self._tasks)
-        await _within(END_S, self.shelf.close())
+        await _within(END_S, self.crawls.close())
         await self._runner.cleanup()
 
     def _connections(self) -> list[web.RequestHandler]:

@@ -19,8 +19,8 @@ async def test_collector_gets_what_prometheus_reads(monkeypatch: pytest.MonkeyPa
             with figure_sender({"OTEL_EXPORTER_OTLP_ENDPOINT": collected.endpoint}) as sender:
                 assert sender
                 for _ in range(2):
-                    desks = at.station.shelf.open_desks()
-                    sender.update(figures((desk.poller.status(), desk.poller.age_s()) for desk in desks))
+                    opened = at.station.crawls.open_crawls()
+                    sender.update(figures((opened.poller.status(), opened.poller.age_s()) for opened in opened))
     shown = {(name, float(value)) for name, value in re.findall(r"^(\w+)\{.*\} (\S+)$", answer, re.M)}
     sent = {(name, point.as_double) for name, points in collected.figures.items() for point in points}
     steady = {(name, value) for name, value in shown if "eta" not in name and "per_second" not in name}

@@ -7,7 +7,7 @@ import pytest
 from gcs.app.crawl_input import CrawlRequest, compose_crawl
 from gcs.app.station.new_crawl import SEEDS, SETTINGS, CrawlLimits, compose
 from gcs.errors import UsageError
-from gcs.roles.station.crawls.keeper import NewCrawl
+from gcs.roles.station.crawls.supervisor import NewCrawl
 
 SEED = "http://127.0.0.1:1/"
 LIMITS = CrawlLimits(crawls=1, pages=1000, share=1.0)

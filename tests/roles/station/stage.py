@@ -37,8 +37,8 @@ from gcs.core.report.report import Share
 from gcs.core.report.workload import SlowHost, TimeSpent, Workload
 from gcs.core.url.sortkey import sort_key
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
-from gcs.roles.station.crawls.shelf import OneCrawl
 from gcs.roles.station.crawls.source import WhiteboardSource
+from gcs.roles.station.crawls.station_crawls import OneCrawl
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.interest.profile_calls import interest_endpoints
 from gcs.roles.station.station import ListenAddress, Station, StationAccess
@@ -103,7 +103,7 @@ class Stage:
 
     @property
     def poller(self) -> Poller:
-        only = self.station.shelf.only
+        only = self.station.crawls.only
         assert only
         return only.poller
 

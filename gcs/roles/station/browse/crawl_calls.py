@@ -10,7 +10,7 @@ import msgspec
 from gcs.errors import SettingsError
 from gcs.ports.catalogue import Catalogue
 from gcs.roles.station.browse import found
-from gcs.roles.station.browse.page_calls import room_of, url_of
+from gcs.roles.station.browse.page_calls import reader_of, url_of
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
 from gcs.settings import Settings, documentation, of_charter
 
@@ -30,7 +30,7 @@ def crawl_endpoints() -> list[Endpoint]:
 
 
 async def _settings(call: CrawlCall, _: None) -> found.SettingsInForce:
-    charter = call.desk.poller.board.charter
+    charter = call.crawl.poller.board.charter
     settings = Settings()
     if charter is not None and charter.settings:
         with contextlib.suppress(SettingsError):  # of another version: the defaults, and the seeds
@@ -51,13 +51,13 @@ def _told(value: object) -> str:
 
 
 async def _log(call: CrawlCall, query: found.LogQuery) -> found.Log:
-    room = room_of(call)
+    reader = reader_of(call)
 
     def read(catalogue: Catalogue, _complete: bool) -> found.Log:
         _, rows = catalogue.find({}, "", "newest", 0, query.limit)
-        return found.Log([url_of(row) for row in rows], _process_log(room.directory, query.limit))
+        return found.Log([url_of(row) for row in rows], _process_log(reader.directory, query.limit))
 
-    return await room.ask(read)
+    return await reader.ask(read)
 
 
 def _process_log(directory: Path | None, most: int) -> list[str]:

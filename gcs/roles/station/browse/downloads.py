@@ -32,7 +32,7 @@ from gcs.ports.records.wacz import write_wacz
 from gcs.ports.records.warc_reading import raw_record
 from gcs.ports.tables import TABLES, table_rows
 from gcs.roles.station.browse import found
-from gcs.roles.station.browse.page_calls import record_of, room_of
+from gcs.roles.station.browse.page_calls import reader_of, record_of
 from gcs.roles.station.http.auth import public
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
 from gcs.roles.station.http.problems import NotHereError, problem
@@ -84,7 +84,7 @@ class Downloads:
         return [web.get("/ticket/{ticket}/{name}", self._serve, allow_head=False)]
 
     async def _ticket(self, call: CrawlCall, wanted: found.DownloadWanted) -> found.Ticket:
-        name = await room_of(call).ask(lambda catalogue, _: _name_of(call, catalogue, wanted))
+        name = await reader_of(call).ask(lambda catalogue, _: _name_of(call, catalogue, wanted))
         now = self._clock()
         self._tickets = {key: each for key, each in self._tickets.items() if each.until > now}
         if len(self._tickets) >= MOST_TICKETS:
@@ -98,19 +98,19 @@ class Downloads:
         opened = self._tickets.get(request.match_info["ticket"])
         if opened is None or opened.until < self._clock():
             return problem(404, "this link is too old: make another one")
-        room = room_of(opened.call)
+        reader = reader_of(opened.call)
         if opened.wanted.what in ("archived", "body", "record"):
             query = found.OneQuery(opened.wanted.name, opened.wanted.session)
-            body, media = await room.ask(
-                lambda catalogue, _: _bytes_of(room.place, record_of(catalogue, query)[0], opened.wanted.what)
+            body, media = await reader.ask(
+                lambda catalogue, _: _bytes_of(reader.place, record_of(catalogue, query)[0], opened.wanted.what)
             )
             return _answer(body, media, opened.name, is_shown=opened.wanted.what == "archived")
-        return await _stream(request, room.place, opened)
+        return await _stream(request, reader.place, opened)
 
 
 def _name_of(call: CrawlCall, catalogue: Catalogue, wanted: found.DownloadWanted) -> str:
     """What the file is called; UsageError if there is no such thing."""
-    crawl = _NO_NAME.sub("-", call.desk.poller.board.crawl or call.desk.id).strip("-") or "crawl"
+    crawl = _NO_NAME.sub("-", call.crawl.poller.board.crawl or call.crawl.id).strip("-") or "crawl"
     match wanted.what:
         case "wacz" | "jsonl":
             return f"{crawl}.{wanted.what}"
@@ -119,7 +119,7 @@ def _name_of(call: CrawlCall, catalogue: Catalogue, wanted: found.DownloadWanted
         case "links":
             return f"{crawl}-links.csv"
         case "warc":
-            names = {download.name for download in _warcs(room_of(call).place)}
+            names = {download.name for download in _warcs(reader_of(call).place)}
             if wanted.name not in names:
                 raise NotHereError("there is no such WARC file: see `downloads`")
             return wanted.name
@@ -131,7 +131,7 @@ def _name_of(call: CrawlCall, catalogue: Catalogue, wanted: found.DownloadWanted
 
 
 async def _downloads(call: CrawlCall, _: None) -> found.DownloadList:
-    place = room_of(call).place
+    place = reader_of(call).place
     tables = [
         found.Download("wacz", "", 0, "All WARC files with index and list of pages in one file, for ReplayWeb.page"),
         found.Download("csv", "", 0, "A row for each page, for spreadsheets"),

@@ -9,7 +9,7 @@ from gcs.core.report.workload import SlowHost
 from gcs.ports.catalogue import Catalogue, HostCount
 from gcs.ports.frontier.frontier_view import queued_at, robots_at
 from gcs.roles.station.browse import found
-from gcs.roles.station.browse.page_calls import room_of
+from gcs.roles.station.browse.page_calls import reader_of
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
 
 #: seconds over which a host's rate is counted
@@ -26,21 +26,21 @@ def host_endpoints() -> list[Endpoint]:
 
 
 async def _hosts(call: CrawlCall, query: found.HostsQuery) -> found.FoundHosts:
-    room = room_of(call)
-    live = _live(call.desk.poller.board.bulletins)
-    folders = _frontiers(room.directory)
+    reader = reader_of(call)
+    live = _live(call.crawl.poller.board.bulletins)
+    folders = _frontiers(reader.directory)
 
     def read(catalogue: Catalogue, complete: bool) -> found.FoundHosts:
         total, counts = catalogue.hosts(query.text, query.offset, query.limit)
         return found.FoundHosts(total, _shown(catalogue, counts, live, folders), complete)
 
-    return await room.ask(read)
+    return await reader.ask(read)
 
 
 async def _host(call: CrawlCall, query: found.HostQuery) -> found.OneHost:
-    room = room_of(call)
-    live = _live(call.desk.poller.board.bulletins)
-    folders = _frontiers(room.directory)
+    reader = reader_of(call)
+    live = _live(call.crawl.poller.board.bulletins)
+    folders = _frontiers(reader.directory)
 
     def read(catalogue: Catalogue, _complete: bool) -> found.OneHost:
         count = catalogue.host(query.host)
@@ -58,7 +58,7 @@ async def _host(call: CrawlCall, query: found.HostQuery) -> found.OneHost:
         (shown,) = _shown(catalogue, [count], live, folders)
         return found.OneHost(shown, catalogue.failures_of(query.host), list(robots.values()))
 
-    return await room.ask(read)
+    return await reader.ask(read)
 
 
 def _shown(

@@ -13,7 +13,7 @@ from gcs.ports.catalogue import FILTERS, Catalogue, CatalogueRow, RecordPlace, k
 from gcs.ports.records import reading
 from gcs.ports.records.page import Page
 from gcs.roles.station.browse import found
-from gcs.roles.station.browse.reading_room import ReadingRoom
+from gcs.roles.station.browse.crawl_reader import CrawlReader
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
 from gcs.roles.station.http.problems import NotHereError
 
@@ -38,11 +38,11 @@ def page_endpoints() -> list[Endpoint]:
     ]
 
 
-def room_of(call: CrawlCall) -> ReadingRoom:
-    """The reading room of a crawl; UsageError if its records are not here."""
-    if call.desk.room is None:
+def reader_of(call: CrawlCall) -> CrawlReader:
+    """The reader of a crawl; UsageError if its records are not here."""
+    if call.crawl.reader is None:
         raise NotHereError("the records of this crawl are not here: they are where its gatherers are")
-    return call.desk.room
+    return call.crawl.reader
 
 
 async def _urls(call: CrawlCall, query: found.PagesQuery) -> found.FoundUrls:
@@ -52,7 +52,7 @@ async def _urls(call: CrawlCall, query: found.PagesQuery) -> found.FoundUrls:
         total, rows = catalogue.find(chosen, query.text, query.order, query.offset, query.limit)
         return found.FoundUrls(total, [url_of(row) for row in rows], complete)
 
-    return await room_of(call).ask(read)
+    return await reader_of(call).ask(read)
 
 
 async def _facets(call: CrawlCall, _: None) -> found.Facets:
@@ -62,17 +62,17 @@ async def _facets(call: CrawlCall, _: None) -> found.Facets:
             {name: [found.FacetCount(str(value), urls) for value, urls in counts[name]] for name in counts}
         )
 
-    return await room_of(call).ask(read)
+    return await reader_of(call).ask(read)
 
 
 async def _page(call: CrawlCall, query: found.OneQuery) -> found.OnePage:
-    room = room_of(call)
+    reader = reader_of(call)
 
     def read(catalogue: Catalogue, _complete: bool) -> found.OnePage:
         record, places = record_of(catalogue, query)
-        return _shown(room, catalogue, record, places)
+        return _shown(reader, catalogue, record, places)
 
-    return await room.ask(read)
+    return await reader.ask(read)
 
 
 def record_of(catalogue: Catalogue, query: found.OneQuery) -> tuple[PageRecord, list[RecordPlace]]:
@@ -85,8 +85,8 @@ def record_of(catalogue: Catalogue, query: found.OneQuery) -> tuple[PageRecord, 
     return record, places
 
 
-def _shown(room: ReadingRoom, catalogue: Catalogue, record: PageRecord, places: list[RecordPlace]) -> found.OnePage:
-    page = Page(record, room.place)
+def _shown(reader: CrawlReader, catalogue: Catalogue, record: PageRecord, places: list[RecordPlace]) -> found.OnePage:
+    page = Page(record, reader.place)
     markdown = ""
     with contextlib.suppress(GcsError):  # its WARC may have gone
         markdown = page.markdown
@@ -146,14 +146,14 @@ def _link(record: PageRecord, at: int, url: str) -> found.OutLink:
 
 
 async def _links_in(call: CrawlCall, query: found.OneQuery) -> found.LinksIn:
-    room = room_of(call)
-    pages, complete = await asyncio.to_thread(reading.links_to, room.place, query.url, IN_S, MOST_IN)
+    reader = reader_of(call)
+    pages, complete = await asyncio.to_thread(reading.links_to, reader.place, query.url, IN_S, MOST_IN)
 
     def read(catalogue: Catalogue, _complete: bool) -> found.LinksIn:
         known = catalogue.rows_of(pages)
         return found.LinksIn([url_of(known[page]) for page in pages if page in known], complete)
 
-    return await room.ask(read)
+    return await reader.ask(read)
 
 
 async def _diff(call: CrawlCall, query: found.DiffQuery) -> found.TextDiff:
@@ -173,7 +173,7 @@ async def _diff(call: CrawlCall, query: found.DiffQuery) -> found.TextDiff:
         )
         return found.TextDiff(query.older, query.newer, lines, cut)
 
-    return await room_of(call).ask(read)
+    return await reader_of(call).ask(read)
 
 
 def _around(lines: list[found.DiffLine]) -> list[found.DiffLine]:

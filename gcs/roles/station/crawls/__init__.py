@@ -1,1 +1,1 @@
-"""The crawls that a station shows: where each is (source), what is open of it (desk), and which there are (shelf)."""
+"""The crawls that a station shows: where each is (source), what is open, which there are, and what begins them."""

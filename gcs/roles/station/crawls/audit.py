@@ -15,6 +15,8 @@ events = Events("audit")
 READ_BYTES, MOST_BYTES = 1 << 20, 16 << 20
 #: characters of a detail
 MOST_CHARACTERS = 500
+#: fields of commands that may hold secrets: addresses of webhooks; headers and proxies among the settings
+UNTOLD = frozenset({"webhooks", "toml"})
 
 
 class AuditEntry(msgspec.Struct, frozen=True):
@@ -71,5 +73,8 @@ class AuditLog:
         return entries
 
 
-def now_entry(who: str, did: str, crawl: str, detail: str, status: int) -> AuditEntry:
-    return AuditEntry(time.time(), who, did, crawl, detail, status)
+def now_entry(who: str, did: str, crawl: str, given: msgspec.Struct | None, status: int) -> AuditEntry:
+    """What is noted of a command, without what may be secret in its body."""
+    body = msgspec.to_builtins(given) if given is not None else {}
+    told = {name: "(not shown)" if name in UNTOLD and value else value for name, value in body.items()}
+    return AuditEntry(time.time(), who, did, crawl, msgspec.json.encode(told).decode() if told else "", status)

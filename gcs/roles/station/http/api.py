@@ -12,7 +12,7 @@ from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import CrawlState
 from gcs.core.report.series import SeriesPoint
 from gcs.core.report.treemap import Tile
-from gcs.roles.station.crawls.shelf import Shelf
+from gcs.roles.station.crawls.station_crawls import StationCrawls
 from gcs.roles.station.http.auth import CALLER, ROLES
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint, Handle
 from gcs.roles.station.view import schemas
@@ -25,8 +25,8 @@ SEEN_POINTS, REST_POINTS = 30, 120
 class Api:
     """The endpoints of one station."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, crawls: StationCrawls) -> None:
+        self._crawls = crawls
 
     def endpoints(self) -> list[Endpoint]:
         accepted = schemas.Accepted
@@ -35,7 +35,7 @@ class Api:
         recent = "Pages stored lately, with their summaries"
         return [
             Endpoint("GET", "me", "What the caller may do", schemas.Me, _me, of_crawl=False),
-            Endpoint("GET", "crawls", "The crawls that are here", schemas.Crawls, self._crawls, of_crawl=False),
+            Endpoint("GET", "crawls", "The crawls that are here", schemas.Crawls, self._list, of_crawl=False),
             Endpoint("GET", "status", "How the crawl stands", schemas.Status, _shows(Poller.status)),
             Endpoint("GET", "history", "The figures over time", schemas.History, _history),
             Endpoint("GET", "tree", "A part of the URL tree, and who owns it", Tile, _tree, schemas.TreeQuery),
@@ -50,8 +50,8 @@ class Api:
             Endpoint("POST", "seeds", "Add seeds", schemas.AddedSeeds, _seeds, schemas.NewSeeds),
         ]
 
-    async def _crawls(self, _: web.Request, __: None) -> schemas.Crawls:
-        return await self._shelf.crawls()
+    async def _list(self, _: web.Request, __: None) -> schemas.Crawls:
+        return await self._crawls.listed()
 
 
 async def _me(request: web.Request, _: None) -> schemas.Me:
@@ -61,10 +61,10 @@ async def _me(request: web.Request, _: None) -> schemas.Me:
 
 async def _history(call: CrawlCall, _: None) -> schemas.History:
     """As the station has seen it; of a crawl that rests, as its records tell it."""
-    seen, board = call.desk.poller.history(), call.desk.poller.board
-    if board.at_work or call.desk.room is None or len(seen.points) >= SEEN_POINTS:
+    seen, board = call.crawl.poller.history(), call.crawl.poller.board
+    if board.at_work or call.crawl.reader is None or len(seen.points) >= SEEN_POINTS:
         return seen
-    spans = await call.desk.room.ask(lambda catalogue, _: catalogue.pace(REST_POINTS))
+    spans = await call.crawl.reader.ask(lambda catalogue, _: catalogue.pace(REST_POINTS))
     pages, points = 0, list[SeriesPoint]()
     for begin, (end, count, size) in zip([spans[0][0] - 1.0 if spans else 0.0, *(span[0] for span in spans)], spans):
         pages, seconds = pages + count, max(end - begin, 1e-3)
@@ -74,21 +74,21 @@ async def _history(call: CrawlCall, _: None) -> schemas.History:
 
 
 async def _tree(call: CrawlCall, query: schemas.TreeQuery) -> Tile:
-    return call.desk.poller.tree(query.path, query.levels, query.most, query.after)
+    return call.crawl.poller.tree(query.path, query.levels, query.most, query.after)
 
 
 async def _rebalance(call: CrawlCall, _: None) -> schemas.Accepted:
-    await call.desk.source.rebalance(call.by)
+    await call.crawl.source.rebalance(call.by)
     return schemas.Accepted("rebalance")
 
 
 async def _seeds(call: CrawlCall, given: schemas.NewSeeds) -> schemas.AddedSeeds:
-    return schemas.AddedSeeds(await call.desk.source.add_seeds(given.urls))
+    return schemas.AddedSeeds(await call.crawl.source.add_seeds(given.urls))
 
 
 def _order(state: CrawlState) -> Handle:
     async def give(call: CrawlCall, _: None) -> schemas.Accepted:
-        await call.desk.source.order(state, call.by)
+        await call.crawl.source.order(state, call.by)
         return schemas.Accepted(str(state))
 
     return give
@@ -96,6 +96,6 @@ def _order(state: CrawlState) -> Handle:
 
 def _shows(value: Callable[[Poller], msgspec.Struct]) -> Handle:
     async def show(call: CrawlCall, _: None) -> msgspec.Struct:
-        return value(call.desk.poller)
+        return value(call.crawl.poller)
 
     return show

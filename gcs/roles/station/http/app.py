@@ -13,10 +13,10 @@ from aiohttp import web
 from gcs.core.helpers.access import Role
 from gcs.errors import UsageError
 from gcs.ports.fetch.request_signing import DIRECTORY_PATH, KeyDirectory
-from gcs.roles.station.crawls.shelf import Shelf
+from gcs.roles.station.crawls.station_crawls import StationCrawls
 from gcs.roles.station.http.api import Api
 from gcs.roles.station.http.auth import Authenticator, Handler, needs, public, secure
-from gcs.roles.station.http.endpoint import Endpoint, desk_of, no_crawl
+from gcs.roles.station.http.endpoint import Endpoint, crawl_of, no_crawl
 from gcs.roles.station.http.openapi import describe
 from gcs.roles.station.http.problems import explain, problem
 from gcs.roles.station.http.prometheus import CONTENT_TYPE, exposition
@@ -71,15 +71,15 @@ def directory_route(directory: KeyDirectory) -> web.RouteDef:
 
 def make_app(
     authenticator: Authenticator,
-    shelf: Shelf,
+    crawls: StationCrawls,
     routes: Iterable[web.AbstractRouteDef] = (),
     more: Sequence[Endpoint] = (),
 ) -> web.Application:
     """The station's application; `routes` and calls `more` are those of other parts, such as the gateway of helpers."""
     app = web.Application(middlewares=[explain, authenticator.guard], client_max_size=MOST_BYTES)
     app.on_response_prepare.append(secure)
-    endpoints = [*Api(shelf).endpoints(), *more]
-    has_one = shelf.only is not None
+    endpoints = [*Api(crawls).endpoints(), *more]
+    has_one = crawls.only is not None
     description = msgspec.json.encode(describe(endpoints, has_one=has_one, anybody_looks=authenticator.on_loopback))
 
     @public
@@ -88,7 +88,7 @@ def make_app(
 
     @public
     async def ready(_request: web.Request) -> web.Response:
-        if shelf.only and shelf.only.poller.age_s() > LATE_POLLS * POLL_S:
+        if crawls.only and crawls.only.poller.age_s() > LATE_POLLS * POLL_S:
             return problem(503, "the whiteboard cannot be reached", {"Retry-After": "5"})
         return web.Response(text="ready\n")
 
@@ -98,13 +98,13 @@ def make_app(
 
     @needs(Role.VIEW)
     async def metrics(_request: web.Request) -> web.Response:
-        text = exposition([(desk.poller.status(), desk.poller.age_s()) for desk in shelf.open_desks()])
+        text = exposition([(opened.poller.status(), opened.poller.age_s()) for opened in crawls.open_crawls()])
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     @needs(Role.VIEW)
     async def events(request: web.Request) -> web.StreamResponse:
-        desk = await desk_of(request, shelf)
-        return no_crawl() if desk is None else await desk.stream.serve(request)
+        opened = await crawl_of(request, crawls)
+        return no_crawl() if opened is None else await opened.stream.serve(request)
 
     for path in (*(("/api/events",) if has_one else ()), "/api/crawls/{crawl}/events"):
         app.router.add_get(path, events, allow_head=False)
@@ -112,8 +112,8 @@ def make_app(
     app.router.add_get("/readyz", ready)
     app.router.add_get("/openapi.json", openapi)
     app.router.add_get("/metrics", metrics)
-    app.add_routes([route for endpoint in endpoints for route in endpoint.routes(shelf)])
-    feeds = MatchFeeds(shelf, authenticator)
+    app.add_routes([route for endpoint in endpoints for route in endpoint.routes(crawls)])
+    feeds = MatchFeeds(crawls, authenticator)
     app.on_shutdown.append(feeds.end)
     app.add_routes([*asset_routes(), *feeds.routes(), *routes])
     return app

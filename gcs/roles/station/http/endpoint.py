@@ -15,8 +15,8 @@ from aiohttp import web
 
 from gcs.core.helpers.access import Role
 from gcs.roles.station.crawls.audit import now_entry
-from gcs.roles.station.crawls.desk import Desk
-from gcs.roles.station.crawls.shelf import Shelf
+from gcs.roles.station.crawls.open_crawl import OpenCrawl
+from gcs.roles.station.crawls.station_crawls import StationCrawls
 from gcs.roles.station.http.auth import CALLER, ROLES, needs
 from gcs.roles.station.http.problems import problem
 
@@ -26,7 +26,7 @@ class CrawlCall:
     """A request about one crawl."""
 
     request: web.Request
-    desk: Desk
+    crawl: OpenCrawl
 
     @property
     def by(self) -> str:
@@ -50,7 +50,7 @@ class Endpoint:
     takes: type[msgspec.Struct] | None = None
     #: whether it is about a crawl; otherwise about the station
     of_crawl: bool = True
-    #: what its caller must be; view for GET, crawl for POST (and then, the crawl theirs: `Shelf.may_command`)
+    #: what its caller must be; view for GET, crawl for POST (and then, the crawl theirs: `StationCrawls.may_command`)
     role: Role | None = None
     #: whether it only looks, though it is a POST
     only_looks: bool = False
@@ -66,7 +66,7 @@ class Endpoint:
         """The status of the answer: a command is accepted now and carried out later."""
         return 200 if self.method == "GET" else 202
 
-    def routes(self, shelf: Shelf) -> list[web.RouteDef]:
+    def routes(self, crawls: StationCrawls) -> list[web.RouteDef]:
         @needs(self.role or (Role.VIEW if self.method == "GET" else Role.CRAWL))
         async def handler(request: web.Request) -> web.Response:
             if self.method == "POST" and self.takes and request.content_type != "application/json":
@@ -77,29 +77,28 @@ class Endpoint:
                 return problem(400, str(error))
             asked: web.Request | CrawlCall = request
             if self.of_crawl:
-                desk = await desk_of(request, shelf)
-                if desk is None:
+                opened = await crawl_of(request, crawls)
+                if opened is None:
                     return no_crawl()
-                if self.is_command and not shelf.may_command(desk.id, request[CALLER], request[ROLES]):
-                    self._note(request, shelf, given, 403)
+                if self.is_command and not crawls.may_command(opened.id, request[CALLER], request[ROLES]):
+                    self._note(request, crawls, given, 403)
                     return problem(403, "this token commands only the crawls that it has begun")
-                asked = CrawlCall(request, desk)
+                asked = CrawlCall(request, opened)
             answer = await self.handle(asked, given)
             if self.is_command:
-                self._note(request, shelf, given, self.status)
+                self._note(request, crawls, given, self.status)
             return web.Response(status=self.status, body=msgspec.json.encode(answer), content_type="application/json")
 
-        return [web.route(self.method, path, handler) for path in self.paths(shelf.only is not None)]
+        return [web.route(self.method, path, handler) for path in self.paths(crawls.only is not None)]
 
     @property
     def is_command(self) -> bool:
         """Whether it changes anything: it is noted in the audit log."""
         return self.method == "POST" and not self.only_looks
 
-    def _note(self, request: web.Request, shelf: Shelf, given: msgspec.Struct | None, status: int) -> None:
-        detail = msgspec.json.encode(given).decode() if given is not None else ""
-        shelf.audit_log.write(
-            now_entry(request[CALLER], self.name, request.match_info.get("crawl", ""), detail, status)
+    def _note(self, request: web.Request, crawls: StationCrawls, given: msgspec.Struct | None, status: int) -> None:
+        crawls.audit_log.write(
+            now_entry(request[CALLER], self.name, request.match_info.get("crawl", ""), given, status)
         )
 
     async def _read(self, request: web.Request) -> msgspec.Struct | None:
@@ -123,10 +122,10 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-async def desk_of(request: web.Request, shelf: Shelf) -> Desk | None:
+async def crawl_of(request: web.Request, crawls: StationCrawls) -> OpenCrawl | None:
     """The crawl that a request is about; None if there is none of that id."""
     crawl = request.match_info.get("crawl")
-    return shelf.only if crawl is None else await shelf.find(crawl)
+    return crawls.only if crawl is None else await crawls.find(crawl)
 
 
 def no_crawl() -> web.Response:

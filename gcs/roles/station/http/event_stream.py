@@ -43,7 +43,7 @@ class EventStream:
         poller.listen(self._update)
 
     def end(self) -> None:
-        """End the streams of all readers, when the station or the desk closes."""
+        """End the streams of all readers, when the station or the opened closes."""
         self._ended = True
         self._wake_readers()
 

@@ -20,9 +20,9 @@ from gcs.core.watch.profile import Profile
 from gcs.errors import UsageError
 from gcs.ports.watch import watch_file
 from gcs.ports.watch.watch_store import NumberedMatch, WatchStore
-from gcs.roles.station.crawls.shelf import Shelf
+from gcs.roles.station.crawls.station_crawls import StationCrawls
 from gcs.roles.station.http.auth import Authenticator, needs
-from gcs.roles.station.http.endpoint import CrawlCall, desk_of, no_crawl
+from gcs.roles.station.http.endpoint import CrawlCall, crawl_of, no_crawl
 from gcs.roles.station.http.problems import problem
 from gcs.roles.station.interest.interest_schemas import FoundMatch
 from gcs.roles.station.interest.search_calls import place_of
@@ -38,13 +38,13 @@ MOST_READERS = 100
 class MatchFeeds:
     """The routes of one station."""
 
-    def __init__(self, shelf: Shelf, authenticator: Authenticator) -> None:
-        self._shelf, self._authenticator = shelf, authenticator
+    def __init__(self, crawls: StationCrawls, authenticator: Authenticator) -> None:
+        self._crawls, self._authenticator = crawls, authenticator
         self._readers = 0
         self._ended = asyncio.Event()
 
     def routes(self) -> list[web.RouteDef]:
-        befores = [*(("/api",) if self._shelf.only is not None else ()), "/api/crawls/{crawl}"]
+        befores = [*(("/api",) if self._crawls.only is not None else ()), "/api/crawls/{crawl}"]
         return [
             route
             for before in befores
@@ -60,13 +60,13 @@ class MatchFeeds:
 
     @needs(Role.VIEW)
     async def _feed(self, request: web.Request) -> web.Response:
-        desk = await desk_of(request, self._shelf)
-        if desk is None:
+        opened = await crawl_of(request, self._crawls)
+        if opened is None:
             return no_crawl()
-        place, name = place_of(CrawlCall(request, desk)), _profile_of(request)
+        place, name = place_of(CrawlCall(request, opened)), _profile_of(request)
         found = await asyncio.to_thread(_newest, place, name)
         times = [_rfc3339(each.match.fetched_at) for each in found]
-        body = atom_feed(name or "all", desk.id, [each.match for each in found], times, _rfc3339(_made_at(place)))
+        body = atom_feed(name or "all", opened.id, [each.match for each in found], times, _rfc3339(_made_at(place)))
         tag = hashlib.sha256(body).hexdigest()[:16]
         headers = {"ETag": f'"{tag}"', "Cache-Control": "private, no-cache"}
         if any(each.value == tag for each in request.if_none_match or ()):
@@ -75,12 +75,12 @@ class MatchFeeds:
 
     @needs(Role.VIEW)
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        desk = await desk_of(request, self._shelf)
-        if desk is None:
+        opened = await crawl_of(request, self._crawls)
+        if opened is None:
             return no_crawl()
         if self._readers >= MOST_READERS:
             return problem(503, "too many readers: close some pages", {"Retry-After": "30"})
-        place, name = place_of(CrawlCall(request, desk)), _profile_of(request)
+        place, name = place_of(CrawlCall(request, opened)), _profile_of(request)
         after = _after(request)
         if after is None:
             newest = await asyncio.to_thread(_read, place, None, 0, 1, True)

@@ -46,7 +46,7 @@ class SearchCalls:
 
 def place_of(call: CrawlCall) -> Path:
     """The directory of a crawl; UsageError if that is not here."""
-    place = call.desk.source.place
+    place = call.crawl.source.place
     if place is None or is_url(place):
         raise UsageError("the directory of this crawl is not here: it is where its gatherers are")
     return Path(place)

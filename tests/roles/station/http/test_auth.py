@@ -147,7 +147,7 @@ async def test_authenticator_asks_for_control_where_a_handler_says_nothing():
 
     async with stage() as at:
         authenticator = Authenticator("127.0.0.1", keys=[entry(TOKENS[Role.CONTROL], Role.CONTROL)])
-        app = make_app(authenticator, at.station.shelf, [web.get("/forgotten", forgotten)])
+        app = make_app(authenticator, at.station.crawls, [web.get("/forgotten", forgotten)])
         runner = web.AppRunner(app)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

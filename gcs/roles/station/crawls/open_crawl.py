@@ -1,19 +1,19 @@
-"""A desk: one crawl that the station has open, with what is shown of it and its live values.
+"""An open crawl: one that somebody looks at, with what is shown of it and its live values.
 
-Filled by its poller, once a second, while the desk is open. Orders go through it to the crawl's source.
+Filled by its poller, once a second, while it is open. Orders go through it to the crawl's source.
 """
 
 import asyncio
 
 from gcs.ports.system.tasks import end
-from gcs.roles.station.browse.reading_room import ReadingRoom
+from gcs.roles.station.browse.crawl_reader import CrawlReader
 from gcs.roles.station.crawls.source import CrawlSource
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.http.event_stream import EventStream
 from gcs.roles.station.view.poller import Poller
 
 
-class Desk:
+class OpenCrawl:
     """One crawl, open."""
 
     def __init__(self, source: CrawlSource, authenticator: Authenticator) -> None:
@@ -21,7 +21,7 @@ class Desk:
         self.poller = Poller(source)
         self.stream = EventStream(self.poller, authenticator)
         #: what it has stored; None if that is not here
-        self.room = ReadingRoom(source.place) if source.place is not None else None
+        self.reader = CrawlReader(source.place) if source.place is not None else None
         self._polling: asyncio.Task[None] | None = None
 
     @property
@@ -41,5 +41,5 @@ class Desk:
         finally:
             self.stream.end()
             await self.source.close()
-            if self.room:
-                await self.room.close()
+            if self.reader:
+                await self.reader.close()

@@ -1,7 +1,7 @@
-"""The keeper: runs the crawls of a folder, each in a process of its own, so many at a time, in the order of the queue.
+"""The supervisor runs the crawls of a folder, each in a process of its own, so many at a time, in their order.
 
 station ─► jobs ─► `gcs crawl -o FOLDER/CRAWL` (a process; its log is FOLDER/CRAWL/crawl.log)
-keeper ─► control socket of each crawl: its share of the connections; the kernel: its share of the CPU (nice)
+supervisor ─► control socket of each crawl: its share of the connections; the kernel: its share of the CPU (nice)
 
 With a whiteboard, the process is `gcs crawl -n 0 --space URL`: it puts the crawl there and waits for its end, while the
 machines that run `gcs gatherer --all` crawl it, and share what they have (`app/processes/gatherer_host.py`).
@@ -35,7 +35,7 @@ from gcs.ports.space.crawl_control import TooLateError
 from gcs.ports.system.process import end_with
 from gcs.roles.station.browse.crawl_calls import LOG_FILE
 from gcs.roles.station.crawls.audit import AuditEntry, AuditLog
-from gcs.roles.station.crawls.keeper import (
+from gcs.roles.station.crawls.supervisor import (
     Caller,
     CheckedCrawl,
     NewCrawl,
@@ -50,11 +50,11 @@ LOOK_S, SHARE_S, END_S = 0.3, 2.0, 20.0
 #: exit codes of a crawl that has ended as it should: done, or stopped by its user or a limit
 FINE = (0, 3)
 
-events = Events("keeper")
+events = Events("supervisor")
 
 
 @dataclass(frozen=True, slots=True)
-class KeeperSpec:
+class SupervisorSpec:
     """How the crawls of a folder are run."""
 
     folder: Path
@@ -67,10 +67,10 @@ class KeeperSpec:
     limits: CrawlLimits = field(default_factory=CrawlLimits)
 
 
-class CrawlKeeper:
+class CrawlSupervisor:
     """Runs the crawls of one folder."""
 
-    def __init__(self, spec: KeeperSpec, directory_of: Callable[[str], Path | None]) -> None:
+    def __init__(self, spec: SupervisorSpec, directory_of: Callable[[str], Path | None]) -> None:
         """`directory_of`: the directory of a crawl of the folder by its id."""
         self.spec, self._directory_of = spec, directory_of
         self.jobs = CrawlJobs(spec.folder)

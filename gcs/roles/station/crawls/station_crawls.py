@@ -1,25 +1,25 @@
-"""The shelf: the crawls that a station has. One, where it was started for one; else a folder's (`app/station`)."""
+"""The crawls that a station has. One, where it was started for one; else a folder's (`app/station`)."""
 
 from typing import Protocol
 
 from gcs.core.helpers.access import Role
 from gcs.roles.station.crawls.audit import AuditLog
-from gcs.roles.station.crawls.desk import Desk
-from gcs.roles.station.crawls.keeper import Keeper
+from gcs.roles.station.crawls.open_crawl import OpenCrawl
 from gcs.roles.station.crawls.source import CrawlSource
+from gcs.roles.station.crawls.supervisor import Supervisor
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.view import schemas
 
 
-class Shelf(Protocol):
+class StationCrawls(Protocol):
     """The crawls of a station."""
 
     @property
-    def only(self) -> Desk | None:
+    def only(self) -> OpenCrawl | None:
         """The one crawl that the station was started for; None if it has a folder of them."""
 
     @property
-    def keeper(self) -> Keeper | None:
+    def supervisor(self) -> Supervisor | None:
         """What begins crawls here; None if nothing does."""
 
     async def open(self) -> None:
@@ -31,13 +31,13 @@ class Shelf(Protocol):
     async def close(self) -> None:
         """Read once more how the open crawls stand, and tell it to those who watch."""
 
-    async def find(self, crawl: str) -> Desk | None:
+    async def find(self, crawl: str) -> OpenCrawl | None:
         """The crawl of this id, opened if it is not; None if there is none."""
 
-    async def crawls(self) -> schemas.Crawls:
+    async def listed(self) -> schemas.Crawls:
         """How all of them stand."""
 
-    def open_desks(self) -> list[Desk]:
+    def open_crawls(self) -> list[OpenCrawl]:
         """Those that are open now."""
 
     def may_command(self, crawl: str, caller: str, roles: frozenset[Role]) -> bool:
@@ -49,46 +49,46 @@ class Shelf(Protocol):
 
 
 class OneCrawl:
-    """The shelf of a station that was started for one crawl."""
+    """The crawls of a station that was started for one crawl."""
 
-    keeper = None
+    supervisor = None
 
     def __init__(self, source: CrawlSource, authenticator: Authenticator) -> None:
-        self._desk = Desk(source, authenticator)
+        self._only = OpenCrawl(source, authenticator)
         self.audit_log = AuditLog()
-        self._desk.poller.listen(lambda: authenticator.update(self._desk.poller.board.keys))
+        self._only.poller.listen(lambda: authenticator.update(self._only.poller.board.keys))
 
     @property
-    def only(self) -> Desk:
-        return self._desk
+    def only(self) -> OpenCrawl:
+        return self._only
 
     async def open(self) -> None:
-        await self._desk.poller.poll()
+        await self._only.poller.poll()
 
     async def run(self) -> None:
-        await self._desk.poller.run()
+        await self._only.poller.run()
 
     async def close(self) -> None:
-        await self._desk.close()
+        await self._only.close()
 
-    async def find(self, crawl: str) -> Desk | None:
-        return self._desk if crawl == self._desk.id else None
+    async def find(self, crawl: str) -> OpenCrawl | None:
+        return self._only if crawl == self._only.id else None
 
-    async def crawls(self) -> schemas.Crawls:
-        return schemas.Crawls([row_of(self._desk)], can_start=False)
+    async def listed(self) -> schemas.Crawls:
+        return schemas.Crawls([row_of(self._only)], can_start=False)
 
-    def open_desks(self) -> list[Desk]:
-        return [self._desk]
+    def open_crawls(self) -> list[OpenCrawl]:
+        return [self._only]
 
     def may_command(self, _crawl: str, _caller: str, roles: frozenset[Role]) -> bool:
         return Role.CONTROL in roles
 
 
-def row_of(desk: Desk) -> schemas.CrawlRow:
+def row_of(opened: OpenCrawl) -> schemas.CrawlRow:
     """The row of an open crawl in the list."""
-    status = desk.poller.status()
+    status = opened.poller.status()
     return schemas.CrawlRow(
-        id=desk.id,
+        id=opened.id,
         name=status.crawl,
         state=status.state,
         session=status.report.session,

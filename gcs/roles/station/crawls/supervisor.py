@@ -1,4 +1,4 @@
-"""The keeper of a folder's crawls, as the station sees it: begins them, queues them, schedules them.
+"""The supervisor of a folder's crawls, as the station sees it: begins them, queues them, schedules them.
 
 Who may do what: a caller of the role control commands every crawl. One of the role crawl begins crawls within the
 limits of the station (`CrawlLimits`), and commands those.
@@ -95,7 +95,7 @@ class Audit(msgspec.Struct, frozen=True):
     entries: list[AuditEntry]
 
 
-class Keeper(Protocol):
+class Supervisor(Protocol):
     """Begins, queues and schedules the crawls of a folder. UsageError if something cannot be, or may not."""
 
     async def check(self, wanted: NewCrawl, by: Caller) -> CheckedCrawl: ...

@@ -3,27 +3,27 @@
 from aiohttp import web
 
 from gcs.core.helpers.access import Role
-from gcs.roles.station.crawls.keeper import (
+from gcs.roles.station.crawls.supervisor import (
     Audit,
     AuditQuery,
     Caller,
     CheckedCrawl,
-    Keeper,
     NewCrawl,
     Schedule,
     ScheduleWanted,
     Started,
     StartWanted,
+    Supervisor,
 )
 from gcs.roles.station.http.auth import CALLER, ROLES
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
 
 
-class KeeperCalls:
+class SupervisorCalls:
     """The calls about a folder's crawls."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
 
     def endpoints(self) -> list[Endpoint]:
         own = (False, Role.CRAWL)
@@ -37,22 +37,22 @@ class KeeperCalls:
         ]
 
     async def _check(self, request: web.Request, wanted: NewCrawl) -> CheckedCrawl:
-        return await self._keeper.check(wanted, caller_of(request))
+        return await self._supervisor.check(wanted, caller_of(request))
 
     async def _new(self, request: web.Request, wanted: NewCrawl) -> Started:
-        return await self._keeper.begin(wanted, caller_of(request))
+        return await self._supervisor.begin(wanted, caller_of(request))
 
     async def _start(self, call: CrawlCall, wanted: StartWanted) -> Started:
-        return await self._keeper.start(call.desk.id, wanted, caller_of(call.request))
+        return await self._supervisor.start(call.crawl.id, wanted, caller_of(call.request))
 
     async def _schedule(self, call: CrawlCall, wanted: ScheduleWanted) -> Schedule:
-        return await self._keeper.schedule(call.desk.id, wanted)
+        return await self._supervisor.schedule(call.crawl.id, wanted)
 
     async def _scheduled(self, call: CrawlCall, _: None) -> Schedule:
-        return self._keeper.scheduled(call.desk.id)
+        return self._supervisor.scheduled(call.crawl.id)
 
     async def _audit(self, _: web.Request, query: AuditQuery) -> Audit:
-        return Audit(self._keeper.audit(query.limit))
+        return Audit(self._supervisor.audit(query.limit))
 
 
 def caller_of(request: web.Request) -> Caller:

@@ -1,4 +1,4 @@
-"""The shelf of a folder: each crawl in it and in its folders, opened when somebody looks at it.
+"""The crawls of a folder: each crawl in it and in its folders, opened when somebody looks at it.
 
 The id of a crawl is its path in the folder, with ":" between the parts: an id never becomes a path, it is looked up
 among those that are there.
@@ -12,15 +12,15 @@ from pathlib import Path
 import msgspec
 
 from gcs.app.crawl_list import ListedCrawl, crawls_below, list_crawl
-from gcs.app.station.crawl_keeper import CrawlKeeper, KeeperSpec
+from gcs.app.station.crawl_supervisor import CrawlSupervisor, SupervisorSpec
 from gcs.app.station.directory_source import DirectorySource
 from gcs.app.station.new_crawl import SETTINGS
 from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import CrawlState
 from gcs.errors import GcsError, SpaceError
 from gcs.roles.station.crawls.audit import AuditLog
-from gcs.roles.station.crawls.desk import Desk
-from gcs.roles.station.crawls.shelf import row_of
+from gcs.roles.station.crawls.open_crawl import OpenCrawl
+from gcs.roles.station.crawls.station_crawls import row_of
 from gcs.roles.station.http.auth import Authenticator
 from gcs.roles.station.view import schemas
 from gcs.roles.station.view.board_snapshot import BoardSnapshot
@@ -33,15 +33,15 @@ TEND_S = 1.0
 MOST_OPEN = 64
 
 
-class FolderShelf:
+class FolderCrawls:
     """The crawls of one folder."""
 
     only = None
 
-    def __init__(self, spec: KeeperSpec, authenticator: Authenticator) -> None:
+    def __init__(self, spec: SupervisorSpec, authenticator: Authenticator) -> None:
         self._spec, self._authenticator = spec, authenticator
-        self.keeper = CrawlKeeper(spec, self.directory_of)
-        self._desks: dict[str, Desk] = {}
+        self.supervisor = CrawlSupervisor(spec, self.directory_of)
+        self._opened: dict[str, OpenCrawl] = {}
         self._used_at: dict[str, float] = {}
         self._opening = asyncio.Lock()
         self._listed: tuple[float, dict[str, Path]] = (-LIST_S, {})
@@ -50,13 +50,13 @@ class FolderShelf:
 
     @property
     def audit_log(self) -> AuditLog:
-        return self.keeper.audit_log
+        return self.supervisor.audit_log
 
     async def open(self) -> None:
         """Crawls are opened when somebody looks at them."""
 
     async def run(self) -> None:
-        keeping = asyncio.create_task(self.keeper.run(self._order))
+        keeping = asyncio.create_task(self.supervisor.run(self._order))
         try:
             while True:
                 await asyncio.sleep(TEND_S)
@@ -67,32 +67,34 @@ class FolderShelf:
                 await keeping
 
     async def close(self) -> None:
-        for id in list(self._desks):
+        for id in list(self._opened):
             await self._close(id)
 
-    async def find(self, crawl: str) -> Desk | None:
+    async def find(self, crawl: str) -> OpenCrawl | None:
         if crawl not in self._directories():
             return None
         async with self._opening:
             self._used_at[crawl] = time.monotonic()
-            desk = self._desks.get(crawl)
-            if desk is None:
-                desk = Desk(KeptSource(crawl, self._directories()[crawl], self.keeper), self._authenticator)
+            opened = self._opened.get(crawl)
+            if opened is None:
+                opened = OpenCrawl(
+                    FolderSource(crawl, self._directories()[crawl], self.supervisor), self._authenticator
+                )
                 with contextlib.suppress(SpaceError):
-                    await desk.poller.poll()
-                desk.follow()
-                self._desks[crawl] = desk
-            return desk
+                    await opened.poller.poll()
+                opened.follow()
+                self._opened[crawl] = opened
+            return opened
 
-    async def crawls(self) -> schemas.Crawls:
+    async def listed(self) -> schemas.Crawls:
         rows = [await self._row(id, directory) for id, directory in self._directories().items()]
         return schemas.Crawls(sorted(rows, key=_by_urgency), can_start=True)
 
-    def open_desks(self) -> list[Desk]:
-        return list(self._desks.values())
+    def open_crawls(self) -> list[OpenCrawl]:
+        return list(self._opened.values())
 
     def may_command(self, crawl: str, caller: str, roles: frozenset[Role]) -> bool:
-        kept = self.keeper.jobs.crawls.get(crawl)
+        kept = self.supervisor.jobs.crawls.get(crawl)
         owns = kept is not None and bool(caller) and kept.owner == caller
         return Role.CONTROL in roles or (Role.CRAWL in roles and owns)
 
@@ -107,17 +109,17 @@ class FolderShelf:
             directories = dict.fromkeys([*crawls_below(self._spec.folder), *new])
             found = {":".join(each.relative_to(self._spec.folder).parts): each for each in directories}
             self._listed = time.monotonic(), found
-        if missing := [job.id for job in self.keeper.jobs.jobs if job.id not in found]:
+        if missing := [job.id for job in self.supervisor.jobs.jobs if job.id not in found]:
             found |= {id: path for id in missing if (path := self._spec.folder / id).is_dir() and "/" not in id}
         return found
 
     async def _row(self, id: str, directory: Path) -> schemas.CrawlRow:
-        desk = self._desks.get(id)
-        if desk and desk.poller.board.at:
-            row = row_of(desk)
+        opened = self._opened.get(id)
+        if opened and opened.poller.board.at:
+            row = row_of(opened)
         else:
             row = _row_of(id, await asyncio.to_thread(self._read, id, directory))
-        kept, place = self.keeper.jobs.crawls.get(id), self.keeper.jobs.place(id)
+        kept, place = self.supervisor.jobs.crawls.get(id), self.supervisor.jobs.place(id)
         if kept:
             told = {"owner": kept.owner, "share": kept.share, "next_at": kept.next_at, "error": kept.error or row.error}
             row = msgspec.structs.replace(row, **told)
@@ -126,50 +128,50 @@ class FolderShelf:
     def _read(self, id: str, directory: Path) -> ListedCrawl:
         """How a crawl stands that nobody looks at; one that rests is read again only when it has changed."""
         last = self._resting.get(id)
-        if last and last.state != "running" and not self.keeper.is_running(id) and not last.is_stale(directory):
+        if last and last.state != "running" and not self.supervisor.is_running(id) and not last.is_stale(directory):
             return last
         self._resting[id] = found = list_crawl(directory)
         return found
 
     async def _tend(self) -> None:
         """Open the crawls that run here, so that their charts begin with them; close those that nobody looks at."""
-        for job in self.keeper.jobs.jobs:
+        for job in self.supervisor.jobs.jobs:
             if job.running:
                 await self.find(job.id)
         idle = sorted(self._used_at, key=self._used_at.__getitem__)
         for number, id in enumerate(idle):
-            desk, since = self._desks.get(id), time.monotonic() - self._used_at[id]
-            if desk and not desk.stream.readers and (since > IDLE_S or number < len(idle) - MOST_OPEN):
+            opened, since = self._opened.get(id), time.monotonic() - self._used_at[id]
+            if opened and not opened.stream.readers and (since > IDLE_S or number < len(idle) - MOST_OPEN):
                 await self._close(id)
 
     async def _close(self, id: str) -> None:
         self._used_at.pop(id, None)
-        if desk := self._desks.pop(id, None):
+        if opened := self._opened.pop(id, None):
             with contextlib.suppress(GcsError):
-                await desk.close()
+                await opened.close()
 
     async def _order(self, crawl: str, state: CrawlState) -> None:
-        if desk := await self.find(crawl):
-            await desk.source.order(state, "station")
+        if opened := await self.find(crawl):
+            await opened.source.order(state, "station")
 
 
-class KeptSource(DirectorySource):
+class FolderSource(DirectorySource):
     """A crawl of the folder: it may wait in the queue, or be about to begin."""
 
-    def __init__(self, id: str, directory: Path, keeper: CrawlKeeper) -> None:
-        super().__init__(id, directory, keeper.spec.space_url)
-        self._keeper = keeper
+    def __init__(self, id: str, directory: Path, supervisor: CrawlSupervisor) -> None:
+        super().__init__(id, directory, supervisor.spec.space_url)
+        self._supervisor = supervisor
 
     async def read(self, now: float) -> BoardSnapshot:
         board = await super().read(now)
         if board.at_work:
             return board
-        if self._keeper.jobs.place(self.id):
+        if self._supervisor.jobs.place(self.id):
             return board.standing("queued")
-        return board.standing("waiting") if self._keeper.is_running(self.id) else board
+        return board.standing("waiting") if self._supervisor.is_running(self.id) else board
 
     async def order(self, state: CrawlState, by: str) -> None:
-        if state is not CrawlState.STOPPING or not self._keeper.cancel(self.id):
+        if state is not CrawlState.STOPPING or not self._supervisor.cancel(self.id):
             await super().order(state, by)
 
 

@@ -1,4 +1,4 @@
-"""The reading room of a crawl: its catalogue, its records and its frontiers, read in one thread of their own.
+"""The reader of a crawl: its catalogue, its records and its frontiers, read in one thread of their own.
 
 Each request first takes in what is new, for UPDATE_S at most: of a large crawl that is opened for the first time, the
 pages that are shown are not all, and the answer says so. It must not change anything but the catalogue.
@@ -23,12 +23,12 @@ UPDATE_S = 0.7
 FILE = "catalogue.sqlite"
 
 
-class ReadingRoom:
+class CrawlReader:
     """What is stored of one crawl. Opened by the first request."""
 
     def __init__(self, place: Path | str) -> None:
         self.place = place
-        self._thread = ThreadPoolExecutor(1, "reading-room")
+        self._thread = ThreadPoolExecutor(1, "crawl-reader")
         self._catalogue: Catalogue | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._is_complete = False
