@@ -28,15 +28,16 @@ def describe(table: Sequence[Endpoint], *, has_one: bool = True, anybody_looks: 
     )
     _, components = msgspec.json.schema_components(list(kinds), ref_template=_REF)
     paths: dict[str, dict[str, Any]] = {}
+    looks = {"security": _ANYBODY} if anybody_looks else {}
     for each in table:
         for path in each.paths(has_one):
             operation = paths.setdefault(path, {})[each.method.lower()] = _operation(each, path, components)
             if anybody_looks and (each.role or (Role.VIEW if each.method == "GET" else None)) is Role.VIEW:
                 operation["security"] = _ANYBODY
     for path in (*(("/api/feed", "/api/matches/events") if has_one else ()), *_OF_MATCHES):
-        paths[path] = {"get": _located(_matches(path), path)}
+        paths[path] = {"get": _located(_matches(path) | looks, path)}
     for path in (*(("/api/events",) if has_one else ()), "/api/crawls/{crawl}/events"):
-        paths[path] = {"get": _located(dict(_EVENTS) | ({"security": _ANYBODY} if anybody_looks else {}), path)}
+        paths[path] = {"get": _located(_EVENTS | looks, path)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -68,7 +69,7 @@ def _matches(path: str) -> dict[str, Any]:
     )
     parameters = [{"name": each, "in": "query", "schema": {"type": "string"}} for each in ("profile", "after")]
     responses = {"200": {"description": "OK", "content": {kind: {"schema": {"type": "string"}}}}}
-    responses |= {str(status): _problem(status) for status in (400, *_ALWAYS)}
+    responses |= {str(status): _problem(status) for status in (400, 404, *_ALWAYS)}
     return {"operationId": name, "summary": about, "parameters": parameters, "responses": responses}
 
 

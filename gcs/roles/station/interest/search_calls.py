@@ -11,6 +11,7 @@ from gcs.ports.records.reading import is_url
 from gcs.ports.search.find_pages import IndexView, find_pages
 from gcs.ports.search.index_place import index_of
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
+from gcs.roles.station.http.problems import NotHereError
 from gcs.roles.station.interest.interest_schemas import SearchQuery
 
 #: searches at a time, and those that may wait for their turn
@@ -45,8 +46,8 @@ class SearchCalls:
 
 
 def place_of(call: CrawlCall) -> Path:
-    """The directory of a crawl; UsageError if that is not here."""
+    """The directory of a crawl; NotHereError if that is elsewhere."""
     place = call.crawl.source.place
     if place is None or is_url(place):
-        raise UsageError("the directory of this crawl is not here: it is where its gatherers are")
+        raise NotHereError("the directory of this crawl is not here: it is where its gatherers are")
     return Path(place)

@@ -53,7 +53,8 @@ def test_api_holds_to_its_description_whatever_it_is_sent(target, token):
             # whether a text is a URL, no schema can say
             skipped = [positive_data_acceptance] if case.operation.path == "/api/seeds" else []
             case.validate_response(response, excluded_checks=skipped)
-            statuses.add((case.operation.method.upper(), response.status_code))
+            if case.operation.path != "/api/tickets":  # it only looks
+                statuses.add((case.operation.method.upper(), response.status_code))
 
         target.put(Control(CrawlState.RUNNING, "test"))
         fuzz()

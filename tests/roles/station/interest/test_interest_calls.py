@@ -79,7 +79,7 @@ async def test_search_says_what_to_do_where_there_is_no_index(tmp_path: Path) ->
         answer = await at.call("/api/search?q=red")
         assert answer.status == 400 and "gcs index" in (await answer.json())["detail"]
     async with stage() as at:
-        assert (await at.call("/api/search?q=red")).status == 400
+        assert (await at.call("/api/search?q=red")).status == 404
 
 
 async def test_profile_is_added_changed_and_removed(place: Path) -> None:
@@ -192,4 +192,4 @@ async def numbers(answer: Any, count: int) -> list[str]:
 async def test_crawl_without_a_directory_here_says_so() -> None:
     async with stage() as at:
         for path in ("profiles", "matches", "feed", "matches/events"):
-            assert (await at.call(f"/api/{path}")).status == 400
+            assert (await at.call(f"/api/{path}")).status == 404

@@ -50,7 +50,13 @@ async function loadProfiles(list, place, reload) {
 function item(row, place, reload) {
   const remove = h("button", { class: "button danger", type: "button", "aria-label": `Remove ${row.name}` }, "Remove");
   remove.addEventListener("click", async () => {
-    if (await place.order(place.api("profiles/remove"), `${row.name} is removed.`, { name: row.name })) reload();
+    try {
+      await post(place.api("profiles/remove"), { name: row.name });
+      place.toast(`${row.name} is removed.`);
+      reload();
+    } catch (error) {
+      place.toast(error.message || "The station does not answer.", true);
+    }
   });
   const words = row.least_words ? [`at least ${count(row.least_words)} words`] : [];
   return h("li", { class: "profile" },
