@@ -37,7 +37,9 @@ def test_each_page_is_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     seed = next(span for span in pages if attributes(span)["url.full"] == web.seeds[0])
     fetch = fetches[seed.span_id]
     assert fetch.trace_id == seed.trace_id and attributes(fetch)["http.response.status_code"] == 200
-    assert seed.start_time_unix_nano == fetch.start_time_unix_nano < fetch.end_time_unix_nano <= seed.end_time_unix_nano
+    assert (
+        seed.start_time_unix_nano == fetch.start_time_unix_nano <= fetch.end_time_unix_nano <= seed.end_time_unix_nano
+    )
     assert attributes(seed)["gcs.fetcher"] == "g0" and attributes(seed)["gcs.depth"] == 0
     [point] = collected.figures["http.client.request.duration"]
     assert point.count == 30 and attributes(point)["http.response.status_code"] == 200

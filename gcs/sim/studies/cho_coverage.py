@@ -111,7 +111,7 @@ def findings(rows: Sequence[CoverageRow]) -> list[Finding]:
             ", ".join(f"{row.coverage:.3f} (n = {row.n})" for row in rows)
             + "; from the same seeds "
             + ", ".join(f"{_walls(row):.3f} (n = {row.n})" for row in rows),
-            falls([row.coverage for row in rows]),
+            falls([*([1.0] if rows[0] is most else ()), *(row.coverage for row in rows)]),
             "more gatherers have more seeds, which helps where a graph is made of islands; "
             "how much walls cost depends on the links that leave a site: 1 in 10 in the paper's web, "
             f"{most.links_leaving:.1%} of them here, and on how often a site is linked from several others",

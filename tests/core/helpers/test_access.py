@@ -63,7 +63,8 @@ def test_entry_keeps_no_token():
 def test_allowed_gives_a_helper_nothing_but_helping():
     assert allowed(entry("t" * 20, Role.HELPER)) == {Role.HELPER}
     assert allowed(entry("t" * 20, Role.VIEW)) == {Role.VIEW}
-    assert allowed(entry("t" * 20, Role.CONTROL)) == {Role.VIEW, Role.CONTROL}
+    assert allowed(entry("t" * 20, Role.CONTROL)) == {Role.VIEW, Role.CRAWL, Role.CONTROL}
+    assert allowed(entry("t" * 20, Role.CRAWL)) == {Role.VIEW, Role.CRAWL}
     assert allowed(Access("1", "owner of the world", b"")) == frozenset()
 
 

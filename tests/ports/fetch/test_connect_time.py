@@ -12,8 +12,10 @@ async def test_round_trip_is_measured_without_a_request():
     received: list[bytes] = []
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received.append(await reader.read())
+        heard = await reader.read()
         writer.close()
+        await writer.wait_closed()
+        received.append(heard)
 
     server = await asyncio.start_server(hear, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -21,6 +23,8 @@ async def test_round_trip_is_measured_without_a_request():
     assert seconds is not None and 0 < seconds < 1
     named = FetchSettings(allow_private=True, resolve=(f"far.example:{port}:127.0.0.1",))
     assert await round_trip(f"http://far.example:{port}", named) is not None
+    while len(received) < 2:  # the server hears of the ends later
+        await asyncio.sleep(0.01)
     server.close()
     await server.wait_closed()
     assert received and not any(received)
