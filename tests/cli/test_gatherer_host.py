@@ -51,6 +51,7 @@ def gatherers(crawl: str, host: str) -> list[int]:
         with contextlib.suppress(OSError):
             words = (folder / "cmdline").read_bytes().decode().split("\0")
             if "--share-file" in words and words[words.index("--crawl") + 1] == crawl and host in words:
+                assert "--space" not in words, "its URL may hold a password"
                 found.append(int(folder.name))
     return found
 

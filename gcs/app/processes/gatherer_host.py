@@ -111,8 +111,10 @@ class GathererHost:
         space = await open_space(self._spec.url, crawl=name, name=f"host-{self._spec.name}", settings=settings)
         directory = self._spec.output / name
         share_file = directory / "state" / self._spec.name / "connections"
-        words = ["--space", self._spec.url, "--crawl", name, "-o", str(directory), "--share-file", str(share_file)]
-        return HostedCrawl(space, Child("gatherer", self._spec.name, [*words, *self._words], {}), share_file)
+        words = ["--crawl", name, "-o", str(directory), "--share-file", str(share_file)]
+        return HostedCrawl(
+            space, Child("gatherer", self._spec.name, [*words, *self._words], {"GCS_SPACE": self._spec.url}), share_file
+        )
 
     def _run_children(self) -> None:
         for name, crawl in self._crawls.items():

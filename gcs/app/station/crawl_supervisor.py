@@ -203,7 +203,7 @@ class CrawlSupervisor:
         elif begins:
             words.append("--next")
         if self.spec.space_url:
-            words += ["-n", "0", "--space", self.spec.space_url]
+            words += ["-n", "0"]
         events.info("begun", crawl=directory.name, next=begins)
         with (directory / LOG_FILE).open("ab") as log:
             return subprocess.Popen(
@@ -211,6 +211,8 @@ class CrawlSupervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,
+                # not on the command line, where every user of the machine could read its password
+                env={**os.environ, **({"GCS_SPACE": self.spec.space_url} if self.spec.space_url else {})},
                 start_new_session=True,
                 preexec_fn=end_with(os.getpid(), signal.SIGINT),
             )
