@@ -145,7 +145,7 @@ async def test_extension_crawls_pages_across_origins(tmp_path: Path, monkeypatch
     """It stores what the gatherer alone would have stored, and is believed."""
     monkeypatch.setattr(lending, "LOOK_S", 0.02)
     settings = load(None, {}, QUICK | {"fetch.connections": 1, "helpers.lease_s": 10.0})
-    spec = FakeWebSpec(hosts=4, pages=60, slow=False, traps=False, errors=False, latency_s=0.02)
+    spec = FakeWebSpec(hosts=4, pages=60, slow=False, traps=False, errors=False, latency_s=0.1)
     with FakeWebProcess(spec) as fakeweb:
         alone = await Crawl(tmp_path / "alone", fakeweb, settings).run(None)
         fakeweb.reset()
