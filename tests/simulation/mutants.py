@@ -5,13 +5,15 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any
 from unittest.mock import patch
+
+import msgspec
 
 from gcs.core.messages.election import Tenure
 from gcs.core.messages.outbox import Outbox
 from gcs.core.messages.termination import TeamSnapshot
+from gcs.core.plan.plan import Plan
 from gcs.core.polite import politeness
 from gcs.core.polite.window import Window
 from gcs.ports.frontier.frontier import Frontier
@@ -61,15 +63,14 @@ def _flying_urls_move_too() -> AbstractContextManager[object]:
     return patch.object(HandOvers, "progress", progress)
 
 
-def _held_back_twice() -> AbstractContextManager[object]:
-    """A new owner does not wait for the former owner's end mark."""
-    return patch.object(HandOvers, "receive", partial(_receive_as_last, HandOvers.receive))
+def _no_end_mark() -> AbstractContextManager[object]:
+    """A new owner takes the first part of a range for the last one."""
+    real = HandOvers.receive
 
+    def receive(self: Any, part: Any, plan: Any) -> Any:
+        return real(self, msgspec.structs.replace(part, last=True), plan)
 
-def _receive_as_last(real: Any, self: Any, part: Any, plan: Any) -> Any:
-    import msgspec
-
-    return real(self, msgspec.structs.replace(part, last=True), plan)
+    return patch.object(HandOvers, "receive", receive)
 
 
 def _frontier_before_log() -> AbstractContextManager[object]:
@@ -106,8 +107,6 @@ def _forgotten_plan() -> AbstractContextManager[object]:
     """A gatherer does not keep its plan on disk."""
 
     def follow(self: Any, posted: Any) -> Any:
-        from gcs.core.plan.plan import Plan
-
         self._packed, self.is_blank = posted.plan, False
         self.plan = Plan.decode(posted.plan)
         return self.plan
@@ -130,7 +129,7 @@ MUTANTS: dict[str, Mutant] = {
     "ack-before-commit": _ack_before_commit,
     "outbox-forgets-what-was-sent": _outbox_forgets_what_was_sent,
     "flying-urls-move-too": _flying_urls_move_too,
-    "no-end-mark": _held_back_twice,
+    "no-end-mark": _no_end_mark,
     "frontier-before-log": _frontier_before_log,
     "no-replay": _no_replay,
     "no-pause-after-restart": _no_pause_after_restart,
@@ -143,5 +142,5 @@ MUTANTS: dict[str, Mutant] = {
     "settled-at-once": _replaced(Ownership, "is_settled", property(lambda _self: True)),
     "open-while-owners-change": _replaced(politeness, "is_closed", lambda _pace, _rules: False),
     "no-batons": _replaced(politeness, "needs_baton", lambda _pace, _rules: False),
-    "links-of-a-dispatcher": _replaced(dispatcher.Dispatcher, "put_back", lambda _self: None),
+    "window-keeps-what-moved": _replaced(dispatcher.Dispatcher, "put_back", lambda _self: None),
 }
