@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import xxhash
 
 from gcs.core.page.values import PageRecord, tells
@@ -65,7 +66,7 @@ ORDERS = {
 }
 
 
-class CatalogueRow(NamedTuple):
+class FoundUrl(msgspec.Struct, frozen=True):
     """A URL, and what was found there last."""
 
     url: str
@@ -136,20 +137,20 @@ class Catalogue:
 
     def find(
         self, filters: dict[str, str | int], text: str, order: str, offset: int, limit: int
-    ) -> tuple[int, list[CatalogueRow]]:
+    ) -> tuple[int, list[FoundUrl]]:
         """How many URLs there are for these filters, and some of them. `text` is in the URL or the title."""
         where, values = _where(filters, text)
         total = self._ask(f"select count(*) from url {where}", values)[0][0]
-        columns = ", ".join(CatalogueRow._fields)
+        columns = ", ".join(FoundUrl.__struct_fields__)
         query = f"select {columns} from url {where} order by {ORDERS[order]} limit ? offset ?"
-        return total, [CatalogueRow(*row) for row in self._ask(query, (*values, limit, offset))]
+        return total, [FoundUrl(*row) for row in self._ask(query, (*values, limit, offset))]
 
-    def row(self, url: str) -> CatalogueRow | None:
-        columns = ", ".join(CatalogueRow._fields)
+    def row(self, url: str) -> FoundUrl | None:
+        columns = ", ".join(FoundUrl.__struct_fields__)
         found = self._ask(f"select {columns} from url where key = ? and url = ?", (_key(url), url))
-        return CatalogueRow(*found[0]) if found else None
+        return FoundUrl(*found[0]) if found else None
 
-    def rows_of(self, urls: Sequence[str]) -> dict[str, CatalogueRow]:
+    def rows_of(self, urls: Sequence[str]) -> dict[str, FoundUrl]:
         """Those of these URLs that there are records of."""
         return {url: row for url in urls if (row := self.row(url))}
 
@@ -289,7 +290,7 @@ class Catalogue:
 
 
 def kind_of(status: int, failure: str, source: bool, requisite: int) -> str:
-    """What a record is: see `CatalogueRow.kind`."""
+    """What a record is: see `FoundUrl.kind`."""
     if failure:
         return "failure"
     if requisite:

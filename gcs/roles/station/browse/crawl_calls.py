@@ -10,7 +10,7 @@ import msgspec
 from gcs.errors import SettingsError
 from gcs.ports.catalogue import Catalogue
 from gcs.roles.station.browse import found
-from gcs.roles.station.browse.page_calls import reader_of, url_of
+from gcs.roles.station.browse.page_calls import reader_of
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
 from gcs.settings import Settings, documentation, of_charter
 
@@ -55,7 +55,7 @@ async def _log(call: CrawlCall, query: found.LogQuery) -> found.Log:
 
     def read(catalogue: Catalogue, _complete: bool) -> found.Log:
         _, rows = catalogue.find({}, "", "newest", 0, query.limit)
-        return found.Log([url_of(row) for row in rows], _process_log(reader.directory, query.limit))
+        return found.Log(rows, _process_log(reader.directory, query.limit))
 
     return await reader.ask(read)
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from gcs.ports.catalogue import FoundUrl
 from gcs.roles.station.view.schemas import MOST_CHARACTERS
 
 Text = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
@@ -28,25 +29,6 @@ class PagesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order: Literal["newest", "oldest", "url", "largest", "title", "status"] = "newest"
     offset: Annotated[int, Meta(ge=0, le=10_000_000)] = 0
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
-
-
-class FoundUrl(msgspec.Struct, frozen=True):
-    """A URL, and what was found there last."""
-
-    url: str
-    host: str
-    #: page, redirect, failure, requisite (what a page needs) or other
-    kind: str
-    status: int
-    failure: str
-    type: str
-    language: str
-    change: str
-    title: str
-    session: int
-    at: float
-    bytes: int
-    depth: int
 
 
 class FoundUrls(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 from gcs.core.page.text_diff import difference
 from gcs.core.page.values import PageRecord
 from gcs.errors import GcsError
-from gcs.ports.catalogue import FILTERS, Catalogue, CatalogueRow, RecordPlace, kind_of
+from gcs.ports.catalogue import FILTERS, Catalogue, RecordPlace, kind_of
 from gcs.ports.records import reading
 from gcs.ports.records.page import Page
 from gcs.roles.station.browse import found
@@ -50,7 +50,7 @@ async def _urls(call: CrawlCall, query: found.PagesQuery) -> found.FoundUrls:
 
     def read(catalogue: Catalogue, complete: bool) -> found.FoundUrls:
         total, rows = catalogue.find(chosen, query.text, query.order, query.offset, query.limit)
-        return found.FoundUrls(total, [url_of(row) for row in rows], complete)
+        return found.FoundUrls(total, rows, complete)
 
     return await reader_of(call).ask(read)
 
@@ -151,7 +151,7 @@ async def _links_in(call: CrawlCall, query: found.OneQuery) -> found.LinksIn:
 
     def read(catalogue: Catalogue, _complete: bool) -> found.LinksIn:
         known = catalogue.rows_of(pages)
-        return found.LinksIn([url_of(known[page]) for page in pages if page in known], complete)
+        return found.LinksIn([known[page] for page in pages if page in known], complete)
 
     return await reader.ask(read)
 
@@ -191,7 +191,3 @@ def _around(lines: list[found.DiffLine]) -> list[found.DiffLine]:
         elif not kept or kept[-1].mark != "…":
             kept.append(found.DiffLine("…", ""))
     return kept
-
-
-def url_of(row: CatalogueRow) -> found.FoundUrl:
-    return found.FoundUrl(*row)
