@@ -15,6 +15,7 @@ import msgspec
 
 from gcs.app.crawl_dir import write_whole
 from gcs.app.say import say
+from gcs.app.study.crawl_costs import crawl_costs
 from gcs.app.study.crawl_times import crawl_times
 from gcs.app.study.study_results import (
     Result,
@@ -36,10 +37,11 @@ from gcs.ports.records import reading
 from gcs.settings import notes
 from gcs.sim import plots
 from gcs.sim.engine.capacity import NEVER_0, Costs
+from gcs.sim.engine.machines import MACHINES, Machine
 from gcs.sim.graph.graph_files import from_crawl, has_upstream, is_graph, load
 from gcs.sim.graph.synthetic import Shape, synthetic
 from gcs.sim.graph.web_graph import WebGraph
-from gcs.sim.studies import OWN, STUDIES, SeenCrawl, Setup, Study, StudyRequest, Tick, WebTimes
+from gcs.sim.studies import OWN, STUDIES, Rental, SeenCrawl, Setup, Study, StudyRequest, Tick, WebTimes
 from gcs.sim.studies.study import ClaimVerdict
 
 #: names that an option of `gcs study run` takes, where its type in `Setup` is only str
@@ -53,7 +55,7 @@ _USUAL_TIMES: Mapping[str, str] = {"cores": "those of this machine"}
 
 
 #: study → the dataclass of the options that it alone has
-_OWN_OPTIONS: Mapping[str, type] = {"run": Setup, "teams": WebTimes}
+_OWN_OPTIONS: Mapping[str, type] = {"run": Setup, "teams": WebTimes, "scale": Rental}
 
 
 def own_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,7 +64,7 @@ def own_options(command: Callable[..., Any]) -> Callable[..., Any]:
         types = typing.get_type_hints(part)
         for name, default, text in reversed(list(notes(part))):
             choices = _CHOICES.get(name) or typing.get_args(types[name])
-            kinds = {int: click.IntRange(1 if default else 0), float: click.FloatRange(0)}
+            kinds = {int: click.IntRange(1 if default else 0), float: click.FloatRange(0), str: click.STRING}
             kind = click.Choice(choices) if choices else kinds[types[name]]
             usual = _USUAL_TIMES.get(name, f"that of the crawl, or {default}") if part is WebTimes else default
             help_text = f"For {study}: {text}.  [{usual}]"
@@ -138,6 +140,10 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]  # generic since click
     help="Formats of the pictures.",
 )  # fmt: skip
 @click.option("--costs", type=click.Path(path_type=Path), metavar="FILE", help="For scale: measured costs, as JSON.")
+@click.option(
+    "--prices", type=click.Path(path_type=Path), metavar="FILE",
+    help="For scale: kinds of machines and their prices, as TOML (docs/studies/prices.toml).",
+)  # fmt: skip
 @own_options
 @click.option("--fresh", is_flag=True, help="Run again, even if the result is cached.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON object.")
@@ -152,6 +158,7 @@ def study(
     cache: Path | None,
     pictures: tuple[str, ...],
     costs: Path | None,
+    prices: Path | None,
     fresh: bool,
     as_json: bool,
     **own: object,
@@ -162,6 +169,11 @@ def study(
     request = StudyRequest(tuple(sorted({k for some in ks for k in some})), runs or 0, seed, _costs(costs))
     if name == "run":
         request = replace(request, setup=Setup(**said))
+    elif name == "scale":
+        rental = Rental(**said)
+        if costs is None and _is_crawl(place):
+            request = replace(request, costs=crawl_costs(Path(place), request.costs))
+        request = replace(request, machine=_machine(prices, rental.machine), web_pages=rental.web_pages)
     elif name == "teams":
         times, seen = WebTimes(cores=os.cpu_count() or 1), SeenCrawl()
         if _is_crawl(place):
@@ -231,6 +243,26 @@ def _costs(file: Path | None) -> Costs:
         if value < 0 or (value == 0 and name in NEVER_0):
             raise UsageError(f"{file}: {name} is {value:g}; it must be above 0")
     return costs
+
+
+def _machine(file: Path | None, name: str) -> Machine:
+    """A kind of machine, from the user's table or ours."""
+    known = dict(MACHINES)
+    if file is not None:
+        try:
+            known |= msgspec.toml.decode(file.read_bytes(), type=dict[str, Machine])
+        except OSError as error:
+            raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"{file}: write a table of each kind, as in docs/studies/prices.toml ({error})") from None
+    if name not in known:
+        raise UsageError(
+            f"--machine {name}: no such kind; choose one of {', '.join(known)}, or add it to --prices FILE"
+        )
+    found = known[name]
+    if found.cores < 1 or found.mbit_s <= 0 or min(found.usd_per_hour, found.disk_gb, found.usd_per_tb) < 0:
+        raise UsageError(f"{file}: {name}: cores and mbit_s must be above 0, and nothing below it")
+    return found
 
 
 def _count(text: str) -> int:

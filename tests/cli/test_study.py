@@ -4,11 +4,15 @@ import gzip
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from gcs.cli.study import study
+from gcs.sim.engine.machines import MACHINES, Machine
 from gcs.sim.studies import cho_quality, marin_queues
 
 #: the names of the architecture page: other tools ask for them
@@ -171,3 +175,25 @@ def test_a_crawl_tells_whether_a_team_pays(demo, tmp_path):
     assert found["rows"][0]["page_s"] >= 2 and found["advice"].startswith("a team does not pay: the host 127.")
     shown = gcs(*words, "-o", tmp_path / "o").stdout
     assert "limited_by" in shown and "A team " in shown and "A team " in (tmp_path / "o/teams.md").read_text()
+
+
+def test_scale_takes_prices_of_the_users_own(folder, tmp_path):
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[mine]\ncores = 8\nusd_per_hour = 0.5\nmbit_s = 1000\n")
+    told = ("study", "scale", "--graph", folder, "-k", "8", "--web-pages", "5000", "--cache", tmp_path / "c", "--json")
+    done = gcs(*told, "--prices", prices, "--machine", "mine")
+    assert done.returncode == 0, done.stderr
+    row = next(row for row in json.loads(done.stdout)["rows"] if row["pages"] == 5000)
+    assert row["machines"] == 2 and row["usd"] == pytest.approx(row["machine_hours"] * 0.5, rel=1e-4)
+    assert "no such kind" in gcs(*told, "--machine", "mine").stderr
+    prices.write_text("[mine]\ncores = 'many'\n")
+    assert "docs/studies/prices.toml" in gcs(*told, "--prices", prices).stderr
+
+
+def test_table_of_prices_that_ships_is_the_one_that_is_built_in():
+    shipped = msgspec.toml.decode(Path("docs/studies/prices.toml").read_bytes(), type=dict[str, Machine])
+    assert shipped.keys() == MACHINES.keys()
+    for name, machine in shipped.items():
+        built_in = MACHINES[name]
+        assert machine.usd_per_hour == pytest.approx(built_in.usd_per_hour, abs=0.005)
+        assert replace(machine, usd_per_hour=0) == replace(built_in, usd_per_hour=0)

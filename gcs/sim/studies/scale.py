@@ -1,4 +1,4 @@
-"""How far a team can grow: pages per second, the load of the whiteboard, and when a Redis Cluster is due.
+"""How far a team can grow: pages per second, the load of the whiteboard, when a Redis Cluster is due; hours and money.
 
 How many URLs are told per page is counted on the graph (each gatherer tells a URL once, the 1,000 most linked ones are
 known to all, as in the live crawl); what everything costs was measured (`capacity.Costs`). The model is checked
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcs.sim.engine.capacity import Costs, capacity
+from gcs.sim.engine.machines import ANCHOR_HOURS, ANCHOR_MACHINES, ANCHOR_PAGES, ANCHOR_USD, bill
 from gcs.sim.engine.reach import most_linked, told
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.graph.web_graph import WebGraph
@@ -19,7 +20,9 @@ from gcs.sim.studies.study import Chart, ChartLine, Finding, Study, StudyRequest
 TITLE = "How far a team can grow"
 ABOUT = (
     "A capacity model: URLs told per page are counted on the graph, costs were measured on live crawls. A gatherer "
-    "has a core; politeness and the web's own speed are left out."
+    "has a core; politeness and the web's own speed are left out. "
+    "Machines and money are those of one kind of machine (--machine, --prices), with a core for each gatherer and each "
+    "server of the whiteboard."
 )
 KS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 PAGES = (10**6, 10**7, 10**8, 10**9, 10**10)
@@ -66,6 +69,14 @@ class ScaleRow:
     checkpoint_for_one_s: float
     #: on the disk of each gatherer: WARC and summaries, frontier and log
     disk_gb_each: float
+    #: rented machines, their hours, what they cost, also for a million pages
+    machines: int
+    machine_hours: float
+    usd: float
+    usd_per_million: float
+    #: part of their network and of their disks that the crawl takes; above 1, the network is the limit, or files move
+    network_share: float
+    machine_disk_share: float
     #: live teams: the load that was measured with n gatherers on one core, and that of the model
     live_load: float | None = None
     live_model: float | None = None
@@ -80,7 +91,8 @@ def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[ScaleRow]:
     for n in request.ks or KS:
         urls_per_page = float(np.interp(np.log2(n), *told_at))
         found = capacity(n, urls_per_page, costs)
-        for pages in PAGES:
+        for pages in sorted({*PAGES, request.web_pages} - {0}):
+            due = bill(pages, n, found, costs, request.machine)
             disk = pages / n * (costs.stored_bytes + costs.state_bytes)
             rows.append(
                 ScaleRow(
@@ -98,6 +110,12 @@ def run(graph: WebGraph, request: StudyRequest, tick: Tick) -> list[ScaleRow]:
                     found.servers,
                     found.checkpoint_for_one_s,
                     disk / 1e9,
+                    due.machines,
+                    due.machines * due.hours,
+                    due.usd,
+                    due.usd / pages * 1e6,
+                    due.network_share,
+                    due.disk_share,
                     *(measured.get(n, (None, None))),
                 )
             )
@@ -151,6 +169,7 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
     whole = [row for row in rows if row.pages == PAGES[-1]]
     day = next((row for row in whole if row.hours <= 24), whole[-1])
     costs = Costs()
+    quick = next((row for row in rows if row.pages == 10**9 and _hours(row) <= ANCHOR_HOURS), None)
     teams_live = [*(one for one in LIVE if one[0] > FITTED), *LATER]
     errors = [(n, model_of_live(n, seconds, urls, costs) / load - 1) for n, seconds, urls, load in teams_live]
     team_cost = {n: cpu_s / LIVE_CPU_S[1] - 1 for n, cpu_s in LIVE_CPU_S.items() if n > 1}
@@ -178,6 +197,17 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
             day.hours <= 24,
             "in a day, with a larger team than those asked for",
         ),
+        checked(
+            "a billion pages in a day cost some hundred dollars",
+            f"(anchor: {ANCHOR_PAGES / 10**9:g} billion pages in {ANCHOR_HOURS:g} hours, {ANCHOR_MACHINES} machines, "
+            f"${ANCHOR_USD:,.0f})",
+            f"{_hours(quick):,.1f} hours on {quick.machines} machines, ${quick.usd:,.0f}: "
+            f"${quick.usd_per_million:.2f} for a million pages"
+            if quick
+            else "no team of these takes a day",
+            quick is not None and quick.usd <= ANCHOR_USD,
+            "the anchor's pages, network and machines are not these: see --costs, --machine and --prices",
+        ),
         Finding(
             "the model agrees with live teams that it was not made from",
             "(none)",
@@ -194,6 +224,11 @@ def findings(rows: Sequence[ScaleRow]) -> list[Finding]:
             "measured alone on the machine; beside the work of others, later, +35% (n = 4)",
         ),
     ]
+
+
+def _hours(row: ScaleRow) -> float:
+    """How long the crawl takes on its machines."""
+    return row.machine_hours / row.machines
 
 
 STUDY = Study("scale", TITLE, ABOUT, ScaleRow, run, charts, findings)

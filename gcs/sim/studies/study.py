@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from gcs.sim.engine.capacity import MEASURED, Costs
+from gcs.sim.engine.machines import ANCHOR, MACHINES, Machine
 from gcs.sim.graph.web_graph import WebGraph
 
 #: a frozen dataclass of numbers and words: one line of the table
@@ -63,6 +64,16 @@ class WebTimes:
     cores: int = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Rental:
+    """What is crawled on rented machines, for `gcs study scale`; each field is an option of the command."""
+
+    #: kind of machine, of the table of prices
+    machine: str = ANCHOR
+    #: pages of the web that is crawled, beside a million to ten billion
+    web_pages: int = 0
+
+
 USUAL, USUAL_TIMES = Setup(), WebTimes()
 
 
@@ -90,6 +101,9 @@ class StudyRequest:
     seed: int = 1
     #: what things cost, for the capacity model
     costs: Costs = MEASURED
+    #: the machines that are rented, and a size of the web beside the usual ones
+    machine: Machine = MACHINES[ANCHOR]
+    web_pages: int = 0
     #: how the team works, for a crawl of one's own
     setup: Setup = USUAL
     #: what takes time in a crawl, and what its directory knows

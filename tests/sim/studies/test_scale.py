@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gcs.sim.engine.capacity import Costs, blocks_per_s, capacity
+from gcs.sim.engine.machines import Machine, bill
 from gcs.sim.graph.owners import page_owners
 from gcs.sim.studies import scale
 from gcs.sim.studies.study import StudyRequest
@@ -78,3 +79,27 @@ def test_rows_are_worked_out_by_hand(web, silent, monkeypatch):
 def test_model_agrees_with_live_teams():
     for n, seconds, urls, load in (*scale.LIVE, *scale.LATER):
         assert scale.model_of_live(n, seconds, urls, Costs()) == pytest.approx(load, rel=0.25)
+
+
+def test_bill_is_worked_out_by_hand():
+    """Ten gatherers and one server on cores of four: three machines; their network is half as fast as their cores."""
+    costs = Costs(page_cpu_s=0.001, team_cpu_s=0.0, page_bytes=10_000, stored_bytes=900, state_bytes=100)
+    found = capacity(10, 0.0, costs)
+    machine = Machine(cores=4, usd_per_hour=2.0, mbit_s=400 / 3, disk_gb=1.0, usd_per_tb=5.0)
+    due = bill(36_000_000, 10, found, costs, machine)
+    assert due.machines == 3 and due.network_share == pytest.approx(2.0)
+    assert due.hours == pytest.approx(2.0)  # one by the cores
+    assert due.usd == pytest.approx(3 * 2.0 * 2.0 + 0.36 * 5.0)
+    assert due.disk_share == pytest.approx(36 / 3)
+
+
+def test_rows_have_the_bill_of_the_machines_that_were_asked_for(web, silent, monkeypatch):
+    monkeypatch.setattr(scale, "COUNTED", (2, 8))
+    free, dear = Machine(cores=2, usd_per_hour=0.0), Machine(cores=2, usd_per_hour=1.0)
+    request = StudyRequest((4,), machine=dear, web_pages=123_456)
+    rows = scale.run(web, request, silent)
+    row = next(row for row in rows if row.pages == 123_456)
+    assert row.machines == 3  # four gatherers, and the server of the whiteboard
+    assert row.usd == pytest.approx(row.machine_hours) == pytest.approx(3 * row.hours)
+    assert row.usd_per_million == pytest.approx(row.usd / 0.123456)
+    assert {row.usd for row in scale.run(web, StudyRequest((4,), machine=free), silent)} == {0.0}
