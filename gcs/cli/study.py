@@ -325,9 +325,8 @@ def _print(done: Result) -> None:
     if len(done.rows) >= 40:
         say(f"… {len(done.rows):,} rows in all")
     for found, verdict in verdicts(done):
-        color = {ClaimVerdict.AGREES: "green", ClaimVerdict.DIFFERS: "yellow"}.get(verdict, "white")
         words = {ClaimVerdict.AGREES: "agrees", ClaimVerdict.DIFFERS: "differs"}.get(verdict, str(verdict))
-        say(f"- {found.claim}: paper {found.paper}; here {found.ours} [{click.style(words, fg=color)}]")
+        say(f"- {found.claim}: paper {found.paper}; here {found.ours} [{words}]")
         if found.why and verdict is not ClaimVerdict.UNSEEN:
             say(f"  {found.why}")
     if advice := done.study.advice(done.rows):

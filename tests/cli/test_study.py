@@ -197,3 +197,8 @@ def test_table_of_prices_that_ships_is_the_one_that_is_built_in():
         built_in = MACHINES[name]
         assert machine.usd_per_hour == pytest.approx(built_in.usd_per_hour, abs=0.005)
         assert replace(machine, usd_per_hour=0) == replace(built_in, usd_per_hour=0)
+
+
+def test_study_prints_no_commands_of_a_terminal(folder, tmp_path):
+    done = gcs("study", "cho-coverage", "--graph", folder, "-k", "1,2", "--cache", tmp_path / "c", "-o", tmp_path / "o")
+    assert "[agrees]" in done.stdout and "\ufffd" not in done.stdout and "\x1b" not in done.stdout
