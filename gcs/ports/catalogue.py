@@ -27,7 +27,7 @@ from gcs.ports.records import reading
 from gcs.ports.records.parquet import FIELDS
 from gcs.ports.system.own_file import refuse_links
 
-VERSION = 1
+VERSION = 2
 #: what is read of each record
 _READ = (
     *("url", "session", "fetched_at", "status", "failure", "source", "requisite", "held_at_us", "content_type"),
@@ -43,7 +43,9 @@ create table url (
 );
 create index url_host on url (host);
 create index url_at on url (at);
-create table version (key integer, session integer, at real, gatherer text, file integer, row integer);
+create table version (
+    key integer, session integer, at real, tells integer, gatherer text, file integer, row integer
+);
 create index version_key on version (key);
 create table file (gatherer text, number integer, rows integer, is_closed integer, primary key (gatherer, number));
 """
@@ -90,6 +92,8 @@ class RecordPlace(NamedTuple):
 
     session: int
     at: float
+    #: whether it tells what is at the URL, and not only that an older record still holds
+    tells: bool
     gatherer: str
     file: int
     row: int
@@ -200,15 +204,22 @@ class Catalogue:
 
     def versions(self, url: str) -> list[RecordPlace]:
         """Where the records of a URL are, the oldest first."""
-        query = "select session, at, gatherer, file, row from version where key = ? order by session, at"
+        query = "select session, at, tells, gatherer, file, row from version where key = ? order by session, at"
         return [RecordPlace(*row) for row in self._ask(query, (_key(url),))]
 
-    def record(self, at: RecordPlace) -> PageRecord | None:
-        """The record there; None if it has gone."""
-        wanted = (at.gatherer, at.file)
-        found = reading.rows(self._place, FIELDS, lambda *key: key == wanted, on_damage=reading.warn)
+    def record(self, url: str, session: int = 0, fields: Sequence[str] = FIELDS) -> PageRecord | None:
+        """The record that tells what was at a URL after a session (0: the last one); None if there is none.
+
+        `fields`: those that are read. The others are as by default, so those without a default must be read.
+        """
+        places = [place for place in self.versions(url) if not session or place.session <= session]
+        telling = [place for place in places if place.tells]
+        if not places:
+            return None
+        at = (telling or places)[-1]
+        found = reading.rows(self._place, fields, lambda *key: key == (at.gatherer, at.file), on_damage=reading.warn)
         row = next(islice(found, at.row, None), None)
-        return PageRecord(**dict(zip(FIELDS, row))) if row else None
+        return PageRecord(**dict(zip(fields, row))) if row else None
 
     # -- its making ------------------------------------------------------------------------------------
 
@@ -235,15 +246,16 @@ class Catalogue:
             url, session, at, status, failure, source, requisite, held_at_us, content_type, *more = values
             language, change, title, size_bytes, depth = more
             number = _key(url)
-            versions.append((number, session, at, *key, row))
-            if not tells(status, failure, held_at_us):
+            is_told = tells(status, failure, held_at_us)
+            versions.append((number, session, at, is_told, *key, row))
+            if not is_told:
                 continue
             kind = kind_of(status, failure, source, requisite)
             media = content_type.partition(";")[0].strip().lower()[:100]
             what = (number, url, host_of_url(url), kind, status, failure, media, language, change)
             rows.append((*what, title[:_TITLE_CHARACTERS], session, at, size_bytes, depth))
         self._database.executemany(_UPSERT, rows)
-        self._database.executemany("insert into version values (?, ?, ?, ?, ?, ?)", versions)
+        self._database.executemany("insert into version values (?, ?, ?, ?, ?, ?, ?)", versions)
 
     def _open(self) -> sqlite3.Connection:
         with contextlib.suppress(sqlite3.Error):

@@ -51,8 +51,9 @@ def test_catalogue_has_each_url_as_it_was_found_last(crawled: tuple[Path, str]) 
     }
     changed = catalogue.row(f"{url}a")
     assert changed and (changed.session, changed.change, changed.title) == (2, "changed", "About")
-    texts = [record.text for place in catalogue.versions(f"{url}a") if (record := catalogue.record(place))]
-    assert texts == ["First text of a.", "Second text of a."]
+    texts = [record.text for session in (1, 2, 0) if (record := catalogue.record(f"{url}a", session))]
+    assert texts == ["First text of a.", "Second text of a.", "Second text of a."]
+    assert catalogue.record(f"{url}other") is None
     catalogue.close()
 
 
@@ -90,3 +91,19 @@ def test_catalogue_that_is_lost_is_made_anew(crawled: tuple[Path, str], damage: 
     third = opened(directory)  # nothing is read twice
     assert third.find({}, "", "url", 0, 100) == before and len(third.versions(before[1][0].url)) == 2
     third.close()
+
+
+def test_record_of_a_page_that_was_confirmed_is_the_one_that_tells(tmp_path: Path) -> None:
+    """A 304 says that the older copy holds: what is shown is that copy, not an empty answer."""
+    pages = {"/": (200, {"ETag": '"1"'}, "<p>Its text.")}
+    with serve(pages) as url:
+        for begins in (False, True):
+            for _ in gcs.crawl(url, output=tmp_path / "c", next=begins, **OPTIONS):
+                pass
+            pages["/"] = (304, {}, "")
+    catalogue = opened(tmp_path / "c")
+    assert [(place.session, bool(place.tells)) for place in catalogue.versions(url)] == [(1, True), (2, False)]
+    for session in (0, 1, 2):
+        record = catalogue.record(url, session)
+        assert record and (record.status, record.session, record.text) == (200, 1, "Its text.")
+    catalogue.close()

@@ -151,7 +151,7 @@ class Store:
     def fetched(self, response: Response) -> None:
         """Archive an exchange that is no page: robots.txt, a sitemap, a hop that is tried again."""
         if self._settings.warc and response.absent is None:
-            exchange = self._warcs.prepare(response, warc.payload_digest(response.body))
+            exchange = self._warcs.prepare(response, warc.payload_digest(response.body), is_record=False)
             self._log.fetched(Fetched(response.request.url, *exchange.place))
             self._warcs.append(exchange)
             self._took()
@@ -376,8 +376,13 @@ class WarcFiles:
         if file_name and end < self._limit_bytes and path.is_file() and path.stat().st_size == end:
             self._file = AppendFile(path)
 
-    def prepare(self, response: Response, digest: str, known: Original | None = None) -> HttpExchange:
-        """Make the records of an exchange. `known` and `digest` name the copy that it confirms, if one is known."""
+    def prepare(
+        self, response: Response, digest: str, known: Original | None = None, is_record: bool = True
+    ) -> HttpExchange:
+        """Make the records of an exchange. `known` and `digest` name the copy that it confirms, if one is known.
+
+        `is_record`: a record of the log names its place. Only the payload of such a one can be found by its digest.
+        """
         file = self._file or self._open()
         response_id = warc.record_id()
         url = response.request.url
@@ -385,14 +390,14 @@ class WarcFiles:
         if known is None and response.status == HTTPStatus.NOT_MODIFIED:
             original = Original(url, 0.0)
         elif known is None and self._digests and response.body and response.http_version:
-            original = self._digests.get(digest)
+            original = self._digests.get(digest, is_record)
         asked = warc.request(response, response_id, self._level) if response.request_head else b""
         if original:
             answer = warc.revisit(response, response_id, digest, original, self._level)
         else:
             answer = warc.response(response, response_id, digest, self._level)
             if self._digests and response.body:
-                self._digests.put(digest, Original(url, response.started_at))
+                self._digests.put(digest, Original(url, response.started_at), is_record)
         return HttpExchange(asked + answer, WarcPosition(file.path.name, file.end + len(asked), len(answer)))
 
     def append(self, exchange: HttpExchange) -> None:
@@ -454,21 +459,24 @@ class WarcFiles:
 class RecentDigests:
     """Payload digest (sha1:BASE32) → the record that holds it: what makes a revisit record possible.
 
-    The last `limit` payloads, in memory; the least recently met is forgotten first. Filled and read by `WarcFiles`.
+    Payloads of exchanges that no record of the log names (robots.txt, a page that a browser is to render) are apart:
+    only one of their own kind may refer to them. The last `limit` payloads, in memory; the least recently met is
+    forgotten first. Filled and read by `WarcFiles`.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._originals: OrderedDict[str, Original] = OrderedDict()
+        self._originals: OrderedDict[tuple[str, bool], Original] = OrderedDict()
 
-    def get(self, digest: str) -> Original | None:
-        original = self._originals.get(digest)
-        if original is not None:
-            self._originals.move_to_end(digest)
-        return original
+    def get(self, digest: str, is_record: bool) -> Original | None:
+        for key in ((digest, True), (digest, is_record)):
+            if original := self._originals.get(key):
+                self._originals.move_to_end(key)
+                return original
+        return None
 
-    def put(self, digest: str, original: Original) -> None:
-        self._originals[digest] = original
+    def put(self, digest: str, original: Original, is_record: bool) -> None:
+        self._originals[digest, is_record] = original
         if len(self._originals) > self._limit:
             self._originals.popitem(last=False)
 

@@ -264,7 +264,12 @@ def refresh_target(content: str) -> str:
 
 
 def srcset_urls(srcset: str) -> Iterator[str]:
-    """The image candidates of a srcset, by the algorithm of the HTML standard (URLs may hold commas)."""
+    """The image candidates of a srcset."""
+    return (srcset[start:end] for start, end in srcset_places(srcset))
+
+
+def srcset_places(srcset: str) -> Iterator[tuple[int, int]]:
+    """Where they are: start and end of each, by the algorithm of the HTML standard (URLs may hold commas)."""
     position = 0
     while candidate := _CANDIDATE.search(srcset, position):
         url, position = candidate[0], candidate.end()
@@ -274,4 +279,4 @@ def srcset_urls(srcset: str) -> Iterator[str]:
             descriptors = _DESCRIPTORS.match(srcset, position)
             assert descriptors is not None, "the pattern matches nothing too"
             position = descriptors.end()
-        yield url
+        yield candidate.start(), candidate.start() + len(url)

@@ -24,7 +24,7 @@ _NEEDED = frozenset((
     "stylesheet", "icon", "apple-touch-icon", "mask-icon", "preload", "modulepreload", "manifest",
 ))  # fmt: skip
 #: element → the attributes that name one URL, and those that name several
-_ATTRIBUTES = {
+ATTRIBUTES = {
     "script": (("src",), ()),
     "img": (("src", "data-src"), ("srcset", "data-srcset")),
     "source": ((), ("srcset", "data-srcset")),
@@ -40,7 +40,7 @@ _ATTRIBUTES = {
     "table": (("background",), ()),
     "td": (("background",), ()),
 }
-_TAGS = (*_ATTRIBUTES, "link", "base", "style")
+_TAGS = (*ATTRIBUTES, "link", "base", "style")
 #: url(…), quoted or bare, and @import "…"; comments of CSS, in which they mean nothing
 _STYLE_URL = re.compile(
     r"""/\*|url\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^)\s"']*+))|@import\s++(?:"([^"\n]*+)"|'([^'\n]*+)')""", re.I
@@ -73,20 +73,20 @@ def requisites_of_html(content: bytes, content_type: str, most: int) -> Requisit
             elif tag == "link":
                 yield from _of_link(node.attr)
             else:
-                single, several = _ATTRIBUTES[tag]
+                single, several = ATTRIBUTES[tag]
                 yield from (href for name in single if (href := node.attr(name)))
                 for name in several:
                     yield from srcset_urls(node.attr(name) or "")
         styles.extend(str(node.attr("style")) for node in tree.select("[style]"))
         yield from _style_urls("\n".join(styles)[:MOST_STYLE])
 
-    hrefs = list(islice(dict.fromkeys(filter(_is_fetched, found())), most))
+    hrefs = list(islice(dict.fromkeys(filter(is_fetched, found())), most))
     return Requisites(hrefs, next(filter(None, base), None))
 
 
 def requisites_of_css(content: bytes, content_type: str, most: int) -> Requisites:
     """What a style sheet needs; at most so many hrefs."""
-    urls = filter(_is_fetched, _style_urls(as_text(content[:MOST_STYLE], content_type)))
+    urls = filter(is_fetched, _style_urls(as_text(content[:MOST_STYLE], content_type)))
     return Requisites(list(islice(dict.fromkeys(urls), most)))
 
 
@@ -97,16 +97,21 @@ def _of_link(get: Callable[[str], str | None]) -> Iterator[str]:
 
 
 def _style_urls(style: str) -> Iterator[str]:
+    return (style[start:end].strip() for start, end in style_urls(style))
+
+
+def style_urls(style: str) -> Iterator[tuple[int, int]]:
+    """Where the URLs of a style sheet are: start and end of each."""
     at = 0
     while match := _STYLE_URL.search(style, at):
         at = match.end()
         if match[0] == "/*":
             end = style.find("*/", at)
             at = len(style) if end < 0 else end + 2
-        else:
-            yield next(filter(None, match.groups()), "").strip()
+        elif match.lastindex:
+            yield match.span(match.lastindex)
 
 
-def _is_fetched(href: str) -> bool:
+def is_fetched(href: str) -> bool:
     """Whether there is something to fetch: no part of the page itself, nothing that stands in its own URL."""
     return bool(href) and not href.startswith("#") and href[:5].lower() not in ("data:", "blob:", "about", "javas")

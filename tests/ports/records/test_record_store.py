@@ -10,6 +10,7 @@ from gcs.core.page.values import PageRecord
 from gcs.errors import DamagedError, SettingsError, StoreError, UsageError
 from gcs.ports.records import warc
 from gcs.ports.records.layout import StoreSettings
+from gcs.ports.records.page import Page
 from gcs.ports.records.parquet import read_rows
 from gcs.ports.records.reading import read_records, warn
 from gcs.ports.records.record_log import Position, log_numbers
@@ -125,12 +126,12 @@ def test_store_without_digests_stores_every_payload(tmp_path: Path) -> None:
 
 def test_recent_digests_forget_the_least_recently_met() -> None:
     digests = RecentDigests(2)
-    digests.put("a", Original("http://a/", 1.0))
-    digests.put("b", Original("http://b/", 2.0))
-    assert digests.get("a") == Original("http://a/", 1.0)
-    digests.put("c", Original("http://c/", 3.0))
-    assert digests.get("b") is None
-    assert digests.get("a")
+    digests.put("a", Original("http://a/", 1.0), True)
+    digests.put("b", Original("http://b/", 2.0), True)
+    assert digests.get("a", True) == Original("http://a/", 1.0)
+    digests.put("c", Original("http://c/", 3.0), True)
+    assert digests.get("b", True) is None
+    assert digests.get("a", True)
 
 
 def test_store_rotates_warc_and_log(tmp_path: Path) -> None:
@@ -350,3 +351,18 @@ def test_append_file_refuses_to_share_a_new_name(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"")
     with pytest.raises(StoreError, match="File exists"):
         AppendFile(tmp_path / "f", exclusive=True)
+
+
+def test_page_that_was_a_hop_before_can_be_read(tmp_path: Path) -> None:
+    """A page that is fetched plainly, then rendered: no record names the first exchange, so none may refer to it."""
+    with Store.open(tmp_path, StoreSettings(), "g1") as store:
+        store.fetched(response())
+        store.fetched(response())
+        first, again = (store.add_page(record(url), response(url)) for url in ("http://example.com/", "http://b.com/"))
+        store.finish()
+    for stored in (first, again):
+        assert Page(stored, tmp_path).content == b"<p>hello"
+    (path,) = (tmp_path / "warc").iterdir()
+    with path.open("rb") as file:
+        kinds = [each.rec_type for each in ArchiveIterator(file)]
+    assert [kind for kind in kinds if kind.startswith("re") and kind != "request"] == ["response", "revisit"] * 2

@@ -1,6 +1,5 @@
 """The calls about a crawl as a whole: the settings in force, and the log."""
 
-import contextlib
 import dataclasses
 import re
 from pathlib import Path
@@ -11,7 +10,9 @@ from gcs.errors import SettingsError
 from gcs.ports.catalogue import Catalogue
 from gcs.roles.station.browse import found
 from gcs.roles.station.browse.page_calls import reader_of
+from gcs.roles.station.crawls.open_crawl import OpenCrawl
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
+from gcs.roles.station.http.problems import NotHereError
 from gcs.settings import Settings, documentation, of_charter
 
 #: seeds that are shown; bytes of a process's log that are read, and characters of a line
@@ -30,11 +31,9 @@ def crawl_endpoints() -> list[Endpoint]:
 
 
 async def _settings(call: CrawlCall, _: None) -> found.SettingsInForce:
-    charter = call.crawl.poller.board.charter
-    settings = Settings()
-    if charter is not None and charter.settings:
-        with contextlib.suppress(SettingsError):  # of another version: the defaults, and the seeds
-            settings = of_charter(charter.settings)
+    settings, charter = settings_of(call.crawl), call.crawl.poller.board.charter
+    if settings is None:
+        raise NotHereError("the settings of this crawl are not here: a store has only what was gathered")
     shown = []
     for key, default, text in documentation():
         section, _dot, name = key.partition(".")
@@ -42,6 +41,17 @@ async def _settings(call: CrawlCall, _: None) -> found.SettingsInForce:
         shown.append(found.SettingInForce(key, _told(value), _told(default), value != default, text))
     seeds = charter.seeds if charter else []
     return found.SettingsInForce(shown, list(seeds[:MOST_SEEDS]), len(seeds))
+
+
+def settings_of(crawl: OpenCrawl) -> Settings | None:
+    """The settings in force, as far as this version understands them; None if nobody here knows."""
+    charter = crawl.poller.board.charter
+    if charter is None or not charter.settings:
+        return None
+    try:
+        return of_charter(charter.settings)
+    except SettingsError:  # of another version: the defaults
+        return Settings()
 
 
 def _told(value: object) -> str:

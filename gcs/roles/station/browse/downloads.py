@@ -1,10 +1,10 @@
 """Downloads, and archived pages: opened by a ticket, a path that nobody can guess and that is good for some minutes.
 
 A browser sends no token with a link, so the page asks for a ticket (with its token) and opens that. What is archived is
-hostile. A page is shown as it was stored, with a policy that makes it a document of no origin (`sandbox`): no scripts,
-no forms, nothing of the station, nothing from the network. Everything else is sent as a file to be saved.
+shown as `archived_pages` allows; everything else is sent as a file to be saved.
 
-Invariant: a ticket opens what was asked for and nothing else; no name that a caller gives becomes a path.
+Invariant: a ticket opens what was asked for, of a page also what that needs, and nothing else; no name that a caller
+gives becomes a path.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
+from urllib.parse import unquote
 
 import msgspec
 from aiohttp import web
@@ -24,7 +25,9 @@ from aiohttp import web
 from gcs.core.helpers.access import Role
 from gcs.core.page.spreadsheet import harmless
 from gcs.core.page.values import PageRecord
-from gcs.errors import GcsError, UsageError
+from gcs.core.url.canonical import UrlRules
+from gcs.errors import CodecError, GcsError, StoreError, UsageError
+from gcs.events import Events
 from gcs.ports.catalogue import Catalogue
 from gcs.ports.records import reading
 from gcs.ports.records.page import Page
@@ -32,24 +35,17 @@ from gcs.ports.records.wacz import write_wacz
 from gcs.ports.records.warc_reading import raw_record
 from gcs.ports.tables import TABLES, table_rows
 from gcs.roles.station.browse import found
+from gcs.roles.station.browse.archived_pages import ArchiveView
+from gcs.roles.station.browse.crawl_calls import settings_of
 from gcs.roles.station.browse.page_calls import reader_of, record_of
 from gcs.roles.station.http.auth import public
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
 from gcs.roles.station.http.problems import NotHereError, problem
 from gcs.version import __version__
 
+events = Events("station")
 #: seconds for which a ticket is good, tickets at a time, and bytes that are sent at once
 TICKET_S, MOST_TICKETS, CHUNK_BYTES = 300.0, 1_000, 1 << 18
-#: bytes of an archived page that is shown
-MOST_SHOWN_BYTES = 32 << 20
-#: of an archived page: a document of no origin, which can load nothing and run nothing
-SANDBOX = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline' data:; img-src data:; font-src data:; media-src data:; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-)
-#: media types that a browser shows in a sandbox; anything else is saved
-_SHOWN = re.compile(r"(text/(html|plain|xml)|application/(xhtml\+xml|xml|json)|image/(png|jpeg|gif|webp))$")
-_CHARSET = re.compile(r"charset=\"?([A-Za-z0-9_:.-]{1,40})")
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -81,7 +77,10 @@ class Downloads:
         ]
 
     def routes(self) -> list[web.RouteDef]:
-        return [web.get("/ticket/{ticket}/{name}", self._serve, allow_head=False)]
+        return [
+            web.get("/ticket/{ticket}/{name}", self._serve, allow_head=False),
+            web.get(r"/needs/{ticket}/{level:\d}", self._serve_needed, allow_head=False),
+        ]
 
     async def _ticket(self, call: CrawlCall, wanted: found.DownloadWanted) -> found.Ticket:
         name = await reader_of(call).ask(lambda catalogue, _: _name_of(call, catalogue, wanted))
@@ -95,17 +94,37 @@ class Downloads:
 
     @public
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        opened = self._tickets.get(request.match_info["ticket"])
-        if opened is None or opened.until < self._clock():
+        if (opened := self._opened(request)) is None:
             return problem(404, "this link is too old: make another one")
-        reader = reader_of(opened.call)
-        if opened.wanted.what in ("archived", "body", "record"):
-            query = found.OneQuery(opened.wanted.name, opened.wanted.session)
-            body, media = await reader.ask(
-                lambda catalogue, _: _bytes_of(reader.place, record_of(catalogue, query)[0], opened.wanted.what)
+        try:
+            return await self._answer(request, opened)
+        except (StoreError, CodecError) as error:
+            events.warning("archive-unread", reason=error)
+            return problem(404, "its WARC record is not here any more, or is damaged: see gcs verify")
+
+    async def _answer(self, request: web.Request, opened: _Opened) -> web.StreamResponse:
+        reader, query = reader_of(opened.call), found.OneQuery(opened.wanted.name or "?", opened.wanted.session)
+        if opened.wanted.what == "archived":
+            body, media = await reader.ask(lambda catalogue, _: _page_bytes(reader.place, record_of(catalogue, query)))
+            return _view(request, opened).page(query.url, body, media) or _saved(body, opened.name)
+        if opened.wanted.what in ("body", "record"):
+            read = raw_record if opened.wanted.what == "record" else lambda *at: _page_bytes(*at)[0]
+            return _saved(
+                await reader.ask(lambda catalogue, _: read(reader.place, record_of(catalogue, query))), opened.name
             )
-            return _answer(body, media, opened.name, is_shown=opened.wanted.what == "archived")
         return await _stream(request, reader.place, opened)
+
+    @public
+    async def _serve_needed(self, request: web.Request) -> web.StreamResponse:
+        opened = self._opened(request)
+        if opened is None or opened.wanted.what != "archived":
+            return problem(404, "this link is too old: make another one")
+        reader, view, url = reader_of(opened.call), _view(request, opened), unquote(request.rel_url.raw_query_string)
+        return await reader.ask(lambda catalogue, _: view.needed(catalogue, reader.place, url))
+
+    def _opened(self, request: web.Request) -> "_Opened | None":
+        opened = self._tickets.get(request.match_info["ticket"])
+        return opened if opened and opened.until >= self._clock() else None
 
 
 def _name_of(call: CrawlCall, catalogue: Catalogue, wanted: found.DownloadWanted) -> str:
@@ -123,7 +142,7 @@ def _name_of(call: CrawlCall, catalogue: Catalogue, wanted: found.DownloadWanted
             if wanted.name not in names:
                 raise NotHereError("there is no such WARC file: see `downloads`")
             return wanted.name
-    record, _ = record_of(catalogue, found.OneQuery(wanted.name or "?", wanted.session))
+    record = record_of(catalogue, found.OneQuery(wanted.name or "?", wanted.session))
     if not record.warc_file:
         raise NotHereError("there is no WARC record of this URL")
     page = _NO_NAME.sub("-", record.url.partition("://")[2])[:80].strip("-.") or "page"
@@ -148,33 +167,30 @@ def _warcs(place: Path | str) -> list[found.Download]:
     return files
 
 
-def _bytes_of(place: Path | str, record: PageRecord, what: str) -> tuple[bytes, str]:
-    """The bytes of a page, or of its WARC record, and their media type."""
-    if what == "record":
-        return raw_record(place, record), "application/warc"
-    page = Page(record, place)
-    return page.content, record.content_type
+def _view(request: web.Request, opened: _Opened) -> ArchiveView:
+    settings = settings_of(opened.call.crawl)
+    path, level = f"/needs/{request.match_info['ticket']}", int(request.match_info.get("level", 0))
+    return ArchiveView(request.host, path, level, opened.wanted.session, settings.urls if settings else UrlRules())
 
 
-def _answer(body: bytes, media: str, name: str, is_shown: bool) -> web.Response:
-    plain = media.partition(";")[0].strip().lower()
-    shown = is_shown and bool(_SHOWN.fullmatch(plain)) and len(body) <= MOST_SHOWN_BYTES
-    charset = _CHARSET.search(media[:500])
-    kind = plain + (f"; charset={charset[1]}" if charset and plain.startswith("text/") else "")
-    headers = {"Content-Security-Policy": SANDBOX, "Content-Type": kind if shown else "application/octet-stream"}
-    if not shown:
-        headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return web.Response(body=body, headers=headers)
+def _page_bytes(place: Path | str, record: PageRecord) -> tuple[bytes, str]:
+    return Page(record, place).content, record.content_type
+
+
+def _saved(body: bytes, name: str) -> web.Response:
+    return web.Response(body=body, headers=_file_headers(name))
+
+
+def _file_headers(name: str) -> dict[str, str]:
+    return {
+        "Content-Type": "application/octet-stream",
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
 
 
 async def _stream(request: web.Request, place: Path | str, opened: _Opened) -> web.StreamResponse:
-    response = web.StreamResponse(
-        headers={
-            "Content-Type": "application/octet-stream",
-            "Content-Disposition": f'attachment; filename="{opened.name}"',
-            "Content-Security-Policy": SANDBOX,
-        }
-    )
+    response = web.StreamResponse(headers=_file_headers(opened.name))
     pieces = await asyncio.to_thread(_pieces, place, opened.wanted)
     await response.prepare(request)
     while piece := await asyncio.to_thread(next, pieces, b""):

@@ -54,7 +54,7 @@ class Facets(msgspec.Struct, frozen=True):
 
 
 class OneQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A URL; of several versions, that of a session (0: the last)."""
+    """A URL; of several versions, that which held after a session (0: the last)."""
 
     url: Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS)]
     session: Number = 0
@@ -73,6 +73,8 @@ class Version(msgspec.Struct, frozen=True):
 
     session: int
     at: float
+    #: whether it tells what is there, and not only that the version before still holds
+    tells: bool = True
 
 
 class OutLink(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 from gcs.core.page.text_diff import difference
 from gcs.core.page.values import PageRecord
 from gcs.errors import GcsError
-from gcs.ports.catalogue import FILTERS, Catalogue, RecordPlace, kind_of
+from gcs.ports.catalogue import FILTERS, Catalogue, kind_of
 from gcs.ports.records import reading
 from gcs.ports.records.page import Page
 from gcs.roles.station.browse import found
@@ -69,23 +69,20 @@ async def _page(call: CrawlCall, query: found.OneQuery) -> found.OnePage:
     reader = reader_of(call)
 
     def read(catalogue: Catalogue, _complete: bool) -> found.OnePage:
-        record, places = record_of(catalogue, query)
-        return _shown(reader, catalogue, record, places)
+        return _shown(reader, catalogue, record_of(catalogue, query))
 
     return await reader.ask(read)
 
 
-def record_of(catalogue: Catalogue, query: found.OneQuery) -> tuple[PageRecord, list[RecordPlace]]:
-    """The record that is asked for, and where all of its URL are; UsageError if there is none."""
-    places = catalogue.versions(query.url)
-    wanted = [place for place in places if query.session in (0, place.session)]
-    record = catalogue.record(wanted[-1]) if wanted else None
+def record_of(catalogue: Catalogue, query: found.OneQuery) -> PageRecord:
+    """The record that is asked for; NotHereError if there is none."""
+    record = catalogue.record(query.url, query.session)
     if record is None:
         raise NotHereError("there is no record of this URL: see `urls`")
-    return record, places
+    return record
 
 
-def _shown(reader: CrawlReader, catalogue: Catalogue, record: PageRecord, places: list[RecordPlace]) -> found.OnePage:
+def _shown(reader: CrawlReader, catalogue: Catalogue, record: PageRecord) -> found.OnePage:
     page = Page(record, reader.place)
     markdown = ""
     with contextlib.suppress(GcsError):  # its WARC may have gone
@@ -101,7 +98,10 @@ def _shown(reader: CrawlReader, catalogue: Catalogue, record: PageRecord, places
     metadata = {
         name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in page.metadata.items()
     }
-    sessions = {place.session: found.Version(place.session, place.at) for place in places}
+    sessions: dict[int, found.Version] = {}
+    for place in catalogue.versions(record.url):
+        told = sessions.get(place.session)
+        sessions[place.session] = found.Version(place.session, place.at, place.tells or bool(told and told.tells))
     return found.OnePage(
         url=record.url,
         kind=kind_of(record.status, record.failure, record.source, record.requisite),
@@ -159,7 +159,7 @@ async def _links_in(call: CrawlCall, query: found.OneQuery) -> found.LinksIn:
 async def _diff(call: CrawlCall, query: found.DiffQuery) -> found.TextDiff:
     def read(catalogue: Catalogue, _complete: bool) -> found.TextDiff:
         older, newer = (
-            record_of(catalogue, found.OneQuery(query.url, session))[0].text.splitlines()
+            record_of(catalogue, found.OneQuery(query.url, session)).text.splitlines()
             for session in (query.older, query.newer)
         )
         cut = max(len(older), len(newer)) > MOST_LINES

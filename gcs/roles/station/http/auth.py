@@ -186,10 +186,8 @@ def _is_of_helpers(request: web.Request) -> bool:
 
 async def secure(request: web.Request, response: web.StreamResponse) -> None:
     """Add the headers of every answer, before it is sent."""
-    policy = response.headers.get(POLICY)  # an archived page has a stricter one
-    response.headers.update(HEADERS)
-    if policy:
-        response.headers[POLICY] = policy
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)  # an archived page has its own
     if request.secure or is_loopback(
         host_of_authority(request.headers.get("Host", ""))
     ):  # elsewhere, browsers complain of it

@@ -130,7 +130,11 @@ const content = {
     const rows = all.map((version, at) => h("li", {},
       h("a", { href: place.link("page", { url: found.url, session: version.session }) }, `Session ${version.session}`),
       h("span", { class: "muted" }, new Date(version.at * 1000).toLocaleString()),
-      all[at + 1] ? h("button", { type: "button", class: "button", onclick: () => compare(all[at + 1].session, version.session) }, "What changed") : h("span", { class: "muted" }, "first")));
+      all[at + 1] ? difference(all[at + 1], version) : h("span", { class: "muted" }, "first")));
+    function difference(older, newer) {
+      if (!newer.tells) return h("span", { class: "muted" }, "confirmed, or not to be had: the one before holds");
+      return h("button", { type: "button", class: "button", onclick: () => compare(older.session, newer.session) }, "What changed");
+    }
     const compare = async (older, newer) => {
       try {
         const query = new URLSearchParams({ url: found.url, older, newer });

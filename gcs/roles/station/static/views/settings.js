@@ -13,7 +13,7 @@ export const settings = {
     root.append(h("h2", { class: "view-title" }, "Settings in force"), body);
     get(place.api("settings")).then(
       (found) => body.replaceChildren(...shown(found), schedule(place)),
-      (error) => body.replaceChildren(h("p", { class: "error" }, error.message)),
+      (error) => body.replaceChildren(h("p", { class: "error" }, error.message), schedule(place)),
     );
   },
 };
