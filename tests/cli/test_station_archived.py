@@ -17,11 +17,12 @@ from tests.browsing import browsing
 
 Start = Callable[..., Any]
 #: what a hostile page would have of the network, or of the station
-HOSTILE = """<title>hostile</title><img srcset="URL1"><link rel=stylesheet href=URL2><iframe srcdoc="<img src=URL3>"></iframe>
-<style>b { background: u\\72l(URL4) }</style><b>text</b><object data=URL5></object><embed src=URL6><video src=URL7></video>
+HOSTILE = """<title>hostile</title><img srcset="URL1"><link rel=stylesheet href=URL2>
+<iframe srcdoc="<img src=URL3>"></iframe><style>b { background: u\\72l(URL4) }</style><b>text</b>
+<object data=URL5></object><embed src=URL6><video src=URL7></video><meta http-equiv=refresh content="0; url=URL8">
 <img srcset="/icon.svg"><link rel=stylesheet href=/station.css><iframe srcdoc="<img src=/icon.svg>"></iframe>
 <script>document.title = "run"</script><form action=/api/stop method=post><button>go</button></form>
-<meta http-equiv=refresh content="0; url=URL8"><svg onload="document.title = 1"><script>document.title = 2</script></svg>
+<svg onload="document.title = 1"><script>document.title = 2</script></svg>
 """
 
 
