@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 KEYS = {
     "queues": {"quickheap_vs_heapq", "tree_vs_heapq", "two_threads_speedup", "comparisons"},
+    "frontier_scale": {"steps", "open_after_kill_s", "handed_over", "hand_over_s", "dispatched_meanwhile"},
     "frontier": {"insert_per_s", "lookup_per_s", "ram_bytes_per_url", "urls"},
 }
 
@@ -19,7 +20,9 @@ def test_bench_prints_its_figures(name):
     command = [sys.executable, ROOT / "scripts/bench.d" / f"{name}.py", "--quick", "--json"]
     figures = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=200, cwd=ROOT).stdout)
     assert figures.keys() >= KEYS[name]
-    for key in KEYS[name] - {"comparisons"}:
+    for key in KEYS[name] - {"comparisons", "steps"}:
         assert figures[key] > 0
+    for row in figures.get("steps", ()):
+        assert min(row["insert_per_s"], row["lookup_per_s"], row["dispatch_per_s"]) > 0
     for row in figures.get("comparisons", ()):
         assert max(row["quickheap"], row["tournament"]) < row["heap"]
