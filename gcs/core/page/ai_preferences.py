@@ -32,7 +32,7 @@ _CATEGORIES: dict[str, tuple[str, ...]] = {
 }
 _ANSWERS = {"y": True, "yes": True, "?1": True, "1": True, "n": False, "no": False, "?0": False, "0": False}
 _HEADERS = ("content-usage", "content-signal", "tdm-reservation")
-#: bytes of a page in which its <meta> are looked for
+#: bytes of a page in which its <meta> are looked for, if its head is not over before
 _HEAD_BYTES = 1 << 16
 _META = re.compile(rb"<meta\s([^<>]{1,500})>", re.IGNORECASE)
 #: bytes of a <meta> at most
@@ -60,8 +60,9 @@ def of_headers(headers: Iterable[tuple[str, str]], agent: str) -> Iterator[str]:
 
 
 def of_page(content: bytes) -> Iterator[str]:
-    """The statements in the <meta> elements of an HTML page."""
-    head = content[:_HEAD_BYTES]
+    """The statements in the <meta> elements in the head of an HTML page."""
+    end = content.find(b"</head", 0, _HEAD_BYTES)
+    head = content[: end if end > 0 else _HEAD_BYTES]
     lower = head.lower()
     lower = lower[: lower.rfind(b"<meta") + _META_BYTES]  # far less to search than the whole page
     if b"noai" not in lower and b"noimageai" not in lower and b"tdm-reservation" not in lower:

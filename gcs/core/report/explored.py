@@ -22,7 +22,7 @@ looks neither at a clock nor at a graph.
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -66,15 +66,23 @@ class Explored:
         """Count URLs that became known to their owner: seeds, or links that were not seen before."""
         self.evidence.known += urls
 
-    def count_page(self, links: Iterable[str]) -> None:
-        """A page was fetched (or given up). `links` are the distinct URLs on it that the crawl may follow."""
+    def count_page(self, links: Sequence[str], is_wanted: Callable[[str], bool] = lambda _: True) -> None:
+        """A page was fetched (or given up). `links` are the distinct URLs on it.
+
+        `is_wanted`: whether the crawl may follow one of them; asked only for those of the sample that are new.
+        """
         evidence = self.evidence
         if not evidence.history or evidence.fetched >= evidence.history[-1][0] * _STEP:
             evidence.history.append((evidence.fetched, evidence.known))
         evidence.fetched += 1
         limit, backlinks = evidence.limit, evidence.backlinks
-        for seen in [found for found in map(xxh3_64_intdigest, map(str.encode, links)) if found < limit]:
-            backlinks[seen] = backlinks.get(seen, 0) + 1
+        for seen, url in [
+            found for found in zip(map(xxh3_64_intdigest, map(str.encode, links)), links) if found[0] < limit
+        ]:
+            if seen in backlinks:
+                backlinks[seen] += 1
+            elif is_wanted(url):
+                backlinks[seen] = 1
         while len(backlinks) > self._sample:
             evidence.limit //= 2
             backlinks = evidence.backlinks = {k: n for k, n in backlinks.items() if k < evidence.limit}

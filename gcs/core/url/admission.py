@@ -127,6 +127,10 @@ class Admission:
             self._recent.clear()
             self._recent_requisites.clear()
 
+    def covers(self, url: str) -> bool:
+        """Whether the URL is in scope."""
+        return self._scope.covers(url)
+
     def in_scope(self, urls: list[str]) -> list[str]:
         return urls if self._scope.is_everything else [url for url in urls if self._scope.covers(url)]
 

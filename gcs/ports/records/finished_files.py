@@ -24,7 +24,6 @@ from gcs.events import Events
 from gcs.ports.records.file_book import FileBook
 from gcs.ports.records.layout import SUMMARIES, StoreLayout, keep_copy, set_aside, store_error
 from gcs.ports.records.parquet import convert
-from gcs.ports.records.record_log import gaps
 
 events = Events("records")
 #: seconds between the attempts of one upload
@@ -162,9 +161,9 @@ class Finisher:
 
     def _convert(self, log_path: Path) -> None:
         parquet = self._layout.parquet(int(log_path.stem))
-        rows = convert(log_path, parquet)
+        rows, gaps = convert(log_path, parquet)
         events.info("summaries-written", file=parquet, rows=rows)
-        if gaps(log_path):
+        if gaps:
             events.warning("log-damaged", file=log_path, whole_records=rows, kept=keep_copy(log_path))
         self._close(parquet, SUMMARIES)
         _put_away(log_path, keep=self._keep_logs)

@@ -1,8 +1,8 @@
 """Summaries: a closed log file as one Parquet file, a row per page record, in the order of the log.
 
 Made in a temporary file that is renamed when it is durable, so that a Parquet file is always whole and the
-conversion may be repeated. Memory is bounded by the row group. pyarrow is imported here only, and only when
-needed: it costs a fifth of a second.
+conversion may be repeated. Memory is bounded by the row group. A gatherer writes with `parquet_file`; pyarrow, which
+takes 42 MB, is imported here only, by those who read.
 
 Invariant: the rows hold everything of the page records: `read_pages` gives back what `convert` took.
 """
@@ -12,26 +12,32 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
 from gcs.core.page.values import COLUMNS, DEFAULTS, PageRecord
 from gcs.errors import DamagedError, StoreError
+from gcs.ports.parquet_file import Column, Kind, ParquetWriter
 from gcs.ports.records.layout import store_error, sync_directory
-from gcs.ports.records.record_log import pages
+from gcs.ports.records.record_log import PAGE, Frame, LogReading, row_decoder
 from gcs.ports.system.own_file import own_stream
 
 #: a row group is closed at this many rows …
 _GROUP_ROWS = 1_000
-#: … or when its texts reach this length
-_GROUP_CHARS = 4 << 20
+#: … or when its frames in the log have this length
+_GROUP_BYTES = 8 << 20
 #: offsets of Arrow have 32 bits
 _MOST_BYTES = (1 << 31) - 1
 FIELDS = COLUMNS
 _KNOWN = {field.name: field for field in msgspec.structs.fields(PageRecord)}
-#: columns of few different values, worth a dictionary
-_DICTIONARY = ["content_type", "language", "gatherer", "helper", "warc_file", "failure", "parent", "change"]
+_BY_NAME = {"depth": Kind.INT32, "status": Kind.INT32, "fetched_at": Kind.TIME, "simhash": Kind.UINT64}
+_BY_TYPE = {str: Kind.TEXT, int: Kind.INT64, bool: Kind.BOOL, list[str]: Kind.TEXTS}
+#: columns that are most of a record, and the others
+_LONG_TEXTS = ("text", "markdown")
+_DECODED = tuple(name for name in FIELDS if name not in _LONG_TEXTS)
+#: first byte of a text in msgpack → bytes before its content; 1 for the others
+_HEAD_BYTES = {0xD9: 2, 0xDA: 3, 0xDB: 5}
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -43,65 +49,89 @@ def _arrow() -> tuple[Any, Any]:
 
 
 def schema() -> Any:
-    """The types of the columns. Stable: columns are only ever added at the end."""
+    """The types of the columns for Arrow. Stable: columns are only ever added at the end."""
     pa, _ = _arrow()
-    by_name = {
-        "depth": pa.int32(),
-        "status": pa.int32(),
-        "fetched_at": pa.timestamp("us", "UTC"),
-        "simhash": pa.uint64(),
+    types = {
+        Kind.TEXT: pa.string(),
+        Kind.TEXTS: pa.list_(pa.string()),
+        Kind.BOOL: pa.bool_(),
+        Kind.INT32: pa.int32(),
+        Kind.INT64: pa.int64(),
+        Kind.UINT64: pa.uint64(),
+        Kind.TIME: pa.timestamp("us", "UTC"),
     }
-    by_kind = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), list[str]: pa.list_(pa.string())}
-    types = {name: by_name.get(name) or by_kind[field.type] for name, field in _KNOWN.items()}
-    return pa.schema([pa.field(name, types[name], nullable=False) for name in FIELDS])
+    return pa.schema([pa.field(name, types[_kind(name)], nullable=False) for name in FIELDS])
 
 
-def convert(log_path: Path, parquet_path: Path) -> int:
-    """Write the Parquet form of a closed log file; the number of its rows."""
+class Converted(NamedTuple):
+    """What came of a log file."""
+
+    rows: int
+    #: places at which it was damaged
+    gaps: int
+
+
+def convert(log_path: Path, parquet_path: Path) -> Converted:
+    """Write the Parquet form of a closed log file."""
     temporary = parquet_path.with_name(parquet_path.name + ".tmp")
     try:
-        rows = _write(pages(log_path), temporary)
+        converted = _write(log_path, temporary)
         temporary.replace(parquet_path)
         sync_directory(parquet_path.parent)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise store_error("write", parquet_path, error) from error
-    except (ValueError, OverflowError) as error:  # Arrow's: a value that does not fit its column
+    except OverflowError as error:  # a value that does not fit its column
         temporary.unlink(missing_ok=True)
         raise StoreError(f"cannot convert {log_path} to {parquet_path}: {error}") from error
-    return rows
+    return converted
 
 
-def _write(records: Iterator[PageRecord], path: Path) -> int:
-    _, pq = _arrow()
-    columns, rows = schema(), 0
-    with (
-        own_stream(path, "wb") as file,
-        pq.ParquetWriter(
-            file, columns, compression="zstd", use_dictionary=_DICTIONARY, write_page_checksum=True
-        ) as writer,
-    ):
-        for group in _groups(records):
-            writer.write_batch(record_batch(group, columns))
+def _write(log_path: Path, path: Path) -> Converted:
+    log = LogReading(log_path)
+    rows = 0
+    with own_stream(path, "wb") as file:
+        writer = ParquetWriter(file, [Column(name, _kind(name)) for name in FIELDS])
+        for group in _groups(log.frames()):
+            writer.write(group)
             rows += len(group)
         writer.close()
         file.flush()
         os.fsync(file.fileno())
-    return rows
+    return Converted(rows, log.gaps)
 
 
-def _groups(records: Iterator[PageRecord]) -> Iterator[list[PageRecord]]:
-    group: list[PageRecord] = []
-    chars = 0
-    for record in records:
-        group.append(record)
-        chars += len(record.text) + len(record.markdown)
-        chars += sum(map(len, record.outlinks)) + sum(map(len, record.requisites))
-        if len(group) == _GROUP_ROWS or chars >= _GROUP_CHARS:
+def _groups(frames: Iterator[Frame]) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of row groups. Long texts stay as they are in the log, in UTF-8: they are not decoded."""
+    decode = row_decoder(_DECODED)
+    fetched_at, *long_texts = map(FIELDS.index, ("fetched_at", *_LONG_TEXTS))
+    group: list[tuple[Any, ...]] = []
+    size_bytes = 0
+    for frame in frames:
+        if frame.kind != PAGE:
+            continue
+        row = list(msgspec.structs.astuple(decode(frame)))
+        row[fetched_at] = round(row[fetched_at] * 1e6)
+        for at in long_texts:
+            row[at] = _utf8(row[at])
+        group.append(tuple(row))
+        size_bytes += len(frame.body)
+        if len(group) == _GROUP_ROWS or size_bytes >= _GROUP_BYTES:
             yield group
-            group, chars = [], 0
+            group, size_bytes = [], 0
     if group:
         yield group
+
+
+def _utf8(text: msgspec.Raw) -> memoryview:
+    """The content of a text of msgpack, behind its head."""
+    data = memoryview(text)
+    return data[_HEAD_BYTES.get(data[0], 1) :] if data else data
+
+
+def _kind(name: str) -> Kind:
+    """What the column of that name holds."""
+    return _BY_NAME.get(name) or _BY_TYPE[_KNOWN[name].type]
 
 
 def record_batch(group: Sequence[PageRecord], columns: Any = None) -> Any:

@@ -19,8 +19,8 @@ its end (`recovery`) or replaced as a whole file by its Parquet form (`parquet`)
 
 import re
 import struct
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
@@ -114,13 +114,13 @@ def frames_of(file: BinaryIO, start: int = 0) -> Iterator[Frame]:
     file.seek(start)
     while len(head := file.read(FRAME_HEAD.size)) == FRAME_HEAD.size:
         length, crc = FRAME_HEAD.unpack(head)
-        payload = file.read(length) if 0 < length <= MAX_FRAME_BYTES else b""
-        if not payload or len(payload) < length or crc32(payload) != crc:
+        kind, body = (file.read(1), file.read(length - 1)) if 0 < length <= MAX_FRAME_BYTES else (b"", b"")
+        if not kind or len(body) < length - 1 or crc32(body, crc32(kind)) != crc:
             file.seek(start)
             yield from _behind_damage(file.read(), start)
             return
         end = start + FRAME_HEAD.size + length
-        yield Frame(payload[:1], payload[1:], start, end)
+        yield Frame(kind, body, start, end)
         start = end
 
 
@@ -139,16 +139,37 @@ def _behind_damage(data: bytes, offset: int) -> Iterator[Frame]:
 
 
 def encoded_frame(kind: bytes, body: bytes) -> bytes:
-    return b"".join((FRAME_HEAD.pack(len(body) + 1, crc32(body, crc32(kind))), kind, body))
+    return frame_head(kind, body) + body
+
+
+def frame_head(kind: bytes, body: bytes) -> bytes:
+    """What stands before the body."""
+    return FRAME_HEAD.pack(len(body) + 1, crc32(body, crc32(kind))) + kind
+
+
+class LogReading:
+    """One way through a log file: its whole frames, and when they are read, how many gaps there were."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        #: places at which the file is damaged: those behind which a whole frame lies, and the end
+        self.gaps = 0
+
+    def frames(self) -> Iterator[Frame]:
+        end = 0
+        for frame in frames(self._path):
+            self.gaps += frame.start != end
+            end = frame.end
+            yield frame
+        self.gaps += self._path.stat().st_size > end
 
 
 def gaps(path: Path) -> int:
-    """The places at which a log file is damaged: those behind which a whole frame lies, and the end."""
-    end, count = 0, 0
-    for frame in frames(path):
-        count += frame.start != end
-        end = frame.end
-    return count + (path.stat().st_size > end)
+    """The places at which a log file is damaged."""
+    log = LogReading(path)
+    for _ in log.frames():
+        pass
+    return log.gaps
 
 
 def pages(path: Path, skip: int = 0) -> Iterator[PageRecord]:
@@ -172,6 +193,11 @@ def rows(path: Path, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         end = frame.end
         if frame.kind == PAGE:
             yield values(_decode(decoder, frame))
+
+
+def row_decoder(fields: tuple[str, ...]) -> Callable[[Frame], Any]:
+    """Decodes page records to values with these fields; the others, as far as the last of these, stay raw msgpack."""
+    return partial(_decode, _row_decoder(fields))
 
 
 @cache

@@ -55,18 +55,20 @@ from gcs.ports.records.record_log import (
     Fetched,
     Opened,
     Position,
-    encoded_frame,
     file_name,
+    frame_head,
     log_numbers,
     pages,
 )
 from gcs.ports.records.recovery import Recovered, recover
-from gcs.ports.records.warc import Original
+from gcs.ports.records.warc import Buffer, Original
 from gcs.ports.system.own_file import open_own, own_stream
 from gcs.version import __version__
 
 #: more than this does not wait in memory, however seldom `flush` is called
 _MAX_PENDING_BYTES = 4 << 20
+#: pieces that the system takes at a time: every system that GCS runs on has an IOV_MAX of 1,024
+_MOST_PIECES = 1024
 _SOFTWARE = {
     "software": f"GCS/{__version__}",
     "format": "WARC File Format 1.1",
@@ -338,7 +340,7 @@ class WarcPosition(NamedTuple):
 class HttpExchange(NamedTuple):
     """The records of one exchange, made but not yet appended, and where they will lie."""
 
-    data: bytes
+    pieces: list[Buffer]
     place: WarcPosition
 
 
@@ -391,19 +393,20 @@ class WarcFiles:
             original = Original(url, 0.0)
         elif known is None and self._digests and response.body and response.http_version:
             original = self._digests.get(digest, is_record)
-        asked = warc.request(response, response_id, self._level) if response.request_head else b""
+        asked = [warc.request(response, response_id, self._level)] if response.request_head else []
         if original:
-            answer = warc.revisit(response, response_id, digest, original, self._level)
+            answer: list[Buffer] = [warc.revisit(response, response_id, digest, original, self._level)]
         else:
             answer = warc.response(response, response_id, digest, self._level)
             if self._digests and response.body:
                 self._digests.put(digest, Original(url, response.started_at), is_record)
-        return HttpExchange(asked + answer, WarcPosition(file.path.name, file.end + len(asked), len(answer)))
+        start, size_bytes = file.end + sum(map(len, asked)), sum(map(len, answer))
+        return HttpExchange([*asked, *answer], WarcPosition(file.path.name, start, size_bytes))
 
     def append(self, exchange: HttpExchange) -> None:
         """Take in what `prepare` made, before anything else is prepared."""
         assert self._file is not None
-        self._file.append(exchange.data)
+        self._file.append(*exchange.pieces)
 
     @property
     def full(self) -> bool:
@@ -523,7 +526,7 @@ class LogFile:
 
     def append(self, kind: bytes, body: bytes) -> None:
         assert len(body) < MAX_FRAME_BYTES, "nobody could read it, nor what comes after it"
-        self.file.append(encoded_frame(kind, body))
+        self.file.append(frame_head(kind, body), body)
 
     @property
     def position(self) -> Position:
@@ -556,7 +559,7 @@ class AppendFile:
             raise store_error("open", path, error) from error
         self.path = path
         self.pending_bytes = 0
-        self._pending: list[bytes] = []
+        self._pending: list[Buffer] = []
         self._dirty = True  # what an earlier process wrote may not be on the disk yet
 
     @property
@@ -564,20 +567,19 @@ class AppendFile:
         """Where the next append will lie."""
         return self.size_bytes + self.pending_bytes
 
-    def append(self, data: bytes) -> None:
+    def append(self, *pieces: Buffer) -> None:
         """Take bytes in; nothing is written before `flush`."""
-        self._pending.append(data)
-        self.pending_bytes += len(data)
+        self._pending += pieces
+        self.pending_bytes += sum(map(len, pieces))
 
     def flush(self) -> None:
         """Write out all that waits, or nothing of it."""
         if not self._pending:
             return
-        data = memoryview(b"".join(self._pending))
         self._dirty = True
         try:
-            while data:
-                data = data[os.write(self._fd, data) :]
+            for start in range(0, len(self._pending), _MOST_PIECES):
+                self._write(self._pending[start : start + _MOST_PIECES])
         except OSError as error:
             os.ftruncate(self._fd, self.size_bytes)  # back to where it was before
             os.lseek(self._fd, self.size_bytes, os.SEEK_SET)
@@ -585,6 +587,13 @@ class AppendFile:
         self.size_bytes += self.pending_bytes
         self.pending_bytes = 0
         self._pending.clear()
+
+    def _write(self, pieces: list[Buffer]) -> None:
+        written = os.writev(self._fd, pieces)
+        if written < sum(map(len, pieces)):  # the disk is full, or a signal came
+            rest = memoryview(b"".join(pieces))[written:]
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
 
     def sync(self) -> None:
         """`flush`, then wait until the disk holds it."""

@@ -48,6 +48,10 @@ _READ_BYTES = 1 << 15
 _HEAD_BYTES = 1 << 16
 
 
+#: bytes, or a part of them
+Buffer = bytes | memoryview
+
+
 class Original(NamedTuple):
     """The response record that holds a payload in full."""
 
@@ -77,20 +81,25 @@ def request(response: Response, response_id: str, level: int) -> bytes:
     return _member(head, block, b"", level)
 
 
-def response(response: Response, response_id: str, payload_digest: str, level: int) -> bytes:
-    """The answer in full; where no HTTP was spoken (a file, a row, an article), the content alone."""
+def response(response: Response, response_id: str, payload_digest: str, level: int) -> list[Buffer]:
+    """The answer in full, in pieces; where no HTTP was spoken (a file, a row, an article), the content alone.
+
+    A body that is packed already goes into the record as it is.
+    """
     if not response.http_version:
         head = (
             _common("resource", response, response_id) + f"WARC-Payload-Digest: {payload_digest}\r\n"
             f"Content-Type: {response.header('content-type') or 'application/octet-stream'}\r\n"
         )
-        return _member(head, b"", response.body, level)
+        return [_member(head, b"", response.body, level)]
     head = (
         _common("response", response, response_id) + f"WARC-Payload-Digest: {payload_digest}\r\n"
         "Content-Type: application/http;msgtype=response\r\n"
     )
-    is_packed = response.header("content-encoding") is not None
-    return _member(head, http_head(response), response.body, level, is_packed=is_packed)
+    if response.header("content-encoding") is None:
+        return [_member(head, http_head(response), response.body, level)]
+    block = http_head(response)
+    return _partly_stored(_headed(head, block, response.body), response.body, level)
 
 
 def revisit(response: Response, response_id: str, payload_digest: str, original: Original, level: int) -> bytes:
@@ -175,31 +184,36 @@ def _common(kind: str, response: Response, this_id: str) -> str:
     )
 
 
-def _member(head: str, block: bytes, body: bytes, level: int, *, is_packed: bool = False) -> bytes:
-    """A record as one gzip member; a body that is packed already goes into it as it is."""
-    digest = sha1(block, usedforsecurity=False)
-    digest.update(body)
-    head += f"WARC-Block-Digest: {_digest_text(digest.digest())}\r\nContent-Length: {len(block) + len(body)}\r\n\r\n"
-    beginning = head.encode() + block
-    if is_packed:
-        return _partly_stored(beginning, body, level)
-    compressed: bytes = isal_zlib.compress(b"".join((beginning, body, _RECORD_END)), level, _GZIP)
+def _member(head: str, block: bytes, body: bytes, level: int) -> bytes:
+    """A record as one gzip member."""
+    compressed: bytes = isal_zlib.compress(b"".join((_headed(head, block, body), body, _RECORD_END)), level, _GZIP)
     return compressed
 
 
-def _partly_stored(beginning: bytes, body: bytes, level: int) -> bytes:
+def _headed(head: str, block: bytes, body: bytes) -> bytes:
+    """A record up to its body."""
+    digest = sha1(block, usedforsecurity=False)
+    digest.update(body)
+    text = _digest_text(digest.digest())
+    head += f"WARC-Block-Digest: {text}\r\nContent-Length: {len(block) + len(body)}\r\n\r\n"
+    return head.encode() + block
+
+
+def _partly_stored(beginning: bytes, body: bytes, level: int) -> list[Buffer]:
     """One gzip member of the record, its beginning compressed and its body not."""
     deflater = isal_zlib.compressobj(level, isal_zlib.DEFLATED, _BARE)
-    pieces = [_GZIP_HEAD, deflater.compress(beginning), deflater.flush(isal_zlib.Z_SYNC_FLUSH)]
+    pieces: list[Buffer] = [_GZIP_HEAD + deflater.compress(beginning) + deflater.flush(isal_zlib.Z_SYNC_FLUSH)]
+    whole = memoryview(body)
     for start in range(0, len(body), _STORED_BYTES):
-        pieces += _stored(body[start : start + _STORED_BYTES])
+        pieces += _stored(whole[start : start + _STORED_BYTES])
     pieces += _stored(_RECORD_END, is_last=True)
     check = isal_zlib.crc32(_RECORD_END, isal_zlib.crc32(body, isal_zlib.crc32(beginning)))
     length = len(beginning) + len(body) + len(_RECORD_END)
-    return b"".join((*pieces, check.to_bytes(4, "little"), (length & 0xFFFFFFFF).to_bytes(4, "little")))
+    pieces.append(check.to_bytes(4, "little") + (length & 0xFFFFFFFF).to_bytes(4, "little"))
+    return pieces
 
 
-def _stored(data: bytes, *, is_last: bool = False) -> tuple[bytes, bytes]:
+def _stored(data: Buffer, *, is_last: bool = False) -> tuple[Buffer, Buffer]:
     """The head of a stored block (RFC 1951, 3.2.4), and the block."""
     size = len(data)
     return bytes((is_last,)) + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little"), data

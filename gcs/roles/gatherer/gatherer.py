@@ -410,7 +410,7 @@ class Gatherer:
             self._dated.proved(entry, record)
             if record.dates:
                 self._dated.heed(record)
-        self._meter.explored.count_page(self._admission.in_scope(record.outlinks))
+        self._meter.explored.count_page(record.outlinks, self._admission.covers)
         if self._outlet:
             self._outlet.stored()
         if self.team:

@@ -76,6 +76,7 @@ def test_headers_that_speak_to_others_say_nothing() -> None:
             [f"meta robots: {'x, ' * 110}noai"],
         ),
         (b'<meta name="robots" content="noindex"><p>noai', []),
+        (b"<meta name=robots content=noai></head><meta name=tdm-reservation content=1>", ["meta robots: noai"]),
         (b"<p>a page", []),
     ],
 )

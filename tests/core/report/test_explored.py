@@ -99,3 +99,16 @@ def test_evidence_is_not_shared_between_crawls():
     one, two = Explored(), Explored()
     one.count_page(["a"])
     assert two.evidence == ExploredEvidence()
+
+
+def test_links_that_the_crawl_does_not_follow_are_not_counted() -> None:
+    explored, asked = Explored(), list[str]()
+
+    def is_wanted(url: str) -> bool:
+        asked.append(url)
+        return url != "b"
+
+    explored.count_page(["a", "b"], is_wanted)
+    explored.count_page(["a", "b"], is_wanted)
+    assert list(explored.evidence.backlinks.values()) == [2]
+    assert asked == ["a", "b", "b"]

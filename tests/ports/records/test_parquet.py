@@ -2,6 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,7 +46,7 @@ def logged(directory: Path, records: list[PageRecord]) -> Path:
 @given(st.lists(RECORDS, max_size=5))
 def test_summaries_give_back_what_the_log_held(tmp_path: Path, records: list[PageRecord]) -> None:
     log, path = logged(tmp_path, records), tmp_path / "g1-000001.parquet"
-    assert parquet.convert(log, path) == len(records)
+    assert parquet.convert(log, path) == (len(records), 0)
     assert list(parquet.read_pages(path)) == records
     assert list(parquet.read_pages(path, skip=2)) == records[2:]
     log.unlink()
@@ -77,11 +78,11 @@ def test_summaries_have_a_stable_schema(tmp_path: Path) -> None:
 
 
 def test_summaries_bound_the_row_group_by_rows_and_by_text(tmp_path: Path) -> None:
-    pages = [record(outlinks=[]) for _ in range(1_500)] + [record(text="x" * (5 << 18)) for _ in range(5)]
+    pages = [record(outlinks=[]) for _ in range(1_500)] + [record(text="x" * (5 << 18)) for _ in range(9)]
     path = tmp_path / "g1-000001.parquet"
-    assert parquet.convert(logged(tmp_path, pages), path) == 1_505
+    assert parquet.convert(logged(tmp_path, pages), path).rows == 1_509
     metadata = pq.ParquetFile(path).metadata
-    assert [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)] == [1_000, 504, 1]
+    assert [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)] == [1_000, 507, 2]
 
 
 def test_summaries_read_only_the_fields_asked_for(tmp_path: Path) -> None:
@@ -116,7 +117,52 @@ def test_summaries_of_a_value_that_does_not_fit_are_an_error_and_leave_the_log(t
     assert list(tmp_path.iterdir()) == [log]
 
 
-def test_summaries_are_written_without_pandas(tmp_path: Path) -> None:
+@pytest.mark.parametrize("length", [0, 1, 31, 32, 255, 256, 65_535, 65_536, 200_000])
+def test_summaries_hold_texts_of_every_length(tmp_path: Path, length: int) -> None:
+    pages = [record(text="é" * (length // 2) + "x" * (length % 2), markdown="ü" * length), record(text="end")]
+    path = tmp_path / "g1-000001.parquet"
+    parquet.convert(logged(tmp_path, pages), path)
+    assert list(parquet.read_pages(path)) == pages
+
+
+def test_summaries_of_an_older_log_have_the_defaults_of_newer_columns(tmp_path: Path) -> None:
+    file = LogFile.create(tmp_path, 1, Opened(VERSION, "g1", "", 0, 0))
+    older = [getattr(record(text="then"), name) for name in parquet.FIELDS[: parquet.FIELDS.index("markdown")]]
+    file.append(b"P", msgspec.msgpack.encode(older))
+    file.sync()
+    file.file.close()
+    path = tmp_path / "g1-000001.parquet"
+    parquet.convert(tmp_path / "000001.log", path)
+    assert list(parquet.read_pages(path)) == [record(text="then")]
+
+
+def test_summaries_are_the_same_to_every_reader(tmp_path: Path) -> None:
+    """Arrow's own writer is the oracle; DuckDB reads it, too."""
+    pages = [
+        record(f"http://example.com/{n}", depth=n, outlinks=["http://a/"] * (n % 3), text="t" * n) for n in range(9)
+    ]
+    path = tmp_path / "g1-000001.parquet"
+    parquet.convert(logged(tmp_path, pages), path)
+    table = pq.read_table(path, page_checksum_verification=True)
+    assert table.equals(pa.Table.from_batches([parquet.record_batch(pages)]))
+    depths = pq.ParquetFile(path).metadata.row_group(0).column(parquet.FIELDS.index("depth")).statistics
+    assert (depths.min, depths.max, depths.null_count) == (0, 8, 0)
+    found = duckdb.sql(f"select sum(len(outlinks)), sum(len(text)), epoch_us(max(fetched_at)) from '{path}'").fetchall()
+    assert found == [(9, 36, round(pages[0].fetched_at * 1e6))]
+
+
+def test_summaries_are_written_without_arrow(tmp_path: Path) -> None:
+    """Its libraries would take 42 MB of a gatherer's memory."""
+    logged(tmp_path, [record()])
+    program = (
+        "import sys; from pathlib import Path; from gcs.ports.records import parquet;"
+        f"parquet.convert(Path({str(tmp_path / '000001.log')!r}), Path({str(tmp_path / 'g1-000001.parquet')!r}));"
+        "sys.exit(bool({'pyarrow', 'numpy'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_tables_are_made_without_pandas() -> None:
     """It is 50 MB that nothing here needs, but pyarrow loads it where it can."""
     program = (
         "import sys; from gcs.ports.records import parquet; from tests.ports.records.pages import record;"

@@ -26,7 +26,7 @@ def parsed(data: bytes) -> tuple[ArcWarcRecord, bytes]:
 
 
 def stored(answer: object) -> tuple[ArcWarcRecord, bytes]:
-    return parsed(warc.response(answer, warc.record_id(), warc.payload_digest(answer.body), 1))  # type: ignore[attr-defined]
+    return parsed(b"".join(warc.response(answer, warc.record_id(), warc.payload_digest(answer.body), 1)))  # type: ignore[attr-defined]
 
 
 def test_response_is_kept_as_sent() -> None:
@@ -47,7 +47,7 @@ def test_response_that_was_packed_is_not_packed_again(size: int) -> None:
     """Its body lies in the member as it was sent; blocks that are stored hold 65,535 bytes at most."""
     body = Random(1).randbytes(size // 2) + bytes(size - size // 2)
     answer = response(body=body, headers=(("Content-Encoding", "gzip"),))
-    data = warc.response(answer, warc.record_id(), warc.payload_digest(body), 1)
+    data = b"".join(warc.response(answer, warc.record_id(), warc.payload_digest(body), 1))
     assert parsed(data)[1] == body
     assert gzip.decompress(data).endswith(body + b"\r\n\r\n")
     assert body[:65_535] in data
@@ -66,7 +66,7 @@ def test_response_of_whatever_a_server_says_is_a_valid_record(
 ) -> None:
     """Also with line breaks, surrogates or emoji in headers, which no parser should have let through."""
     answer = response(body=body, headers=headers, status=status, reason=reason, http_version=version)
-    data = warc.response(answer, warc.record_id(), warc.payload_digest(body), 1)
+    data = b"".join(warc.response(answer, warc.record_id(), warc.payload_digest(body), 1))
     record, payload = parsed(data)
     assert payload == body
     assert len(record.http_headers.headers) == len(headers)
@@ -144,7 +144,7 @@ def test_warcinfo_says_who_made_the_file() -> None:
 def test_every_level_makes_one_gzip_member(level: int) -> None:
     body = b"<p>text " * 5_000
     answer = response(body=body)
-    record, payload = parsed(warc.response(answer, warc.record_id(), warc.payload_digest(body), level))
+    record, payload = parsed(b"".join(warc.response(answer, warc.record_id(), warc.payload_digest(body), level)))
     assert payload == body
     assert record.rec_headers["WARC-Target-URI"] == Request("http://example.com/").url
 
