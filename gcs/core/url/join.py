@@ -17,6 +17,8 @@ from gcs.core.url.sources import source_url
 
 #: characters that no step changes, wherever in a path they stand
 _CLEAN = re.compile(r"[A-Za-z0-9/._~!$&'*+,=:@-]*").fullmatch
+#: an origin that no step changes, unless a label of it is Punycode: no address, no port
+_PLAIN_ORIGIN = re.compile(r"https?://(?:[a-z0-9_-]{1,63}+\.){1,20}+[a-z]{2,63}+").fullmatch
 #: what the WHATWG parser cuts off both ends of its input
 _BLANK = "".join(map(chr, range(0x21)))
 #: after the first slash these make "/x" something else than a path of the same host, or hide the second slash
@@ -76,6 +78,7 @@ def facts_of(
         anchors,
         rels,
         dates=dates,
+        stated=document.stated,
     )
 
 
@@ -125,6 +128,7 @@ class Joiner:
         self._held = 0
         self._memos: dict[str, _Memo] = {}
         self._origins: set[str] = set()
+        self._absolutes: dict[str, str] = {}
         #: by folder; None after its first page, because most folders of most sites have but one
         self._nearby: dict[str, dict[str, str] | None] = {}
 
@@ -135,7 +139,7 @@ class Joiner:
         slash = base.index("/", 8)
         memo = self._memos.get(base[:slash])
         if memo is None:
-            memo = self._memos[base[:slash]] = _Memo(base[:slash], self._origins, self._canonicaliser)
+            memo = self._memos[base[:slash]] = _Memo(base[:slash], self._origins, self._absolutes, self._canonicaliser)
             self._held += 4  # an empty memo is about as large as a few answers
         query = base.find("?", slash)
         folder = base[: (base.rindex("/", slash, query) if query > 0 else base.rindex("/", slash)) + 1]
@@ -155,6 +159,7 @@ class Joiner:
             self._memos.clear()
             self._nearby.clear()
             self._origins.clear()
+            self._absolutes.clear()
             self._held = 0
         return list(urls)
 
@@ -173,19 +178,26 @@ class _Memo(dict[str, str]):
     without a segment that begins with a dot.
     """
 
-    __slots__ = ("_canonicaliser", "_origins", "_scheme", "_site", "folder", "near", "page")
+    __slots__ = ("_absolutes", "_canonicaliser", "_origins", "_scheme", "_site", "folder", "near", "page")
 
-    def __init__(self, site: str, origins: set[str], canonicaliser: Canonicaliser) -> None:
+    def __init__(self, site: str, origins: set[str], absolutes: dict[str, str], canonicaliser: Canonicaliser) -> None:
         self._site = site
         self._scheme = site[: site.index("/")]
         self._origins = origins  # canonical ones, known to all memos of the joiner
         self._origins.add(site)
+        self._absolutes = absolutes  # answers to absolute hrefs, shared alike
         self._canonicaliser = canonicaliser
         # set by the Joiner: the page whose links are asked for, its folder, and what is known in that folder
         self.page = self.folder = ""
         self.near: dict[str, str] = {}
 
     def __missing__(self, href: str) -> str:
+        if href.startswith(_WEB) and "#" not in href and len(href) <= _LONG:
+            url = self._absolutes.get(href)
+            if url is None:
+                url = self._absolutes[href] = self._absolute(href)
+            self[href] = url
+            return url
         url = self.near.get(href)
         if url is not None:
             return url
@@ -206,9 +218,6 @@ class _Memo(dict[str, str]):
                     url = self._canonicaliser.ending(url, href)
             self[href] = url
             return url
-        if href.startswith(_WEB):
-            url = self[href] = self._absolute(href)
-            return url
         if (first.isalnum() or first == ".") and ":" not in href:
             url = self.near[href] = self._beside(href)
             return url
@@ -217,12 +226,19 @@ class _Memo(dict[str, str]):
     def _absolute(self, href: str) -> str:
         slash = href.find("/", 8)
         origin = href[:slash]
-        if slash > 0 and origin in self._origins:
+        if slash > 0 and (origin in self._origins or self._is_plain(origin)):
             return href if "/." not in href and _CLEAN(href) else self._canonicaliser.ending(href, href[slash:])
         url = self._canonicaliser.absolute(href)
         if url.startswith(origin + "/"):
             self._origins.add(origin)
         return url
+
+    def _is_plain(self, origin: str) -> bool:
+        """Whether the parser would change nothing in an origin. Then it is known from now on."""
+        if not _PLAIN_ORIGIN(origin) or "xn--" in origin:
+            return False
+        self._origins.add(origin)
+        return True
 
     def _beside(self, href: str) -> str:
         folder = self.folder

@@ -20,15 +20,16 @@ from typing import Any
 from turbohtml import Document as Tree
 from turbohtml import Element, Namespace, parse
 
+from gcs.core.page.ai_preferences import MOST_STATEMENTS, statement
 from gcs.core.page.language import detect
 from gcs.core.page.simhash import simhash
 from gcs.core.page.site_dates import unavailable_after
 from gcs.core.page.values import LINE_LENGTH, MOST_KEYWORDS, Document
-from gcs.ports.summarise import Options, Source
+from gcs.ports.summarise import Depth, Options, Source
 from gcs.ports.summarise.encoding import as_utf8
 from gcs.ports.summarise.main_text import NO_PART, MainPart, main_part, trafilatura_part
 from gcs.ports.summarise.markup_guard import bounded, guarded
-from gcs.ports.summarise.page_metadata import METAS, Metadata, metadata_of
+from gcs.ports.summarise.page_metadata import JSON_LD, MAX_SCRIPTS, METAS, Metadata, metadata_of
 
 #: the elements that are looked at
 _TAGS = ("a", "area", "link", "meta", "base", "iframe", "frame", "title", "template")
@@ -59,6 +60,8 @@ _MOST_CONTENTS, _MOST_DIRECTIVES = MOST_KEYWORDS, 1_000
 #: letters that are kept of the text of a link, and read of all of a page
 _ANCHOR_LENGTH, _ANCHOR_LETTERS = 300, 1 << 20
 
+_DESCRIPTIONS = frozenset(("description", "og:description"))
+
 #: how an element is asked for one of its attributes
 Attribute = Callable[[str], str | None]
 
@@ -69,37 +72,42 @@ def summarise_html(source: Source) -> Document:
     tree = parse(markup, encoding="utf-8", positions=False)
     if source.parsed:
         source.parsed.tree = tree
-    reading = _read(tree, source.options)
+    reading = _read(tree, source.options, source.depth)
     if source.depth == "links":
         return reading.document(source.options, Metadata())
-    metadata = metadata_of(tree, reading.metas)
+    metadata = metadata_of(tree, reading.metas, reading.data)
     if source.depth == "fast":
         return reading.document(source.options, metadata, main_part(tree, tags, source))
     return reading.document(source.options, metadata, trafilatura_part(tree, tags, source))
 
 
-def _read(tree: Tree, options: Options) -> "HtmlElements":
+def _read(tree: Tree, options: Options, depth: Depth = "links") -> "HtmlElements":
     """What the elements of a page say, but for its text."""
     reading = HtmlElements()
     hrefs = reading.hrefs
     tags = (*_TAGS, *(_IMAGE_TAGS if options.images else ()), *(_MORE_TAGS if options.more_links else ()))
-    inside_template = 0
+    if depth != "links":
+        tags = (*tags, "script")
+    agent, anchors, inside_template = options.agent, options.anchors, 0
     for node in tree.iter_elements(tags):
         if inside_template:  # what only a script may bring onto the page
             inside_template -= 1
             continue
-        tag = node.tag
+        tag, attribute = node.tag, node.attr
         if tag in ("a", "area"):
-            href = node.attr("href")
-            rel = node.attr("rel") or ""
+            href = attribute("href")
+            rel = attribute("rel")
             if href is not None and not (rel and "nofollow" in rel[:_LINE_LETTERS].lower().split()):
                 hrefs.append(href)
-                if options.anchors:
-                    reading.anchor(node, rel)
+                if anchors:
+                    reading.anchor(node, rel or "")
         elif tag == "meta":
-            reading.meta(node.attr, options.agent)
+            reading.meta(attribute, agent)
         elif tag == "link":
-            reading.link(node.attr)
+            reading.link(attribute)
+        elif tag == "script":
+            if (attribute("type") or "")[:_LINE_LETTERS].lower() == JSON_LD and len(reading.data) < MAX_SCRIPTS:
+                reading.data.append(node)
         elif tag == "title":
             if node.namespace is Namespace.HTML:
                 reading.title(node)
@@ -148,7 +156,7 @@ def _is_url(value: str) -> bool:
 class HtmlElements:
     """What is known of a page so far."""
 
-    __slots__ = ("_anchor_letters", "_directives", "_found", "anchors", "hrefs", "metas", "rels")
+    __slots__ = ("_anchor_letters", "_directives", "_found", "anchors", "data", "hrefs", "metas", "rels", "stated")
 
     def __init__(self) -> None:
         self.hrefs: list[str] = []
@@ -158,6 +166,10 @@ class HtmlElements:
         self._anchor_letters = 0
         #: the contents of <meta> that are metadata, by name
         self.metas: dict[str, list[str]] = {}
+        #: scripts that hold metadata
+        self.data: list[Element] = []
+        #: AI preferences
+        self.stated: list[str] = []
         self._found: dict[str, str] = {}
         self._directives: list[str] = []
 
@@ -171,18 +183,17 @@ class HtmlElements:
 
     def meta(self, get: Attribute, agent: str) -> None:
         name = get("name") or get("property")
-        content = get("content") or ""
         if name:
             name = name.lower()
-            if name in METAS and len(said := self.metas.setdefault(name, [])) < _MOST_CONTENTS:
-                said.append(content)
-            if name in ("description", "og:description"):
-                self._found.setdefault(name, _one_line(content))
-            elif name in ("robots", agent) and len(self._directives) < _MOST_DIRECTIVES:
-                self._directives += [each.strip() for each in content[:_LINE_LETTERS].lower().split(",")]
-                if (end := unavailable_after(content)) is not None and end < time.time():
-                    self._directives.append("noindex")
+            if name in METAS:
+                if len(said := self.metas.setdefault(name, [])) < _MOST_CONTENTS:
+                    said.append(get("content") or "")
+            elif name in _DESCRIPTIONS:
+                self._found.setdefault(name, _one_line(get("content") or ""))
+            elif name in ("robots", "tdm-reservation", agent):
+                self._directive(name, get("content") or "")
             return
+        content = get("content") or ""
         http_equiv = (get("http-equiv") or "").lower()
         if http_equiv == "refresh":
             target = refresh_target(content)
@@ -191,9 +202,22 @@ class HtmlElements:
         elif http_equiv == "content-language":
             self._found.setdefault("language", content)
 
+    def _directive(self, name: str, content: str) -> None:
+        lower = content[:_LINE_LETTERS].lower()
+        is_stated = name == "tdm-reservation" or "noai" in lower or "noimageai" in lower
+        if is_stated and len(self.stated) < MOST_STATEMENTS:
+            self.stated.append(statement(f"meta {name}", content[:_LINE_LETTERS]))
+        if name != "tdm-reservation" and len(self._directives) < _MOST_DIRECTIVES:
+            self._directives += map(str.strip, lower.split(","))
+            if (end := unavailable_after(content)) is not None and end < time.time():
+                self._directives.append("noindex")
+
     def link(self, get: Attribute) -> None:
-        relations = (get("rel") or "")[:_LINE_LETTERS].lower().split()
-        if "stylesheet" in relations:  # the usual one, first
+        rel = get("rel")
+        if not rel or rel == "stylesheet":  # the usual one, first
+            return
+        relations = rel[:_LINE_LETTERS].lower().split()
+        if "stylesheet" in relations:
             return
         href = get("href") or ""
         if "canonical" in relations:
@@ -226,7 +250,7 @@ class HtmlElements:
 
     def document(self, options: Options, metadata: Metadata, main: MainPart = NO_PART) -> Document:
         found, directives = self._found, self._directives
-        text = main.text
+        text, declared = main.text, primary_language(found.get("language", ""))
         return Document(
             self.hrefs[: options.max_links],
             found.get("base"),
@@ -236,13 +260,14 @@ class HtmlElements:
             "nofollow" in directives or "none" in directives,
             found.get("title", ""),
             found.get("description") or found.get("og:description", ""),
-            detect(text, primary_language(found.get("language", ""))),
+            detect(text, declared) if text else declared,
             text,
             simhash(text) if text else 0,
             markdown=main.markdown,
             text_cut=main.is_cut,
             anchors=self.anchors[: options.max_links],
             rels=self.rels[: options.max_links],
+            stated=self.stated,
             **metadata._asdict(),
         )
 

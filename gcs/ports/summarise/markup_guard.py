@@ -6,11 +6,13 @@ turbohtml nests no deeper than 512 levels and reads any number of attributes in 
   their attributes: a few hundred kilobytes could become gigabytes. Where that could be, the attributes of formatting
   elements are dropped (then the standard opens three of a name again, at most), and if even that could be too much, the
   elements become <span>.
-- NUL characters, of which a few kilobytes of gzip make 16 MB, take 50 bytes of memory each.
+- NUL characters, of which a few kilobytes of gzip make 16 MB, take 50 bytes of memory each. Some of them may stay.
 - The search for the main part looks from each text at all elements around it. `most_levels` says how deep a page of so
   many tags may be for that.
 
 Nothing here knows where comments and scripts begin and end: a tag in one of them counts, which costs nothing but care.
+
+Most small pages are cleared by the number of their tags alone; in others the formatting elements are looked for.
 """
 
 import re
@@ -20,6 +22,10 @@ from typing import Any
 
 #: pages below this cannot grow beyond the budget, whatever they hold
 _TINY_BYTES = 12 * 1024
+#: in pages below this the number of tags is worth a look: it nearly always tells that they cannot either
+_SMALL_BYTES = 48 * 1024
+#: NUL characters that may stay: they take 100 MB
+_MOST_NULS = 2 << 20
 #: bytes that are read of a page: legacy encodings grow to three times their size in UTF-8
 _MAX_BYTES = 16 << 20
 #: "<" that are read of a page: each element takes some 130 bytes
@@ -62,17 +68,24 @@ def _numpy() -> tuple[Any, Any]:
 
 def guarded(markup: bytes) -> tuple[bytes, int]:
     """The markup as it may be parsed, and a number of tags that it does not exceed."""
-    if b"\0" in markup:  # means nothing in HTML, and turbohtml keeps some 50 bytes for each
+    if (
+        len(markup) > _MOST_NULS and b"\0" in markup
+    ):  # means nothing in HTML, and turbohtml keeps some 50 bytes for each
         markup = markup.replace(b"\0", b"")
     markup = markup[:_MAX_BYTES]
-    if len(markup) < _TINY_BYTES:
-        return markup, len(markup) // 3
+    size = len(markup)
+    if size < _TINY_BYTES:
+        return markup, size // 3
     np, begins = _numpy()
-    octets = np.frombuffer(markup, np.uint8)
-    tags = (octets[:-2] == ord("<")).nonzero()[0]
+    opens = np.frombuffer(markup, np.uint8)[:-2] == ord("<")
+    if size < _SMALL_BYTES:
+        most = int(np.count_nonzero(opens))
+        if most * (_MAX_REOPENED * _ELEMENT_BYTES + size // 2 * _ATTRIBUTE_BYTES) <= _BUDGET_BYTES:
+            return markup, most
+    tags = opens.nonzero()[0]
     if len(tags) > _MAX_TAGS:
         return guarded(markup[: int(tags[_MAX_TAGS])])
-    pairs = np.ndarray((len(markup) - 2,), "<u2", markup, offset=1, strides=(1,))  # the two letters from each letter
+    pairs = np.ndarray((size - 2,), "<u2", markup, offset=1, strides=(1,))  # the two letters from each letter
     suspects = tags[begins[pairs[tags]]]  # `take` would copy all pairs
     if len(suspects) and _growth(markup, suspects.tolist(), len(tags)) > _BUDGET_BYTES:
         markup = _WITH_ATTRIBUTES.sub(rb"<\1", markup)

@@ -6,11 +6,12 @@ is checked but its form. What is read is bounded.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 from turbohtml import Document as Tree
+from turbohtml import Element
 
 from gcs.core.page.values import MOST_KEYWORDS
 
@@ -28,10 +29,11 @@ _NAMES = {
 }
 #: all of them
 METAS = frozenset(name for names in _NAMES.values() for name in names)
-_JSON_LD = 'script[type="application/ld+json" i]'
+#: the type of a script that holds JSON-LD
+JSON_LD = "application/ld+json"
 _MICRODATA = '[itemprop~="datePublished"],[itemprop~="dateModified"],[itemprop~="author"]'
 #: scripts, letters of them, and objects in them that are looked at; elements of microdata
-_MAX_SCRIPTS, _MAX_LETTERS, _MAX_OBJECTS, _MAX_ELEMENTS = 10, 256 * 1024, 300, 20
+MAX_SCRIPTS, _MAX_LETTERS, _MAX_OBJECTS, _MAX_ELEMENTS = 10, 256 * 1024, 300, 20
 #: letters of one saying; authors of one page
 _MOST_LETTERS, _MOST_AUTHORS = 300, 10
 _ISO_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?\s?(?:Z|[+-]\d\d:?\d\d)?)?)?)?")
@@ -53,14 +55,14 @@ class Metadata(NamedTuple):
     keywords: list[str] = []  # noqa: RUF012 (never changed)
 
 
-def metadata_of(tree: Tree, metas: Mapping[str, list[str]]) -> Metadata:
-    """From the tree, and the contents of its <meta> elements by name (`METAS`)."""
-    data = _main_object(_json_ld(tree))
+def metadata_of(tree: Tree, metas: Mapping[str, list[str]], scripts: Sequence[Element]) -> Metadata:
+    """From the tree, the contents of its <meta> elements by name (`METAS`), and its scripts of type `JSON_LD`."""
+    data = _main_object(_json_ld(scripts)) if scripts else {}
     publisher = data.get("publisher")
     author = _people(data.get("author")) or _first(metas, "author", _name)
     published = _date(data.get("datePublished")) or _first(metas, "published", _date)
     modified = _date(data.get("dateModified")) or _first(metas, "modified", _date)
-    if not (author and published):
+    if not (author and published) and tree.select_one("[itemprop]") is not None:
         said = _microdata(tree)
         author = author or said.get("author", "")
         published = published or _date(said.get("datePublished"))
@@ -75,10 +77,10 @@ def metadata_of(tree: Tree, metas: Mapping[str, list[str]]) -> Metadata:
     )
 
 
-def _json_ld(tree: Tree) -> Iterator[dict[str, Any]]:
-    """The objects of all scripts, those inside of others too."""
+def _json_ld(scripts: Sequence[Element]) -> Iterator[dict[str, Any]]:
+    """The objects of the scripts, those inside of others too."""
     room = _MAX_LETTERS
-    for script in tree.select(_JSON_LD)[:_MAX_SCRIPTS]:
+    for script in scripts:
         text = script.text
         room -= len(text)
         if room < 0:
@@ -122,10 +124,11 @@ def _microdata(tree: Tree) -> dict[str, str]:
 
 
 def _first(metas: Mapping[str, list[str]], what: str, read: Any) -> str:
-    for name in _NAMES[what]:
-        for content in metas.get(name, ()):
-            if found := read(content):
-                return str(found)
+    if metas:
+        for name in _NAMES[what]:
+            for content in metas.get(name, ()):
+                if found := read(content):
+                    return str(found)
     return ""
 
 
@@ -151,10 +154,12 @@ def _date(value: Any) -> str:
     text = _line(value)
     if _ISO_DATE.fullmatch(text):
         return text
+    if not (text[:1].isalpha() or text[:1].isdigit()):
+        return ""
     from email.utils import parsedate_to_datetime  # slow to load, and seldom needed
 
     try:
-        return parsedate_to_datetime(text).isoformat() if text[:1].isalpha() or text[:1].isdigit() else ""
+        return parsedate_to_datetime(text).isoformat()
     except (ValueError, TypeError, OverflowError):
         return ""
 

@@ -95,6 +95,12 @@ def test_detect_leaves_kin_to_the_declaration(found: str, declared: str) -> None
     assert detect(TEXTS[found], declared) == declared
 
 
+@pytest.mark.parametrize("language", [each for each in TEXTS if each != "en"])
+def test_detect_is_not_misled_by_a_menu_in_the_declared_language(language: str) -> None:
+    menu = "Home and news of the day · About us · Terms of use · Contact · Help for you\n"
+    assert detect(menu + (TEXTS[language] + "\n") * 8, "en") == language
+
+
 def test_detect_reads_a_sample_only() -> None:
     assert detect(" " * SAMPLE_LENGTH + TEXTS["de"]) == ""
 

@@ -11,7 +11,7 @@ MASK = (1 << 64) - 1
 
 def by_hand(text: str) -> int:
     """The definition, one feature and one bit at a time."""
-    data = b"\n" + text.lower().encode("utf-8", "replace") + bytes(16)
+    data = b"\n" + text.encode("utf-8", "replace").lower()[:8192] + bytes(16)
     counts, features = [0] * 64, 0
     for at in range(1, len(data) - 16):
         if (data[at - 1] <= 0x20 < data[at]) or data[at] >= 0xE0:
@@ -30,6 +30,8 @@ def by_hand(text: str) -> int:
 @example(" \n\t")
 @example("日本語のテキスト" * 70)
 @example("word " * 600)
+@example("".join(f"word{number} " for number in range(2_000)))
+@example("Größe ÄRGER " * 100)
 @example("\ud800 lone surrogate")
 def test_simhash_is_its_definition(text: str) -> None:
     assert simhash(text) == by_hand(text)

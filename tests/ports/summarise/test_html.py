@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gcs.core.page.ai_preferences import MOST_STATEMENTS, STATEMENT_LENGTH
 from gcs.core.page.values import Document
 from gcs.ports.summarise import DEFAULT, Depth, Options, Source
 from gcs.ports.summarise.html import primary_language, refresh_target, srcset_urls, summarise_html
@@ -72,6 +73,27 @@ def test_html_finds_what_a_crawler_wants(read) -> None:
     assert document.language == "en"
     assert document.refresh is None
     assert (document.noindex, document.nofollow) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("metas", "stated"),
+    [
+        (b'<meta name="robots" content="noai, noimageai">', ["meta robots: noai, noimageai"]),
+        (b"<META content='NoAI' NAME=Robots>", ["meta robots: NoAI"]),
+        (b'<meta name="GCS" content="noimageai">', ["meta gcs: noimageai"]),
+        (b'<meta name="otherbot" content="noai">', []),
+        (b'<meta name="TDM-reservation" content="1"/>', ["meta tdm-reservation: 1"]),
+        (b'<meta name="robots" content="noindex"><p>noai', []),
+        (b"<template><meta name=robots content=noai></template>", []),
+    ],
+)
+def test_html_finds_ai_preferences(read, metas: bytes, stated: list[str]) -> None:
+    assert read(metas).stated == stated
+
+
+def test_html_keeps_a_bounded_number_of_ai_preferences(read) -> None:
+    stated = read(b"<meta name=robots content='noai %s'>" % (b"x" * 10_000) * 1_000).stated
+    assert len(stated) == MOST_STATEMENTS and all(len(each) <= STATEMENT_LENGTH for each in stated)
 
 
 def test_html_finds_images_where_they_are_wanted(read) -> None:

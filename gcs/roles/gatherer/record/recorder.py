@@ -105,12 +105,14 @@ class Recorder:
         self, entry: QueuedUrl, response: Response, facts: PageFacts, parsed: ParsedPage | None = None
     ) -> None:
         response = self._with_content(response)
-        if self._purpose and not preferences(self._stated(response), is_image(response)).get(self._purpose, True):
+        if self._purpose and not preferences(self._stated(response, facts), is_image(response)).get(
+            self._purpose, True
+        ):
             self.give_up(entry, RESERVED, msgspec.structs.replace(response, body=b"", content=b"", absent=(0, "")))
             return
         needs: list[str] = []
         if level_of(entry.depth):
-            facts = PageFacts(entry.url, source=True)
+            facts = PageFacts(entry.url, source=True, stated=facts.stated)
             self._counters.requisites += 1
             self._counters.requisite_bytes += response.size_bytes
         if self._max_requisites and level_of(entry.depth) < MOST_LEVELS:
@@ -133,12 +135,12 @@ class Recorder:
         content, _ = readable(response.body, ",".join(codings), self._max_content_bytes)
         return msgspec.structs.replace(response, content=content)
 
-    def _stated(self, response: Response) -> list[str]:
-        """The AI preferences for a page: of its robots.txt, its headers and its own."""
+    def _stated(self, response: Response, facts: PageFacts) -> list[str]:
+        """The AI preferences for a page: of its robots.txt, its headers and its own. A helper's word is not taken."""
         tag = response.request.tag
         of_robots = tag.usage if type(tag) is PageVisit else ()
         headers = ai_preferences.of_headers(response.headers, self._agent)
-        page = () if is_image(response) else ai_preferences.of_page(response.content)
+        page = ai_preferences.of_page(response.content) if response.helper else facts.stated
         return list(islice(chain(of_robots, headers, page), ai_preferences.MOST_STATEMENTS))
 
     def asks_again(self, entry: QueuedUrl, response: Response, now: float) -> bool:
@@ -294,7 +296,7 @@ class Recorder:
         past = Past(entry.copy_digest, entry.visits, entry.changes, entry.misses)
         change = Change.NOTHING if facts.source else change_of(past, status, digest, bool(failure))
         seen = after(past, change, bool(failure))
-        stated = self._stated(response) if response and 200 <= status < 300 else []
+        stated = self._stated(response, facts) if response and 200 <= status < 300 else []
         usage = ai_preferences.column(preferences(stated, is_image(response))) if response and stated else ""
         return PageRecord(
             **msgspec.structs.asdict(facts),
