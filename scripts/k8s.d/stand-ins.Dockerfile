@@ -1,5 +1,5 @@
 # Redis and an S3 store under the names that the manifests give them, where no registry can be reached: Debian's Redis, and moto.
-ARG BASE=debian:12.11-slim
+ARG BASE=debian:12.14-slim
 FROM $BASE AS redis
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends redis-server && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 

@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 import shutil
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -189,30 +188,6 @@ def test_overlay_may_have_a_namespace_of_its_own(tmp_path: Path) -> None:
         assert item["metadata"]["namespace"] == "other", item["metadata"]["name"]
         for subject in item.get("subjects", []):
             assert subject["namespace"] == "other", item["metadata"]["name"]
-
-
-def test_image_is_built_from_what_was_tested() -> None:
-    """The base has a version; the packages are those of versions.txt; nothing but sources goes to the builder."""
-    dockerfile = (K8S / "Dockerfile").read_text()
-    assert re.search(r"^ARG BASE=debian:\d+\.\d+-slim$", dockerfile, re.M)
-    for command in re.findall(r"pip [^&]*install [^&]+", dockerfile):
-        if "apt-get" not in command:
-            assert "-c scripts/versions.txt" in command, command
-    locked = {line.split("==")[0].lower().replace("_", "-") for line in _lines("scripts/versions.txt") if "==" in line}
-    project = tomllib.loads((K8S.parent / "pyproject.toml").read_text())["project"]
-    extras = [project["optional-dependencies"][name] for name in ("s3", "telemetry", "browser")]
-    for wanted in [*project["dependencies"], *itertools.chain(*extras)]:
-        name = re.split(r"[<>=\[; ]", wanted)[0].lower().replace("_", "-")
-        assert name in locked, name
-    ignored = _lines(".dockerignore")
-    assert "*" in ignored, "an environment and crawls can be gigabytes"
-    copied = set(itertools.chain(*(words.split()[:-1] for words in re.findall(r"^COPY ([^-].*)$", dockerfile, re.M))))
-    assert {f"!{path}" for path in copied} <= set(ignored)
-
-
-def _lines(path: str) -> list[str]:
-    """The lines of a file of the project that are no comments."""
-    return [line for line in (K8S.parent / path).read_text().splitlines() if not line.startswith("#")]
 
 
 @every_target
