@@ -8,12 +8,18 @@ from collections.abc import Callable
 from typing import Any
 
 Object = dict[str, Any]
-#: seconds for one call of kubectl, and between two looks
-CALL_S, LOOK_S = 120.0, 2.0
+#: seconds for one call of kubectl, between two looks, and that a command in a pod is tried again
+CALL_S, LOOK_S, AGAIN_S = 120.0, 2.0, 60.0
+#: why a container waits that no waiting helps, and seconds after which that is believed: the kubelet tries again
+HOPELESS, HOPELESS_S = {"ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"}, 60.0
 
 
 class FailedError(Exception):
     """Something is not as it should be."""
+
+
+class HopelessError(FailedError):
+    """Something will not be as it should be, however long one waits."""
 
 
 def say(text: str) -> None:
@@ -25,6 +31,7 @@ class Cluster:
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
+        self._hopeless_since: float | None = None
 
     def run(self, *words: str, stdin: str = "", within_s: float = CALL_S, fails: bool = False) -> str:
         """What kubectl prints. `fails`: it may; what it says is returned then, too."""
@@ -49,11 +56,32 @@ class Cluster:
             try:
                 if value := true():
                     return value
+                self._look_for_images()
+            except HopelessError:
+                raise
             except (FailedError, KeyError, ValueError) as error:
                 last = f" ({error})"
             if time.monotonic() > give_up_at:
                 raise FailedError(f"not within {within_s:.0f} s: {what}{last}")
             time.sleep(LOOK_S)
+
+    def _look_for_images(self) -> None:
+        """An image that cannot be had is told at once, not after minutes."""
+        missing = {
+            f"{status['image']} ({waits['reason']}: {waits.get('message', '')})"
+            for pod in self.get("pods")
+            for part in ("initContainerStatuses", "containerStatuses")
+            for status in pod["status"].get(part, [])
+            if (waits := status.get("state", {}).get("waiting", {})).get("reason") in HOPELESS
+        }
+        if not missing:
+            self._hopeless_since = None
+        elif self._hopeless_since is None:
+            self._hopeless_since = time.monotonic()
+        elif time.monotonic() > self._hopeless_since + HOPELESS_S:
+            raise HopelessError(
+                f"no node gets the image {'; '.join(sorted(missing))}; --help says how to bring it there"
+            )
 
     def pods(self, component: str) -> dict[str, Object]:
         """The pods of a component that nobody has deleted, by name."""
@@ -66,16 +94,30 @@ class Cluster:
         wanted, status = found["spec"].get("replicas", 1), found.get("status", {})
         if status.get("observedGeneration", 0) < found["metadata"].get("generation", 0):
             return False
-        return wanted == status.get("readyReplicas", 0) == status.get("updatedReplicas", 0) == status.get("replicas", 0)
+        return bool(
+            wanted == status.get("readyReplicas", 0) == status.get("updatedReplicas", 0) == status.get("replicas", 0)
+        )
 
     def execute(self, pod: str, *words: str, within_s: float = CALL_S) -> str:
-        """What a command prints in a pod."""
-        return self.run("exec", pod, "--", *words, within_s=within_s)
+        """What a command prints in a pod; again if it fails: the pod may be just replaced. It must bear repetition."""
+
+        def printed() -> tuple[str]:
+            return (self.run("exec", pod, "--", *words, within_s=within_s),)
+
+        return str(self.wait(f"{words[0]} in {pod}", printed, AGAIN_S)[0])
 
     def explain(self) -> None:
         """Print what a person looks at first when something fails."""
-        for words in (["get", "pods", "-o", "wide"], ["get", "events", "--sort-by=.lastTimestamp"]):
-            print("\n".join(self.run(*words, fails=True).splitlines()[-25:]), file=sys.stderr)
-        for component in ("gatherer", "station", "crawl"):
-            words = ["logs", "-l", f"app.kubernetes.io/component={component}", "--tail=15", "--prefix"]
-            print(self.run(*words, fails=True), file=sys.stderr)
+        looks = [["get", "pods", "-o", "wide"], ["get", "jobs,pvc"], ["get", "events", "--sort-by=.lastTimestamp"]]
+        looks += [
+            ["logs", "-l", f"app.kubernetes.io/component={component}", "--all-containers", "--tail=15", "--prefix"]
+            for component in ("gatherer", "station", "crawl", "redis", "store")
+        ]
+        for words in looks:
+            try:
+                said = self.run(*words, fails=True)
+            except FailedError as problem:
+                said = str(problem)
+            print(
+                f"-- kubectl -n {self.namespace} {' '.join(words)}", *said.splitlines()[-40:], sep="\n", file=sys.stderr
+            )

@@ -18,6 +18,22 @@ from typing import Any, NoReturn
 from cluster import Cluster, FailedError, say
 from deployment import PORT, Deployment
 
+EPILOG = """\
+The steps: apply; a crawl of a site in a pod beside it, each page once; the same run again; a second session, with more
+gatherers, one killed, Redis deleted, a rollout restart, fewer gatherers; an upgrade; delete -k, and the data is still
+there. It takes 10 to 20 minutes. It ends with 0; with 1 at the first step that fails, after what kubectl says about it;
+with 2 if it cannot begin. The namespace is deleted at the end, also by Ctrl-C; --keep leaves it.
+
+Images are those that the nodes can pull, or have. Without a registry:
+  docker save gcs-crawler:0.1.0 | sudo ctr -n k8s.io images import -      on a node with containerd; k3s ctr on k3s
+  kind load docker-image gcs-crawler:0.1.0; minikube image load gcs-crawler:0.1.0
+The image to upgrade to may be the same one under another tag: docker tag gcs-crawler:0.1.0 gcs-crawler:0.1.1.
+
+example:
+  docker build -f k8s/Dockerfile -t REGISTRY/gcs-crawler:0.1.0 . && docker push REGISTRY/gcs-crawler:0.1.0
+  docker tag REGISTRY/gcs-crawler:0.1.0 REGISTRY/gcs-crawler:0.1.1 && docker push REGISTRY/gcs-crawler:0.1.1
+  scripts/k8s-e2e --image REGISTRY/gcs-crawler:0.1.0 --next-image REGISTRY/gcs-crawler:0.1.1
+"""
 READ = f"import sys, urllib.request as r; print(r.urlopen('http://127.0.0.1:{PORT}/-/' + sys.argv[1]).read().decode())"
 #: what is there when all is up
 WORKLOADS = (("statefulset", "redis"), ("statefulset", "store"), ("deployment", "station"), ("statefulset", "gatherer"))
@@ -45,8 +61,11 @@ def main() -> int:
             return 2
         try:
             life.run()
-        except (FailedError, KeyboardInterrupt) as problem:
-            say(f"FAILED: {problem or 'interrupted'}")
+        except KeyboardInterrupt:
+            say("interrupted")
+            return 1
+        except Exception as problem:  # an answer of another form, too
+            say(f"FAILED: {problem if isinstance(problem, FailedError) else repr(problem)}")
             life.cluster.explain()
             return 1
         finally:
@@ -56,7 +75,12 @@ def main() -> int:
 
 
 def read_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="scripts/k8s-e2e", description="Runs k8s/ on the cluster of $KUBECONFIG.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/k8s-e2e",
+        description="Runs k8s/ on the cluster of $KUBECONFIG, in a namespace of its own.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--image", default="gcs-crawler:0.1.0", help="the image, as nodes can pull it")
     parser.add_argument("--next-image", default="", help="the image to upgrade to; without it that step is left out")
     parser.add_argument("--redis-image", default="redis:7.4-alpine", help="for a cluster without a way to the registry")
@@ -66,7 +90,12 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--pages", type=int, default=400, help="of the site, at first")
     parser.add_argument("--patience", type=float, default=1.0, metavar="N", help="N times as long before it gives up")
     parser.add_argument("--keep", action="store_true", help="leave everything there at the end")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.next_image == arguments.image:
+        parser.error("--next-image is --image: give it another tag")
+    if arguments.pages < 1 or arguments.patience <= 0:
+        parser.error("--pages and --patience are more than 0")
+    return arguments
 
 
 def interrupt(*_: object) -> NoReturn:
@@ -186,6 +215,7 @@ class Life:
         self._deployment = replace(self._deployment, image=self._arguments.next_image)
         self._apply(self._deployment)
         self._up(900)
+        self._wait("the helper is replaced", lambda: self.cluster.is_ready("deployment", "helper"), 300)
         images = {
             container["image"]
             for component in ("gatherer", "station", "helper")
@@ -200,7 +230,7 @@ class Life:
     def delete_and_come_back(self) -> None:
         say("== delete -k while it crawls")
         before = self._rows()
-        claims, secrets = self._uids("pvc"), self._uids("secret")
+        claims, secrets = self._uids("pvc"), self._uids("secret", "gcs-")  # others: of accounts
         self._facts("reset")
         self._facts("grow")
         self._begin("last")
@@ -210,7 +240,7 @@ class Life:
         self._wait("all pods are gone", self._is_gone, GONE_S)
         say(f"all pods were gone after {time.monotonic() - began_at:.0f} s")
         _need(self._uids("pvc") == claims, "claims went with the deployment: the data is lost")
-        _need(self._uids("secret") == secrets, "secrets went with the deployment")
+        _need(self._uids("secret", "gcs-") == secrets, "secrets went with the deployment")
         say("== apply again: the data is there, and the crawl goes on")
         self._apply(self._deployment)
         self._up(600)
@@ -283,9 +313,15 @@ class Life:
             )
 
         outcome = self._wait(f"the run {run} ends", ended, 900)
-        logs = self.cluster.run("logs", f"job/{run}", "--tail=-1")
+        pods = self.cluster.get("pods", "-l", f"job-name={run}")  # several, if one had to be started again
+        logs = "".join(
+            self.cluster.run("logs", pod["metadata"]["name"], "--tail=-1")
+            for pod in pods
+            if outcome == "Failed" or pod["status"]["phase"] == "Succeeded"
+        )
         _need(outcome == "Complete", f"the run {run} has failed: {logs[-1500:]}")
-        report = json.loads(next(line for line in reversed(logs.splitlines()) if line.startswith("{")))
+        report = json.loads(next((line for line in reversed(logs.splitlines()) if line.startswith("{")), "{}"))
+        _need("state" in report, f"the run {run} has printed no report: {logs[-1500:]}")
         figures = ", ".join(f"{report[name]} {name}" for name in ("pages", "revisits", "helpers"))
         say(f"{run}: {report['state']}, {figures}")
         return dict(report)
@@ -338,8 +374,9 @@ class Life:
             (each["metadata"]["uid"] for each in self.cluster.get("pods") if each["metadata"]["name"] == pod), ""
         )
 
-    def _uids(self, kind: str) -> set[str]:
-        return {each["metadata"]["uid"] for each in self.cluster.get(kind)}
+    def _uids(self, kind: str, begin: str = "") -> set[str]:
+        objects = [each["metadata"] for each in self.cluster.get(kind)]
+        return {each["uid"] for each in objects if each["name"].startswith(begin)}
 
 
 def _need(is_so: bool, otherwise: str) -> None:

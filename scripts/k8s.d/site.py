@@ -9,6 +9,7 @@ The chain makes a crawl last as long as something is to be done meanwhile.
 
 import http.server
 import json
+import signal
 import sys
 import threading
 import time
@@ -92,6 +93,7 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # as the first process of a pod it would not end by itself
     Page.site = Site(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
     server = http.server.ThreadingHTTPServer(("", int(sys.argv[1])), Page)
     server.daemon_threads = True

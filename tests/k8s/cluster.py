@@ -67,11 +67,14 @@ class Pod:
         self.deleted_at: float | None = None
         self.grace_s = float(template["spec"].get("terminationGracePeriodSeconds", 30))
 
-    def shown(self) -> Manifest:
-        metadata = {"name": self.name, "uid": self.uid, "labels": self.template["metadata"]["labels"]}
+    def shown(self, phase: str = "Running") -> Manifest:
+        labels = dict(self.template["metadata"]["labels"])
+        if self.owner[0] == "Job":
+            labels["job-name"] = self.owner[1]
+        metadata = {"name": self.name, "uid": self.uid, "labels": labels}
         if self.deleted_at is not None:
             metadata["deletionTimestamp"] = "now"
-        status = {"phase": "Running", "containerStatuses": [{"restartCount": self.restarts, "ready": self.is_ready}]}
+        status = {"phase": phase, "containerStatuses": [{"restartCount": self.restarts, "ready": self.is_ready}]}
         return {"kind": "Pod", "metadata": metadata, "spec": self.template["spec"], "status": status}
 
 
@@ -239,7 +242,7 @@ class StandInCluster:
             if verb == "get":
                 return self._get(rest)
             if verb == "logs":
-                return self.node.output(rest[0].removeprefix("job/")) if rest[0].startswith("job/") else ""
+                return "" if rest[0] == "-l" else self.node.output(rest[0])
             if verb == "apply":
                 for item in self._read(rest, stdin):
                     self._add(item["kind"], item["metadata"]["name"], item)
@@ -258,7 +261,7 @@ class StandInCluster:
 
     def _get(self, words: list[str]) -> str:
         kind = KINDS.get(words[0], "")
-        found = [pod.shown() for pod in self._pods.values()] if kind == "Pod" else []
+        found = [pod.shown(self._phase(pod)) for pod in self._pods.values()] if kind == "Pod" else []
         found += [item for (its, _), item in self.objects.items() if its == kind]
         if "-l" in words:
             label, _, value = words[words.index("-l") + 1].partition("=")
@@ -309,6 +312,11 @@ class StandInCluster:
                 "spec": copy.deepcopy(self._named(source)["spec"]["jobTemplate"]["spec"]),
             },
         )
+
+    def _phase(self, pod: Pod) -> str:
+        conditions = self.objects.get(pod.owner, {}).get("status", {}).get("conditions", [])
+        ended = {"Complete": "Succeeded", "Failed": "Failed"}
+        return ended[conditions[0]["type"]] if pod.owner[0] == "Job" and conditions else "Running"
 
     def _changed(self, words: str) -> Manifest:
         item = self._named(words)
