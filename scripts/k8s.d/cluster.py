@@ -106,6 +106,16 @@ class Cluster:
 
         return str(self.wait(f"{words[0]} in {pod}", printed, AGAIN_S)[0])
 
+    def evict(self, pod: str) -> bool:
+        """What the drain of a node asks for; whether the budget allows it now."""
+        metadata = {"name": pod, "namespace": self.namespace}
+        eviction = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata})
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/eviction"
+        said = self.run("create", "--raw", path, "-f", "-", stdin=eviction, fails=True)
+        if not ("disruption budget" in said or "Success" in said):
+            raise FailedError(f"the eviction of {pod}: {said}")
+        return "Success" in said
+
     def explain(self) -> None:
         """Print what a person looks at first when something fails."""
         looks = [["get", "pods", "-o", "wide"], ["get", "jobs,pvc"], ["get", "events", "--sort-by=.lastTimestamp"]]

@@ -20,9 +20,9 @@ from deployment import PORT, Deployment
 
 EPILOG = """\
 The steps: apply; a crawl of a site in a pod beside it, each page once; the same run again; a second session, with more
-gatherers, one killed, Redis deleted, a rollout restart, fewer gatherers; an upgrade; delete -k, and the data is still
-there. It takes 10 to 20 minutes. It ends with 0; with 1 at the first step that fails, after what kubectl says about it;
-with 2 if it cannot begin. The namespace is deleted at the end, also by Ctrl-C; --keep leaves it.
+gatherers, one killed, Redis deleted, a rollout restart, a drain, fewer gatherers; an upgrade; delete -k, and the data
+is still there. It takes 5 to 15 minutes. It ends with 0; with 1 at the first step that fails, after what kubectl says
+about it; with 2 if it cannot begin. The namespace is deleted at the end, also by Ctrl-C; --keep leaves it.
 
 Images are those that the nodes can pull, or have. Without a registry:
   docker save gcs-crawler:0.1.0 | sudo ctr -n k8s.io images import -      on a node with containerd; k3s ctr on k3s
@@ -196,6 +196,13 @@ class Life:
         say("gatherers are restarted, one after the other")
         self.cluster.run("rollout", "restart", "statefulset/gatherer")
         self._wait("the rollout", lambda: self.cluster.is_ready("statefulset", "gatherer"), 900)
+        self._fetching()
+        say("a node is drained: gatherers go one at a time")
+        before = self._uid("gatherer-0")
+        self._wait("a gatherer may go", lambda: self.cluster.evict("gatherer-0"), 120)
+        _need(not self.cluster.evict("gatherer-1"), "two gatherers were let go at once, in spite of the budget")
+        self._wait("the gatherer is back", lambda: self._uid("gatherer-0") not in ("", before), 300)
+        self._up(300)
         self._fetching()
         say("back to two gatherers")
         self.cluster.run("scale", "statefulset/gatherer", "--replicas=2")

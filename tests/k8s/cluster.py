@@ -253,6 +253,8 @@ class StandInCluster:
             elif verb == "rollout":
                 assert rest[0] == "restart"
                 _template(self._changed(rest[1]))["metadata"]["annotations"] = {"restarted": str(next(self._uids))}
+            elif verb == "create" and rest[0] == "--raw":
+                return self._evict(rest[1].split("/")[-2])
             elif verb == "create":
                 self._make_job(rest[1], rest[2].removeprefix("--from="))
             else:
@@ -299,6 +301,18 @@ class StandInCluster:
             self.node.signal(pod.name, signal.SIGKILL)
         else:
             self._delete(self._pods[words[1]])
+
+    def _evict(self, name: str) -> str:
+        """As the API does it: no more at once than a budget allows."""
+        labels = self._pods[name].template["metadata"]["labels"]
+        for (kind, _), budget in self.objects.items():
+            if kind == "PodDisruptionBudget" and budget["spec"]["selector"]["matchLabels"].items() <= labels.items():
+                wanted = budget["spec"]["selector"]["matchLabels"].items()
+                own = [each for each in self._pods.values() if wanted <= each.template["metadata"]["labels"].items()]
+                away = sum(not each.is_ready or each.deleted_at is not None for each in own)
+                assert away < budget["spec"]["maxUnavailable"], "it would violate the pod's disruption budget"
+        self._delete(self._pods[name])
+        return json.dumps({"status": "Success"})
 
     def _make_job(self, name: str, source: str) -> None:
         assert ("Job", name) not in self.objects, "AlreadyExists"
