@@ -63,7 +63,7 @@ class Pod:
     def __init__(self, name: str, owner: Key, template: Manifest, uid: str) -> None:
         self.name, self.owner, self.template, self.uid = name, owner, template, uid
         self.form = _form(template)
-        self.restarts, self.is_started, self.is_ready = 0, False, False
+        self.restarts, self.is_started, self.is_ready, self.lacks_image = 0, False, False, False
         self.deleted_at: float | None = None
         self.grace_s = float(template["spec"].get("terminationGracePeriodSeconds", 30))
 
@@ -74,7 +74,11 @@ class Pod:
         metadata = {"name": self.name, "uid": self.uid, "labels": labels}
         if self.deleted_at is not None:
             metadata["deletionTimestamp"] = "now"
-        status = {"phase": phase, "containerStatuses": [{"restartCount": self.restarts, "ready": self.is_ready}]}
+        image = self.template["spec"]["containers"][0]["image"]
+        container = {"image": image, "restartCount": self.restarts, "ready": self.is_ready}
+        if self.lacks_image:
+            container["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
+        status = {"phase": phase, "containerStatuses": [container]}
         return {"kind": "Pod", "metadata": metadata, "spec": self.template["spec"], "status": status}
 
 
@@ -85,6 +89,7 @@ class StandInCluster:
         self.objects: dict[Key, Manifest] = {("StorageClass", "local"): _default_storage_class()}
         self.node = ClusterNode(directory, self.objects, f"redis station store {hosts}")
         self.calls: list[list[str]] = []
+        self.missing: set[str] = set()  # images that no registry has
         self._kubectl = str(shutil.which("kubectl"))
         self._pods: dict[str, Pod] = {}
         self._uids = itertools.count(1)
@@ -133,6 +138,8 @@ class StandInCluster:
                 del self._pods[pod.name]
             elif time.monotonic() > pod.deleted_at + pod.grace_s:
                 self.node.signal(pod.name, signal.SIGKILL)
+        elif pod.template["spec"]["containers"][0]["image"] in self.missing:
+            pod.lacks_image = True
         elif not pod.is_started:
             for first in pod.template["spec"].get("initContainers", []):
                 for name, values in self._make_secrets(first).items():

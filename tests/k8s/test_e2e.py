@@ -51,3 +51,17 @@ def test_cluster_without_a_default_storage_class_is_told(cluster: StandInCluster
     done = run(cluster)
     assert done.returncode == 2 and "no default StorageClass (there is: local)" in done.stdout, done.stdout
     assert {words[2] for words in cluster.calls} == {"version", "get"}, "nothing was made"
+
+
+@pytest.mark.timeout(300)  # the kubelet tries again: it takes a minute until that is believed
+def test_image_that_no_node_gets_is_told(cluster: StandInCluster) -> None:
+    """Not after ten minutes, and as a failure of the run: with what kubectl says, and nothing is left."""
+    cluster.missing.add("gcs-crawler:9")
+    done = run(cluster, "--image", "gcs-crawler:9")
+    assert done.returncode == 1 and "no node gets the image gcs-crawler:9 (ImagePullBackOff" in done.stdout, done.stdout
+    assert "get pods -o wide" in done.stderr and not cluster.objects
+
+
+def test_upgrade_to_the_same_image_is_refused(cluster: StandInCluster) -> None:
+    done = run(cluster, "--image", "gcs-crawler:9", "--next-image", "gcs-crawler:9")
+    assert done.returncode == 2 and "another tag" in done.stderr and not cluster.calls
