@@ -2,7 +2,8 @@
 
 One host, whose pages have 1, 2 or 4 owners: with equal queues, and where one of the owners has nine tenths of them.
 `use` is the time that the delays take over the time from the first request to the last; `least gap` is between the
-starts of two requests. Gatherers run in this process, on a Redis of their own; every page is queued from the start.
+starts of two requests. Gatherers run in this process, on the event loop of
+`gcs crawl` and a Redis of their own; every page is queued from the start.
 
     scripts/bench turns [--seconds 10] [--json]
 """
@@ -39,7 +40,7 @@ def main() -> None:
     for delay_s, owners, share in product(DELAYS_S, OWNERS, SHARES):
         if owners == 1 and share:
             continue
-        row = asyncio.run(cell(delay_s, owners, share, max(round(asked.seconds / delay_s), 40)))
+        row = assembly.run_loop(cell(delay_s, owners, share, max(round(asked.seconds / delay_s), 40)))
         rows.append(row)
         if not asked.json:
             print("  ".join(f"{name} {value}" for name, value in row.items()), flush=True)

@@ -37,6 +37,7 @@ from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.memory_space import MemoryBoard
 from gcs.ports.space.port import Space
 from gcs.roles.gatherer import Gatherer
+from gcs.roles.gatherer.dependencies import GathererState
 from gcs.roles.gatherer.record import meter
 from gcs.settings import Settings
 from tests.simulation.network import BoardClock, Network, SimSpace
@@ -123,6 +124,14 @@ class SimMember:
 
     def holds(self, gatherer: Gatherer) -> None:
         self._gatherers.append(gatherer)
+
+    def work(self) -> tuple[int, int]:
+        """What its gatherer has asked for, and what waits there."""
+        if not self._gatherers or self._gatherers[-1].state is not GathererState.RUNNING:
+            return 0, 0
+        gatherer = self._gatherers[-1]
+        in_flight = gatherer._fetcher.in_flight
+        return in_flight, gatherer._frontier.queued() - in_flight
 
     async def _main(self) -> None:
         team, machine = self._team, self.machine

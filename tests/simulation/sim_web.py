@@ -53,8 +53,20 @@ class _Host:
 class SimWeb:
     """Answers requests, and keeps the rule that hosts are owed: between the end of one and the next lies the delay."""
 
-    def __init__(self, loop: SimLoop, chance: random.Random, web: Web, delay_s: float, trouble: float) -> None:
-        """`trouble`: share of the first requests for a URL that meet a timeout or an overloaded server."""
+    def __init__(
+        self,
+        loop: SimLoop,
+        chance: random.Random,
+        web: Web,
+        delay_s: float,
+        trouble: float,
+        answers_s: tuple[float, float],
+    ) -> None:
+        """`trouble`: share of the first requests for a URL that meet a timeout or an overloaded server.
+
+        `answers_s`: what answers take, at least and at most.
+        """
+        self._answers_s = answers_s
         self._loop, self._chance, self._web, self._delay_s, self._trouble = loop, chance, web, delay_s, trouble
         self._hosts: dict[str, _Host] = {}
         self._troubled: set[str] = set()
@@ -110,7 +122,7 @@ class SimWeb:
 
     def latency_s(self) -> float:
         """How long the next answer takes."""
-        return self._chance.uniform(0.01, 0.12)
+        return self._chance.uniform(*self._answers_s)
 
     def _violate(self, what: str, process: SimProcess | None, other: Visit | None) -> None:
         by = f" by {process.name}" if process else ""

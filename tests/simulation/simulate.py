@@ -12,8 +12,10 @@ import shutil
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gcs.ports.records.reading import read_records
 from gcs.settings import Settings, load
@@ -26,6 +28,8 @@ from tests.simulation.virtual_time import MachineClock, SimLoop, StillError, sim
 PATIENCE_S = 900.0
 #: what the dead processes of earlier simulations hold: it would tidy up in the next one if it were freed
 _KEPT: list[object] = []
+#: looks at a simulated team while it crawls
+Watch = Callable[[SimTeam], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Plan:
     delay_s: float
     trouble: float
     faults: tuple[Fault, ...]
+    #: seconds that answers take, at least and at most
+    answers_s: tuple[float, float] = (0.01, 0.12)
 
     @classmethod
     def of(cls, seed: int) -> "Plan":
@@ -116,15 +122,17 @@ class _Trace(logging.Handler):
         self._lines.append(f"{self._loop.now:9.3f} {who:8} {record.levelname[:4]} {record.getMessage()} {fields}")
 
 
-def simulate(plan: Plan, folder: Path | None = None) -> Outcome:
-    """Run one simulation in this process."""
+def simulate(
+    plan: Plan, folder: Path | None = None, settings: Settings | None = None, watch: Watch | None = None
+) -> Outcome:
+    """Run one simulation in this process. `settings`: others than those of `settings_of`; `watch` goes on beside it."""
     outcome = Outcome(plan)
     begun_s, chance, loop = time.process_time(), random.Random(plan.seed + 1), SimLoop()
     shared = Path("/dev/shm")
     scratch = folder or Path(tempfile.mkdtemp(prefix="gcs-sim-", dir=shared if shared.is_dir() else None))
     web, expected = web_of(plan.seed % 50, plan.hosts, plan.pages)
-    sim_web = SimWeb(loop, chance, web, plan.delay_s, plan.trouble)
-    team = SimTeam(loop, chance, sim_web, settings_of(plan), list(web.seeds), scratch)
+    sim_web = SimWeb(loop, chance, web, plan.delay_s, plan.trouble, plan.answers_s)
+    team = SimTeam(loop, chance, sim_web, settings or settings_of(plan), list(web.seeds), scratch)
     handler, log = _Trace(loop, outcome.trace), logging.getLogger("gcs")
     level, log.propagate = log.level, False
     log.addHandler(handler)
@@ -134,7 +142,7 @@ def simulate(plan: Plan, folder: Path | None = None) -> Outcome:
         with simulated_time(loop, chance), team.installed():
             asyncio.set_event_loop(loop)
             try:
-                state = loop.run_until_complete(_crawl(team, plan))
+                state = loop.run_until_complete(_crawl(team, plan, watch))
             except StillError as error:
                 state = f"still: {error}"
         outcome.violations += [*team.violations, *sim_web.violations]
@@ -160,7 +168,7 @@ def _unhandled(team: SimTeam, context: dict[str, object]) -> None:
     team.violations.append(f"{team.loop.now:.3f} unhandled: {context.get('message')} {error!r}")
 
 
-async def _crawl(team: SimTeam, plan: Plan) -> str:
+async def _crawl(team: SimTeam, plan: Plan, watch: Watch | None) -> str:
     chance = random.Random(plan.seed + 2)
     names = [f"g{index}" for index in range(plan.gatherers)]
     local, away = names[: plan.gatherers - plan.elsewhere], names[plan.gatherers - plan.elsewhere :]
@@ -172,11 +180,13 @@ async def _crawl(team: SimTeam, plan: Plan) -> str:
         others.append((name, machine))
     crawl = team.crawl(local, others)
     await team.begun.wait()
-    trouble = asyncio.ensure_future(apply(team, plan.faults))
+    beside = [asyncio.ensure_future(apply(team, plan.faults))]
+    beside += [asyncio.ensure_future(watch(team))] if watch else []
     last_s = max((fault.until_s for fault in plan.faults), default=0.0)
     done, _ = await asyncio.wait([crawl], timeout=last_s + PATIENCE_S)
     team.is_over = True
-    trouble.cancel()
+    for task in beside:
+        task.cancel()
     return crawl.result() if done else "never ended"
 
 

@@ -106,7 +106,8 @@ class HandOver(Consumed, frozen=True, array_like=True):
 
     written by: the former owner, the last part when nothing of the range is in flight any more (numbered); and a
         gatherer that receives a part of a range that it does not, or no longer, own
-    taken by: the new owner; it starts the range when the last part has come
+    taken by: the new owner; it starts the range when the last part has come, but queued URLs of hosts that are owed no
+        delay at once
     lifetime: until the new owner has committed it to its frontier
     """
 
@@ -122,6 +123,7 @@ class HandOver(Consumed, frozen=True, array_like=True):
     queued: list[QueuedUrl] = []
     #: URLs finished by the former owner: their keys as in the frontier (long ones end in a hash), and marks, one letter
     seen: list[tuple[bytes, str]] = []
+    #: of the last part: all hosts; of others: those of `queued` that are owed no delay
     hosts: list[HostState] = []
     #: as in a UrlBlock
     sender: str = ""

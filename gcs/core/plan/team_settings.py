@@ -52,7 +52,7 @@ class TeamSettings:
     #: rebalance when a gatherer has less than this share of the mean remaining work …
     idle_share: float = 0.25
     #: … and there are at least so many queued URLs per gatherer to share
-    idle_urls: int = 10
+    idle_urls: int = 2
     #: rebalance when the present owners need so many times the time of the best ones (physical locality)
     locality: float = 2.0
     #: hosts to which every gatherer measures the way, so that each goes to one that is near; 0: none. A probe opens a

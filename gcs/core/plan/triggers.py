@@ -56,8 +56,9 @@ class TeamState:
     locality: float = 1.0
 
     def left(self) -> dict[str, float]:
-        """URLs that each gatherer has left to do."""
-        return {m.gatherer: m.figures.get("queued", 0.0) + m.figures.get("in_flight", 0.0) for m in self.active}
+        """URLs that each gatherer has left to ask for. Those in flight are queued, too, but not to be given."""
+        waiting = ((m.gatherer, m.figures.get("queued", 0.0) - m.figures.get("in_flight", 0.0)) for m in self.active)
+        return {gatherer: max(urls, 0.0) for gatherer, urls in waiting}
 
     @property
     def pages_per_s(self) -> float:

@@ -209,7 +209,7 @@ class TimedCrawl:
     # -- plans
 
     def _lead(self) -> None:
-        left = [gatherer.window.waiting + gatherer.in_flight for gatherer in self._gatherers]
+        left = [gatherer.window.waiting for gatherer in self._gatherers]
         stored = [gatherer.pages for gatherer in self._gatherers]
         if plan := self._leader.step(self._now, self.plan, left, stored, self._counts):
             self._rebalance(plan)

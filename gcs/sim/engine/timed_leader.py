@@ -92,7 +92,7 @@ class TimedLeader:
     def step(
         self, now: float, plan: Plan, left: Sequence[int], stored: Sequence[int], counts: Callable[[], PageCounts]
     ) -> Plan | None:
-        """The next plan, if there is one now. What each gatherer has left to do, and has stored since the start."""
+        """The next plan, if there is one now. What each gatherer has left to ask for, and has stored so far."""
         if now - self._beat_at >= self._settings.beat_s:
             self._beat_at = now
             self._members = tuple(

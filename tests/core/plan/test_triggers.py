@@ -57,9 +57,13 @@ def test_reason(state, expected):
     assert why(state) == expected
 
 
-def test_reason_counts_what_is_in_flight():
-    busy = replace(team(300, 300, 0), active=(*team(300, 300).active, Member("g3", "r", figures={"in_flight": 200.0})))
-    assert why(busy) == ""
+def test_what_is_in_flight_is_no_work_to_give():
+    """A gatherer that only waits for answers will soon have nothing to do; and nobody can relieve it of these."""
+    *others, last = team(300, 300, 300).active
+    last = replace_figures(last, in_flight=290.0)
+    assert why(replace(team(), active=(*others, last))) == "idle: g3"
+    others = [replace_figures(member, in_flight=290.0) for member in others]
+    assert why(replace(team(), active=(*others, last))) == ""
 
 
 @pytest.mark.parametrize(("pages_per_s", "expected"), [(100.0, "idle: g3"), (290.0, "idle: g3"), (310.0, "")])

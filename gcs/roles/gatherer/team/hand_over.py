@@ -6,7 +6,8 @@ flight any more, the results of these last requests (marks, retries) follow, wit
 in flight from the start, the end mark is in the last part of the first pass.
 
 A range that this gatherer gets is awaited until its end mark. URLs that arrive for the range before that are held: the
-former owner may still be fetching, and may know a URL that a third gatherer sends.
+former owner may still be fetching, and may know a URL that a third gatherer sends. What the former owner itself had
+queued it knows, so such URLs begin at once where their host is owed no delay: slow answers hold nobody up.
 
 A range that the plan calls lost (the former owner's disk is gone) is awaited from nobody. It stays closed until the
 plan is committed: by then all gatherers have said which of its pages they stored when they owned it. If the former
@@ -26,7 +27,7 @@ from gcs.core.plan import keyspace
 from gcs.core.plan.keyspace import EVERYTHING, Keyspace, Ranges
 from gcs.core.plan.plan import Plan
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
+from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of_key, sort_key
 from gcs.ports.frontier import Frontier, Mark
 from gcs.ports.frontier.frontier import Piece
 from gcs.ports.frontier.url_rows import short
@@ -181,19 +182,20 @@ class HandOvers:
                     piece = self._take_out(leaving, self._start(leaving.low), (), None)
                     is_over = piece.next is None
                 if is_over:
-                    hosts = host_states() if hosts is None else hosts
                     self._state.leaving.remove(leaving)
                 if is_over or piece.entries or piece.marks:
-                    yield (
-                        leaving.winner,
-                        _part(epoch, leaving, piece, self._hosts_in(leaving, hosts) if is_over else None),
-                    )
+                    hosts = host_states() if hosts is None else hosts
+                    told = self._hosts_of(leaving, piece, hosts, is_over)
+                    yield leaving.winner, _part(epoch, leaving, piece, told, is_over)
         self.has_more = most <= 0 and self.is_handing_over
 
-    def _hosts_in(self, leaving: LeavingRange, hosts: list[HostState] | None) -> list[HostState]:
-        return [
-            state for state in hosts or () if leaving.low <= self._keyspace.place(state.host + b"\x00/") < leaving.high
-        ]
+    def _hosts_of(self, leaving: LeavingRange, piece: Piece, hosts: list[HostState], is_over: bool) -> list[HostState]:
+        """The hosts that a part tells of: the last one of all, the others of those that need not wait for it."""
+        if is_over:
+            place = self._keyspace.place
+            return [state for state in hosts if leaving.low <= place(state.host + b"\x00/") < leaving.high]
+        named = {host_of_key(sort_key(each.url)) for each in piece.entries}
+        return [state for state in hosts if state.host in named and _is_free(state)]
 
     def receive(self, part: HandOver, plan: Plan) -> Received:
         """Take in a part. URLs that other gatherers own under the plan are to be sent on."""
@@ -201,11 +203,12 @@ class HandOvers:
         others: dict[str, tuple[list[QueuedUrl], list[tuple[bytes, str]]]] = {}
         marks: list[tuple[bytes, Mark]] = []
         is_own = not keyspace.subtract(((part.low, part.high),), plan.ranges_of(self._me))
+        at_once = self._at_once(part)
         for each in part.queued:
             key = sort_key(each.url)
             if not is_own and (owner := plan.owner_of(key)) != self._me:
                 others.setdefault(owner, ([], []))[0].append(each)
-            elif keyspace.contains(self.awaited, self._keyspace.place(key)):
+            elif keyspace.contains(self.awaited, self._keyspace.place(key)) and not at_once(key):
                 self._frontier.team_tables.hold([each], instead=True)
                 got.moved += 1
             else:
@@ -225,6 +228,16 @@ class HandOvers:
         if part.last:
             self._complete(part)
         return got
+
+    def _at_once(self, part: HandOver) -> Callable[[bytes], bool]:
+        """Which of the URLs that a part brings to an awaited range may be fetched before the range is complete.
+
+        Only what its former owner sends under this plan: a part that comes again may name what was fetched meanwhile.
+        """
+        free = {state.host for state in part.hosts if _is_free(state)}
+        since = ((each.low, each.high) for each in self._state.awaited if free and each.since <= part.epoch)
+        ranges, place = keyspace.subtract(keyspace.unite(since), self._state.closed), self._keyspace.place
+        return lambda key: host_of_key(key) in free and keyspace.contains(ranges, place(key))
 
     def released(self) -> list[QueuedUrl]:
         """Some of the held entries of ranges that are complete, or no longer owned by this gatherer."""
@@ -281,7 +294,11 @@ def _any_in(places: Iterable[bytes], leaving: LeavingRange) -> bool:
     return any(leaving.low <= place < leaving.high for place in places)
 
 
-def _part(epoch: int, leaving: LeavingRange, piece: Piece, hosts: list[HostState] | None) -> HandOver:
-    """A part of a range; the last one has the hosts."""
+def _is_free(state: HostState) -> bool:
+    """Whether the host is owed no delay, as its robots.txt says: two gatherers may ask it at once."""
+    return state.robots is not None and state.wait_s <= 0
+
+
+def _part(epoch: int, leaving: LeavingRange, piece: Piece, hosts: list[HostState], is_last: bool) -> HandOver:
     seen = [(key, mark.value.decode()) for key, mark in piece.marks]
-    return HandOver(epoch, leaving.low, leaving.high, hosts is not None, piece.entries, seen, hosts or [])
+    return HandOver(epoch, leaving.low, leaving.high, is_last, piece.entries, seen, hosts)

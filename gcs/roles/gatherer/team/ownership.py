@@ -146,7 +146,7 @@ class Ownership:
         self.stats.received([key for key, _ in part.seen])
         self._exchange.send(got.onward)
         dispatcher = self._port.dispatcher
-        if part.last:
+        if part.hosts or part.last:
             dispatcher.take_over(part.hosts, now)
         if got.dealt_with:
             dispatcher.put_back()

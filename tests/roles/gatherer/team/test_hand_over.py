@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from gcs.core.messages.tuples import HandOver
+from gcs.core.messages.tuples import HandOver, HostState
 from gcs.core.plan.plan import Plan
 from gcs.core.url.queued_url import QueuedUrl
-from gcs.core.url.sortkey import LAST_KEY, sort_key
+from gcs.core.url.sortkey import LAST_KEY, host_key, sort_key
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
 from gcs.ports.frontier.url_rows import short
 from gcs.roles.gatherer.team.hand_over import PART_URLS, TURN_PARTS, HandOvers
@@ -50,9 +51,10 @@ class Member:
         self.hand_overs.adopt(self.plan, plan)
         self.plan = plan
 
-    def progress(self, *open_urls: str, most: int = 1000) -> list[tuple[str, HandOver]]:
+    def progress(self, *open_urls: str, most: int = 1000, host: HostState | None = None) -> list[tuple[str, HandOver]]:
         assert self.plan
-        parts = list(self.hand_overs.progress(self.plan.epoch, most, open_urls, list))
+        states = [host] if host else []
+        parts = list(self.hand_overs.progress(self.plan.epoch, most, open_urls, lambda: states))
         self.sent += parts
         return parts
 
@@ -263,6 +265,44 @@ def test_hand_over_that_comes_late_ends_what_waits_in_a_range_begun_anew(member:
         b.receive(part)
     assert b.marks() == {key(0): Mark.DONE, key(1): Mark.QUEUED, key(2): Mark.QUEUED}
     assert b.frontier.queued() == 2
+
+
+FREE = HostState(host_key("example.com"), robots=b"any")
+
+
+@pytest.mark.parametrize(
+    ("host", "held"),
+    [(FREE, 0), (replace(FREE, wait_s=1.0), 2), (replace(FREE, robots=None), 2), (None, 2)],
+    ids=["no delay", "delay", "unknown robots.txt", "unknown host"],
+)
+def test_queued_urls_wait_for_those_in_flight_only_where_their_host_is_owed_a_delay(
+    member: Callable[[str], Member], host: HostState | None, held: int
+) -> None:
+    a, b = member("a"), member("b")
+    a.frontier.insert([QueuedUrl(url(number)) for number in range(3)])
+    a.plan = b.plan = plan(1, TO_A)
+    for each in (a, b):
+        each.adopt(plan(2, TO_B))
+    for _, part in a.progress(url(0), host=host):
+        b.receive(part)
+    assert (b.frontier.queued(), b.frontier.team_tables.held()) == (2 - held, held)
+    assert not b.hand_overs.is_settled
+    if not held:
+        b.frontier.finish(url(1), Mark.DONE)
+    for _, part in a.progress(host=host):
+        b.receive(part)
+    assert b.hand_overs.is_settled and b.frontier.queued() == 3 - (not held)
+
+
+def test_old_part_that_comes_again_opens_nothing(member: Callable[[str], Member]) -> None:
+    """b had the range once; c has fetched the page since, and will say so."""
+    b = member("b")
+    b.plan = plan(4, TO_C)
+    b.adopt(plan(5, TO_B))
+    b.receive(HandOver(2, *ALL[0], False, [QueuedUrl(url(0))], hosts=[FREE]))
+    assert (b.frontier.queued(), b.frontier.team_tables.held()) == (0, 1)
+    b.receive(HandOver(5, *ALL[0], True, [], [(key(0), "D")]))
+    assert b.marks() == {key(0): Mark.DONE}
 
 
 def test_hand_over_stops_waiting_for_a_loser_that_is_lost(member: Callable[[str], Member]) -> None:
