@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from gcs.fakeweb import FakeWebSpec, survey
 from gcs.fakeweb.server import FakeWebProcess
@@ -118,6 +119,16 @@ def test_gatherer_ends_without_its_whiteboard_and_keeps_its_state(gcs: Run, star
             assert idle.poll() is None
         idle.send_signal(signal.SIGTERM)
         assert idle.wait(60) == 0, "one that waits for the whiteboard ends, too"
+        server.start()
+        idle = start(*member[:4], "of nobody", *member[5:], "--log", "info")
+        with redis.Redis.from_url(url) as there:
+            while sum(each["calls"] for name, each in there.info("commandstats").items() if "evalsha" in name) < 9:
+                assert idle.poll() is None  # it has not looked often yet
+        server.stop()
+        while "unreachable" not in (line := idle.stderr.readline()):
+            assert line, "it has ended"
+        idle.send_signal(signal.SIGTERM)
+        assert idle.wait(60) == 0, "and one that waits for a crawl, and lost its whiteboard meanwhile"
         crew.kill()
 
 

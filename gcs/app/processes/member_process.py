@@ -9,9 +9,10 @@ import random
 import signal
 import time
 import traceback
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from gcs.app import assembly, consent, find_crawl
 from gcs.core.messages.template import template
@@ -43,6 +44,7 @@ SILENT_S = 7.0
 #: seconds for the uploads of a gatherer that was told to end: a store that is away must not hold it until it is killed;
 #: and without the whiteboard, when most likely the store is away, too
 UPLOAD_S, UPLOAD_ALONE_S = 80.0, 2.0
+Found = TypeVar("Found")
 #: deliveries before a tuple in the inbox of a gatherer is set aside
 NEVER = 1 << 31
 
@@ -187,13 +189,13 @@ async def run_member(spec: MemberSpec, stay: bool) -> int:
 
 async def _charter_of(spec: MemberSpec, signals: "Signals", stay: bool, refused: Charter | None) -> Charter | None:
     """Wait until the crawl is there (with `stay`: runs, and not as `refused`); None if a signal came first."""
-    space = await _opened(spec, patient(SpaceSettings()) if stay else SpaceSettings(), signals)
+    space = await _before(signals, spec.space(patient(SpaceSettings()) if stay else SpaceSettings()))
     if space is None:
         return None
     give_up_at = time.monotonic() + (math.inf if stay else find_crawl.CHARTER_S)
     try:
-        while not signals.came.is_set():
-            charter, control = await space.read(template(Charter)), await space.read(template(Control))
+        while found := await _before(signals, _read(space)):
+            charter, control = found
             is_on = control is not None and control.state in (CrawlState.RUNNING, CrawlState.PAUSED)
             if charter and (not stay or (is_on and charter != refused)):
                 return charter
@@ -207,14 +209,18 @@ async def _charter_of(spec: MemberSpec, signals: "Signals", stay: bool, refused:
     return None
 
 
-async def _opened(spec: MemberSpec, settings: SpaceSettings, signals: "Signals") -> Space | None:
-    """The whiteboard; None if a signal came before its server answered."""
-    opening, came = asyncio.create_task(spec.space(settings)), asyncio.create_task(signals.came.wait())
+async def _read(space: Space) -> tuple[Charter | None, Control | None]:
+    return await space.read(template(Charter)), await space.read(template(Control))
+
+
+async def _before(signals: "Signals", coming: Coroutine[Any, Any, Found]) -> Found | None:
+    """What comes; None if a signal came first: the whiteboard may be away, and patience with it is long."""
+    task, came = asyncio.create_task(coming), asyncio.create_task(signals.came.wait())
     try:
-        await asyncio.wait([opening, came], return_when=asyncio.FIRST_COMPLETED)
-        return await opening if opening.done() else None
+        await asyncio.wait([task, came], return_when=asyncio.FIRST_COMPLETED)
+        return await task if task.done() else None
     finally:
-        await end([opening, came])
+        await end([task, came])
 
 
 async def _show_life(file: Path) -> NoReturn:
@@ -231,7 +237,9 @@ async def _show_life(file: Path) -> NoReturn:
 
 async def _join(process: MemberProcess, signals: "Signals") -> int:
     """Run the gatherer of this process to its end; it stands for leader meanwhile."""
-    mine = await process.take(process.name)
+    mine = await _before(signals, process.take(process.name))
+    if mine is None:
+        return 0
     signals.go_to(mine)
     tasks = [asyncio.create_task(process.lead(mine)), asyncio.create_task(_end_without_whiteboard(mine, signals))]
     if process.share_file:
