@@ -1,8 +1,10 @@
 """Ctrl-C and SIGTERM: the first keeps the state and says how to go on, the second ends at once."""
 
 import json
+import os
 import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -119,17 +121,26 @@ def test_gatherer_ends_without_its_whiteboard_and_keeps_its_state(gcs: Run, star
             assert idle.poll() is None
         idle.send_signal(signal.SIGTERM)
         assert idle.wait(60) == 0, "one that waits for the whiteboard ends, too"
-        server.start()
-        idle = start(*member[:4], "of nobody", *member[5:], "--log", "info")
-        with redis.Redis.from_url(url) as there:
-            while sum(each["calls"] for name, each in there.info("commandstats").items() if "evalsha" in name) < 9:
-                assert idle.poll() is None  # it has not looked often yet
-        server.stop()
-        while "unreachable" not in (line := idle.stderr.readline()):
-            assert line, "it has ended"
-        idle.send_signal(signal.SIGTERM)
-        assert idle.wait(60) == 0, "and one that waits for a crawl, and lost its whiteboard meanwhile"
         crew.kill()
+
+
+def test_gatherer_that_waits_for_a_crawl_ends_while_its_whiteboard_hangs(start: Run, tmp_path: Path) -> None:
+    """A server that does not answer, as one whose machine is gone: a look at it takes two minutes to fail."""
+    server = EmbeddedServer(tmp_path / "space")
+    url = server.start()
+    assert server.pid
+    idle = start("gatherer", "--space", url, "--crawl", "nobody", "--name", "g0", "-o", "out", "--stay")
+    try:
+        with redis.Redis.from_url(url) as there:
+            while sum(each["calls"] for name, each in there.info("commandstats").items() if "eval" in name) < 9:
+                assert idle.poll() is None  # it has not looked often yet
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(1)  # it looks twice a second, so it waits for an answer now
+        idle.send_signal(signal.SIGTERM)
+        assert idle.wait(60) == 0
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+        server.stop()
 
 
 def test_crawl_as_json_says_how_to_go_on_beside_its_report(start: Run) -> None:
