@@ -24,8 +24,9 @@ from gcs.ports.frontier.soundness import DATA, SEAL, break_seal, damage_of, writ
 from gcs.ports.records.layout import set_aside
 from gcs.ports.system.own_file import own_stream, refuse_links
 
-#: address space reserved for the map; the file grows only as it fills
-MAP_BYTES = 1 << 40
+#: address space reserved for the map, and less where there is no more (kernels with short addresses, ulimit -v); the
+#: file grows only as it fills
+MAP_BYTES = (1 << 40, 1 << 37, 1 << 34)
 #: tables that a file may have
 MAX_TABLES = 12
 #: less free space than this is a full disk
@@ -92,12 +93,22 @@ def open_environment(directory: Path, fsync: bool) -> Any:
         raise DamagedError(f"{directory / DATA} is damaged: it {why}")
     try:
         break_seal(directory, fsync)
-        # readahead off: access is by key, and a read-ahead page counts as our memory
-        return lmdb.open(
-            os.fspath(directory), map_size=MAP_BYTES, max_dbs=MAX_TABLES, sync=fsync, readahead=False, meminit=False
-        )
+        return _open_mapped(os.fspath(directory), fsync)
     except (lmdb.Error, OSError) as error:
         raise store_error(directory, error) from error
+
+
+def _open_mapped(path: str, fsync: bool) -> Any:
+    """With the largest map that there is room for."""
+    for size in MAP_BYTES[:-1]:
+        with contextlib.suppress(lmdb.MemoryError):
+            return _open(path, size, fsync)
+    return _open(path, MAP_BYTES[-1], fsync)
+
+
+def _open(path: str, size: int, fsync: bool) -> Any:
+    # readahead off: access is by key, and a read-ahead page counts as our memory
+    return lmdb.open(path, map_size=size, max_dbs=MAX_TABLES, sync=fsync, readahead=False, meminit=False)
 
 
 def close_environment(environment: Any, directory: Path) -> None:
