@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.simulation.network import Backup, forget_everything
+from tests.simulation.virtual_time import current
 
 if TYPE_CHECKING:
     from tests.simulation.sim_team import SimTeam
@@ -17,6 +18,8 @@ KINDS = {
     "die-synced": 4,
     "die-committed": 4,
     "stop": 6,
+    **dict.fromkeys(("die-acked", "die-sent", "die-took", "die-planned", "die-announced"), 2),
+    **dict.fromkeys(("stop-acked", "stop-sent", "stop-took", "stop-planned", "cut-sent", "cut-took", "cut-planned"), 2),
     "leave": 3,
     "join": 4,
     "power": 3,
@@ -32,6 +35,10 @@ KINDS = {
     "damage": 2,
     "lose": 1,
 }
+#: moments of the protocols at which a gatherer dies, stops or is cut off: the first one after the fault's time. Of a
+#: plan or an announcement, whoever leads
+MOMENTS = ("-acked", "-sent", "-took", "-planned", "-announced")
+OF_LEADER = ("planned", "announced")
 
 
 @dataclass(frozen=True, order=True)
@@ -52,22 +59,22 @@ class Fault:
         return f"{self.at_s:.2f} s: {self.kind} g{self.target} for {self.lasts_s:.2f} s"
 
 
-def faults_of(chance: random.Random, gatherers: int, elsewhere: int, span_s: float) -> tuple[Fault, ...]:
+def faults_of(chance: random.Random, gatherers: int, elsewhere: int, span_s: float, tempo: float) -> tuple[Fault, ...]:
     """The faults of a seed, within so many seconds. At most one machine is lost, and only where the team has others."""
     kinds = dict(KINDS)
     if not elsewhere:
         del kinds["lose"]
-    count = chance.choice((0, 1, 2, 4, 8, 12))
+    count = chance.choice((0, 1, 2, 3, 4, 6, 10))
     drawn = chance.choices(list(kinds), weights=list(kinds.values()), k=count)
     if drawn.count("lose") > 1:
         drawn = [kind for kind in drawn if kind != "lose"] + ["lose"]
-    lasting = {"stop": 6.0, "cut": 8.0, "slow": 6.0, "lossy": 6.0, "down": 6.0, "short": 5.0, "full": 4.0}
+    lasting = {"stop": 6.0, "cut": 6.0, "slow": 6.0, "lossy": 6.0, "down": 6.0, "short": 5.0, "full": 4.0}
     faults = [
         Fault(
             round(chance.uniform(0.2, span_s), 2),
             kind,
             gatherers - 1 - chance.randrange(elsewhere) if kind == "lose" else chance.randrange(gatherers),
-            round(chance.uniform(0.3, lasting.get(kind, 0.3)), 2),
+            round(tempo * chance.uniform(0.3, lasting.get(kind.partition("-")[0], 0.3)), 2),
         )
         for kind in drawn
     ]
@@ -108,6 +115,8 @@ async def _bring(team: "SimTeam", fault: Fault, begun: float, backups: list[tupl
             member.kill()
         case "die-synced" | "die-committed":
             member.dies_when = fault.kind.removeprefix("die-")
+        case kind if kind.endswith(MOMENTS):
+            team.lurking.append(fault)
         case "stop" if process and process.alive:
             process.stop()
             await asyncio.sleep(fault.lasts_s)
@@ -148,3 +157,29 @@ async def _bring(team: "SimTeam", fault: Fault, begun: float, backups: list[tupl
             team.lose(member.machine)
         case _:
             pass
+
+
+def strike(team: "SimTeam", moment: str) -> "asyncio.Future[None] | None":
+    """A participant has just done something: what befalls it now, if that is the moment of a fault that lurks."""
+    process = current()
+    member = team.owner(process)
+    if not team.lurking or member is None or process is None:
+        return None
+    for fault in team.lurking:
+        action, _, when = fault.kind.partition("-")
+        if when == moment and (when in OF_LEADER or member.name == f"g{fault.target}"):
+            break
+    else:
+        return None
+    team.lurking.remove(fault)
+    team.note(f"strikes {fault} {member.name}")
+    match action:
+        case "die":
+            member.kill()
+        case "stop":
+            process.stop()
+            team.loop.call_later(fault.lasts_s, process.go_on, context=team.world)
+        case "cut":
+            team.network.cut_until[member.machine.name] = team.loop.now + fault.lasts_s
+            return None
+    return team.loop.pass_seconds(0.0)

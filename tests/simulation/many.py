@@ -4,19 +4,22 @@ Each batch of seeds has a process of its own: what simulated processes held when
 """
 
 import argparse
+import gc
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.simulate import Outcome, Plan, simulate, smaller
 
 #: seeds that one process simulates
-BATCH = 25
+BATCH = 100
 
 
 @dataclass(frozen=True)
@@ -31,34 +34,47 @@ class Run:
     faults: int
 
 
-def run_batch(seeds: Sequence[int], gatherers: int, mutant: str) -> Iterator[Run]:
-    """Simulate some seeds in a forked process; a seed that ends the process counts as failed."""
+def run_batch(plans: Sequence[Plan], mutant: str = "") -> Iterator[Run]:
+    """Simulate in a forked process, one plan after the other; one that ends the process counts as failed."""
     reader, writer = os.pipe()
+    _warm_up()
     pid = os.fork()
     if not pid:
+        gc.disable()  # the dead must not tidy up
         os.close(reader)
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 2)
         with MUTANTS[mutant]() if mutant else nullcontext(), os.fdopen(writer, "w") as out:
-            for seed in seeds:
-                outcome = simulate(plan_of(seed, gatherers))
-                row = [seed, outcome.violations, outcome.virtual_s, outcome.cpu_s, outcome.digest]
+            for plan in plans:
+                outcome = simulate(plan)
+                row = [plan.seed, outcome.violations, outcome.virtual_s, outcome.cpu_s, outcome.digest]
                 print(json.dumps([*row, len(outcome.plan.faults)]), file=out, flush=True)
                 if outcome.violations:
                     break  # dead processes of this one may disturb the next
         os._exit(0)
     os.close(writer)
-    left = list(seeds)
-    with os.fdopen(reader) as lines:
-        for line in lines:
-            run = Run(*json.loads(line))
-            left.remove(run.seed)
-            yield run
+    left = list(plans)
+    try:
+        with os.fdopen(reader) as lines:
+            for line in lines:
+                run = Run(*json.loads(line))
+                left.pop(0)
+                yield run
+    except GeneratorExit:  # nobody wants to know more
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
     _, status = os.waitpid(pid, 0)
     if left and status:
-        yield Run(left.pop(0), [f"process: it ended with {os.waitstatus_to_exitcode(status)}"], 0.0, 0.0, "", 0)
+        yield Run(left.pop(0).seed, [f"process: it ended with {os.waitstatus_to_exitcode(status)}"], 0.0, 0.0, "", 0)
     if left:
-        yield from run_batch(left, gatherers, mutant)
+        yield from run_batch(left, mutant)
+
+
+@cache
+def _warm_up() -> None:
+    """Load everything once, before the first batch."""
+    simulate(Plan.of(0))
 
 
 def plan_of(seed: int, gatherers: int = 0) -> Plan:
@@ -68,17 +84,34 @@ def plan_of(seed: int, gatherers: int = 0) -> Plan:
 
 def run_many(seeds: Sequence[int], jobs: int, gatherers: int = 0, mutant: str = "") -> Iterator[Run]:
     """Simulate all these seeds, on some cores; the order is that in which they come to an end."""
+    plans = [plan_of(seed, gatherers) for seed in seeds]
+    batches = [plans[at : at + BATCH] for at in range(0, len(plans), BATCH)]
     if jobs == 1:
-        for at in range(0, len(seeds), BATCH):
-            yield from run_batch(seeds[at : at + BATCH], gatherers, mutant)
+        for batch in batches:
+            yield from run_batch(batch, mutant)
         return
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
-    batches = [seeds[at : at + BATCH] for at in range(0, len(seeds), BATCH)]
     with ThreadPoolExecutor(jobs) as pool:
-        done = [pool.submit(lambda batch=batch: list(run_batch(batch, gatherers, mutant))) for batch in batches]
+        done = [pool.submit(lambda batch=batch: list(run_batch(batch, mutant))) for batch in batches]
         for future in as_completed(done):
             yield from future.result()
+
+
+def tell_mutants(seeds: Sequence[int]) -> int:
+    """For each broken rule, the first seed that notices it, and how; how many are not noticed."""
+    missed = 0
+    for name, mutant in sorted(MUTANTS.items()):
+        tried, found = 0, None
+        for run in run_many(seeds, 1, mutant=name):
+            tried += 1
+            if run.violations:
+                found = run
+                break
+        missed += found is None
+        how = f"seed {found.seed}: {found.violations[0][:90]}" if found else "not noticed"
+        print(f"{name:30} {tried:5} seeds  {how}   # {(mutant.__doc__ or '').strip()}", flush=True)
+    return missed
 
 
 def show(outcome: Outcome, trace: bool) -> None:
@@ -101,8 +134,10 @@ def main() -> int:
     parser.add_argument(
         "--smaller", action="store_true", help="with --seed: look for the smallest plan that fails alike"
     )
+    parser.add_argument("--mutants", action="store_true", help="break each rule, and say how many seeds notice it")
     parser.add_argument("--mutant", choices=sorted(MUTANTS), default="", help="break the code on purpose")
     words = parser.parse_args()
+    gc.disable()
     if words.seed is not None:
         with MUTANTS[words.mutant]() if words.mutant else nullcontext():
             outcome = simulate(plan_of(words.seed, words.gatherers))
@@ -110,9 +145,11 @@ def main() -> int:
                 outcome = simulate(smaller(outcome.plan, outcome.kinds))
         show(outcome, words.trace)
         return bool(outcome.violations)
-    if words.seeds is None:
-        parser.error("give --seed N or --seeds A..B")
-    first, _, last = words.seeds.partition("..")
+    if words.seeds is None and not words.mutants:
+        parser.error("give --seed N, --seeds A..B or --mutants")
+    first, _, last = (words.seeds or "1..1000").partition("..")
+    if words.mutants:
+        return tell_mutants(range(int(first), int(last or first) + 1))
     begun, runs, failed = time.monotonic(), list[Run](), list[Run]()
     for run in run_many(range(int(first), int(last or first) + 1), words.jobs, words.gatherers, words.mutant):
         runs.append(run)

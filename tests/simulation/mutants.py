@@ -3,13 +3,16 @@
 `scripts/simulate --mutant NAME --seeds 1..1000` tries one; `test_simulation` tries those that are found soon.
 """
 
+import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import msgspec
 
+from gcs.app.processes import member_process
 from gcs.core.messages.election import Tenure
 from gcs.core.messages.outbox import Outbox
 from gcs.core.messages.termination import TeamSnapshot
@@ -20,12 +23,14 @@ from gcs.ports.frontier.frontier import Frontier
 from gcs.roles.gatherer import gatherer as gatherer_module
 from gcs.roles.gatherer.fetch import dispatcher
 from gcs.roles.gatherer.record.checkpoints import Checkpoints
+from gcs.roles.gatherer.team import whiteboard
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.hand_over import HandOvers
 from gcs.roles.gatherer.team.ownership import Ownership
 from gcs.roles.gatherer.team.plan_follower import PlanFollower
 from gcs.roles.leader import term
 from gcs.roles.leader.fenced_board import FencedBoard
+from tests.simulation.memory_tables import MemoryDisk
 
 Mutant = Callable[[], AbstractContextManager[object]]
 
@@ -125,6 +130,35 @@ def _lost_links() -> AbstractContextManager[object]:
     return patch.object(Frontier, "insert", insert)
 
 
+def _commit_keeps_closed_ranges_open() -> AbstractContextManager[object]:
+    """What waits here of a range that was lost is fetched before others have said what they have stored of it."""
+    return patch.object(HandOvers, "withdraw", lambda _self, _open: iter(()))
+
+
+def _first_plan_at_once() -> AbstractContextManager[object]:
+    """A leader makes a first plan before everybody could say that there was one."""
+    return patch.object(term, "HEARING_BEATS", 0.0)
+
+
+def _wall_clock() -> AbstractContextManager[object]:
+    """Leases are counted by the wall clock, which people set."""
+    stack = ExitStack()
+    for place in (whiteboard, member_process):
+        stack.enter_context(patch.object(place, "lease_time", lambda: time.time()))
+    return stack
+
+
+def _no_lock() -> AbstractContextManager[object]:
+    """A ghost opens the directory of a gatherer that is at work: nothing holds it."""
+
+    def lock(self: MemoryDisk, directory: Path) -> object:
+        self._held.pop(directory, None)
+        return real(self, directory)
+
+    real = MemoryDisk.lock
+    return patch.object(MemoryDisk, "lock", lock)
+
+
 MUTANTS: dict[str, Mutant] = {
     "ack-before-commit": _ack_before_commit,
     "outbox-forgets-what-was-sent": _outbox_forgets_what_was_sent,
@@ -136,6 +170,10 @@ MUTANTS: dict[str, Mutant] = {
     "unfenced-leader": _unfenced_leader,
     "forgotten-plan": _forgotten_plan,
     "lost-links": _lost_links,
+    "closed-ranges-fetched": _commit_keeps_closed_ranges_open,
+    "first-plan-at-once": _first_plan_at_once,
+    "lease-by-wall-clock": _wall_clock,
+    "no-lock": _no_lock,
     "endless-lease": _replaced(Tenure, "holds", lambda _self, _now: True),
     "end-by-one-look": _replaced(TeamSnapshot, "is_confirmed_by", lambda _self, _later: True),
     "commit-at-once": _replaced(term, "_is_settled", lambda _view: True),

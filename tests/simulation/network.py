@@ -5,6 +5,7 @@ answers, and is cut. It tries again as the real client does, so a request may be
 """
 
 import asyncio
+import contextvars
 import copy
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -12,16 +13,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gcs.core.messages.template import Template
-from gcs.core.messages.tuples import Consumed, Tuple
+from gcs.core.messages.tuples import Announcement, Consumed, Control, PlanPosted, Tuple
 from gcs.errors import SpaceError
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import BOARD, DeadLetter, Flow, IfAbsent, IfHolds, InboxSize, Numbered, Receipt, Taken
 from gcs.ports.space.redis_connection import OutOfMemoryError
-from tests.simulation.virtual_time import SimLoop, current
+from tests.simulation.virtual_time import SimLoop
 
 #: the longest single wait at the server, and the pauses between two tries
 BLOCK_S, FIRST_PAUSE_S, LAST_PAUSE_S = 4.0, 0.02, 1.0
+
+#: what has happened when a participant has posted a tuple of that type
+_MOMENTS: dict[type[Any], str] = {PlanPosted: "planned", Announcement: "announced", Control: "controlled"}
 
 
 class BoardClock:
@@ -37,13 +41,22 @@ class BoardClock:
         """Time is never moved by hand."""
 
     async def wait(self, change: asyncio.Event, deadline: float | None) -> None:
-        process = current()
-        at = deadline if deadline is None or process is None else process.clock.monotonic(deadline)
-        try:
-            async with asyncio.timeout_at(at):
-                await change.wait()
-        except TimeoutError:
-            return
+        if deadline is None:
+            await change.wait()
+        elif not change.is_set():
+            woken = self._loop.create_future()
+            change._waiters.append(woken)  # type: ignore[attr-defined]  # as `wait` does, without a timeout's cost
+            timer = self._loop.wake_at(deadline, _wake, woken, contextvars.copy_context())
+            try:
+                await woken
+            finally:
+                timer.cancel()
+                change._waiters.remove(woken)  # type: ignore[attr-defined]
+
+
+def _wake(woken: "asyncio.Future[bool]") -> None:
+    if not woken.done():
+        woken.set_result(False)
 
 
 @dataclass(slots=True)
@@ -60,12 +73,10 @@ class Network:
     #: the server is down, or out of memory, until then
     down_until: float = 0.0
     short_until: float = 0.0
+    #: told of what a participant has just done; may return what it has to wait for, if something happens to it then
+    on_moment: Callable[[str], Awaitable[None] | None] | None = None
     #: machine → it is cut off until then
     cut_until: dict[str, float] = field(default_factory=dict)
-
-    async def trip(self) -> None:
-        """One message takes its time."""
-        await asyncio.sleep(self.chance.uniform(*self.delay_s))
 
     def passes(self, machine: str) -> bool:
         """Whether a message of this moment arrives."""
@@ -122,14 +133,18 @@ class SimSpace:
         self._network, self._machine, self._patience_s, self._on_post = network, machine, settings.patience_s, on_post
         self.name, self.refusals, self.unread = name, self._inner.refusals, self._inner.unread
 
-    async def _ask(self, call: Callable[[], Awaitable[Any]], writes: bool = True, memory_s: float | None = None) -> Any:
+    async def _ask(
+        self, call: Callable[[], Awaitable[Any]], writes: bool = True, memory_s: float | None = None, moment: str = ""
+    ) -> Any:
         network, begun, pause_s = self._network, None, FIRST_PAUSE_S
         while True:
-            await network.trip()
+            await network.loop.pass_seconds(network.chance.uniform(*network.delay_s))
             is_short = writes and network.is_short
             if not is_short and network.passes(self._machine):
                 reply = await call()
-                await network.trip()
+                if moment and network.on_moment and reply and (ill := network.on_moment(moment)):
+                    await ill
+                await network.loop.pass_seconds(network.chance.uniform(*network.delay_s))
                 if network.passes(self._machine):
                     return reply
             now = network.loop.now
@@ -141,13 +156,15 @@ class SimSpace:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LAST_PAUSE_S)
 
-    async def _wait(self, call: Callable[[float], Awaitable[Any]], timeout_s: float | None, writes: bool) -> Any:
+    async def _wait(
+        self, call: Callable[[float], Awaitable[Any]], timeout_s: float | None, writes: bool, moment: str = ""
+    ) -> Any:
         """A verb that waits at the server, a while at a time; until it returns something."""
         loop = self._network.loop
         until = None if timeout_s is None else loop.now + timeout_s
         while True:
             wait_s = BLOCK_S if until is None else max(0.0, min(BLOCK_S, until - loop.now))
-            reply = await self._ask(lambda wait_s=wait_s: call(wait_s), writes)
+            reply = await self._ask(lambda wait_s=wait_s: call(wait_s), writes, moment=moment)
             if reply or (until is not None and loop.now >= until):
                 return reply
 
@@ -163,7 +180,7 @@ class SimSpace:
                 self._on_post(item)
             return receipt
 
-        receipt: Receipt = await self._ask(put)
+        receipt: Receipt = await self._ask(put, moment=_MOMENTS.get(type(item), ""))
         return receipt
 
     async def out_many(
@@ -178,7 +195,9 @@ class SimSpace:
         first, base = (numbered.first, numbered.base) if numbered else (1, 1)
         try:
             receipt: Receipt = await self._ask(
-                lambda: self._inner.out_many(kind, items, to=to, numbered=numbered, ttl_s=ttl_s), memory_s=0.0
+                lambda: self._inner.out_many(kind, items, to=to, numbered=numbered, ttl_s=ttl_s),
+                memory_s=0.0,
+                moment="sent",
             )
         except OutOfMemoryError:
             return Receipt(0, full=True, sent=first - 1, committed=base - 1)
@@ -204,12 +223,13 @@ class SimSpace:
             lambda wait_s: self._inner.take_many(wanted, at=at, limit=limit, timeout_s=wait_s, lease_s=lease_s),
             timeout_s,
             False,
+            "took",
         )
         return taken
 
     async def ack(self, taken: Iterable[Taken[Any]]) -> int:
         held = list(taken)
-        return int(await self._ask(lambda: self._inner.ack(held), writes=False))
+        return int(await self._ask(lambda: self._inner.ack(held), writes=False, moment="acked"))
 
     async def renew(self, taken: Sequence[Taken[Any]]) -> list[Taken[Any]]:
         renewed: list[Taken[Any]] = await self._ask(lambda: self._inner.renew(taken), writes=False)

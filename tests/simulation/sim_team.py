@@ -7,6 +7,7 @@ has written, and a machine that loses power only what it has synced.
 """
 
 import asyncio
+import contextvars
 import dataclasses
 import errno
 import os
@@ -16,6 +17,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -30,6 +32,7 @@ from gcs.core.messages.tuples import Control, CrawlState, PlanPosted
 from gcs.core.plan.keyspace import EVERYTHING
 from gcs.core.plan.plan import Plan
 from gcs.errors import GcsError
+from gcs.ports.frontier import frontier as frontier_module
 from gcs.ports.frontier.frontier import Frontier
 from gcs.ports.records import record_store
 from gcs.ports.records.record_store import Store
@@ -40,6 +43,7 @@ from gcs.roles.gatherer import Gatherer
 from gcs.roles.gatherer.dependencies import GathererState
 from gcs.roles.gatherer.record import meter
 from gcs.settings import Settings
+from tests.simulation.memory_tables import MemoryDisk
 from tests.simulation.network import BoardClock, Network, SimSpace
 from tests.simulation.sim_web import SimFetcher, SimWeb
 from tests.simulation.virtual_time import MachineClock, SimLoop, SimProcess, current
@@ -47,6 +51,8 @@ from tests.simulation.virtual_time import MachineClock, SimLoop, SimProcess, cur
 CRAWL = "sim"
 #: seconds until whoever starts gatherers on other machines notices that one has ended
 NOTICE_S = 1.0
+#: seconds that a process takes to start
+START_S = (0.3, 0.8)
 #: exit code of what was killed
 KILLED = -9
 
@@ -116,11 +122,9 @@ class SimMember:
         self.code = KILLED
         self._team.web.hang_up(process)
         for gatherer in self._gatherers:
-            frontier, store = gatherer._frontier, gatherer._store
-            frontier._env.close()
-            frontier._lock.close()
-            store._lock.close()
+            gatherer._store._lock.close()
         self._gatherers.clear()
+        self._team.disk.release(process)
 
     def holds(self, gatherer: Gatherer) -> None:
         self._gatherers.append(gatherer)
@@ -149,6 +153,7 @@ class SimMember:
             machine=machine.name,
         )
         try:
+            await asyncio.sleep(team.network.chance.uniform(*START_S))
             code = await run_member(spec, stay=False)
         except GcsError as error:
             code = error.exit_code
@@ -158,6 +163,7 @@ class SimMember:
             team.violations.append(f"{team.loop.now:.3f} {self.name}: {type(error).__name__}: {error}")
             team.errors.append(error)
         self._gatherers.clear()
+        team.disk.release(self.process)
         self.code = code
 
 
@@ -213,9 +219,14 @@ class SimTeam:
         self.errors: list[BaseException] = []
         self.notes: list[str] = []
         self.is_over = False
+        #: faults that wait for their moment
+        self.lurking: list[Any] = []
+        #: the context of the world around the processes
+        self.world = contextvars.Context()
         #: the whiteboard forgot the plan while all who knew it were away: a first plan was made again
         self.is_begun_anew = False
         self._folder, self._chance = folder, chance
+        self.disk = MemoryDisk(self._has_room, current)
         self._plans: dict[int, bytes] = {}
 
     # -- making
@@ -286,6 +297,10 @@ class SimTeam:
             if known != item.plan:
                 self.violations.append(f"{self.loop.now:.3f} two plans of epoch {item.epoch}")
 
+    def _has_room(self) -> bool:
+        owner = self.owner(current())
+        return owner is None or self.loop.now >= owner.machine.full_until
+
     def owner(self, process: SimProcess | None) -> SimMember | None:
         return self.owners.get(process) if process else None
 
@@ -309,19 +324,11 @@ class SimTeam:
             if member.machine is machine:
                 member.kill()
         shutil.rmtree(machine.directory)
+        self.disk.lose(machine.directory)
 
     def damage(self, member: SimMember) -> bool:
-        """One byte of the frontier of a gatherer that is not running changes; False if it has none."""
-        data = member.machine.directory / "state" / member.name / "frontier" / "data.mdb"
-        if member.runs or not data.exists():
-            return False
-        at = self._chance.randrange(data.stat().st_size)
-        with data.open("r+b") as file:
-            file.seek(at)
-            old = file.read(1)
-            file.seek(at)
-            file.write(bytes([old[0] ^ 0xFF]))
-        return True
+        """The frontier of a gatherer that is not running changes on the disk; False if it has none."""
+        return not member.runs and self.disk.damage(member.machine.directory / "state" / member.name / "frontier")
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -343,8 +350,7 @@ class SimTeam:
             )
 
         def write(file: int, data: Any) -> int:
-            owner = self.owner(current())
-            if owner and self.loop.now < owner.machine.full_until:
+            if not self._has_room():
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return real_write(file, data)
 
@@ -392,6 +398,8 @@ class SimTeam:
                 (meter, "cpu_s", lambda: 0.0),
                 (meter, "peak_rss_mb", lambda: 0.0),
                 (member_process, "random", _Chance(self._chance)),
+                (metadata, "entry_points", lambda **_which: ()),  # 30 ms
+                *((frontier_module, name, function) for name, function in self.disk.functions().items()),
             ):
                 stack.enter_context(patch.object(target, name, fake))
             yield

@@ -3,11 +3,11 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from gcs.core.page.values import Failure, FailureKind, Request, Response, Result
 from gcs.fakeweb import FakeWebSpec
-from gcs.fakeweb.body import content_type
+from gcs.fakeweb.body import Prose, content_type
 from gcs.fakeweb.survey import survey
 from gcs.fakeweb.web import Web
 from tests.simulation.virtual_time import SimLoop, SimProcess, current
@@ -16,11 +16,17 @@ from tests.simulation.virtual_time import SimLoop, SimProcess, current
 CLOCKS, MOMENT_S = 0.98, 0.001
 
 
+@cache
+def _prose() -> Prose:
+    return Prose(0)
+
+
 @lru_cache(maxsize=64)
 def web_of(seed: int, hosts: int, pages: int) -> tuple[Web, frozenset[str]]:
     """A fake web, and the pages that a crawl finds there."""
     spec = FakeWebSpec.plain(seed=seed, hosts=hosts, pages=pages, links=6, html_bytes=400, redirects=True)
     web = Web(spec, 8000)
+    web.__dict__["_prose"] = _prose()  # what the pages say does not matter, and takes long to make
     return web, frozenset(survey(web).pages)
 
 
@@ -107,9 +113,9 @@ class SimWeb:
             for visit in [visit for visit in host.visits if visit.process is process]:
                 self.end(visit)
 
-    def answer(self, request: Request, begun_s: float) -> Result:
-        """The answer to a request that began then (by the clock of its process)."""
-        url, elapsed_s = request.url, 0.05
+    def answer(self, request: Request, begun_s: float, elapsed_s: float) -> Result:
+        """The answer to a request that began then (by the clock of its process), and took so long."""
+        url = request.url
         if self._trouble and url not in self._troubled and not url.endswith("/robots.txt"):
             self._troubled.add(url)
             if self._chance.random() < self._trouble:
@@ -153,7 +159,7 @@ class SimFetcher:
         if visit in self._visits:
             self._visits.remove(visit)
             self._web.end(visit)
-            self._sink(self._web.answer(request, begun_s))
+            self._sink(self._web.answer(request, begun_s, self._loop.now - visit.begun_s))
 
     async def close(self) -> None:
         for visit in self._visits:

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gcs.errors import GcsError
 from gcs.ports.records.reading import read_records
 from gcs.settings import Settings, load
-from tests.simulation.faults import Fault, apply, faults_of
+from tests.simulation.faults import Fault, apply, faults_of, strike
 from tests.simulation.sim_team import KilledError, SimTeam, quick
 from tests.simulation.sim_web import SimWeb, web_of
 from tests.simulation.virtual_time import MachineClock, SimLoop, StillError, simulated_time
@@ -47,19 +48,25 @@ class Plan:
     faults: tuple[Fault, ...]
     #: seconds that answers take, at least and at most
     answers_s: tuple[float, float] = (0.01, 0.12)
+    #: how many times as long as usual beats and leases last
+    tempo: float = 1.0
 
     @classmethod
     def of(cls, seed: int) -> "Plan":
+        """Most crawls are small, as most defects need few pages; one in eleven has delays of seconds."""
         chance = random.Random(seed)
-        gatherers = chance.choice((1, 2, 3, 3, 4, 4, 5))
+        gatherers = chance.choice((1, 2, 2, 3, 3, 4, 5))
         elsewhere = chance.randint(0, gatherers - 1) if chance.random() < 0.5 else 0
-        hosts = chance.choice((1, 2, 5, 8, 12))
-        pages = max(hosts, chance.choice((20, 40, 80, 120)))
-        delay_s = chance.choice((0.0, 0.1, 0.3))
+        size = chance.choices(("small", "middle", "polite"), weights=(8, 2, 1))[0]
+        hosts = chance.choice({"small": (1, 2, 3, 5), "middle": (2, 5, 8, 12), "polite": (2, 4, 8)}[size])
+        pages = max(hosts, chance.choice({"small": (6, 10, 16), "middle": (40, 80), "polite": (12, 24)}[size]))
+        delay_s = chance.choice((1.0, 2.0, 5.0) if size == "polite" else (0.0, 0.1, 0.3))
         trouble = chance.choice((0.0, 0.0, 0.05))
-        span_s = 3.0 + delay_s * pages / hosts  # about as long as the crawl
-        faults = faults_of(chance, gatherers, elsewhere, span_s)
-        return cls(seed, gatherers, elsewhere, hosts, pages, delay_s, trouble, faults)
+        tempo = 4.0 if size == "polite" else 1.0
+        span_s = 3.0 * tempo + delay_s * pages / hosts  # about as long as the crawl
+        faults = faults_of(chance, gatherers, elsewhere, span_s, tempo)
+        answers_s = 0.01, chance.choice((0.12, 0.12, 1.5))
+        return cls(seed, gatherers, elsewhere, hosts, pages, delay_s, trouble, faults, answers_s, tempo)
 
     def __str__(self) -> str:
         web = f"{self.pages} pages on {self.hosts} hosts, delay {self.delay_s:g} s, trouble {self.trouble:g}"
@@ -92,6 +99,7 @@ class Outcome:
 
 def settings_of(plan: Plan) -> Settings:
     """Short leases and beats, so that faults meet each other."""
+    tempo = plan.tempo
     return quick(
         load(None, {}, {}),
         crawl={"name": "sim", "scope": "any", "contact": "sim@example.org", "sitemaps": False},
@@ -99,8 +107,8 @@ def settings_of(plan: Plan) -> Settings:
         fetch={"connections": 8, "allow_private": True},
         summary={"depth": "links"},
         frontier={"checkpoint_s": 1.0, "recent_urls": 1000},
-        team={"lease_s": 3.0, "beat_s": 0.5, "recover_s": 20.0, "block_s": 0.5},
-        space={"patience_s": 30.0, "lease_s": 5.0},
+        team={"lease_s": 3.0 * tempo, "beat_s": 0.5 * tempo, "recover_s": 20.0 * tempo, "block_s": 0.5 * tempo},
+        space={"patience_s": 30.0 * tempo, "lease_s": 5.0 * tempo},
         store={"warc": False, "summaries": False},
         helpers={"lend": False},
     )
@@ -127,10 +135,10 @@ def simulate(
 ) -> Outcome:
     """Run one simulation in this process. `settings`: others than those of `settings_of`; `watch` goes on beside it."""
     outcome = Outcome(plan)
-    begun_s, chance, loop = time.process_time(), random.Random(plan.seed + 1), SimLoop()
+    begun_s, chance, loop = time.process_time(), random.Random(plan.seed + 1), SimLoop()  # type: ignore[abstract]
     shared = Path("/dev/shm")
     scratch = folder or Path(tempfile.mkdtemp(prefix="gcs-sim-", dir=shared if shared.is_dir() else None))
-    web, expected = web_of(plan.seed % 50, plan.hosts, plan.pages)
+    web, expected = web_of(plan.seed % 8, plan.hosts, plan.pages)
     sim_web = SimWeb(loop, chance, web, plan.delay_s, plan.trouble, plan.answers_s)
     team = SimTeam(loop, chance, sim_web, settings or settings_of(plan), list(web.seeds), scratch)
     handler, log = _Trace(loop, outcome.trace), logging.getLogger("gcs")
@@ -145,6 +153,8 @@ def simulate(
                 state = loop.run_until_complete(_crawl(team, plan, watch))
             except StillError as error:
                 state = f"still: {error}"
+            except GcsError as error:
+                state = f"gcs crawl: {error}"
         outcome.violations += [*team.violations, *sim_web.violations]
         _judge(outcome, team, state, expected)
     finally:
@@ -154,7 +164,7 @@ def simulate(
         if folder is None:
             shutil.rmtree(scratch, ignore_errors=True)
         _KEPT.append((loop, team))
-    outcome.trace += team.notes
+    outcome.trace[:] = [line.replace(str(scratch), "") for line in (*outcome.trace, *team.notes)]
     outcome.virtual_s, outcome.cpu_s = loop.now, time.process_time() - begun_s
     return outcome
 
@@ -180,6 +190,7 @@ async def _crawl(team: SimTeam, plan: Plan, watch: Watch | None) -> str:
         others.append((name, machine))
     crawl = team.crawl(local, others)
     await team.begun.wait()
+    team.network.on_moment = lambda moment: strike(team, moment)
     beside = [asyncio.ensure_future(apply(team, plan.faults))]
     beside += [asyncio.ensure_future(watch(team))] if watch else []
     last_s = max((fault.until_s for fault in plan.faults), default=0.0)

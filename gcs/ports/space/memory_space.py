@@ -188,11 +188,14 @@ class MemoryBoard:
 
     def inbox(self, place: str, kind: type[Tuple]) -> MemoryInbox:
         """The inbox (or the board), without what has expired."""
-        check_place(kind, place)
-        if place:
-            checked(place, "inbox")
-        inbox = self.inboxes.setdefault((place, kind), MemoryInbox(kind.name))
-        inbox.purge(self.clock.now())
+        inbox = self.inboxes.get((place, kind))
+        if inbox is None:
+            check_place(kind, place)
+            if place:
+                checked(place, "inbox")
+            inbox = self.inboxes[place, kind] = MemoryInbox(kind.name)
+        elif inbox.entries:
+            inbox.purge(self.clock.now())
         return inbox
 
     def change(self, place: str, kind: type[Tuple]) -> asyncio.Event:

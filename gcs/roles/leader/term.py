@@ -36,6 +36,8 @@ from gcs.roles.leader.rebalance_rounds import RebalanceRounds
 
 #: seconds that the first plan waits for the members that are expected
 FIRST_WAIT_S = 3.0
+#: heartbeats after which everybody who is there has been heard
+HEARING_BEATS = 1.2
 #: states of a crawl in which the leader does nothing
 OVER = frozenset({CrawlState.STOPPING, CrawlState.DONE})
 #: the state in which gatherers end when they are stopped because nothing goes on
@@ -120,13 +122,19 @@ class Term:
         blank = any(member.state == MemberState.BLANK for member in view.members.values())
         return view.plan.session < self._config.session and view.is_committed and not blank
 
+    @property
+    def _hearing_s(self) -> float:
+        """In which each member beats once, and shows whether it knows a plan that the board has forgotten."""
+        return HEARING_BEATS * self._config.settings.beat_s
+
     async def _publish_first(self, view: BoardView) -> None:
         """Publish the first plan when the expected members are there, or have not come for a while."""
         if not view.active:
             return
         if self._waits_since is None:
             self._waits_since = view.now
-        if len(view.active) < self._config.expected and view.now - self._waits_since < FIRST_WAIT_S:
+        waited_s = view.now - self._waits_since
+        if waited_s < (FIRST_WAIT_S if len(view.active) < self._config.expected else self._hearing_s):
             return
         plan = await self._board.publish(self._first_plan(view), view, "first", above=await self._forgotten_epochs())
         self._waits_since = None
@@ -135,11 +143,12 @@ class Term:
     async def _forgotten_epochs(self) -> int:
         """Epochs that a board without a plan may have forgotten, which gatherers that are away may follow.
 
-        Plans are seconds apart, so there were fewer of them than seconds since the crawl began.
+        Plans are seconds apart, and first plans longer than a heartbeat: there were fewer of them than heartbeats.
         """
         crawl = self._config.known_crawl()
         begun_at = crawl[0].begun_at if crawl else 0.0
-        return max(0, int(await self._board.space.time() - begun_at)) if begun_at else 0
+        age_s = await self._board.space.time() - begun_at
+        return max(0, int(age_s / self._config.settings.beat_s)) if begun_at else 0
 
     def _first_plan(self, view: BoardView) -> Plan:
         """The first plan of the session. A gatherer of the old plan that is not here leaves: its ghost hands over."""

@@ -17,7 +17,7 @@ then counts as fetched here, unless it is in flight.
 Invariant: at every commit a URL is in exactly one frontier or in a part on its way; a range has one owner that fetches.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -150,6 +150,20 @@ class HandOvers:
             self._frontier.team_tables.forget_posts(low, high, self._keyspace)
         self._set(_State(list(self._leaving(had, new)), awaited, begun, closed))
 
+    def withdraw(self, open_urls: Iterable[str]) -> Iterator[HandOver]:
+        """Take what waits in closed ranges out of the frontier, unless it is in flight: parts from here to here.
+
+        A frontier that was made anew has queued URLs that others may have finished.
+        """
+        flying, waits = frozenset(short(sort_key(url)) for url in open_urls), self._frontier.waits
+        for low, high in self._state.closed:
+            closed = LeavingRange(low, high, self._me, self._start(low))
+            while closed.at is not None:
+                piece = self._take_out(closed, closed.at, lambda key: key in flying or not waits(key), None)
+                closed.at = piece.next
+                if piece.entries:
+                    yield HandOver(0, low, high, False, piece.entries)
+
     def open(self) -> None:
         """The plan is committed: lost ranges can be fetched."""
         self._set(_State(self._state.leaving, self._state.awaited, self._state.begun))
@@ -175,11 +189,11 @@ class HandOvers:
             while most > 0 and not is_over and (leaving.at is not None or is_free):
                 most -= 1
                 if leaving.at is not None:
-                    piece = self._take_out(leaving, leaving.at, flying, LOOK_URLS)
+                    piece = self._take_out(leaving, leaving.at, flying.__contains__, LOOK_URLS)
                     leaving.at = piece.next
                     is_over = piece.next is None and is_free and not is_begun  # nothing was left behind
                 else:
-                    piece = self._take_out(leaving, self._start(leaving.low), (), None)
+                    piece = self._take_out(leaving, self._start(leaving.low), lambda _key: False, None)
                     is_over = piece.next is None
                 if is_over:
                     self._state.leaving.remove(leaving)
@@ -268,13 +282,15 @@ class HandOvers:
             return at
         return max(at, low) if at < high else None
 
-    def _take_out(self, leaving: LeavingRange, start: bytes, flying: Container[bytes], looks: int | None) -> Piece:
-        """The next piece of a leaving range, except the URLs in flight."""
+    def _take_out(
+        self, leaving: LeavingRange, start: bytes, stays: Callable[[bytes], bool], looks: int | None
+    ) -> Piece:
+        """The next piece of a leaving range, except the URLs that stay: those in flight."""
         if self._keyspace is Keyspace.TREE:
-            return self._frontier.range_moves.take_out(start, leaving.high, flying.__contains__, PART_URLS)
+            return self._frontier.range_moves.take_out(start, leaving.high, stays, PART_URLS)
         low, high, place = leaving.low, leaving.high, self._keyspace.place
         return self._frontier.range_moves.take_out(
-            start, LAST_KEY, lambda key: key in flying or not low <= place(key) < high, PART_URLS, looks
+            start, LAST_KEY, lambda key: stays(key) or not low <= place(key) < high, PART_URLS, looks
         )
 
     def _complete(self, part: HandOver) -> None:

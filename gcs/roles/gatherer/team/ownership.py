@@ -91,6 +91,8 @@ class Ownership:
         if plan.session > self._port.recrawl.session:
             return self._begin_session(plan, own)
         self.hand_overs.adopt(old, plan)
+        for part in self.hand_overs.withdraw(self._port.dispatcher.open):
+            own += self._accept_part(part, plan, self._port.clock())
         self._exchange.recall(plan.gatherers)
         if old is not None:
             self._recover_lost(old, plan)
