@@ -26,3 +26,13 @@ def test_bench_prints_its_figures(name):
         assert min(row["insert_per_s"], row["lookup_per_s"], row["dispatch_per_s"]) > 0
     for row in figures.get("comparisons", ()):
         assert max(row["quickheap"], row["tournament"]) < row["heap"]
+
+
+def test_articles_are_found_whole_and_alone():
+    """Of sites of nine kinds, one with half a megabyte of script before its text; see docs/measurements.md."""
+    command = [sys.executable, ROOT / "scripts/bench.d/articles.py", "--quick", "--json"]
+    figures = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=200, cwd=ROOT).stdout)
+    f1 = {(row["depth"], row["set"]): row["f1"] for row in figures["rows"]}
+    assert f1["fast", "made, all"] > 0.97 and f1["full", "made, all"] > 0.95
+    assert min(each for (depth, _), each in f1.items() if depth == "fast") > 0.92
+    assert figures["empty"] == 0

@@ -1,13 +1,17 @@
 """The main part of a page: what its reader came for, as text and as Markdown.
 
 turbohtml finds it and writes it; where it finds none (a page without paragraphs), the innermost element counts that has
-most of the text. With depth `full`, trafilatura finds it: more often right, and twenty times slower (see `TextPool`).
+most of the text. It names one element, which may be a piece: one of several sections, or a paragraph in a box. So what
+stands around it is looked at (`_whole`). With depth `full`, trafilatura finds it, twenty times slower (`TextPool`).
 The text of images (alt) is no text.
 
 `max_text_bytes` counts text, not markup: however much script a page has, its text is read.
 """
 
+import re
 from copy import copy
+from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from turbohtml import Document as Tree
@@ -33,6 +37,19 @@ _BOILERPLATE = "nav,header,footer,aside,form,script,style,noscript,template,svg,
 _MOST_OF_THE_TEXT, _MAX_DESCENT = 0.6, 30
 #: elements that are not looked into for a main part
 _WHOLE = frozenset(("p", "table", "ul", "ol", "dl", "pre", "blockquote"))
+#: levels above a main part that are looked at, and children of each; letters of a class that are read
+_MAX_ASCENT, _MAX_CHILDREN, _NAME_LETTERS = 16, 400, 200
+#: text around a main part that makes it a piece, and that of one element which is rather meant, as multiples of its
+#: own; the part of the text around it that the latter has
+_WORTH_ASCENT, _MEANT, _NEARLY_ALL = 0.3, 3.0, 0.8
+#: letters of text around a main part that are worth a look
+_LEAST_MORE = 150
+#: what text stands in beside elements of its own kind; letters that are too few to count; the part that links may have
+_TEXT_TAGS, _FEW_LETTERS, _MOST_LINKED = frozenset(("p", "pre", "ul", "ol", "dl", "table", "blockquote")), 60, 0.33
+#: names of what is no main part, whatever text it has
+_OTHERS = re.compile("comment|repl(?:y|ies)|related|sidebar|footer|promo|share|social|cookie|teaser|recommend", re.I)
+_WRAPPERS = frozenset(("div", "span", "td", "main", "body"))
+_DIGITS = re.compile(r"\d+")
 _UNSEEN = "script,style,noscript,template,svg"
 
 
@@ -63,14 +80,15 @@ def main_part(tree: Tree, tags: int, source: Source) -> MainPart:
         body = tree.find("body")
         if body is None:
             return NO_PART
-        main = _densest(_to_cut(body, source).remove(_BOILERPLATE))
+        main = _whole(_densest(_to_cut(body, source).remove(_BOILERPLATE)))
     else:
-        main = _to_cut(main, source).remove(_CONTROLS)
+        main = _to_cut(_whole(main), source).remove(_CONTROLS)
     return _cut(_text_of(main, tags), main.to_markdown(), limit)
 
 
 def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
     """The main part by trafilatura; by turbohtml where trafilatura finds none."""
+    from lxml.etree import strip_tags  # type: ignore[import-untyped]
     from trafilatura import bare_extraction
     from trafilatura.settings import Document as TrafilaturaDocument
     from trafilatura.xml import xmltotxt
@@ -86,7 +104,9 @@ def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
             include_links=True,
         )
         if isinstance(found, TrafilaturaDocument):
-            text, markdown = (xmltotxt(found.body, include_formatting=formatted).strip() for formatted in (False, True))
+            markdown = xmltotxt(found.body, include_formatting=True).strip()
+            strip_tags(found.body, "ref", "hi")  # else links and emphasis are marked in the text as well
+            text = xmltotxt(found.body, include_formatting=False).strip()
     except Exception as error:  # a third-party parser on hostile input: its failures are not known beforehand
         events.warning("failed", url=source.url, cause=error)
     return _cut(text, markdown, source.options.max_text_bytes) if text else main_part(tree, tags, source)
@@ -95,6 +115,53 @@ def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
 def _to_cut(node: _Node, source: Source) -> _Node:
     """What elements may be taken out of: a copy, if the tree is wanted as it was parsed."""
     return copy(node) if source.parsed else node
+
+
+def _whole(main: Element) -> Element:
+    """What holds the main part, where a piece of it was found: more text like it stands around it, or beside what is
+    around it. Where one element beside it has nearly all of the text, that one was meant.
+    """
+    letters, inner = 0, main
+    for _ in range(_MAX_ASCENT):
+        outer = inner.parent
+        if not isinstance(outer, Element) or outer.tag == "html":
+            break
+        kind = _kind(inner)
+        beside = [(_prose(child), child) for child in _elements(outer) if child is not inner and _is_like(child, kind)]
+        more = sum(prose for prose, _ in beside)
+        if more > _LEAST_MORE and more > (letters := letters or len(main.text)) * _WORTH_ASCENT:
+            most, best = max(beside, key=itemgetter(0))
+            if most > letters * _MEANT and most > more * _NEARLY_ALL:
+                return _densest(best)
+            main, letters = outer, letters + more
+        inner = outer
+    return main
+
+
+def _elements(element: Element) -> list[Element]:
+    return [child for child in islice(element.children, _MAX_CHILDREN) if isinstance(child, Element)]
+
+
+def _kind(element: Element) -> tuple[str, str]:
+    """Tag and class, without numbers: list items, sections and the like have one kind."""
+    return element.tag, _DIGITS.sub("", (element.attr("class") or "")[:_NAME_LETTERS])
+
+
+def _is_like(element: Element, kind: tuple[str, str]) -> bool:
+    """Whether an element beside one of that kind is text as well; a <div> without a name may be anything."""
+    tag, name = kind
+    if element.tag == "p" or (element.tag in _TEXT_TAGS and tag in _TEXT_TAGS):
+        return True
+    return element.tag == tag and bool(name or tag not in _WRAPPERS) and _kind(element) == kind
+
+
+def _prose(element: Element) -> int:
+    """Letters of an element; none where too many of them are links, or its name says that it is something else."""
+    letters = len(element.text)
+    if letters < _FEW_LETTERS or _OTHERS.search(f"{element.attr('class')} {element.attr('id')}"[:_NAME_LETTERS]):
+        return 0
+    linked = sum(len(link.text) for link in element.select("a"))
+    return letters if linked < letters * _MOST_LINKED else 0
 
 
 def _densest(element: Element) -> Element:

@@ -38,6 +38,71 @@ def test_summarise_fast_and_full_add_text_language_and_signature() -> None:
         assert document.simhash == simhash(document.text) != 0
 
 
+LONG = [" ".join((text, *PARAGRAPHS[:2])) for text in PARAGRAPHS]
+TEASERS = "".join(
+    f"<div class=card><a href=/t{number}>{text[:60]}</a><p>{text[60:]}</p></div>"
+    for number, text in enumerate(PARAGRAPHS)
+)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        "".join(f"<section id=s{number}><p>{text}</p></section>" for number, text in enumerate(LONG)),
+        "".join(f"<div class=css-{number}><div><p>{text}</p></div></div>" for number, text in enumerate(LONG)),
+        "".join(f"<div class=sect1><h2>A</h2><div><pre>{text}</pre></div></div>" for text in LONG),
+        f"<ul>{''.join(f'<li><p>{text}</p></li>' for text in LONG)}</ul>",
+        f"<ul><li><p>{LONG[0]}</p></li></ul>{''.join(f'<p>{text}</p>' for text in LONG[1:])}",
+    ],
+)
+def test_main_text_of_an_article_in_pieces_has_all_of_them(pieces: str) -> None:
+    text = read(f"<body><nav>{MENU}</nav><div id=all>{pieces}</div><footer>The end</footer>".encode()).text
+    assert [paragraph for paragraph in LONG if " ".join(paragraph.split()) not in " ".join(text.split())] == []
+    assert "imprint" not in text and "The end" not in text
+
+
+def test_main_text_may_stand_beside_what_looks_like_one() -> None:
+    """Lines broken by <br> are no paragraphs, and the teasers have some."""
+    lines, teasers = "<br><br>".join(LONG * 3), f"<p>{'</p><p>'.join(PARAGRAPHS[2:])}, and so on.</p>"
+    page = f"<div class=c1>{MENU}</div><div class=c2><div class=c4>{lines}</div></div><div class=c3>{teasers}</div>"
+    text = read(f"<div class=all>{page}</div>".encode()).text
+    assert all(paragraph in text for paragraph in LONG)
+    assert "imprint" not in text and "and so on" not in text
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        f"<section><h2>More</h2>{TEASERS * 4}</section>",
+        "<div class='comments'>" + "".join(f"<div><p>{text}</p></div>" for text in PARAGRAPHS * 3) + "</div>",
+        f"<div class=menu>{MENU * 9}</div>",
+        f"<div>{TEASERS * 4}</div>",
+    ],
+)
+def test_main_text_is_not_joined_by_what_only_stands_beside_it(beside: str) -> None:
+    article = "".join(f"<p>{text}</p>" for text in LONG)
+    text = read(f"<body><main><div class=story>{article}</div>{beside}</main>".encode()).text
+    assert all(paragraph in text for paragraph in LONG)
+    assert len(text) < sum(map(len, LONG)) + 100
+
+
+@pytest.mark.parametrize(
+    "level", ["<div class=a><p>", "<section><ul><li>", "<article><pre>", "<div class=a1><table><tr><td>"]
+)
+def test_search_for_the_pieces_takes_little_time(level: str) -> None:
+    piece = f"{level}{PARAGRAPHS[0]}{'<a href=/x>y</a>' * 20}"
+    with cpu_limit(2.0):
+        read((piece * 90 + "<p>" + PARAGRAPHS[1] + "</p><div class=a>" * 3).encode() * 20)
+        read(f"<body>{(piece + '</div></section></article>' * 2) * 3_000}".encode())
+
+
+def test_full_text_has_no_marks_of_links_and_emphasis() -> None:
+    linked = PAGE.replace(b"two years", b"<a href='/y'>two years</a>").replace(b"every four", b"<b>every</b> four")
+    document = read(linked, "full")
+    assert all(paragraph in document.text for paragraph in PARAGRAPHS)
+    assert "[two years](" in document.markdown and "**every**" in document.markdown
+
+
 def test_summarise_fast_takes_all_links_but_only_the_first_text_of_a_large_page() -> None:
     page = PAGE.replace(b"</article>", b"<p>late words <a href='/late'>late</a></p></article>")
     document = read(page, options=Options(max_text_bytes=400))
