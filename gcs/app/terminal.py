@@ -10,7 +10,7 @@ import msgspec
 
 from gcs.app.crawl_dir import stored_elsewhere, write_whole
 from gcs.app.say import say
-from gcs.core.report.report import Report
+from gcs.core.report.report import Report, Supersteps
 
 MEGABYTE = 1_000_000
 EXIT_CODES = {"done": 0, "limit": 3, "stopped": 3, "failed": 1, "stuck": 4}
@@ -137,6 +137,8 @@ def summary(report: Report, directory: Path | None = None) -> str:
             f"session {report.session}: {counted(report.new, 'page')} new, {report.changed:,} changed, "
             f"{report.same:,} the same, {report.gone:,} gone"
         )
+    if report.supersteps.count:
+        lines.append(_supersteps(report.supersteps))
     if report.failures:
         lines.append(f"failed: {_failures(report)}")
     if report.shells:
@@ -147,6 +149,14 @@ def summary(report: Report, directory: Path | None = None) -> str:
     if report.outlook.text:
         lines.append(report.outlook.text)
     return "\n".join(lines)
+
+
+def _supersteps(steps: Supersteps) -> str:
+    all_s = max(steps.computation_s + steps.communication_s + steps.waiting_s, 0.001)
+    return (
+        f"{counted(steps.count, 'superstep')}: {steps.computation_s / all_s:.0%} of the gatherers' time computing,"
+        f" {steps.communication_s / all_s:.0%} communicating, {steps.waiting_s / all_s:.0%} waiting for the others"
+    )
 
 
 def counted(number: int, noun: str) -> str:

@@ -413,6 +413,25 @@ class PlanPosted(Posted, frozen=True, array_like=True):
     committed: bool = False
 
 
+class SuperstepDone(Posted, frozen=True, array_like=True):
+    """How far a gatherer of a bulk-synchronous team is (`core.messages.barrier`).
+
+    written by: each gatherer, when all that it found in a superstep is committed by its owners; again while it waits
+    taken by: nobody; read by every gatherer
+    lifetime: minutes; the next superstep replaces it
+    """
+
+    name = "superstep"
+    code = 42
+    key_field = "gatherer"
+
+    gatherer: str
+    #: of the last superstep that has ended here
+    number: int
+    #: it has no work: nobody waits for it
+    idle: bool = False
+
+
 class CrawlState(StrEnum):
     """What the crawl shall do."""
 

@@ -43,9 +43,12 @@ class TeamSettings:
     #: pages that a gatherer fetches before it sends the others what it has found of theirs; 0 for as many as the last
     #: session foretells (gcs plan), or else for none: with every checkpoint
     superstep_pages: int = 0
+    #: bulk-synchronous: all gatherers take their supersteps together, of superstep_pages pages each (or else 1,000);
+    #: the next one begins when all have what was found in the last one. The report says what the phases cost
+    barrier: bool = False
     #: URLs for one gatherer that may wait for that, and the most in one block; 0 as above, or 1,000
     block_urls: int = 0
-    #: seconds that they may wait
+    #: seconds that they may wait; with a barrier, the most that a superstep takes
     block_s: float = 2.0
     #: seconds between two rebalances, at least; doubled after each one that was not forced, up to 16 times this
     rebalance_s: float = 2.0

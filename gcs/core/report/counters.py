@@ -1,6 +1,6 @@
 """What a gatherer counts. Counters add up: over restarts, and over the gatherers of a team.
 
-Both classes are filled by the parts of a gatherer, which hold them by reference: `clear` empties them in place.
+They are filled by the parts of a gatherer, which hold them by reference: `clear` empties them in place.
 """
 
 from dataclasses import dataclass, field, fields
@@ -32,6 +32,22 @@ class Traffic:
 
     def __add__(self, other: Self) -> "Traffic":
         return Traffic(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Traffic)))
+
+
+@dataclass(slots=True)
+class PhaseTimes:
+    """Where the time of a bulk-synchronous gatherer went (`core.messages.barrier`)."""
+
+    supersteps: int = 0
+    computation_s: float = 0.0
+    communication_s: float = 0.0
+    waiting_s: float = 0.0
+
+    def clear(self) -> None:
+        PhaseTimes.__init__(self)
+
+    def __add__(self, other: Self) -> "PhaseTimes":
+        return PhaseTimes(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(PhaseTimes)))
 
 
 @dataclass(slots=True)
@@ -73,10 +89,12 @@ class Counters:
     #: what pages need (style sheets, images…), stored; and its bytes
     requisites: int = 0
     requisite_bytes: int = 0
+    phases: PhaseTimes = field(default_factory=PhaseTimes)
 
     def clear(self) -> None:
         self.traffic.clear()
-        Counters.__init__(self, traffic=self.traffic)
+        self.phases.clear()
+        Counters.__init__(self, traffic=self.traffic, phases=self.phases)
 
     def note(self, change: Change) -> None:
         """Count a page that was found to be new, changed, unchanged or gone."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gcs.core.report.counters import Counters
+from gcs.core.report.counters import Counters, PhaseTimes
 from gcs.core.report.estimate import ENDED, NOTHING, Outlook, estimate
 from gcs.core.report.workload import Workload
 
@@ -25,6 +25,19 @@ class Imbalance(msgspec.Struct, frozen=True):
     pages: float
     bytes: float
     time: float
+
+
+class Supersteps(msgspec.Struct, frozen=True):
+    """The supersteps of a team with a barrier, and their cost (the BSP model): seconds of all gatherers together."""
+
+    #: of the gatherer that took most
+    count: int = 0
+    #: fetching and reading
+    computation_s: float = 0.0
+    #: from the last page to the moment at which all found URLs are in the inboxes of their owners
+    communication_s: float = 0.0
+    #: until all gatherers are there, and have committed what they were sent; and without work
+    waiting_s: float = 0.0
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -106,6 +119,8 @@ class Report(msgspec.Struct, frozen=True):
     #: what pages need (style sheets, images…), stored; and its bytes
     requisites: int = 0
     requisite_bytes: int = 0
+    #: team.barrier
+    supersteps: Supersteps = Supersteps()
 
     @property
     def is_barren(self) -> bool:
@@ -248,4 +263,16 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
         shells=total.shells,
         requisites=total.requisites,
         requisite_bytes=total.requisite_bytes,
+        supersteps=_supersteps(shares),
+    )
+
+
+def _supersteps(shares: Sequence[Share]) -> Supersteps:
+    each = [share.counters.phases for share in shares]
+    times = sum(each, PhaseTimes())
+    return Supersteps(
+        max((phases.supersteps for phases in each), default=0),
+        round(times.computation_s, 3),
+        round(times.communication_s, 3),
+        round(times.waiting_s, 3),
     )

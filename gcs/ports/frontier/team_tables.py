@@ -1,4 +1,5 @@
-"""What the frontier of a gatherer in a team has more: the c-hit table, held URLs, the outbox, serial numbers of blocks.
+"""What the frontier of a gatherer in a team has more: the c-hit table, held URLs, those that are set aside, the
+outbox, serial numbers of blocks.
 
 The tables live in the frontier's file and transaction, so that a page's mark, the foreign URLs found on it and the
 block in which they leave become durable in one step.
@@ -16,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
+from xxhash import xxh3_128_digest
 
 from gcs.core.ordering import GIFT
 from gcs.core.plan.keyspace import Keyspace
@@ -34,8 +36,8 @@ class TeamTables:
 
     def __init__(self, environment: Any, txn: Callable[[], Any]) -> None:
         self._txn = txn
-        self._sent, self._held, self._outbox, self._serials = (
-            environment.open_db(name) for name in (b"sent", b"held", b"outbox", b"serials")
+        self._sent, self._held, self._outbox, self._serials, self._abroad = (
+            environment.open_db(name) for name in (b"sent", b"held", b"outbox", b"serials", b"abroad")
         )
         self._last_block = 0
 
@@ -61,12 +63,31 @@ class TeamTables:
         The worth of both is added up.
         """
         for entry in entries:
-            key = key_of(entry.url)
-            if (packed := self._txn().get(key, db=self._held)) is not None:
-                before = decode(packed)
-                kept = entry if instead or before.depth == GIFT else before
-                entry = msgspec.structs.replace(kept, worth=before.worth + entry.worth)
-            self._txn().put(key, encode(entry), db=self._held)
+            self._keep(self._held, key_of(entry.url), entry, instead)
+
+    def _keep(self, table: Any, key: bytes, entry: QueuedUrl, instead: bool = False) -> None:
+        if (packed := self._txn().get(key, db=table)) is not None:
+            before = decode(packed)
+            kept = entry if instead or before.depth == GIFT else before
+            entry = msgspec.structs.replace(kept, worth=before.worth + entry.worth)
+        self._txn().put(key, encode(entry), db=table)
+
+    def set_aside(self, entry: QueuedUrl) -> None:
+        """Keep a foreign entry until there is nothing else to fetch (cross-over mode). Hosts are mixed."""
+        self._keep(self._abroad, xxh3_128_digest(entry.url.encode()), entry)
+
+    @property
+    def has_aside(self) -> bool:
+        """Whether entries are set aside."""
+        return bool(self._txn().stat(self._abroad)["entries"])
+
+    def take_aside(self, most: int) -> list[QueuedUrl]:
+        """Give out some of the entries that were set aside."""
+        with self._txn().cursor(self._abroad) as cursor:
+            taken = [decode(packed) for _, packed in islice(cursor, most)]
+        for entry in taken:
+            self._txn().delete(xxh3_128_digest(entry.url.encode()), db=self._abroad)
+        return taken
 
     def held(self) -> int:
         return int(self._txn().stat(self._held)["entries"])

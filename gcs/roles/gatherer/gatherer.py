@@ -171,6 +171,7 @@ class Gatherer:
             dispatcher=self._dispatcher,
             admission=self._admission,
             traffic=self.counters.traffic,
+            phases=self.counters.phases,
             recrawl=self._recrawl,
             request_turn=self._scheduler.request_turn,
             clock=self._clock,
@@ -477,6 +478,8 @@ class Gatherer:
         asked = self._fetcher.in_flight + self._responses.under_way
         if self._outlet:
             room = min(room, self._outlet.room() - asked)
+        if self.team:
+            room = int(min(room, self.team.room(asked)))
         if (limit := self._settings.crawl.max_pages) and not self._ending:
             room = min(room, limit - self.counters.pages - asked)
         return room

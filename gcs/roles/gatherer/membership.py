@@ -10,7 +10,7 @@ from typing import Protocol
 from gcs.core.messages.tuples import Charter, Control, PlanPosted
 from gcs.core.page.values import PageRecord
 from gcs.core.plan.team_settings import TeamSettings
-from gcs.core.report.counters import Traffic
+from gcs.core.report.counters import PhaseTimes, Traffic
 from gcs.core.report.report import Share
 from gcs.core.url.admission import Admission
 from gcs.core.url.queued_url import QueuedUrl
@@ -47,6 +47,7 @@ class GathererPort:
     admission: Admission
     #: counted by the member, reported by the gatherer
     traffic: Traffic
+    phases: PhaseTimes
     recrawl: Recrawl
     #: ask for a turn
     request_turn: Callable[[], None]
@@ -117,6 +118,9 @@ class Membership(Protocol):
 
     def may_fetch(self) -> bool:
         """Whether requests may be started."""
+
+    def room(self, under_way: int) -> float:
+        """How many more requests may be started, by the rules of the team."""
 
     def begin(self, now: float) -> list[QueuedUrl]:
         """Take in new tuples of the whiteboard; returns entries for the frontier."""

@@ -19,7 +19,7 @@ from gcs.core.ordering import Ledger
 from gcs.core.page.values import COLUMNS, PageRecord
 from gcs.core.plan.blueprint import Blueprint
 from gcs.core.plan.plan import Bloom, Move, Plan
-from gcs.core.report.counters import Counters, Traffic
+from gcs.core.report.counters import Counters, PhaseTimes, Traffic
 from gcs.core.report.explored import ExploredEvidence
 from gcs.core.report.report import Share
 from gcs.core.report.workload import TimeSpent
@@ -61,6 +61,7 @@ TUPLE_FIELDS = {
         1,
         "gatherer round epoch tree= rates= queued= hot= explored= delay_s= delays=",
     ),
+    "SuperstepDone": ("superstep", 42, 1, "gatherer number idle="),
     "PlanPosted": ("plan", 14, 1, "epoch term plan committed="),
     "Control": ("control", 15, 1, "state by= reason= detail="),
     "RebalanceCall": ("rebalance", 16, 1, "by reason="),
@@ -148,8 +149,9 @@ MAP_FIELDS: dict[type[Any], str] = {
     Ledger: "issued= spent= idle= sent= received=",
     Counters: "pages= repeated= size_bytes= redirects= revisits= failed= denied_by_robots= retries= links= seconds= "
     "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent= shells= "
-    "requisites= requisite_bytes=",
+    "requisites= requisite_bytes= phases=",
     TimeSpent: "seconds= cpu_s= delays_s= answers_s= idle_s=",
+    PhaseTimes: "supersteps= computation_s= communication_s= waiting_s=",
     Traffic: "exchanged_urls= exchanged_bytes= named_bytes= blocks= suppressed_hot= suppressed_c_queue= moved_urls= "
     "moved_bytes=",
 }

@@ -203,6 +203,16 @@ class BlockExchange:
         going = self._uncommitted or self._settled or self._returned
         return not (coming or going or any(lane.outbox for lane in self._lanes.values()) or self._tables.kept())
 
+    @property
+    def is_sent(self) -> bool:
+        """Everything that was sent is in the inboxes of its receivers."""
+        return not self._uncommitted and not any(lane.outbox.due for lane in self._lanes.values())
+
+    @property
+    def is_received(self) -> bool:
+        """Everything that was sent is committed by its receivers."""
+        return not self._uncommitted and not any(lane.outbox for lane in self._lanes.values())
+
     # -- tasks -----------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:

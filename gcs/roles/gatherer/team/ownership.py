@@ -13,20 +13,26 @@ import time
 from collections.abc import Callable, Iterator
 from random import Random
 
+import msgspec
+
 from gcs.core.messages.tuples import Finds, HandOver, Seeds, UrlBlock
+from gcs.core.ordering import BEHIND
 from gcs.core.page.values import PageRecord
 from gcs.core.plan import keyspace
 from gcs.core.plan.keyspace import EVERYTHING
-from gcs.core.plan.plan import Plan
+from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.ports.frontier.url_rows import short
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange, Incoming, Outgoing
-from gcs.roles.gatherer.team.hand_over import PART_URLS, HandOvers
+from gcs.roles.gatherer.team.hand_over import PART_URLS, RELEASE_URLS, HandOvers
 from gcs.roles.gatherer.team.range_recovery import RangeRecovery
 from gcs.roles.gatherer.team.router import CQueue, Router, Tolerance
 from gcs.roles.gatherer.team.superpage_stats import SuperpageStats
+
+#: foreign URLs that are fetched in cross-over mode before own ones are looked for again
+ABROAD_URLS = 100
 
 NOTE, C_QUEUE_NOTE = "hand-overs", "c-queue"
 
@@ -183,9 +189,25 @@ class Ownership:
             self._port.request_turn()
         return new + revisited
 
-    def before_commit(self) -> None:
-        """Put what leaves into the outbox, so that the commit holds it."""
-        if self._c_queue.tick(self._clock(), self._port.dispatcher.has_plenty):
+    def abroad(self, plan: Plan, *, leaves: bool) -> list[QueuedUrl]:
+        """Some of what was set aside in cross-over mode: to be fetched here, if nothing else is left to do.
+
+        Or, if this gatherer goes or the mode is another one by now, to be routed.
+        """
+        tables = self._frontier.team_tables
+        if not tables.has_aside:
+            return []
+        if leaves or plan.mode is not ExchangeMode.CROSS_OVER:
+            return self.router.forward(tables.take_aside(RELEASE_URLS))
+        if not self._port.is_quiet():
+            return []
+        self._port.request_turn()
+        return [msgspec.structs.replace(entry, priority=BEHIND) for entry in tables.take_aside(ABROAD_URLS)]
+
+    def before_commit(self, sends: bool | None = None) -> None:
+        """Put what leaves into the outbox, so that the commit holds it. `sends`: whether it is time, by the barrier."""
+        is_over = self._c_queue.tick(self._clock(), self._port.dispatcher.has_plenty)
+        if self._c_queue and (is_over if sends is None else sends):
             self._exchange.send(self.router.close_blocks())
         if self._revisits and self.router.plan:
             self._send_revisits(self.router.plan, *self._revisits)

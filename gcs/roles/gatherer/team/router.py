@@ -6,11 +6,12 @@
 A foreign URL is posted once (the c-hit table is on disk). If the order of the crawl weighs links, the URL is posted
 again with every superstep that has found more worth for it. Hot pages of the plan are never posted, since the gatherer
 that reported one as hot has posted it. The router counts how often each foreign URL was seen: the leader chooses the
-hot pages by that. In cross-over mode a foreign URL is queued here, behind all own URLs.
+hot pages by that. In cross-over mode a foreign URL is set aside until nothing else is left to fetch.
 
 The c-queue collects foreign URLs for a superstep; then they are sent in blocks (G3, M1).
 
-Invariant: every link given to `route` is returned, held, in the c-queue, or suppressed because its owner knows the URL.
+Invariant: every link given to `route` is returned, held, set aside, in the c-queue, or suppressed because its owner
+knows the URL.
 """
 
 from bisect import bisect_right
@@ -21,7 +22,7 @@ from typing import Self
 import msgspec
 
 from gcs.core.messages.tuples import Link, UrlBlock
-from gcs.core.ordering import BEHIND, GIFT
+from gcs.core.ordering import GIFT
 from gcs.core.plan.keyspace import Keyspace, contains
 from gcs.core.plan.plan import ExchangeMode, Plan
 from gcs.core.plan.team_settings import TeamSettings
@@ -94,6 +95,11 @@ class CQueue:
         """Count another page of the superstep."""
         self._pages += 1
 
+    @property
+    def is_full(self) -> bool:
+        """Whether as many URLs wait for one owner as may."""
+        return any(len(queued) >= self.tolerance.urls for queued in self._links.values())
+
     def tick(self, now: float, busy: bool) -> bool:
         """Begin a superstep with the first link; returns whether it is over."""
         if not self._links:
@@ -101,12 +107,7 @@ class CQueue:
         if self._begun_at is None:
             self._begun_at = now
         limit = self.tolerance
-        return (
-            not busy
-            or self._pages >= limit.pages
-            or now >= self._begun_at + limit.seconds
-            or any(len(queued) >= limit.urls for queued in self._links.values())
-        )
+        return not busy or self._pages >= limit.pages or now >= self._begun_at + limit.seconds or self.is_full
 
     def blocks(self, epoch: int) -> list[tuple[str, UrlBlock]]:
         """End the superstep: everything as blocks, each with its destination."""
@@ -234,13 +235,19 @@ class Router:
         """Whether the c-queue holds any links."""
         return bool(self._c_queue)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the c-queue holds as many links for one owner as may wait."""
+        return self._c_queue.is_full
+
     def _foreign(self, entry: QueuedUrl, key: bytes, owner: str, plan: Plan) -> list[QueuedUrl]:
         """Send an entry to its owner, unless it is suppressed; returns it if this gatherer is to fetch it."""
         url = entry.url
         if plan.is_finders(key):
             return [entry]
         if plan.mode is ExchangeMode.CROSS_OVER:
-            return [msgspec.structs.replace(entry, priority=BEHIND)]
+            self._tables.set_aside(entry)
+            return []
         was_seen = not self._posted.fresh((url,))  # and counted by count_links
         if plan.mode is ExchangeMode.FIREWALL or url in self._hot:
             self._ledger.idle += entry.worth

@@ -13,6 +13,7 @@ Invariants
 """
 
 import asyncio
+import math
 from collections.abc import Iterator
 
 import msgspec
@@ -94,6 +95,10 @@ class SeedClient:
 
     def may_fetch(self) -> bool:
         return not self._leaving and self.whiteboard.may_fetch()
+
+    def room(self, under_way: int) -> float:  # noqa: ARG002
+        """The server hands out no more than may be asked for."""
+        return math.inf
 
     @property
     def has_uncommitted(self) -> bool:

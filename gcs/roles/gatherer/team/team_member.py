@@ -13,11 +13,13 @@ Invariants
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
+from gcs.core.messages.barrier import Barrier, Phase, SuperstepState
 from gcs.core.messages.tuples import (
     Account,
     Announcement,
@@ -47,8 +49,10 @@ from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 events = Events("team")
 
-#: seconds that posted statistics stay on the board
-STATISTICS_TTL_S = 600.0
+#: seconds that posted statistics, and how far a gatherer is, stay on the board
+STATISTICS_TTL_S = SUPERSTEP_TTL_S = 600.0
+#: R, where a team with a barrier is not told
+BARRIER_PAGES = 1_000
 
 
 class TeamMember:
@@ -68,6 +72,9 @@ class TeamMember:
         self._ownership = Ownership(context, port, self._exchange, records)
         self._bulletins = BulletinWriter(self.me)
         self._prober = Prober(context.round_trip, context.settings.probes, time.monotonic)
+        team, times = context.settings, port.phases
+        pages = team.superstep_pages or BARRIER_PAGES
+        self._barrier = Barrier(context.name, pages, team.block_s, times) if team.barrier else None
         self._answered: Announcement | None = None
         self._beats = 0
         self._settled_epoch = 0  # as of the last commit
@@ -175,8 +182,15 @@ class TeamMember:
 
     @property
     def is_changing(self) -> bool:
-        """Whether ranges move here, as far as the others know, or will when the leader has this gatherer's figures."""
-        return self._settled_epoch != self.epoch or self._owes_statistics
+        """Whether ranges move here, as far as the others know, or will when the leader has this gatherer's figures.
+
+        Or whether the others wait for this gatherer at the end of a superstep.
+        """
+        is_stopped = self._barrier is not None and self._barrier.phase is not Phase.COMPUTE
+        return self._settled_epoch != self.epoch or self._owes_statistics or is_stopped
+
+    def room(self, under_way: int) -> float:
+        return self._barrier.room(under_way) if self._barrier else math.inf
 
     @property
     def is_passive(self) -> bool:
@@ -188,6 +202,7 @@ class TeamMember:
             and not self._ownership.is_beginning
             and self._exchange.is_empty
             and not self._frontier.team_tables.held()
+            and not self._frontier.team_tables.has_aside
             and self._port.is_quiet()
         )
 
@@ -220,9 +235,31 @@ class TeamMember:
             new += self._ownership.accept_back(returned, plan, now)
         for item in self._exchange.arrivals(plan.epoch):
             new += self._ownership.accept(item, plan, now)
-        return new + self._ownership.step(plan, now)
+        new += self._ownership.step(plan, now)
+        leaves = self._leaving or self.me not in plan.gatherers
+        return new or self._ownership.abroad(plan, leaves=leaves)
+
+    def _step(self, barrier: Barrier, plan: Plan) -> None:
+        """Go on with the superstep; what has arrived by now is taken in."""
+        before = barrier.phase
+        while self.whiteboard.supersteps:
+            barrier.heard(self.whiteboard.supersteps.popleft())
+        router, exchange = self._ownership.router, self._exchange
+        state = SuperstepState(
+            gatherers=plan.gatherers,
+            is_quiet=self._leaving or self._port.is_quiet(),
+            is_full=router.is_full,
+            is_sent=not router.has_waiting and exchange.is_sent,
+            is_committed=not router.has_waiting and exchange.is_received,
+        )
+        if note := barrier.turn(time.monotonic(), state):
+            self.whiteboard.post(note, SUPERSTEP_TTL_S)
+        if barrier.phase is not before:
+            self._port.request_turn()
 
     def recorded(self, record: PageRecord, elapsed_s: float) -> None:
+        if self._barrier:
+            self._barrier.fetched()
         self._ownership.stats.recorded(record, elapsed_s)
         self._bulletins.recorded(record, elapsed_s)
         self._ownership.router.count_links(record.outlinks)
@@ -245,11 +282,13 @@ class TeamMember:
 
     def turn_ended(self) -> None:
         self._batons.turn_ended(self._port.clock())
+        if self._barrier and (plan := self._follower.plan):
+            self._step(self._barrier, plan)
         if not self._was_passive and self.is_passive:
             self.whiteboard.beat_soon()
 
     def before_commit(self) -> None:
-        self._ownership.before_commit()
+        self._ownership.before_commit(self._barrier.phase is not Phase.COMPUTE if self._barrier else None)
 
     def after_commit(self) -> None:
         self._exchange.committed()

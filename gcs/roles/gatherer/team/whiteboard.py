@@ -3,7 +3,7 @@
 Every task below waits for the whiteboard so that the gatherer's turn never has to:
 
     watch    the newest plan, announcement, control, charter, probes → fields read by the turn
-             notes about shared hosts                             → notes     emptied by the turn
+             notes about shared hosts; how far others are          → notes, supersteps   emptied by the turn
     post     tuples for the board                                             filled by the turn
     beat     the gatherer's Member tuple; its receipt renews the lease
     compare  this machine's clock with the whiteboard's                       → skew_s
@@ -32,6 +32,7 @@ from gcs.core.messages.tuples import (
     Posted,
     ProbeList,
     RobotsNote,
+    SuperstepDone,
 )
 from gcs.errors import SpaceError
 from gcs.events import Events
@@ -42,7 +43,9 @@ from gcs.roles.gatherer.membership import MemberContext
 events = Events("team")
 
 #: what a gatherer watches on the board
-WATCHED: tuple[type[Posted], ...] = (*(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList),)
+WATCHED: tuple[type[Posted], ...] = (
+    *(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList, SuperstepDone),
+)
 #: heartbeats of a passive gatherer, in units of `beat_s`: two of each member end a crawl
 PASSIVE_BEATS = 0.3
 #: seconds for which a gatherer that has left for good stays on the board as gone
@@ -72,6 +75,7 @@ class Whiteboard:
         self.charter: Charter | None = None
         self.probes: ProbeList | None = None
         self.notes: deque[RobotsNote | BusyNote] = deque()
+        self.supersteps: deque[SuperstepDone] = deque()
         #: seconds by which the wall clock of this machine is ahead of the whiteboard's
         self.skew_s = 0.0
 
@@ -153,6 +157,8 @@ class Whiteboard:
                     self.charter = item
                 case ProbeList():
                     self.probes = item
+                case SuperstepDone():
+                    self.supersteps.append(item)
                 case RobotsNote() | BusyNote():
                     self.notes.append(item)
             self._tasks.request_turn()

@@ -20,8 +20,9 @@ from gcs.core.messages.tuples import Announcement, Control, CrawlState, Member, 
 from gcs.core.messages.tuples import StatisticsReply as Reply
 from gcs.core.ordering import ORDERS, Ledger
 from gcs.core.plan.keyspace import Keyspace
-from gcs.core.plan.plan import Plan, diff
+from gcs.core.plan.plan import ExchangeMode, Plan, diff
 from gcs.core.plan.triggers import SUMS
+from gcs.core.report.counters import PhaseTimes
 from gcs.core.tree.statistics import SuperpageStatistics, merge
 from gcs.core.url.canonical import host_of_url, origin_of_url
 from gcs.core.url.sortkey import LAST_KEY, host_name, host_of_key, sort_key
@@ -151,8 +152,7 @@ def hosts(team: Team) -> list[bytes]:
     return [sort_key(home).partition(b"\x00")[0] for home in team.web.web.homes]
 
 
-@pytest.mark.parametrize("mode", ["exchange"])
-async def test_team_covers_what_one_gatherer_covers(tmp_path: Path, mode: str) -> None:
+async def test_team_covers_what_one_gatherer_covers(tmp_path: Path) -> None:
     async with team_on(tmp_path, FakeWebSpec.plain(hosts=12, pages=300)) as team:
         team.join("a", "b", "c")
         cuts = [b"", *hosts(team)[1:]]
@@ -162,6 +162,83 @@ async def test_team_covers_what_one_gatherer_covers(tmp_path: Path, mode: str) -
         team.check()
         by_gatherer = {record.gatherer for record in read_records(tmp_path)}
         assert by_gatherer == {"a", "b", "c"}
+
+
+def reached(web: FakeWeb, seeds: list[str], may: Any) -> set[str]:
+    """What is found from these seeds by following links to pages that the gatherer may fetch."""
+    found, waiting = set(seeds), list(seeds)
+    while waiting:
+        for link in web.web.plan(waiting.pop()).links:
+            if link.target not in found and may(link.target):
+                found.add(link.target)
+                waiting.append(link.target)
+    return found
+
+
+@pytest.mark.parametrize("mode", list(ExchangeMode))
+async def test_what_a_team_fetches_in_each_mode(tmp_path: Path, mode: ExchangeMode) -> None:
+    """Exchange: all pages once, each by its owner. Firewall: what an owner reaches alone. The others: all, by both."""
+    spec = FakeWebSpec.plain(hosts=8, pages=80, links=3)
+    async with team_on(tmp_path, spec, fetch__connections=1) as team:
+        team.join("a", "b", knows_seeds=mode is not ExchangeMode.FIREWALL)
+        keys = sorted(map(sort_key, survey(team.web.web).pages))
+        await team.plan({cut: "ab"[at % 2] for at, cut in enumerate([b"", *keys[3::4]])}, lost=ALL, mode=mode)
+        owned = {team.posted.owner_of(sort_key(home)): home for home in team.web.web.homes}
+        seeds = list(owned.values())
+        await team.space.out(Seeds(seeds), to="seeds")
+        await team.finish()
+        owner = {url: team.posted.owner_of(sort_key(url)) for url in survey(team.web.web).pages}
+        assert set(owned) == {"a", "b"}
+        pages = {name: [r.url for r in read_records(tmp_path) if r.is_page and r.gatherer == name] for name in "ab"}
+        traffic = sum(gatherer.counters.traffic.exchanged_urls for gatherer in team.gatherers.values())
+        assert (traffic > 0) is (mode is ExchangeMode.EXCHANGE)
+        for name, urls in pages.items():
+            assert len(urls) == len(set(urls)), "one gatherer fetches nothing twice"
+            mine = {url for url in owner if owner[url] == name}
+            alone = reached(team.web, [seed for seed in seeds if owner[seed] == name], mine.__contains__)
+            assert alone < mine, "some pages are found only by way of the other gatherer's"
+            match mode:
+                case ExchangeMode.EXCHANGE:
+                    assert set(urls) == mine
+                case ExchangeMode.FIREWALL:
+                    assert set(urls) == alone
+                case ExchangeMode.CROSS_OVER | ExchangeMode.INDEPENDENT:
+                    assert set(urls) == set(owner)
+                    first_foreign = next(at for at, url in enumerate(urls) if url not in mine)
+                    assert (set(urls[:first_foreign]) >= alone) is (mode is ExchangeMode.CROSS_OVER)
+
+
+@pytest.mark.parametrize("has_barrier", [True, False])
+async def test_gatherers_take_their_supersteps_together(tmp_path: Path, has_barrier: bool) -> None:
+    """A quick gatherer and a slow one, eight pages a superstep; without the barrier, the quick one is far ahead."""
+    spec = FakeWebSpec.plain(hosts=2, pages=200, foreign_share=0.2, latency_s=0.01)
+    changes = {"team__barrier": has_barrier, "team__superstep_pages": 8, "team__block_s": 60.0}
+    async with team_on(tmp_path, spec, **changes) as team:
+        team.join("a", "b")
+        slow = team.gatherers["b"]._dispatcher
+        slow.dispatch = lambda now, room, really=slow.dispatch: really(now, min(room, 1 - len(slow.open)))
+        await team.plan({b"": "a", hosts(team)[1]: "b"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        ahead = [0]
+
+        def watch(members: dict[str, Member]) -> bool:
+            done = {name: gatherer.counters.pages for name, gatherer in team.gatherers.items()}
+            if done["b"]:
+                ahead.append(done["a"] - done["b"])
+            return all(member.passive for member in members.values()) and sum(done.values()) == 200
+
+        await team.until(watch)
+        await team.finish()
+        team.check()
+        phases = [gatherer.counters.phases for gatherer in team.gatherers.values()]
+    if has_barrier:
+        assert max(ahead) <= 3 * 8
+        assert all(each.supersteps >= 200 / 2 / 8 for each in phases)
+        assert all(each.computation_s > 0 and each.communication_s > 0 and each.waiting_s > 0 for each in phases)
+        assert phases[0].waiting_s > phases[1].waiting_s, "the quick one waits for the slow one"
+    else:
+        assert max(ahead) > 3 * 8
+        assert phases == [PhaseTimes()] * 2
 
 
 async def test_members_report_every_figure_that_a_users_expression_may_name(tmp_path: Path) -> None:
