@@ -65,6 +65,9 @@ class CrawlSettings:
     include: tuple[str, ...] = ()
     #: regular expressions; a URL that matches one of them is left out, unless it is a seed
     exclude: tuple[str, ...] = ()
+    #: a file of URLs, one a line: the coverage in the report is the share of them whose pages are stored; without one,
+    #: that of the web in scope, as far as it can be told
+    expected: str = ""
     #: end after so many pages, in a team soon after; 0 for no limit
     max_pages: int = 0
     #: end after so many seconds; 0 for no limit

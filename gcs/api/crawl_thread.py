@@ -160,6 +160,8 @@ class CrawlThread:
             finally:
                 self._is_closed = True
         self._report = report.build(run.settings.crawl.name, state, [self._gatherer.final_share])
+        if expected := run.settings.crawl.expected:
+            self._report = crawl_dir.by_list(self._report, run.directory, expected, run.settings.urls)
         save_report(self._report, crawl_dir.report_file(run.directory, run.session))
         save_report(self._report, run.directory / "report.json")
 

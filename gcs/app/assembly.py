@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gcs.app.crawl_dir import by_list
 from gcs.app.crawl_input import CrawlRun
 from gcs.app.progress import Progress
 from gcs.app.solo_control import STATES, obey
@@ -112,6 +113,8 @@ async def _run_alone(run: CrawlRun, progress: bool) -> Outcome:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
     figures = report.build(run.settings.crawl.name, state, [alone.final_share])
+    if expected := run.settings.crawl.expected:
+        figures = by_list(figures, run.directory, expected, run.settings.urls)
     return Outcome(figures, interrupted and state is not GathererState.DONE)
 
 

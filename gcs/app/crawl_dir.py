@@ -21,6 +21,7 @@ import xxhash
 
 from gcs.core.report import report
 from gcs.core.report.report import Report, Share
+from gcs.core.url.canonical import UrlRules, canonical
 from gcs.errors import DamagedError, StoreError, UsageError
 from gcs.events import Events
 from gcs.ports.frontier.lmdb_file import FrontierPeek, is_locked, peek
@@ -194,6 +195,28 @@ def count_unique(directory: Path, shares: list[Share]) -> int | None:
 
     found = distinct(directory, shares[0].session, sum(share.counters.pages for share in shares), on_damage=warn)
     return found.unique + sum(share.unique for share in shares if not found.stored[share.id])
+
+
+def by_list(report: Report, directory: Path, expected: str, rules: UrlRules) -> Report:
+    """The report with its coverage of the URLs in this file; as it is if there is no file."""
+    if not expected:
+        return report
+    from gcs.ports.records.reading import latest
+
+    try:
+        lines = Path(expected).read_text(errors="replace").split()
+    except OSError as error:
+        raise UsageError(
+            f"crawl.expected: {expected}: cannot be read ({error.strerror}); give a file of URLs, one a line"
+        ) from None
+    wanted = {
+        xxhash.xxh3_64_intdigest((canonical(line, rules) or line).encode())
+        for line in lines
+        if not line.startswith("#")
+    }
+    stored = {xxhash.xxh3_64_intdigest(url.encode()) for (url,) in latest(directory, ("url",))} & wanted
+    covered = len(stored) / len(wanted) if wanted else 1.0
+    return msgspec.structs.replace(report, coverage=round(covered, 4), coverage_by="list")
 
 
 def read_shares(directory: Path) -> tuple[list[Share], bool]:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from gcs.app.crawl_dir import count_unique, is_crawl, read_shares, running_gatherers
+from gcs.app.crawl_dir import by_list, count_unique, is_crawl, read_shares, running_gatherers
 from gcs.app.crawl_input import SavedCrawl
 from gcs.core.report import report
 from gcs.core.report.estimate import is_at_limit
 from gcs.core.report.report import Report
 from gcs.errors import GcsError, UsageError
 from gcs.ports.system.control_socket import ControlOrder, ask
-from gcs.settings import Settings
+from gcs.settings import Settings, load
 
 #: folders below the one that is named in which crawls are looked for
 DEPTH = 2
@@ -63,7 +63,8 @@ def crawls_below(folder: Path) -> list[Path]:
 
 def status_of(directory: Path) -> Report:
     """The report of the crawl as it stands now: by its own word, or as of its last checkpoint."""
-    name = str(SavedCrawl.read(directory).settings.get("crawl.name", Settings().crawl.name))
+    saved = SavedCrawl.read(directory).settings
+    name = str(saved.get("crawl.name", Settings().crawl.name))
     answer = ask(directory, ControlOrder("status"))
     if answer and answer.share:
         return report.build(name, answer.state, [answer.share])
@@ -73,7 +74,13 @@ def status_of(directory: Path) -> Report:
     left = not shares or any(share.queued for share in shares)  # without a share, it ended before its first checkpoint
     ended = "done" if not left else "limit" if is_at_limit([share.whole for share in shares]) else "stopped"
     state = "running" if running else ended
-    return report.build(name, state, shares, None if running else count_unique(directory, shares))
+    if running:
+        return report.build(name, state, shares)
+    figures = report.build(name, state, shares, count_unique(directory, shares))
+    if not saved.get("crawl.expected"):
+        return figures
+    settings = load(None, {}, {}, before=saved)
+    return by_list(figures, directory, settings.crawl.expected, settings.urls)
 
 
 def _crawls_below(folder: Path, depth: int) -> list[Path]:

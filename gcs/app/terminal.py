@@ -137,6 +137,12 @@ def summary(report: Report, directory: Path | None = None) -> str:
             f"session {report.session}: {counted(report.new, 'page')} new, {report.changed:,} changed, "
             f"{report.same:,} the same, {report.gone:,} gone"
         )
+    if report.coverage_by == "list":
+        lines.append(f"{report.coverage:.1%} of the list of expected pages are stored")
+    if report.quality is not None and report.quality < 1:
+        lines.append(
+            f"quality {report.quality:.2f}: that share of the {counted(report.unique, 'most linked page')} is stored"
+        )
     if report.supersteps.count:
         lines.append(_supersteps(report.supersteps))
     if report.failures:

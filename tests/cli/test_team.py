@@ -319,20 +319,47 @@ def test_team_goes_on_when_its_whiteboard_forgets_everything(tmp_path: Path) -> 
     assert set(pages.values()) == {1}
 
 
-@pytest.mark.parametrize("mode", ["firewall", "cross-over"])
-def test_team_modes_without_exchange(tmp_path: Path, mode: str) -> None:
-    """Firewall: no page twice, some are missed. Cross-over: none is missed, some come twice. Neither sends a URL."""
-    with FakeWebProcess(FakeWebSpec.plain(hosts=30, pages=600, latency_s=0.02)) as web:
-        report = finish(
-            start(tmp_path, web.seeds[0], "-n", "3", "--delay", "0", "--connections", "4", "--set", f"team.mode={mode}")
-        )
-        pages, truth = stored(tmp_path), survey(web.web).pages
+MODES = {
+    "exchange": [],
+    "firewall": ["team.mode=firewall", "team.coordination=hash"],
+    "cross-over": ["team.mode=cross-over"],
+    "hash": ["team.coordination=hash"],
+    "independent": ["team.coordination=independent"],
+    "seed-server": ["team.coordination=seed-server"],
+    "barrier": ["team.barrier=true", "team.superstep_pages=20"],
+}
+
+
+@pytest.mark.parametrize("way", MODES)
+def test_report_of_every_way_to_work_together_has_chos_measures(tmp_path: Path, way: str) -> None:
+    """Coverage, overlap, communication and quality, as the records and the web itself have them."""
+    expected = tmp_path / "expected"
+    with FakeWebProcess(FakeWebSpec.plain(hosts=30, pages=600, latency_s=0.01)) as web:
+        truth = survey(web.web).pages
+        expected.write_text("\n".join([*truth, "http://127.0.0.1/nowhere"]))
+        flags = [word for setting in (*MODES[way], f"crawl.expected={expected}") for word in ("--set", setting)]
+        crawl = start(tmp_path / "out", web.seeds[0], "-n", "3", "--delay", "0", "--connections", "4", *flags)
+        report = finish(crawl)
+    pages = stored(tmp_path / "out")
+    assert set(pages) <= truth
+    assert (report["unique"], report["pages"]) == (len(pages), sum(pages.values()))
+    assert report["overlap"] == pytest.approx((report["pages"] - len(pages)) / len(pages))
+    assert (report["coverage_by"], report["coverage"]) == ("list", pytest.approx(len(pages) / 601, abs=1e-4))
+    assert report["urls_per_page"] == pytest.approx(report["exchanged_urls"] / report["pages"], abs=1e-4)
+    assert report["quality_sample"] > 0.9 * len(pages)
+    if way in ("firewall", "cross-over", "independent"):
         assert report["exchanged_urls"] <= 1  # a seed may be
-        if mode == "firewall":
-            assert set(pages) <= truth
-            assert set(pages.values()) == {1}
-        else:
-            assert set(pages) == truth
+    if way in ("exchange", "firewall", "hash", "barrier", "seed-server"):
+        assert set(pages.values()) == {1}
+    if way != "firewall":
+        assert set(pages) == truth
+        assert report["quality"] == 1
+    else:
+        assert len(pages) < len(truth)
+        assert report["quality"] < 1
+    steps = report["supersteps"]
+    assert (steps["count"] >= 600 / 3 / 20) is (way == "barrier")
+    assert (steps["computation_s"] > 0 and steps["waiting_s"] > 0) is (way == "barrier")
 
 
 def test_team_tells_a_wrong_trigger_and_a_dead_whiteboard_before_anything_starts(tmp_path: Path, call: Any) -> None:

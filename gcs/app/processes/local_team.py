@@ -22,7 +22,7 @@ import msgspec
 
 from gcs.app import assembly, consent
 from gcs.app.assembly import load_order, load_plugins, run_loop
-from gcs.app.crawl_dir import apply_prediction, count_unique, read_shares, refuse_one_alone
+from gcs.app.crawl_dir import apply_prediction, by_list, count_unique, read_shares, refuse_one_alone
 from gcs.app.crawl_input import CrawlRun
 from gcs.app.processes.browser_helpers import helper_words, with_browsers
 from gcs.app.processes.child import STARTS_PER_MINUTE, Child
@@ -375,6 +375,8 @@ class LocalTeam:
         team = [shares[name] for name in sorted(shares)]
         unique = await asyncio.to_thread(count_unique, self._directory, team)
         figures = report.build(self._settings.crawl.name, state, team, unique)
+        if expected := self._settings.crawl.expected:
+            figures = await asyncio.to_thread(by_list, figures, self._directory, expected, self._settings.urls)
         places = [size.place for size in await self._space.inbox_sizes() if size.kind == "dead"]
         letters = [letter for place in places for letter in await self._space.dead_letters(place, MOST_LETTERS)]
         dead = sum(letter.deliveries > 0 for letter in letters)  # the others were forged: nothing of ours is in them

@@ -26,6 +26,8 @@ class Traffic:
     moved_bytes: int = 0
     #: messages in which URLs were exchanged
     blocks: int = 0
+    #: links into the parts of others, thrown away behind the firewall
+    dropped: int = 0
 
     def clear(self) -> None:
         Traffic.__init__(self)

@@ -45,6 +45,8 @@ class ExploredEvidence(msgspec.Struct):
     limit: int = _HASHES - 1
     #: hash of a sampled URL → pages seen that link to it
     backlinks: dict[int, int] = {}
+    #: hash of a sampled URL that is dealt with → whether it was a page
+    dealt_with: dict[int, bool] = {}
 
 
 class ExploredShare(msgspec.Struct, frozen=True):
@@ -86,6 +88,15 @@ class Explored:
         while len(backlinks) > self._sample:
             evidence.limit //= 2
             backlinks = evidence.backlinks = {k: n for k, n in backlinks.items() if k < evidence.limit}
+
+    def count_dealt_with(self, url: str, *, is_page: bool) -> None:
+        """The URL of a page that was fetched; or of none, or of one that is not to be fetched."""
+        evidence = self.evidence
+        if (seen := xxh3_64_intdigest(url.encode())) < evidence.limit:
+            evidence.dealt_with[seen] = is_page
+            while len(evidence.dealt_with) > self._sample:
+                evidence.limit //= 2
+                evidence.dealt_with = {k: was for k, was in evidence.dealt_with.items() if k < evidence.limit}
 
     def estimate(self, waiting: float | None = None) -> ExploredShare:
         """The explored fraction of the whole crawl, with its bounds, as `explored_share` has it."""

@@ -6,6 +6,7 @@ import msgspec
 
 from gcs.core.report.counters import Counters, PhaseTimes
 from gcs.core.report.estimate import ENDED, NOTHING, Outlook, estimate
+from gcs.core.report.quality import LinkSample, merged, met_share, quality
 from gcs.core.report.workload import Workload
 
 
@@ -119,6 +120,15 @@ class Report(msgspec.Struct, frozen=True):
     #: what pages need (style sheets, images…), stored; and its bytes
     requisites: int = 0
     requisite_bytes: int = 0
+    #: share of the pages that should have been fetched: of the list of crawl.expected, or else of the web in scope, as
+    #: far as it can be told
+    coverage: float = 0.0
+    #: "estimate" or "list"
+    coverage_by: str = "estimate"
+    #: share of the N most linked pages among the N pages fetched, by the back-links known now; null without pages
+    quality: float | None = None
+    #: URLs of the sample by which that is told: exact if it is as large as known_urls
+    quality_sample: int = 0
     #: team.barrier
     supersteps: Supersteps = Supersteps()
 
@@ -142,6 +152,7 @@ class Share(msgspec.Struct, frozen=True):
     epoch: int = 0
     session: int = 1
     work: Workload = Workload()
+    links: LinkSample = LinkSample()
 
     @property
     def workload(self) -> Workload:
@@ -184,6 +195,7 @@ def with_outlook(report: Report, outlook: Outlook) -> Report:
         report,
         outlook=outlook,
         explored_fraction=outlook.fraction,
+        coverage=report.coverage if report.coverage_by == "list" else round(outlook.fraction, 4),
         limited_by=outlook.limited_by,
         pages=report.pages + newer,
         unique=report.unique + newer,
@@ -210,6 +222,9 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
     if state in ENDED and not (total.pages or total.revisits) and (total.failed or total.denied_by_robots):
         nothing = {"fraction": 0.0, "low": 0.0, "progress": 0.0, "done": "nothing explored", "why": ""}
         outlook = msgspec.structs.replace(outlook, **nothing)  # all that is known is dealt with, and says nothing
+    links = merged([share.links for share in shares])
+    # behind a firewall, all that a gatherer may fetch can be done while much that was met is not
+    coverage = min(outlook.fraction, met_share(links)) if traffic.dropped else outlook.fraction
     seconds = max((share.counters.seconds for share in shares), default=0.0)
     return Report(
         crawl=crawl,
@@ -263,6 +278,9 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
         shells=total.shells,
         requisites=total.requisites,
         requisite_bytes=total.requisite_bytes,
+        coverage=round(coverage, 4),
+        quality=None if (found := quality(links)) is None else round(found, 4),
+        quality_sample=len({*links.backlinks, *links.dealt_with}),
         supersteps=_supersteps(shares),
     )
 

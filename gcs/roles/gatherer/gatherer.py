@@ -83,6 +83,7 @@ class Gatherer:
                 is_left_out=self._admission.is_left_out,
                 headers_of=dependencies.plugins.headers if dependencies.plugins else None,
                 on_busy=self._tell_busy,
+                on_refused=lambda url: self._meter.explored.count_dealt_with(url, is_page=False),
                 purpose=settings.crawl.purpose,
             )
         )
@@ -412,6 +413,7 @@ class Gatherer:
             if record.dates:
                 self._dated.heed(record)
         self._meter.explored.count_page(record.outlinks, self._admission.covers)
+        self._meter.explored.count_dealt_with(record.url, is_page=record.is_page or record.status == 304)
         if self._outlet:
             self._outlet.stored()
         if self.team:

@@ -120,8 +120,9 @@ def test_time_of_each_phase_is_counted() -> None:
 @pytest.mark.parametrize("is_rough", [False, True])
 @pytest.mark.parametrize("seed", range(20))
 def test_team_never_drifts_apart_and_never_stands_still(seed: int, is_rough: bool) -> None:
-    """Gatherers of all speeds; URLs come by chance. Rough: one is started again, and the board forgets what it was told;
-    then it only has to go on.
+    """Gatherers of all speeds; URLs come by chance.
+
+    Rough: one is started again, and the board forgets some of what it was told. Then the team only has to go on.
     """
     chance, names = random.Random(seed), ("a", "b", "c", "d")
     speeds = {name: chance.choice((1, 3, 30)) for name in names}

@@ -97,6 +97,7 @@ ARRAY_FIELDS = {
     "HostFailures": "host failed kind url at",
     "SuperpagePatch": "low seen queued pages points=",
     "MovedRanges": "loser winner ranges places=",
+    "LinkSample": "limit= backlinks= dealt_with=",
     "SlowHost": "host queued delay_s cause= wait_s=",
     "Workload": "known= queued= pages= explored= urls_per_s= pages_per_s= found_per_s= spent= in_flight= latency_s= "
     "slow= slow_hosts= counted= max_pages= max_seconds= seconds_left= holds= lends=",
@@ -144,8 +145,8 @@ MAP_FIELDS: dict[type[Any], str] = {
     Bloom: "bits=",
     Blueprint: "model parts cuts owners weights ground= hot_pages= listed= lists_hosts=",
     SuperpageStatistics: "superpages= rates= exchange= links= helped= waiting= access= origins=",
-    Share: "id tally known_urls queued unique explored_fraction busy= superpages= epoch= session= work=",
-    ExploredEvidence: "fetched= known= history= limit= backlinks=",
+    Share: "id tally known_urls queued unique explored_fraction busy= superpages= epoch= session= work= links=",
+    ExploredEvidence: "fetched= known= history= limit= backlinks= dealt_with=",
     Ledger: "issued= spent= idle= sent= received=",
     Counters: "pages= repeated= size_bytes= redirects= revisits= failed= denied_by_robots= retries= links= seconds= "
     "busy_s= cpu_s= answer_s= peak_rss_mb= new= changed= same= gone= failures= helped= traffic= spent= shells= "
@@ -153,7 +154,7 @@ MAP_FIELDS: dict[type[Any], str] = {
     TimeSpent: "seconds= cpu_s= delays_s= answers_s= idle_s=",
     PhaseTimes: "supersteps= computation_s= communication_s= waiting_s=",
     Traffic: "exchanged_urls= exchanged_bytes= named_bytes= blocks= suppressed_hot= suppressed_c_queue= moved_urls= "
-    "moved_bytes=",
+    "moved_bytes= dropped=",
 }
 
 #: of the record log and of Parquet

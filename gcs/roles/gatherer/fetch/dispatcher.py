@@ -83,6 +83,8 @@ class DispatcherParts:
     headers_of: Callable[[str], tuple[tuple[str, str], ...]] | None = None
     #: called for every host that is overloaded: its name, and for how many seconds it is to be left alone
     on_busy: Callable[[str, float], None] = lambda *_: None
+    #: called for every URL that is not to be requested
+    on_refused: Callable[[str], None] = lambda _: None
     #: what the crawl is for; "" for anything
     purpose: str = ""
 
@@ -94,6 +96,7 @@ class Dispatcher:
         self._frontier, self._limits, self._window = parts.frontier, parts.limits, parts.window
         self._robots, self._fetcher, self._counters = parts.robots, parts.fetcher, parts.counters
         self._draw_urls, self._is_left_out, self._on_busy = parts.draw_urls, parts.is_left_out, parts.on_busy
+        self._on_refused = parts.on_refused
         self._headers_of, self._purpose = parts.headers_of, parts.purpose
         self.backlog = Backlog(parts.window, parts.frontier)
         #: URLs that were requested and have no record yet
@@ -276,7 +279,7 @@ class Dispatcher:
         closed: list[tuple[QueuedUrl, str]] = []
         for host, entry in self._window.release(now, room):
             if self._is_left_out(entry):
-                self._frontier.finish(entry.url, Mark.REFUSED)
+                self._refuse(entry)
                 continue
             origin = origin_of_url(entry.url)
             robots = self._robots.rules(origin, now)
@@ -293,7 +296,7 @@ class Dispatcher:
                 usage = robots.usage_of(entry.url)
                 if self._purpose and not preferences(usage).get(self._purpose, True):
                     self._counters.denied_by_robots += 1
-                    self._frontier.finish(entry.url, Mark.REFUSED)
+                    self._refuse(entry)
                     continue
                 tag = PageVisit(host, entry, usage=tuple(usage))
                 self.open.add(entry.url)
@@ -305,8 +308,12 @@ class Dispatcher:
                 closed.append((entry, self._robots.why_closed(origin)))
             else:
                 self._counters.denied_by_robots += 1
-                self._frontier.finish(entry.url, Mark.REFUSED)
+                self._refuse(entry)
         return closed
+
+    def _refuse(self, entry: QueuedUrl) -> None:
+        self._frontier.finish(entry.url, Mark.REFUSED)
+        self._on_refused(entry.url)
 
     def page_ended(self, visit: PageVisit, result: Result, now: float) -> float:
         """A page's request has ended; returns the seconds that the server asks to wait, or 0."""

@@ -11,6 +11,7 @@ import msgspec
 
 from gcs.core.report.counters import Counters
 from gcs.core.report.explored import Explored, ExploredEvidence
+from gcs.core.report.quality import sample
 from gcs.core.report.report import Share
 from gcs.core.report.workload import TimeSpent, Workload
 from gcs.ports.frontier import Frontier
@@ -110,7 +111,9 @@ class Meter:
         busy = min(counters.busy_s / counters.seconds, 1.0) if counters.seconds else 0.0
         unique = counters.pages - counters.repeated
         return Share(
-            *(self._name, counters, known, queued, unique, work.explored[0], busy, superpages, epoch, session), work
+            *(self._name, counters, known, queued, unique, work.explored[0], busy, superpages, epoch, session),
+            work,
+            sample(self.explored.evidence),
         )
 
     def figures(self, share: Share, under_way: int) -> dict[str, float]:

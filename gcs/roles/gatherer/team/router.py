@@ -251,6 +251,7 @@ class Router:
         was_seen = not self._posted.fresh((url,))  # and counted by count_links
         if plan.mode is ExchangeMode.FIREWALL or url in self._hot:
             self._ledger.idle += entry.worth
+            self._traffic.dropped += url not in self._hot
         elif self._c_queue.has(owner, url):
             self._send(owner, entry)
         elif entry.depth == GIFT:  # the owner knows the URL if it was posted; else the URL is not of the crawl
