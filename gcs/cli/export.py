@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import click
 import msgspec
 
+from gcs.app.crawl_input import SavedCrawl
 from gcs.app.say import say
 from gcs.core.page.spreadsheet import harmless
 from gcs.core.page.values import PageRecord
@@ -30,6 +31,9 @@ from gcs.ports.records.reading import latest
 from gcs.ports.records.wacz import write_wacz
 from gcs.ports.sinks.markdown_files import MarkdownFiles, markdown_file
 from gcs.ports.tables import TABLES, table_rows, write_tables
+from gcs.ports.transfer.sending import send
+from gcs.ports.transfer.transfer_form import keep_note
+from gcs.settings import Settings
 from gcs.version import __version__
 
 #: how the name of a value begins that a plug-in has added
@@ -66,6 +70,14 @@ _ARCHIVE_FORMS = ("cdxj", "wacz")
     " words of their texts (minhash: gcs-crawler[dedup]). gcs duplicates reports them.",
 )  # fmt: skip
 @click.option(
+    "--changed", is_flag=False, flag_value="0", metavar="[SESSION]",
+    help="Write a transfer for a central place: what was stored since the last one, or since that session began; as the"
+    " difference from what the place has, compressed. gcs merge applies it there. Needs --output.",
+)  # fmt: skip
+@click.option(
+    "--summary", is_flag=True, help="--changed: leave out what an index does not need: texts, links, headers."
+)
+@click.option(
     "--raw", is_flag=True,
     help="csv: write every cell as it is, for programs. Without it, a cell that a spreadsheet would take for a formula"
     " begins with an apostrophe.",
@@ -79,6 +91,8 @@ def export(
     fields: str | None,
     is_latest: bool,
     dedup: str | None,
+    changed: str | None,
+    summary: bool,
     raw: bool,
     as_json: bool,
 ) -> int:
@@ -96,6 +110,10 @@ def export(
     if as_json and output is None:
         raise UsageError("--json needs --output: stdout carries the records")
     set_up_log("warning", as_json=False)
+    if changed is not None:
+        return _export_changed(place, output, changed, summary, as_json)
+    if summary:
+        raise UsageError("--summary is for --changed")
     if raw and form != "csv":
         raise UsageError("--raw is for csv: no other format is changed")
     if form == "wacz":
@@ -156,6 +174,18 @@ def _write_files(pages: Iterable[Page], folder: Path) -> int:
         return sum(files.put(page) for page in pages)
     except OSError as error:
         raise StoreError(f"cannot write {error.filename or folder}: {error.strerror or error}") from error
+
+
+def _export_changed(place: str, output: Path | None, changed: str, is_summary: bool, as_json: bool) -> int:
+    if output is None or reading.is_url(place) or not changed.isdecimal():
+        raise UsageError("--changed [SESSION] needs --output FILE, and the directory of the crawl")
+    directory = reading.check_crawl(Path(place))
+    name = str(SavedCrawl.read(directory).settings.get("crawl.name", Settings().crawl.name))
+    with _sink(output) as sink:
+        assert not isinstance(sink, _TameTerminal)
+        note = send(directory, name, sink, session=int(changed), is_summary=is_summary)
+    keep_note(directory, note)
+    return _told("transfer", note.records, output, as_json)
 
 
 def _export_wacz(place: str, output: Path | None, as_json: bool) -> int:

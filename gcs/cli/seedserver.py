@@ -15,12 +15,12 @@ from gcs.app.find_crawl import read_charter
 from gcs.app.processes.member_process import tenacious
 from gcs.core.plan.seed_domains import Word
 from gcs.errors import GcsError
+from gcs.ports.dset_registries import open_registry
 from gcs.ports.records.layout import check_names
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.clock import lease_time
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.system.own_file import own_stream
-from gcs.ports.url_registry import UrlRegistry
 from gcs.roles.seedserver.seed_server import SeedServer, SeedServerConfig
 from gcs.settings import of_charter
 
@@ -56,7 +56,8 @@ async def _serve(url: str, crawl: str, name: str, parent: str, directory: Path, 
     except GcsError:
         await space.close()
         raise
-    registry = UrlRegistry(directory / "registry", load_order(settings.seed_server.order), settings.frontier.fsync)
+    order, rules, fsync = load_order(settings.seed_server.order), settings.seed_server, settings.frontier.fsync
+    registry = open_registry(directory / "registry", order, rules, fsync)
     config = SeedServerConfig(
         name=name,
         rules=settings.seed_server,

@@ -10,12 +10,14 @@ Invariant: a domain changes its client only while no client holds a URL of it, s
 Pure: it reads no clock and sends nothing.
 """
 
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 from gcs.core.url.sortkey import host_name, host_of_key, sort_key
+from gcs.errors import SettingsError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class SeedServerSettings:
     domain: Literal["top", "host"] = "top"
     #: domain sets by hand, the words of each one: the first goes to the client that comes first; the rest is shared out
     dsets: tuple[str, ...] = ()
+    #: a domain stays with its client for the client's life, as the paper has it, also where another has nothing to do
+    for_life: bool = False
+    #: keep the registry in so many files, each with a thread of its own: of the DSets by hand one each, and the other
+    #: domains spread over all. 1: one file
+    registries: int = 1
     #: connections of a client when it comes
     connections: int = 8
     #: connections of a client that was told to slow down, at least
@@ -40,6 +47,18 @@ class SeedServerSettings:
     hurry_above: float = 8.0
     #: seeds that a client holds for each of its connections
     ahead: int = 4
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.registries <= 64:
+            raise SettingsError(f"seed_server.registries is {self.registries}: give 1 to 64")
+
+
+def registry_of(domain: str, rules: SeedServerSettings) -> int:
+    """The number of the registry in which the URLs of a domain are: one for each DSet."""
+    for number, words in enumerate(rules.dsets):
+        if domain in words.split():
+            return number % rules.registries
+    return zlib.crc32(domain.encode()) % rules.registries
 
 
 class Word(StrEnum):

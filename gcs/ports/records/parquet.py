@@ -23,6 +23,8 @@ from gcs.ports.records.layout import store_error, sync_directory
 from gcs.ports.records.record_log import PAGE, Frame, LogReading, row_decoder
 from gcs.ports.system.own_file import own_stream
 
+#: records of a group whose size is not known
+_FEW_RECORDS = 100
 #: a row group is closed at this many rows …
 _GROUP_ROWS = 1_000
 #: … or when its frames in the log have this length
@@ -171,6 +173,23 @@ def _offsets(values: Sequence[Any]) -> Any:
     if ends[-1] > _MOST_BYTES:
         raise OverflowError(f"{ends[-1]} values or bytes are more than a column of one row group can hold")
     return pa.py_buffer(ends.astype(np.int32))
+
+
+def write_records(records: Iterator[PageRecord], path: Path) -> int:
+    """Write records that were never in a log to a Parquet file, durably; how many there were."""
+    _, pq = _arrow()
+    columns, count = schema(), 0
+    with (
+        own_stream(path, "wb") as file,
+        pq.ParquetWriter(file, columns, compression="zstd", write_page_checksum=True) as writer,
+    ):
+        while group := list(islice(records, _FEW_RECORDS)):
+            writer.write_batch(record_batch(group, columns))
+            count += len(group)
+        writer.close()
+        file.flush()
+        os.fsync(file.fileno())
+    return count
 
 
 def read_rows(source: Path | BinaryIO, fields: Sequence[str] = FIELDS, skip: int = 0) -> Iterator[tuple[Any, ...]]:

@@ -47,7 +47,6 @@ class GathererPort:
     admission: Admission
     #: counted by the member, reported by the gatherer
     traffic: Traffic
-    phases: PhaseTimes
     recrawl: Recrawl
     #: ask for a turn
     request_turn: Callable[[], None]
@@ -61,6 +60,8 @@ class GathererPort:
     figures: Callable[[Share], dict[str, float]]
     #: begin this session, under the plan of this epoch; returns URLs that may be allowed by now
     begin_session: Callable[[int, int], list[QueuedUrl]]
+    #: of a team with a barrier: counted by the member, reported by the gatherer
+    phases: PhaseTimes = field(default_factory=PhaseTimes)
 
 
 class Notices(Protocol):

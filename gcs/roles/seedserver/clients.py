@@ -90,7 +90,9 @@ class Clients:
         return [domain for domain, name in self.owners.items() if name == client and domain not in self._moves]
 
     def share(self, counts: Mapping[str, Count]) -> None:
-        """Decide which domains move to clients that have nothing to do."""
+        """Decide which domains move to clients that have nothing to do; none, if a DSet is for life."""
+        if self._rules.for_life:
+            return
         waiting = {domain: count.held + count.out for domain, count in counts.items()}
         decided = fair_moves(self.owners, waiting, self.clients, self._rules)
         self._moves = {domain: to for domain, to in decided.items() if counts[domain].held}

@@ -30,6 +30,7 @@ from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import UsageError
 from gcs.events import Events
+from gcs.ports.dset_registries import DsetRegistries
 from gcs.ports.space.port import SEEDS_INBOX, Space, Taken
 from gcs.ports.system.process import new_run
 from gcs.ports.url_registry import Node, UrlRegistry
@@ -84,7 +85,7 @@ class SeedServer:
         self,
         config: SeedServerConfig,
         space: Space,
-        registry: UrlRegistry,
+        registry: UrlRegistry | DsetRegistries,
         *,
         clock: Callable[[], float],
         on_word: Callable[[str, Word, int, int], None] = lambda *_: None,

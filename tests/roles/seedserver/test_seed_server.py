@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -21,10 +22,11 @@ from gcs.core.messages.tuples import (
     UrlBlock,
 )
 from gcs.core.ordering import ORDERS
-from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of
+from gcs.core.plan.seed_domains import SeedServerSettings, Word, domain_of, registry_of
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.core.url.queued_url import QueuedUrl
 from gcs.errors import UsageError
+from gcs.ports.dset_registries import open_registry
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.space.port import Receipt
 from gcs.ports.url_registry import UrlRegistry
@@ -109,7 +111,7 @@ class Scene:
         self.words: list[tuple[str, Word, int, int]] = []
 
     def server(self, name: str, parent: str = "") -> SeedServer:
-        registry = UrlRegistry(self.directory / name, ORDERS["backlink"], fsync=False)
+        registry = open_registry(self.directory / name, ORDERS["backlink"], self.rules, fsync=False)
         space = MemorySpace(self.board, name)
         config = SeedServerConfig(name=name, rules=self.rules, team=TEAM, parent=parent, session=self.session)
         server = SeedServer(config, space, registry, clock=self.clock, on_word=lambda *word: self.words.append(word))
@@ -159,8 +161,9 @@ class Scene:
             await server.shutdown()
 
 
-async def test_clients_fetch_everything_once_each_its_own_domains(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, SeedServerSettings(dsets=("com", "edu net org biz")))
+@pytest.mark.parametrize("registries", [1, 2, 5])
+async def test_clients_fetch_everything_once_each_its_own_domains(tmp_path: Path, registries: int) -> None:
+    scene = Scene(tmp_path, SeedServerSettings(dsets=("com", "edu net org biz"), registries=registries))
     scene.server("s")
     one, two = scene.client("a", "s"), scene.client("b", "s")
     await scene.run()
@@ -170,9 +173,50 @@ async def test_clients_fetch_everything_once_each_its_own_domains(tmp_path: Path
     await scene.close()
 
 
-async def test_most_linked_seed_goes_first(tmp_path: Path) -> None:
+async def test_registry_of_each_dset_has_its_urls_and_no_others(tmp_path: Path) -> None:
+    rules = SeedServerSettings(dsets=("com", "edu net"), registries=2)
+    scene = Scene(tmp_path, rules)
+    server = scene.server("s")
+    scene.client("a", "s")
+    scene.client("b", "s")
+    await scene.run()
+    urls = everything()
+    assert all(server.registry.node(url) for url in urls)
+    await scene.close()
+    counts = []
+    for number in (0, 1):
+        registry = UrlRegistry(tmp_path / "s" / f"dset-{number}", ORDERS["backlink"], fsync=False)
+        counts.append({domain: count.visited for domain, count in registry.counts().items()})
+        registry.close()
+    assert {registry_of(domain, rules) for domain in counts[0]} == {0}
+    assert {registry_of(domain, rules) for domain in counts[1]} == {1}
+    assert "com" in counts[0] and {"edu", "net"} <= set(counts[1])
+    assert sum(sum(each.values()) for each in counts) == len(urls)
+    with pytest.raises(UsageError, match=r"2 registries: go on with seed_server.registries=2"):
+        open_registry(tmp_path / "s", ORDERS["backlink"], replace(rules, registries=3))
+    with pytest.raises(UsageError, match="several registries"):
+        open_registry(tmp_path / "s", ORDERS["backlink"], replace(rules, registries=1))
+
+
+@pytest.mark.parametrize("for_life", [True, False])
+async def test_dset_stays_with_its_client_for_life_if_it_shall(tmp_path: Path, for_life: bool) -> None:
+    """A client that comes late gets domains of the first one, or else only those that are new."""
+    scene = Scene(tmp_path, SeedServerSettings(for_life=for_life))
+    server = scene.server("s")
+    first = scene.client("a", "s")
+    await scene.run(lambda: len(server.registry.counts()) == len(DOMAINS) and len(first.fetched) > 40)
+    late = scene.client("b", "s")
+    await scene.go_on()
+    scene.check()
+    assert (len(late.fetched) == 0) is for_life
+    await scene.close()
+
+
+@pytest.mark.parametrize("registries", [1, 3])
+async def test_most_linked_seed_goes_first(tmp_path: Path, registries: int) -> None:
     """With one page at a time in a client's hands, each is one of the most linked of those known by then."""
-    scene = Scene(tmp_path, SeedServerSettings(connections=1, least_connections=1, most_connections=1, ahead=1))
+    rules = SeedServerSettings(connections=1, least_connections=1, most_connections=1, ahead=1, registries=registries)
+    scene = Scene(tmp_path, rules)
     scene.server("s")
     client = scene.client("a", "s", rate=1)
     await scene.run()
@@ -239,9 +283,10 @@ async def test_client_that_leaves_or_dies_loses_nothing(tmp_path: Path) -> None:
     await scene.close()
 
 
-async def test_server_goes_on_after_a_crash(tmp_path: Path) -> None:
+@pytest.mark.parametrize("registries", [1, 3])
+async def test_server_goes_on_after_a_crash(tmp_path: Path, registries: int) -> None:
     """Between any two steps, what it does not find in its registry it finds on the whiteboard."""
-    scene = Scene(tmp_path, SeedServerSettings())
+    scene = Scene(tmp_path, SeedServerSettings(registries=registries))
     server = scene.server("s")
     scene.client("a", "s"), scene.client("b", "s")
     await scene.run(until=lambda: len(scene.fetched) > 30)

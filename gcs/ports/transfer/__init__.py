@@ -1,0 +1,1 @@
+"""Transfers to a central place; `transfer_form` says what they are."""
