@@ -26,7 +26,7 @@ from gcs.core.url.canonical import UrlRules, is_own, seed_url, why_no_seed
 from gcs.core.url.sources import is_below, is_local, is_source, source_url
 from gcs.errors import SettingsError, StoreError, UsageError
 from gcs.events import LEVELS, set_up_log
-from gcs.ports.fetch.sources import VARIABLE, address_of
+from gcs.ports.fetch.sources import MAIL_VARIABLE, VARIABLE, address_of
 from gcs.settings import NOTHING, Settings, differences, documentation, load, types
 
 #: flag → dotted key of the setting it sets; everything else by --set
@@ -290,11 +290,14 @@ def _source(text: str) -> str:
     if not url or not is_local(url):
         return url
     if (host := urlsplit(url).netloc) != "localhost":
-        if not address_of(host):
-            raise UsageError(
-                f"{text[:_SHOWN]}: this machine knows no database {host}; set {VARIABLE}{host.upper()} to"
-                " its SQLAlchemy URL (postgresql+psycopg://user:password@host/name)"
-            )
+        is_mail = url.startswith("mail:")
+        variable = MAIL_VARIABLE if is_mail else VARIABLE
+        if not address_of(host, variable):
+            kind, like = ("database", "its SQLAlchemy URL (postgresql+psycopg://user:password@host/name)")
+            if is_mail:
+                kind, like = ("mailbox", "its address (imaps://user:password@host/)")
+            known = f"this machine knows no {kind} {host}"
+            raise UsageError(f"{text[:_SHOWN]}: {known}; set {variable}{host.upper()} to {like}")
         return url.rstrip("/") + "/"
     path = Path(unquote(urlsplit(url).path))
     if not path.exists():

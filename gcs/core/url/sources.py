@@ -4,6 +4,7 @@
     db://localhost/srv/shop.db/customers/17    a row of a table of an SQLite database
     db://shop/customers/17                     the same, of a database on a server that this machine knows as `shop`
     mail://localhost/home/ann/inbox.mbox/0     a message of a mailbox (mbox or Maildir)
+    mail://work/INBOX/17                       the same, of a mailbox on a server that this machine knows as `work`
     nntp://news.example.org/comp.lang.c/4711   an article of a group, by its number (nntps:// behind TLS)
 
 So the URL tree, plans, hand-over and records need not know of them. A machine's own sources have the host
@@ -23,9 +24,7 @@ from gcs.core.url.canonical import normal_escapes
 LOCAL = ("file://", "db://", "mail://")
 NEWS = ("nntp://", "nntps://")
 SCHEMES = LOCAL + NEWS
-SPELLING = (
-    "write file://localhost/FOLDER/, db://localhost/FILE/, db://NAME/, mail://localhost/BOX/ or nntp://HOST/GROUP/"
-)
+SPELLING = "write file://localhost/FOLDER/, db://localhost/FILE/, db://NAME/, mail://localhost/BOX/, mail://NAME/ or nntp://HOST/GROUP/"
 DEFAULT_PORTS = {"nntp": ":119", "nntps": ":563"}
 #: a name or an address, and a port
 HOST = re.compile(r"(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::[0-9]+)?").fullmatch
@@ -48,8 +47,8 @@ def is_below(url: str, root: str) -> bool:
 
 
 def _is_read_here(scheme: str, host: str) -> bool:
-    """Whether a host may stand in a URL of this scheme: a local source has only `localhost`, or a database's name."""
-    is_named = scheme == "db" and host.count(".") == 0 and ":" not in host
+    """Whether a host may stand in a URL of this scheme: of a local source `localhost`, or a name of a server."""
+    is_named = scheme in ("db", "mail") and host.count(".") == 0 and ":" not in host
     return f"{scheme}://" not in LOCAL or host == "localhost" or is_named
 
 

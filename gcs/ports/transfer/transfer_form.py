@@ -35,8 +35,8 @@ LEVEL, WINDOW_LOG = 10, 23
 _LONG = frozenset(
     {"text", "markdown", "outlinks", "anchors", "rels", "requisites", "headers", "thumbnail", "usage_raw"}
 )
-#: fields of so many bytes may go as their difference, if that is so many times shorter
-_LONG_BYTES, _SHORT = 200, 4
+#: fields of so many bytes may go as their difference, if that is so many times shorter than they are when compressed
+_LONG_BYTES, _SHORT = 200, 2
 _LENGTH = struct.Struct("<I")
 digest = xxhash.xxh3_64_intdigest
 #: where both sides note the last transfer, below `state`
@@ -187,7 +187,7 @@ def _shorter(value: Any, before: Any) -> Any:
     if len(whole) < _LONG_BYTES:
         return value
     packed = zstandard.ZstdCompressor(LEVEL, _dictionary(before)).compress(whole)
-    return packed if len(packed) < len(whole) / _SHORT else value
+    return packed if len(packed) < len(zstandard.ZstdCompressor(LEVEL).compress(whole)) / _SHORT else value
 
 
 def _whole(packed: bytes, before: Any) -> Any:

@@ -97,6 +97,7 @@ ARRAY_FIELDS = {
     "HostFailures": "host failed kind url at",
     "SuperpagePatch": "low seen queued pages points=",
     "MovedRanges": "loser winner ranges places=",
+    "Item": "gatherer url base fields",
     "LinkSample": "limit= backlinks= dealt_with=",
     "SlowHost": "host queued delay_s cause= wait_s=",
     "Workload": "known= queued= pages= explored= urls_per_s= pages_per_s= found_per_s= spent= in_flight= latency_s= "

@@ -4,6 +4,7 @@ in it are pages.
     source_engine   sends a request to the web's engine or to a source
     files           folders            database   SQLite            news      NNTP
     database_server all that SQLAlchemy reaches                     mailbox   mbox, Maildir
+    imap            mailboxes on servers
 
 Here is what a source answers: a page, or a list of links; with a status of HTTP's, since all that follows speaks it.
 """
@@ -19,6 +20,8 @@ from urllib.parse import quote
 LISTING_TYPE = "text/uri-list"
 #: how the name of the variable begins that holds the SQLAlchemy URL of a database on a server
 VARIABLE = "GCS_DB_"
+#: … and the address of a mailbox on a server
+MAIL_VARIABLE = "GCS_MAIL_"
 #: links in one list; the next one is linked behind them
 LISTED = 1_000
 
@@ -48,9 +51,9 @@ MISSING = Answer(HTTPStatus.NOT_FOUND)
 DENIED = Answer(HTTPStatus.FORBIDDEN)
 
 
-def address_of(name: str) -> str:
-    """The SQLAlchemy URL of the database of this name; "" where this machine knows none."""
-    return os.environ.get(VARIABLE + name.upper().replace("-", "_"), "")
+def address_of(name: str, variable: str = VARIABLE) -> str:
+    """The address of the database, or mailbox, of this name; "" where this machine knows none."""
+    return os.environ.get(variable + name.upper().replace("-", "_"), "")
 
 
 def listing(names: Iterable[str]) -> Answer:

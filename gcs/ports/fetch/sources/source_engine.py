@@ -18,6 +18,7 @@ from gcs.ports.fetch.sources import Answer
 from gcs.ports.fetch.sources.database import read_database
 from gcs.ports.fetch.sources.database_server import read_server
 from gcs.ports.fetch.sources.files import read_file
+from gcs.ports.fetch.sources.imap import read_mail_server
 from gcs.ports.fetch.sources.mailbox import read_mailbox
 from gcs.ports.fetch.sources.news import read_news
 
@@ -75,6 +76,15 @@ class SourceFetcher:
         match parts.scheme:
             case "file":
                 return await asyncio.to_thread(read_file, parts.path, after, place, request.etag or "", limit)
+            case "mail" if parts.netloc != "localhost":
+                settings = self._settings
+                timeout_s, ca_file = settings.connect_timeout_s, settings.ca_file
+                return await asyncio.to_thread(
+                    read_mail_server,
+                    *(parts.netloc, parts.path[1:], after, limit),
+                    timeout_s=timeout_s,
+                    ca_file=ca_file,
+                )
             case "mail":
                 inside = parts.path.removeprefix(urlsplit(root).path)
                 return await asyncio.to_thread(read_mailbox, inside, after, place, limit)
