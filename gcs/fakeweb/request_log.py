@@ -3,8 +3,8 @@
 The server writes it, tests read it, in the same process or as JSON through `/__log`. It reads no clock:
 times are given, in seconds on one monotonic clock of the server.
 
-Invariant: gaps are between *starts* of requests as the server saw them, robots.txt included. A crawler that
-counts its delay from the end of the last answer can therefore never appear too fast.
+Invariant: gaps are between *starts* of requests, robots.txt included: when their bytes came, not when a busy server
+read them. A crawler that counts its delay from the end of the last answer can therefore never appear too fast.
 """
 
 import msgspec
@@ -43,7 +43,7 @@ class RequestLog(msgspec.Struct):
     connections: int = 0
 
     def start(self, address: str, url: str, at_s: float, *, is_allowed: bool, headers: bytes) -> None:
-        """Notes a request whose head has arrived."""
+        """Notes a request whose head has arrived, and when."""
         self.requests += 1
         self.hits.setdefault(url, []).append(at_s)
         if not is_allowed:
@@ -51,9 +51,10 @@ class RequestLog(msgspec.Struct):
         host = self.hosts.get(address)
         if host is None:
             host = self.hosts[address] = HostLog()
-        elif host.min_gap_s is None or at_s - host.last_start_s < host.min_gap_s:
-            host.min_gap_s = at_s - host.last_start_s
-        host.last_start_s = at_s
+        else:
+            gap_s = abs(at_s - host.last_start_s)  # a busy server may read the later one first
+            host.min_gap_s = gap_s if host.min_gap_s is None else min(host.min_gap_s, gap_s)
+        host.last_start_s = max(host.last_start_s, at_s)
         host.requests += 1
         host.in_flight += 1
         host.max_in_flight = max(host.max_in_flight, host.in_flight)

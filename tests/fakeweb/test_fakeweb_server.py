@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -256,6 +258,27 @@ async def test_process_is_the_same_web_with_a_log_over_http(client: aiohttp.Clie
             server.set_session(0)
     with socket.socket() as probe:
         assert probe.connect_ex((server.web.sites[0].address, server.port)) != 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says when bytes came")
+async def test_process_logs_when_requests_came_however_late_it_reads_them() -> None:
+    """A server that gets no CPU for a while finds two requests, which came one after the other."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=1, pages=3)) as web:
+        address, pages = ("127.1.0.1", web.web.port), sorted(survey(web.web).pages)[:2]
+        os.kill(web.pid, signal.SIGSTOP)
+        clients = []
+        for page in pages:
+            clients.append(socket.create_connection(address))
+            clients[-1].sendall(f"GET /{page.split('/', 3)[3]} HTTP/1.1\r\nHost: 127.1.0.1\r\n\r\n".encode())
+            await asyncio.sleep(0.3)
+        os.kill(web.pid, signal.SIGCONT)
+        for each in clients:
+            await asyncio.to_thread(each.recv, 1)
+            each.close()
+        first, second = (at for page in pages for at in web.log.hits[page])
+        least_s = web.log.hosts["127.1.0.1"].min_gap_s
+    assert second - first > 0.25
+    assert least_s == second - first
 
 
 def test_process_ends_on_sigterm_and_refuses_a_wrong_spec() -> None:

@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import socket
 import struct
+import sys
 import time
 from collections import Counter
 from email.utils import parsedate_to_datetime
@@ -24,6 +25,10 @@ _CODINGS = (b"gzip", b"deflate")
 _GARBAGE = b"\x00\xffSSH-2.0-this is not HTTP\r\n\r\n\x01\x02\x03"
 _ENDLESS_PIECE = chunk(b"<p>and so on and so on and so on</p>\n" * 1_000)
 _DRIPS = 5
+#: where the milliseconds since the last data came stand in Linux's `struct tcp_info`, and its size up to there
+_TCP_INFO_LAST_DATA, _TCP_INFO_BYTES = 52, 56
+#: milliseconds from which on they count: the kernel counts them in steps of 4 or 10
+_LATE_MS = 20
 #: bytes of prepared answers to keep; hot pages and small webs then cost no rendering
 _CACHE_BYTES = 128 << 20
 
@@ -84,6 +89,8 @@ class FakeWebConnection(asyncio.Protocol):
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._buffer = b""
+        #: when the last bytes came to this machine
+        self._arrived_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         #: address that was asked and is owed an answer; "" between requests
         self._owed = ""
@@ -94,6 +101,7 @@ class FakeWebConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by type
         self._address: str = transport.get_extra_info("sockname")[0]
+        self._socket: socket.socket = transport.get_extra_info("socket")
         self._connections.add(self)
         self._service.log.connections += 1
         self._can_write = True
@@ -107,6 +115,7 @@ class FakeWebConnection(asyncio.Protocol):
             self._done(0, 0)
 
     def data_received(self, data: bytes) -> None:
+        self._arrived_s = time.monotonic() - _late_s(self._socket)
         self._buffer += data
         self._read()
 
@@ -154,7 +163,7 @@ class FakeWebConnection(asyncio.Protocol):
         accepted = _field(fields, b"accept-encoding")
         prepared = service.prepare(site, path, b",".join(coding for coding in _CODINGS if coding in accepted))
         url = site.origin + path
-        service.log.start(address, url, time.monotonic(), is_allowed=prepared.is_allowed, headers=headers)
+        service.log.start(address, url, self._arrived_s, is_allowed=prepared.is_allowed, headers=headers)
         service.tries[url] += 1
         self._owed = address
         self._closes = b"close" in _field(fields, b"connection") or version == b"HTTP/1.0"
@@ -186,8 +195,7 @@ class FakeWebConnection(asyncio.Protocol):
         if manner is Manner.RESET_ONCE and self._service.tries[plan.url] > 1:
             manner = Manner.PLAIN
         if manner in (Manner.RESET, Manner.RESET_ONCE):
-            pseudo = self._transport.get_extra_info("socket")
-            pseudo.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # RST, not FIN
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # RST, not FIN
             self._done(0, 0)
             self._transport.abort()
         elif manner is Manner.GARBAGE:
@@ -251,6 +259,18 @@ def _normal(path: str) -> str:
         return path
     first, *rest = path.split("%")
     return first + "".join("%" + part[:2].upper() + part[2:] for part in rest)
+
+
+def _late_s(connection: socket.socket) -> float:
+    """For how long the last bytes have waited for this process, on Linux: where others have the CPU, for seconds.
+
+    They may be the last words of a crawler that was killed meanwhile.
+    """
+    if not sys.platform.startswith("linux"):
+        return 0.0
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    late_ms: int = struct.unpack_from("I", info, _TCP_INFO_LAST_DATA)[0]
+    return late_ms / 1000 if late_ms >= _LATE_MS else 0.0
 
 
 def _field(headers: bytes, name: bytes) -> bytes:
