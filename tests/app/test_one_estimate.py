@@ -2,12 +2,15 @@
 
 import io
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
 
+import gcs
 from gcs.app import team_roster
 from gcs.app.progress import Progress
+from gcs.app.station.directory_source import TeamSource
 from gcs.app.terminal import summary
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import Account, Control, CrawlState, Member, MemberState
@@ -15,6 +18,8 @@ from gcs.core.report.counters import Counters
 from gcs.core.report.report import Share, build, with_outlook
 from gcs.core.report.roster import workloads
 from gcs.core.report.workload import SlowHost, TimeSpent, Workload
+from gcs.fakeweb import FakeWebSpec
+from gcs.fakeweb.server import FakeWebProcess
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.roles.station.crawls.source import WhiteboardSource
 from gcs.roles.station.view.poller import Poller
@@ -104,3 +109,21 @@ async def test_crawl_whose_gatherers_have_all_gone_is_finished() -> None:
     share = Share("g0", Counters(pages=9), 9, 0, 9, 1.0, work=msgspec.structs.replace(WAITING, known=9, queued=0))
     works = workloads([Member("g0", "run", state=MemberState.GONE)], [Account("g0", msgspec.msgpack.encode(share))])
     assert shown_by_the_progress_line(works, "done") == "100 % explored, finished"
+
+
+async def test_station_of_a_team_that_has_ended_says_how_it_ended(tmp_path: Path) -> None:
+    """The whiteboard goes with the team, and what it said last stands no more."""
+    with FakeWebProcess(FakeWebSpec.plain(hosts=1, pages=5)) as web:
+        crawl = gcs.crawl(*web.seeds, output=tmp_path, delay=0.0, max_pages=3, settings={"fetch.allow_private": True})
+        assert len([page async for page in crawl]) == 3
+    address = tmp_path / "state" / "space" / "address"
+    address.parent.mkdir()
+    address.write_text("redis://team")
+    space = MemorySpace(MemoryBoard(), "test")
+    await space.out(Control(CrawlState.RUNNING, "user"))
+    poller = Poller(TeamSource(space, "test", "redis://team", tmp_path), time.time)
+    await poller.poll()
+    assert poller.status().state == "waiting"  # as the whiteboard has it
+    address.unlink()
+    await poller.poll()
+    assert (poller.status().state, poller.status().report.pages) == ("limit", 3)

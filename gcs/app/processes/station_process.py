@@ -14,6 +14,7 @@ from gcs.app.crawl_dir import is_crawl
 from gcs.app.processes.station_watches import station_watches
 from gcs.app.say import say
 from gcs.app.station.crawl_supervisor import SupervisorSpec
+from gcs.app.station.directory_source import TeamSource
 from gcs.app.station.folder_crawls import FolderCrawls
 from gcs.app.station.token_file import TokenFile
 from gcs.core.helpers.access import LEAST_CHARACTERS, SECRET_BYTES, Role, entry, new_token
@@ -26,7 +27,7 @@ from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.redis_space import open_space
 from gcs.ports.system.tasks import end, repeat
 from gcs.ports.telemetry.figure_sender import FigureSender, figure_sender
-from gcs.roles.station.crawls.source import CrawlSource, WhiteboardSource
+from gcs.roles.station.crawls.source import CrawlSource
 from gcs.roles.station.crawls.station_crawls import OneCrawl, StationCrawls
 from gcs.roles.station.gateway import Gateway
 from gcs.roles.station.http.auth import Authenticator, is_loopback
@@ -64,7 +65,7 @@ async def serving(place: str, crawl: str, spec: StationSpec, directory: Path | N
     try:
         here = directory if directory and is_crawl(directory) else None
         posted = partial(space.scan, template(Access))
-        make = partial(OneCrawl, WhiteboardSource(space, crawl, here))
+        make = partial(OneCrawl, TeamSource(space, crawl, place, here))
         async with _serving(make, spec, posted, gateway=Gateway(space)):
             yield
     finally:

@@ -172,3 +172,18 @@ class DirectorySource:
             patches = tree_of(self.place / "state" / gatherer / "frontier", POINTS)
             self._tree = time.monotonic(), is_running, patches
         return patches
+
+
+class TeamSource(WhiteboardSource):
+    """A crawl at a whiteboard. Where that ran in the directory of the crawl and has gone: what is left there."""
+
+    def __init__(self, space: Space, crawl: str, place: str, directory: Path | None) -> None:
+        """`place`: the URL of the whiteboard."""
+        super().__init__(space, crawl, directory)
+        is_here = directory is not None and address_of(directory / "state" / "space") == place
+        self._left = DirectorySource(crawl, directory) if directory is not None and is_here else None
+
+    async def read(self, now: float) -> BoardSnapshot:
+        if self._left and address_of(self._left.place / "state" / "space") is None:
+            return await self._left.read(now)
+        return await super().read(now)
