@@ -167,7 +167,7 @@ class Reader:
     def _facts(self, response: Response, document: Document) -> PageFacts:
         noindex, nofollow = _header_directives(response, self._options.agent)
         url, content_type = response.request.url, response.header("content-type") or ""
-        if "html" in content_type.lower() and not all(map(str.isascii, document.hrefs)):
+        if "html" in content_type.lower() and not "".join(document.hrefs).isascii():
             encoding = encoding_of(response.content, content_type)
             hrefs = [in_page_encoding(href, encoding) for href in document.hrefs]
             document = msgspec.structs.replace(document, hrefs=hrefs)

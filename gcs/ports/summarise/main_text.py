@@ -48,6 +48,8 @@ _LEAST_MORE = 150
 _TEXT_TAGS, _FEW_LETTERS, _MOST_LINKED = frozenset(("p", "pre", "ul", "ol", "dl", "table", "blockquote")), 60, 0.33
 #: names of what is no main part, whatever text it has
 _OTHERS = re.compile("comment|repl(?:y|ies)|related|sidebar|footer|promo|share|social|cookie|teaser|recommend", re.I)
+#: the part of what turbohtml finds that trafilatura finds at least, unless it has lost some
+_HALF = 0.5
 _WRAPPERS = frozenset(("div", "span", "td", "main", "body"))
 _DIGITS = re.compile(r"\d+")
 _UNSEEN = "script,style,noscript,template,svg"
@@ -87,7 +89,7 @@ def main_part(tree: Tree, tags: int, source: Source) -> MainPart:
 
 
 def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
-    """The main part by trafilatura; by turbohtml where trafilatura finds none."""
+    """The main part by trafilatura; by turbohtml where trafilatura finds none, or not half as much."""
     from lxml.etree import strip_tags  # type: ignore[import-untyped]
     from trafilatura import bare_extraction
     from trafilatura.settings import Document as TrafilaturaDocument
@@ -109,7 +111,9 @@ def trafilatura_part(tree: Tree, tags: int, source: Source) -> MainPart:
             text = xmltotxt(found.body, include_formatting=False).strip()
     except Exception as error:  # a third-party parser on hostile input: its failures are not known beforehand
         events.warning("failed", url=source.url, cause=error)
-    return _cut(text, markdown, source.options.max_text_bytes) if text else main_part(tree, tags, source)
+    quick = main_part(tree, tags, source)
+    is_lost = len(text) < len(quick.text) * _HALF and quick.markdown
+    return _cut(text, markdown, source.options.max_text_bytes) if text and not is_lost else quick
 
 
 def _to_cut(node: _Node, source: Source) -> _Node:

@@ -96,6 +96,14 @@ def test_search_for_the_pieces_takes_little_time(level: str) -> None:
         read(f"<body>{(piece + '</div></section></article>' * 2) * 3_000}".encode())
 
 
+def test_full_text_is_that_of_fast_where_trafilatura_loses_most_of_it() -> None:
+    """It takes a box by the name of "tags" for a list of keywords."""
+    lost = f"<div class=tags>{''.join(f'<p>{text}</p>' for text in LONG)}</div>"
+    page = f"<body>{lost}<article><p>{PARAGRAPHS[0] * 3}</p></article></body>".encode()
+    assert read(page, "full").text == read(page).text
+    assert all(paragraph in read(page, "full").text for paragraph in LONG)
+
+
 def test_full_text_has_no_marks_of_links_and_emphasis() -> None:
     linked = PAGE.replace(b"two years", b"<a href='/y'>two years</a>").replace(b"every four", b"<b>every</b> four")
     document = read(linked, "full")
