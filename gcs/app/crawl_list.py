@@ -25,6 +25,7 @@ class ListedCrawl(msgspec.Struct, frozen=True):
     crawl: str = ""
     state: str = ""
     session: int = 0
+    #: that it has after this session
     pages: int = 0
     queued: int = 0
     #: when something was last stored, in seconds since 1970
@@ -52,7 +53,7 @@ def list_crawl(directory: Path) -> ListedCrawl:
         figures, seeds = status_of(directory), SavedCrawl.read(directory).seeds
     except (GcsError, OSError) as error:
         return ListedCrawl(str(directory), changed_at=changed_at, error=str(error))
-    how = (figures.crawl, figures.state, figures.session, figures.pages, figures.queued)
+    how = (figures.crawl, figures.state, figures.session, figures.held, figures.queued)
     return ListedCrawl(str(directory), *how, changed_at, seeds, explored=figures.outlook.progress)
 
 

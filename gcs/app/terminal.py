@@ -10,6 +10,7 @@ import msgspec
 
 from gcs.app.crawl_dir import stored_elsewhere, write_whole
 from gcs.app.say import say
+from gcs.core.report.estimate import STORED
 from gcs.core.report.report import Report, Supersteps
 
 MEGABYTE = 1_000_000
@@ -115,18 +116,21 @@ def why_nothing(report: Report, directory: Path) -> str:
 
 def summary(report: Report, directory: Path | None = None) -> str:
     """The report as a few lines of text; `directory`: that of the crawl, for commands that are proposed."""
-    held = report.new + report.changed + report.same
     pages = counted(report.pages, "page")
     if report.session > 1:  # a page that was asked for and not sent again is a page, too
-        pages = (
-            f"{counted(held, 'page')} held ({report.pages:,} fetched, {report.revisits:,} confirmed without sending)"
-        )
+        confirmed = f"{report.revisits:,} confirmed without sending"
+        pages = f"{counted(report.held, 'page')} held ({report.pages:,} fetched, {confirmed})"
     lines = [
         f"{report.state}: {pages}, {_size(report.bytes)} in {report.seconds:,.1f} s "
         f"({_rate(report.pages_per_s)} pages/s, {report.cpu_s:,.1f} s CPU, {report.peak_rss_mb:,.0f} MB memory)",
         f"known {counted(report.known_urls, 'URL')}, {report.queued:,} queued; {report.failed:,} failed, "
         f"{report.denied_by_robots:,} denied by robots.txt, {counted(report.redirects, 'redirect')}",
     ]
+    if report.state == STORED:  # what was known, what waits and how long it took is not there
+        lines = [
+            f"{STORED}: {pages}, {_size(report.bytes)}; {report.failed:,} failed, "
+            f"{counted(report.redirects, 'redirect')}"
+        ]
     if report.requisites:
         lines.append(
             f"{counted(report.requisites, 'requisite')} of pages (style sheets, images, scripts…), "
@@ -152,7 +156,7 @@ def summary(report: Report, directory: Path | None = None) -> str:
             f"{report.shells:,} page{'s are empty shells' if report.shells > 1 else ' is an empty shell'}, written by"
             f" scripts: to read them, add --browser (gcs crawl --next {directory or 'DIR'} --browser)"
         )
-    if report.outlook.text:
+    if report.outlook.text and report.state != STORED:
         lines.append(report.outlook.text)
     return "\n".join(lines)
 

@@ -9,16 +9,29 @@ from gcs.app.crawl_dir import reports, stored_elsewhere
 from gcs.app.crawl_list import status_of
 from gcs.app.say import say
 from gcs.app.terminal import summary
-from gcs.core.report.report import with_outlook
+from gcs.core.report.estimate import STORED
+from gcs.core.report.report import build, with_outlook
+from gcs.ports.records.reading import is_url
 
 
 @click.command()
-@click.argument("directory", type=click.Path(path_type=Path), default=Path("crawl"), metavar="[DIR]")
+@click.argument("place", default="crawl", metavar="[DIR]")
 @click.option("--space", "url", envvar="GCS_SPACE", metavar="URL", help="Whiteboard of a team elsewhere.")
 @click.option("--crawl", help="Name of the crawl there. [the only one]")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-def status(directory: Path, url: str | None, crawl: str | None, as_json: bool) -> None:
-    """Show how the crawl in DIR stands (at most a few seconds ago), and its team, live."""
+def status(place: str, url: str | None, crawl: str | None, as_json: bool) -> None:
+    """Show how the crawl in DIR stands (at most a few seconds ago), and its team, live.
+
+    DIR may be the URL of a store (s3://...).
+    """
+    if is_url(place):
+        from gcs.app.station.store_source import StoreSource, stored_shares  # slow to load, too
+
+        source = StoreSource(place)
+        stored = build(source.id, STORED, stored_shares(place))
+        say(msgspec.json.encode(stored) if as_json else summary(stored))
+        return
+    directory = Path(place)
     figures = None if url else status_of(directory)
     team = None
     if url or (directory / "state" / "space" / "address").exists():

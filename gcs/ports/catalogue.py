@@ -181,6 +181,13 @@ class Catalogue:
             from url where host = ?"""
         return HostCount(name, *(value or 0 for value in self._ask(query, (name,))[0]))
 
+    def failing_hosts(self, most: int) -> list[tuple[str, int, str, str, float]]:
+        """The hosts with most failures: name, failures, and of the last of them its kind, URL and time."""
+        query = """
+            select host, count(*), failure, url, max(at) from url
+            where kind = 'failure' group by host order by 2 desc, host limit ?"""
+        return self._ask(query, (most,))
+
     def failures_of(self, host: str) -> dict[str, int]:
         """The failures of a host, by kind."""
         query = "select failure, count(*) from url where host = ? and kind = 'failure' group by 1 order by 2 desc"

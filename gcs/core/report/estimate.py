@@ -37,6 +37,8 @@ COUNTED = 0.9
 FEW_FINDS = 0.02
 
 POLITENESS, LATENCY, CPU, NOTHING = "politeness", "latency", "cpu", "nothing"
+#: state of a crawl of which only what was gathered is known
+STORED = "stored"
 #: state of the crawl → what is said instead of the time left
 NO_TIME = {
     "done": "finished",
@@ -46,6 +48,7 @@ NO_TIME = {
     "failed": "failed",
     "paused": "paused",
     "waiting": "not started",
+    STORED: "in a store",
 }
 #: state of a crawl whose whiteboard does not answer
 AWAY = "away"

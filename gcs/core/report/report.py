@@ -133,6 +133,11 @@ class Report(msgspec.Struct, frozen=True):
     supersteps: Supersteps = Supersteps()
 
     @property
+    def held(self) -> int:
+        """The pages that the crawl has after this session: those that it confirmed without sending are pages, too."""
+        return self.new + self.changed + self.same if self.session > 1 else self.pages
+
+    @property
     def is_barren(self) -> bool:
         """Whether the crawl ended without a single page, new or known."""
         return self.state == "done" and not self.pages and not self.revisits

@@ -92,7 +92,7 @@ def row_of(opened: OpenCrawl) -> schemas.CrawlRow:
         name=status.crawl,
         state=status.state,
         session=status.report.session,
-        pages=status.now.pages,
+        pages=status.report.held if status.report.session > 1 else status.now.pages,
         queued=status.now.queued,
         pages_per_s=status.now.pages_per_s,
         explored=status.outlook.progress,

@@ -10,16 +10,25 @@ from aiohttp import web
 
 from gcs.core.helpers.access import Role
 from gcs.core.messages.tuples import CrawlState
+from gcs.core.page.values import PageRecord
 from gcs.core.report.series import SeriesPoint
 from gcs.core.report.treemap import Tile
+from gcs.ports.catalogue import Catalogue
 from gcs.roles.station.crawls.station_crawls import StationCrawls
 from gcs.roles.station.http.auth import CALLER, ROLES
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint, Handle
 from gcs.roles.station.view import schemas
 from gcs.roles.station.view.poller import Poller
+from gcs.roles.station.view.views import MOST_HOSTS
 
 #: points of the history from which on it is shown as it was seen; points that are made of records
 SEEN_POINTS, REST_POINTS = 30, 120
+#: pages of a crawl that rests, and of each the fields that are shown
+REST_PAGES = 8
+PAGE_FIELDS = (
+    *("url", "parent", "title", "summary", "status", "bytes", "fetched_at", "depth", "outlinks", "language"),
+    *("gatherer", "helper"),
+)
 
 
 class Api:
@@ -41,8 +50,8 @@ class Api:
             Endpoint("GET", "tree", "A part of the URL tree, and who owns it", Tile, _tree, schemas.TreeQuery),
             Endpoint("GET", "links", "Who sends links to whom", schemas.ExchangedLinks, _shows(Poller.links)),
             Endpoint("GET", "rebalances", plans, schemas.Rebalances, _shows(Poller.rebalances)),
-            Endpoint("GET", "errors", "Failures by kind and by host", schemas.Errors, _shows(Poller.errors)),
-            Endpoint("GET", "pages", recent, schemas.RecentPages, _shows(Poller.pages)),
+            Endpoint("GET", "errors", "Failures by kind and by host", schemas.Errors, _errors),
+            Endpoint("GET", "pages", recent, schemas.RecentPages, _recent),
             Endpoint("POST", "pause", "Start nothing more until resumed", accepted, pause),
             Endpoint("POST", "resume", "Go on", accepted, resume),
             Endpoint("POST", "stop", "End; the state is kept", accepted, stop),
@@ -71,6 +80,46 @@ async def _history(call: CrawlCall, _: None) -> schemas.History:
         rates = round(count / seconds, 2), round(size / seconds, 1)
         points.append(SeriesPoint(end, *rates, pages=pages, known=pages))
     return schemas.History(seen.step_s, points or seen.points)
+
+
+async def _recent(call: CrawlCall, _: None) -> schemas.RecentPages:
+    """As the gatherers tell it; of a crawl that rests, as its records do."""
+    seen = call.crawl.poller.pages()
+    if seen.pages or call.crawl.poller.board.at_work or call.crawl.reader is None:
+        return seen
+
+    def read(catalogue: Catalogue, _complete: bool) -> schemas.RecentPages:
+        newest = catalogue.find({"kind": "page"}, "", "newest", 0, REST_PAGES)[1]
+        records = (catalogue.record(row.url, 0, PAGE_FIELDS) for row in newest)
+        return schemas.RecentPages([_shown(record) for record in records if record])
+
+    return await call.crawl.reader.ask(read)
+
+
+def _shown(record: PageRecord) -> schemas.ShownPage:
+    return schemas.ShownPage(
+        gatherer=record.gatherer,
+        url=record.url,
+        title=record.title,
+        summary=record.summary,
+        status=record.status,
+        bytes=record.bytes,
+        fetched_at=record.fetched_at,
+        elapsed_s=0.0,
+        depth=record.depth,
+        outlinks=len(record.outlinks),
+        language=record.language,
+        helper=record.helper,
+    )
+
+
+async def _errors(call: CrawlCall, _: None) -> schemas.Errors:
+    """The same, of failures."""
+    seen = call.crawl.poller.errors()
+    if seen.hosts or call.crawl.poller.board.at_work or call.crawl.reader is None:
+        return seen
+    worst = await call.crawl.reader.ask(lambda catalogue, _: catalogue.failing_hosts(MOST_HOSTS))
+    return schemas.Errors(seen.kinds, [schemas.HostErrors(*each, []) for each in worst])
 
 
 async def _tree(call: CrawlCall, query: schemas.TreeQuery) -> Tile:

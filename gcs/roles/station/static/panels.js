@@ -28,9 +28,9 @@ export function outlook({ outlook: found, now }) {
 export function figures({ report, now, team, helpers, state }) {
   const ended = ["done", "stopped", "limit", "stored"].includes(state); // then the last moment's rate says nothing
   const rows = [
-    ["Pages", count(now.pages), `${bytes(report.bytes)}`],
+    ["Pages", count(now.pages), report.session > 1 ? `${count(report.new + report.changed + report.same)} held` : bytes(report.bytes)],
     ["Pages per second", brief(ended ? report.pages_per_s : now.pages_per_s), ended ? "on average" : `${bytes(now.bytes_per_s)}/s`],
-    ["Queued", count(now.queued), `${count(now.known)} known`],
+    state === "stored" ? ["Queued", "–", "not in a store"] : ["Queued", count(now.queued), `${count(now.known)} known`],
     ["Failed", count(report.failed), `${count(report.denied_by_robots)} denied by robots`],
     ["Exchanged", brief(report.exchanged_urls), `${report.urls_per_page.toFixed(2)} URLs a page`],
     ["Gatherers", count(team.filter((row) => row.state !== "gone").length), many(helpers.length, "helper")],
@@ -215,7 +215,7 @@ export function pages({ pages: rows }, now) {
       link(page.url, page.title || page.url),
       h("p", { class: "url" }, page.url),
       h("p", { class: "summary" }, page.summary),
-      h("p", { class: "meta" }, who(page.gatherer), h("span", {}, bytes(page.bytes)), h("span", {}, duration(page.elapsed_s)),
+      h("p", { class: "meta" }, who(page.gatherer), h("span", {}, bytes(page.bytes)), page.elapsed_s ? h("span", {}, duration(page.elapsed_s)) : null,
         h("span", {}, many(page.outlinks, "link")), h("span", {}, `depth ${page.depth}`),
         page.language ? h("span", {}, page.language) : null, page.helper ? h("span", {}, `by ${page.helper}`) : null, h("span", { "data-ago": "" }))),
     (node, page) => say(node.querySelector("[data-ago]"), ago(page.fetched_at, now)));

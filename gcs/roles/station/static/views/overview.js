@@ -76,7 +76,13 @@ export const overview = {
       }
     });
     place.live("links", panels.links);
-    for (const topic of ["rebalances", "errors", "pages"]) place.live(topic, (value) => aging(panels[topic], value));
+    place.live("rebalances", (value) => aging(panels.rebalances, value));
+    for (const [topic, rows] of [["errors", "hosts"], ["pages", "pages"]]) {
+      place.live(topic, (value) => {
+        if (value[rows].length || place.isRunning()) aging(panels[topic], value);
+        else get(place.api(topic)).then((gathered) => aging(panels[topic], gathered), () => {}); // it rests: from its records
+      });
+    }
     return () => {
       $("overview").hidden = true;
       say($("seen"), "");
