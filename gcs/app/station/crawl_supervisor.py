@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from croniter import croniter
+from croniter import CroniterError, croniter
 
 from gcs.app.crawl_dir import is_crawl, running_gatherers
 from gcs.app.station.crawl_jobs import STATION, CrawlJobs
@@ -33,6 +33,7 @@ from gcs.errors import GcsError, UsageError
 from gcs.events import Events
 from gcs.ports.space.crawl_control import TooLateError
 from gcs.ports.system.process import end_with
+from gcs.ports.system.tasks import repeat
 from gcs.roles.station.browse.crawl_calls import LOG_FILE
 from gcs.roles.station.crawls.audit import AuditEntry, AuditLog
 from gcs.roles.station.crawls.supervisor import (
@@ -47,6 +48,8 @@ from gcs.roles.station.crawls.supervisor import (
 
 #: seconds between two looks at the processes, and at their shares; that a crawl has to end in
 LOOK_S, SHARE_S, END_S = 0.3, 2.0, 20.0
+#: fields of a schedule: minute, hour, day, month, day of the week
+CRON_FIELDS = 5
 #: exit codes of a crawl that has ended as it should: done, or stopped by its user or a limit
 FINE = (0, 3)
 
@@ -70,9 +73,14 @@ class SupervisorSpec:
 class CrawlSupervisor:
     """Runs the crawls of one folder."""
 
-    def __init__(self, spec: SupervisorSpec, directory_of: Callable[[str], Path | None]) -> None:
-        """`directory_of`: the directory of a crawl of the folder by its id."""
-        self.spec, self._directory_of = spec, directory_of
+    def __init__(
+        self,
+        spec: SupervisorSpec,
+        directory_of: Callable[[str], Path | None],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`directory_of`: the directory of a crawl of the folder by its id. `clock`: that of schedules."""
+        self.spec, self._directory_of, self._clock = spec, directory_of, clock
         self.jobs = CrawlJobs(spec.folder)
         self.audit_log = AuditLog(spec.folder / STATION / "audit.jsonl")
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -107,10 +115,11 @@ class CrawlSupervisor:
         return self._queue(crawl, wanted.next)
 
     async def schedule(self, crawl: str, wanted: ScheduleWanted) -> Schedule:
-        kept = self.jobs.crawl(crawl)
-        if wanted.cron and not croniter.is_valid(wanted.cron):
+        kept, cron = self.jobs.crawl(crawl), wanted.cron.strip()
+        next_at = _next_time(cron, self._clock())
+        if cron and not next_at:
             raise UsageError('cron: write five fields, such as "0 3 * * *" for three at night')
-        kept.cron, kept.next_at = wanted.cron, _next_time(wanted.cron)
+        kept.cron, kept.next_at = cron, next_at
         self.jobs.save()
         return self.scheduled(crawl)
 
@@ -153,17 +162,15 @@ class CrawlSupervisor:
     async def run(self, order: Callable[[str, CrawlState], Awaitable[None]]) -> None:
         """Run jobs until cancelled. `order` gives an order to a crawl."""
         try:
-            while True:
-                try:
-                    self._reap()
-                    self._ring()
-                    self._begin_jobs()
-                    await self._share()
-                except GcsError as error:
-                    events.warning("failed", reason=error)
-                await asyncio.sleep(LOOK_S)
+            await repeat(self._look, LOOK_S, events, "failed")
         finally:
             await self._end(order)
+
+    async def _look(self) -> None:
+        self._reap()
+        self._ring()
+        self._begin_jobs()
+        await self._share()
 
     def _reap(self) -> None:
         for crawl, process in list(self._processes.items()):
@@ -178,8 +185,8 @@ class CrawlSupervisor:
     def _ring(self) -> None:
         """Queue the crawls whose time has come."""
         for crawl, kept in self.jobs.crawls.items():
-            if kept.cron and time.time() >= kept.next_at:
-                kept.next_at = _next_time(kept.cron)
+            if kept.next_at and self._clock() >= kept.next_at:
+                kept.next_at = _next_time(kept.cron, self._clock())
                 if self.jobs.job(crawl) is None and self._directory_of(crawl):
                     self.jobs.add(crawl, begins=True)
 
@@ -189,8 +196,13 @@ class CrawlSupervisor:
             if directory is None:
                 self.jobs.remove(job.id)
                 continue
+            try:
+                self._processes[job.id] = self._launch(directory, job.next)
+            except OSError as error:  # no room for its log, no memory for its process
+                self.jobs.crawl(job.id).error = f"it could not be started: {error.strerror}"
+                self.jobs.remove(job.id)
+                continue
             job.running = True
-            self._processes[job.id] = self._launch(directory, job.next)
             job.next = False  # if the station ends before it, the session that was begun goes on
             self._shared_at = 0.0
             self.jobs.save()
@@ -257,5 +269,11 @@ class CrawlSupervisor:
         return lines[-1][:500] if lines else ""
 
 
-def _next_time(cron: str) -> float:
-    return float(croniter(cron, time.time()).get_next(float)) if cron else 0.0
+def _next_time(cron: str, now: float) -> float:
+    """When a session begins next; 0 for never: no five fields of cron, or a day that never comes."""
+    if len(cron.split()) != CRON_FIELDS:  # croniter also knows seconds and years
+        return 0.0
+    try:
+        return float(croniter(cron, now).get_next(float))
+    except CroniterError:
+        return 0.0
