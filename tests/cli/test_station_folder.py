@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Desk:
     """A station of the folder, and ways to call it."""
 
-    def __init__(self, start: Start, folder: Path, *options: object, **variables: str) -> None:
+    def __init__(self, start: Start, folder: Path | str, *options: object, **variables: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GCS_")}
         self.process = start("station", folder, "--listen", "127.0.0.1:0", *options, env=environment | variables)
         assert self.process.stderr

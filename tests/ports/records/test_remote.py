@@ -18,6 +18,7 @@ from gcs.ports.records.reading import read_records, warc_files
 from gcs.ports.records.record_log import Position
 from gcs.ports.records.record_store import Store
 from gcs.ports.records.warc import members
+from tests.s3_server import s3_bucket
 
 from .pages import record, response
 
@@ -154,22 +155,9 @@ def test_unknown_protocol_is_a_usage_error(tmp_path: Path, url: str) -> None:
 
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An S3 server in this process, on loopback, with an empty bucket."""
-    pytest.importorskip("s3fs", reason="the extra `s3` is not installed")
-    server_module = pytest.importorskip("moto.server", reason="moto and flask are not installed")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.delenv("HTTP_PROXY", raising=False)
-    server = server_module.ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    import boto3
-
-    boto3.client("s3").create_bucket(Bucket="crawls")
-    yield "s3://crawls/news"
-    server.stop()
+    """The URL of a crawl on an S3 server."""
+    with s3_bucket(monkeypatch) as bucket:
+        yield f"{bucket}/news"
 
 
 def test_finished_files_move_to_s3(s3: str, tmp_path: Path) -> None:
