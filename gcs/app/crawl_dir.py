@@ -20,6 +20,8 @@ import msgspec
 import xxhash
 
 from gcs.core.report import report
+from gcs.core.report.counters import Counters
+from gcs.core.report.estimate import is_at_limit
 from gcs.core.report.report import Report, Share
 from gcs.core.url.canonical import UrlRules, canonical
 from gcs.errors import DamagedError, StoreError, UsageError
@@ -229,6 +231,33 @@ def read_shares(directory: Path) -> tuple[list[Share], bool]:
             events.warning("frontier-damaged", reason=error, advice=f"gcs crawl -o {directory} makes it anew")
     shares = [msgspec.msgpack.decode(each.share, type=Share) for each in seen if each.share is not None]
     return shares, any(each.is_running for each in seen)
+
+
+def read_standing(directory: Path) -> tuple[list[Share], str]:
+    """What each gatherer has done, and how the crawl stands; where their disks are elsewhere, by the last report."""
+    shares, is_running = read_shares(directory)
+    if is_running:
+        return shares, "running"
+    if not shares and (last := reports(directory).get(current_session(directory))):
+        return shares_of(last), last.state
+    left = not shares or any(share.queued for share in shares)  # without a share, it ended before its first checkpoint
+    ended = "done" if not left else "limit" if is_at_limit([share.whole for share in shares]) else "stopped"
+    return shares, ended
+
+
+def shares_of(last: Report) -> list[Share]:
+    """The shares of the gatherers, as far as a report tells: what it tells of the team is that of the first."""
+    names = Counters.__dataclass_fields__.keys() & set(Report.__struct_fields__) - {"pages"}
+    team = {name: getattr(last, name) for name in names}
+    shares = [
+        Share(each.id, Counters(pages=each.pages, size_bytes=each.bytes), 0, 0, each.pages, 0.0, session=last.session)
+        for each in last.per_gatherer
+    ]
+    for first in shares[:1]:
+        counters = Counters(**team, pages=first.counters.pages, size_bytes=first.counters.size_bytes)
+        known = {"known_urls": last.known_urls, "queued": last.queued, "explored_fraction": last.explored_fraction}
+        shares[0] = msgspec.structs.replace(first, counters=counters, **known)
+    return shares
 
 
 def stored_elsewhere(directory: Path, last: Report | None) -> str:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from gcs.app.crawl_dir import by_list, count_unique, is_crawl, read_shares, running_gatherers
+from gcs.app.crawl_dir import by_list, count_unique, is_crawl, read_standing, running_gatherers
 from gcs.app.crawl_input import SavedCrawl
 from gcs.core.report import report
-from gcs.core.report.estimate import is_at_limit
 from gcs.core.report.report import Report
 from gcs.errors import GcsError, UsageError
 from gcs.ports.system.control_socket import ControlOrder, ask
@@ -69,13 +68,10 @@ def status_of(directory: Path) -> Report:
     answer = ask(directory, ControlOrder("status"))
     if answer and answer.share:
         return report.build(name, answer.state, [answer.share])
-    shares, running = read_shares(directory)
-    if not shares and not running and not is_crawl(directory):
+    shares, state = read_standing(directory)
+    if not shares and state != "running" and not is_crawl(directory):
         raise UsageError(f"{directory}: there is no crawl here; give the DIR of `gcs crawl -o DIR`")
-    left = not shares or any(share.queued for share in shares)  # without a share, it ended before its first checkpoint
-    ended = "done" if not left else "limit" if is_at_limit([share.whole for share in shares]) else "stopped"
-    state = "running" if running else ended
-    if running:
+    if state == "running":
         return report.build(name, state, shares)
     figures = report.build(name, state, shares, count_unique(directory, shares))
     if not saved.get("crawl.expected"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from gcs.app.crawl_dir import current_session, read_shares
+from gcs.app.crawl_dir import current_session, read_standing
 from gcs.app.crawl_input import SavedCrawl
 from gcs.core.messages.tuples import (
     Account,
@@ -22,7 +22,6 @@ from gcs.core.messages.tuples import (
     Member,
     SuperpagePatch,
 )
-from gcs.core.report.estimate import is_at_limit
 from gcs.core.report.report import Share
 from gcs.core.url.sources import is_source
 from gcs.errors import GcsError, SpaceError, UsageError
@@ -133,12 +132,10 @@ class DirectorySource:
             self._bulletin = answer.bulletin or self._bulletin
             return self._of_one(board, answer, answer.share)
         self._bulletin = None
-        shares, is_running = read_shares(self.place)
-        left = not shares or any(share.queued for share in shares)
-        ended = "done" if not left else "limit" if is_at_limit([share.whole for share in shares]) else "stopped"
+        shares, state = read_standing(self.place)
+        is_running = state == "running"
         accounts = tuple(Account(share.id, msgspec.msgpack.encode(share)) for share in shares)
         bulletins = tuple(self._bulletin_of(share, None, is_running) for share in shares)
-        state = "running" if is_running else ended
         return dataclasses.replace(board, accounts=accounts, bulletins=bulletins, state=state)
 
     def _of_one(self, board: BoardSnapshot, answer: ControlAnswer, share: Share) -> BoardSnapshot:
