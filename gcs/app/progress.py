@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from gcs.core.report.estimate import estimate
+from gcs.core.report.estimate import estimate, pace
 from gcs.core.report.workload import Workload
 from gcs.events import tame
 
@@ -72,17 +72,18 @@ class Progress:
         if not self._is_live and now < self._said_at + EVERY_S:
             return
         outlook = estimate(works, state)
-        counts, rate = f"{outlook.pages:,} pages", sum(work.pages_per_s for work in works)
+        counts = f"{outlook.pages:,} pages"
+        rate = f"{pace(sum(work.pages_per_s for work in works))}/s"
         left = outlook.done, f"{outlook.queued:,} queued", outlook.left
         if not self._is_live:
             self._said_at = now
-            parts = [counts, f"{rate:,.0f}/s", *left, outlook.why]
+            parts = [counts, rate, *left, outlook.why]
             self._stream.write(tame(", ".join(filter(None, parts))) + "\n")
             self._stream.flush()
             return
         width = shutil.get_terminal_size().columns - 1
         self._erase()
-        self._shown = _first_line(width, counts, f"{rate:,.0f}/s", outlook.progress, left), _cut(outlook.why, width)
+        self._shown = _first_line(width, counts, rate, outlook.progress, left), _cut(outlook.why, width)
         self._draw()
 
     def write_above(self, text: str) -> None:

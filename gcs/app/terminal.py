@@ -10,7 +10,7 @@ import msgspec
 
 from gcs.app.crawl_dir import stored_elsewhere, write_whole
 from gcs.app.say import say
-from gcs.core.report.estimate import STORED
+from gcs.core.report.estimate import STORED, pace
 from gcs.core.report.report import Report, Supersteps
 
 MEGABYTE = 1_000_000
@@ -122,7 +122,7 @@ def summary(report: Report, directory: Path | None = None) -> str:
         pages = f"{counted(report.held, 'page')} held ({report.pages:,} fetched, {confirmed})"
     lines = [
         f"{report.state}: {pages}, {_size(report.bytes)} in {report.seconds:,.1f} s "
-        f"({_rate(report.pages_per_s)} pages/s, {report.cpu_s:,.1f} s CPU, {report.peak_rss_mb:,.0f} MB memory)",
+        f"({pace(report.pages_per_s)} pages/s, {report.cpu_s:,.1f} s CPU, {report.peak_rss_mb:,.0f} MB memory)",
         f"known {counted(report.known_urls, 'URL')}, {report.queued:,} queued; {report.failed:,} failed, "
         f"{report.denied_by_robots:,} denied by robots.txt, {counted(report.redirects, 'redirect')}",
     ]
@@ -176,11 +176,6 @@ def counted(number: int, noun: str) -> str:
 
 def _size(size: int) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= MEGABYTE / 10 else f"{size / 1e3:,.1f} kB"
-
-
-def _rate(rate: float) -> str:
-    """Two digits of a slow one: 0.4 is not 0."""
-    return f"{rate:,.0f}" if rate >= 10 or not rate else f"{rate:.2g}"
 
 
 def _main_failure(report: Report) -> str:

@@ -51,7 +51,7 @@ def sql(directory: Path, query: str | None, form: str) -> None:
         for line in lines:
             say(line)
     except duckdb.Error as error:
-        raise UsageError(f"gcs sql: {' '.join(str(error).split())}") from None
+        raise UsageError(f"{' '.join(str(error).split())}") from None
 
 
 def _rows(found: "duckdb.DuckDBPyConnection") -> Iterator[tuple[Any, ...]]:

@@ -56,5 +56,5 @@ def test_formats_and_errors(gcs: Run, call: Run, web: FakeWebProcess) -> None:
     assert rows == [["a", "b"], ["'=1+1", "2"]], "no formulas"
     assert call("sql", "it's", "SELECT 1 AS a, 'x\x1b[2J' AS b").out == "a  b\n1  x�[2J\n"
     wrong = call("sql", "it's", "SELECT frm")
-    assert wrong.code == 2 and wrong.err.startswith("gcs: gcs sql: ") and wrong.err.count("\n") == 1
+    assert wrong.code == 2 and wrong.err.startswith("gcs: ") and wrong.err.count("\n") == 1
     assert "there are no summaries" in call("sql", "nowhere", "SELECT 1").err

@@ -92,7 +92,7 @@ def web() -> Iterator[FakeWebProcess]:
 
 
 CRAWL = ("-o", "out", "--allow-private", "--scope", "any", "--delay", "0.02")
-LINE = re.compile(r"(\d+) pages  [\d,]+/s [━╸ ]+ (\d+) % explored  [\d,]+ queued")
+LINE = re.compile(r"(\d+) pages  [\d.,]+/s [━╸ ]+ (\d+) % explored  [\d,]+ queued")
 
 
 def test_progress_shows_pages_rate_and_queue_and_goes_away(

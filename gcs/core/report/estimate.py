@@ -171,6 +171,11 @@ def span(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
+def pace(rate: float) -> str:
+    """A rate for people: two digits of a slow one, since 0.4 is not 0."""
+    return f"{rate:,.0f}" if rate >= 10 or not rate else f"{rate:.2g}"
+
+
 def _percent(share: float) -> str:
     """A share for people; 100 % only if it is all."""
     return f"{math.floor(100 * share + 1e-9)} %"
