@@ -51,6 +51,7 @@ LAZY = {
     ("gcs.cli.crawl", "gcs.app.processes.local_team"),  # the client of Redis
     ("gcs.cli.crawl", "gcs.app.processes.named_runs"),  # the client of Redis
     ("gcs.cli.status", "gcs.app"),
+    ("gcs.cli.status", "gcs.app.station.store_source"),  # the catalogue, and what reads Parquet
     ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.database_sinks"),  # DuckDB, PostgreSQL: extras
     ("gcs.ports.sinks.sink_names", "gcs.ports.sinks.file_sinks"),  # pyarrow
