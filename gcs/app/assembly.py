@@ -45,6 +45,7 @@ from gcs.ports.summarise import Options, SummarySettings
 from gcs.ports.summarise.text_pool import TextPool
 from gcs.ports.system import process
 from gcs.ports.system.control_socket import answering
+from gcs.ports.system.process import use_one_heap
 from gcs.ports.system.watchdog import LIMIT_S, Watchdog
 from gcs.roles.gatherer import Dependencies, Gatherer, GathererState, Outlet
 from gcs.roles.gatherer.helpers.lending import Lending, LendingContext, LendingPort
@@ -75,9 +76,10 @@ def run_alone(run: CrawlRun, progress: bool) -> Outcome:
 
 
 def run_loop(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on uvloop, with a garbage collector tuned for a crawl."""
+    """Run a coroutine on uvloop, with a heap and a garbage collector tuned for a crawl."""
     import uvloop
 
+    use_one_heap()
     # a page makes thousands of objects and no cycles: looking for cycles every 700 objects costs a tenth of the crawl
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -28,6 +28,8 @@ from gcs.errors import CodecError
 _GZIP, _BARE = 31, -15  # zlib's wbits for one gzip member, and for its inside alone
 #: how a gzip member begins that says nothing of its file
 _GZIP_HEAD = bytes((31, 139, 8, 0, 0, 0, 0, 0, 0, 255))
+#: for less than a kilobyte, ISA-L's second level takes less time than its first
+_HEAD_LEVEL = 2
 #: bytes of a block that is stored as it is
 _STORED_BYTES = 0xFFFF
 #: two letters of base 32 at a time
@@ -78,7 +80,7 @@ def request(response: Response, response_id: str, level: int) -> bytes:
         _common("request", response, record_id()) + f"WARC-Concurrent-To: {response_id}\r\n"
         "Content-Type: application/http;msgtype=request\r\n"
     )
-    return _member(head, block, b"", level)
+    return _member(head, block, b"", level and max(level, _HEAD_LEVEL))
 
 
 def response(response: Response, response_id: str, payload_digest: str, level: int) -> list[Buffer]:
@@ -201,7 +203,7 @@ def _headed(head: str, block: bytes, body: bytes) -> bytes:
 
 def _partly_stored(beginning: bytes, body: bytes, level: int) -> list[Buffer]:
     """One gzip member of the record, its beginning compressed and its body not."""
-    deflater = isal_zlib.compressobj(level, isal_zlib.DEFLATED, _BARE)
+    deflater = isal_zlib.compressobj(level and max(level, _HEAD_LEVEL), isal_zlib.DEFLATED, _BARE)
     pieces: list[Buffer] = [_GZIP_HEAD + deflater.compress(beginning) + deflater.flush(isal_zlib.Z_SYNC_FLUSH)]
     whole = memoryview(body)
     for start in range(0, len(body), _STORED_BYTES):
