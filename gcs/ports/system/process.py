@@ -1,4 +1,4 @@
-"""This process and the machine: what it has used, its heap, long time slices from the scheduler, ends of child processes.
+"""This process and the machine: usage, heap, long time slices from the scheduler, and ends of child processes.
 
 Usage is that of this process, alone or with the processes that it has started. The peak of memory is that of this
 program alone. `ru_maxrss` is not: it keeps what the process held before `exec`, which is the memory of whoever started
