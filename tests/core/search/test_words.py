@@ -1,10 +1,18 @@
 """Words: the same whatever their case, accents and forms; and the same when they are taken again."""
 
+import sys
+import unicodedata
+from unittest import mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcs.core.search.words import LONGEST, MOST_MARKS, words
+from gcs.core.search import words as of_words
+from gcs.core.search.words import LONGEST, MOST_MARKS, joined, words
+
+#: letters that change, join or part with those beside them, and some that do not
+_LETTERS = "aB_ -1éÅİßſﬁ½…“™сЯйё가ᄀ\u1161\u11a8か\u3099ﾊﾞ東ักשׁ\u05c1\u0345\u0301ΑςΣἘ\u09be\ud800"
 
 
 @pytest.mark.parametrize(
@@ -33,6 +41,24 @@ def test_words_taken_again_are_the_same(text: str) -> None:
 @given(st.text(alphabet="abcXYZ é-_1\n", max_size=60))
 def test_case_does_not_count(text: str) -> None:
     assert words(text.upper()) == words(text.lower())
+
+
+@given(st.text(st.sampled_from(_LETTERS), max_size=200) | st.text(max_size=60))
+def test_letters_taken_one_by_one_make_the_same_words(text: str) -> None:
+    """The quick way against the one that takes the text as a whole."""
+    with mock.patch.object(of_words, "_by_letters", lambda _text: None):
+        expected = words(text)
+    assert words(text) == expected and joined(text).split() == expected
+
+
+def test_letters_of_all_kinds_are_taken_one_by_one() -> None:
+    for text in ("Тихий Дон — роман", "東京タワー、と", "naïve “Straße” 3½", "가나다"):
+        assert of_words._by_letters(text) is not None
+
+
+def test_marks_are_in_the_planes_that_are_looked_at() -> None:
+    for code in set(range(sys.maxunicode + 1)).difference(of_words._CODES):
+        assert unicodedata.category(chr(code)) not in ("Mn", "Mc") and not unicodedata.combining(chr(code))
 
 
 def test_long_word_is_cut_into_words() -> None:
