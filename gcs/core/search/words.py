@@ -20,6 +20,9 @@ MOST_MARKS = 30
 #: what makes words of ASCII; bytes of other letters stay as they are
 _WORD_ASCII = "".join(letter.lower() if letter.isalnum() or letter == "_" else " " for letter in map(chr, range(128)))
 _TO_WORDS = _WORD_ASCII.encode() + bytes(range(128, 256))
+#: where spaces stay and all else is x: shows in no time whether there are words that have to be cut
+_TO_SHAPE = bytes(code if code == ord(" ") else ord("x") for code in range(256))
+_LONG_WORD = b"x" * (LONGEST + 1)
 _TOO_LONG = re.compile(f"[^ ]{{{LONGEST}}}(?=[^ ])")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 #: letters of a text that are replaced one by one
@@ -47,8 +50,9 @@ def joined(text: str) -> str:
     """The words of a text, apart by spaces, of which there may be several: for engines that cut at spaces."""
     plain = text if text.isascii() else _by_letters(text)
     if plain is not None:
-        plain = plain.encode().translate(_TO_WORDS).decode()
-        return _TOO_LONG.sub(r"\g<0> ", plain) if _has_long(plain) else plain
+        found = plain.encode().translate(_TO_WORDS)
+        is_long = _LONG_WORD in found.translate(_TO_SHAPE)
+        return _TOO_LONG.sub(r"\g<0> ", found.decode()) if is_long else found.decode()
     return " ".join(_any_script().findall(_LETTER.sub(r" \g<0> ", folded(text))))
 
 
@@ -83,17 +87,6 @@ def _in_word(letter: str) -> str:
 def _is_sign(letter: str) -> bool:
     """A vowel sign or the like, which belongs to its word."""
     return unicodedata.category(letter) in ("Mn", "Mc")
-
-
-def _has_long(plain: str) -> bool:
-    """Whether there is a word that has to be cut."""
-    begin = 0
-    while len(plain) - begin > LONGEST:
-        space = plain.rfind(" ", begin, begin + LONGEST + 1)
-        if space < 0:
-            return True
-        begin = space + 1
-    return False
 
 
 def folded(text: str) -> str:

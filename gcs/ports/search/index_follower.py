@@ -15,7 +15,7 @@ from gcs.ports.records.follower import SessionReader
 from gcs.ports.search import IndexEngine
 
 #: a commit is made of so many pages, or characters, or when the first has waited so many seconds
-COMMIT_PAGES, COMMIT_CHARS, COMMIT_S = 2_000, 16 << 20, 5.0
+COMMIT_PAGES, COMMIT_CHARS, COMMIT_S = 4_000, 32 << 20, 5.0
 _READ = 64
 
 

@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -100,6 +101,17 @@ def test_stored_page_comes_back_as_it_was(opened: Opened) -> None:
     engine.write([odd], [], {})
     (found,) = engine.search(Asked(parse("quote"))).best
     assert found.page == odd
+    engine.close()
+
+
+def test_page_of_an_index_that_an_earlier_version_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tantivy's own compression did for all of it then."""
+    pytest.importorskip("tantivy")
+    engine = make_index(tmp_path, "tantivy")
+    monkeypatch.setattr("gcs.ports.search.tantivy_engine._packed", msgspec.msgpack.encode)
+    engine.write([page(1, "red", "blue")], [], {})
+    (found,) = engine.search(Asked(parse("red"))).best
+    assert found.page == page(1, "red", "blue")
     engine.close()
 
 
