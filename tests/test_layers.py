@@ -50,6 +50,8 @@ LAZY = {
     ("gcs.cli.crawl", "gcs.app.coordination"),  # numpy
     ("gcs.cli.crawl", "gcs.app.processes.local_team"),  # the client of Redis
     ("gcs.cli.crawl", "gcs.app.processes.named_runs"),  # the client of Redis
+    ("gcs.cli.search", "gcs.app.find_crawl"),  # the client of Redis
+    ("gcs.cli.search", "gcs.ports.search.team_search"),
     ("gcs.cli.status", "gcs.app"),
     ("gcs.cli.status", "gcs.app.station.store_source"),  # the catalogue, and what reads Parquet
     ("gcs.cli.status", "gcs.app.team_roster"),  # the client of Redis

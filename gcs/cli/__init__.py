@@ -43,6 +43,7 @@ COMMANDS = {
     "verify": ("gcs.cli.verify", "Check the files of a crawl against one another, and repair what can be derived."),
     "index": ("gcs.cli.index", "Index the text of what crawls have stored, for search."),
     "search": ("gcs.cli.search", "Find pages by words, phrases, site, language, date; with an index or without."),
+    "librarian": ("gcs.cli.librarian", "Answer the searches of a team from the index of this machine."),
     "profile": ("gcs.cli.profile", "Profiles: what people wait for, and where it is pushed; add, list, remove, test."),
     "watch": ("gcs.cli.watch", "Match stored pages against the profiles, and push what matched."),
     "study": ("gcs.cli.study", "Repeat an experiment of the papers on a web graph: tables and plots."),

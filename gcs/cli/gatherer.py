@@ -10,7 +10,7 @@ import click
 from gcs.app.assembly import run_loop
 from gcs.app.consent import allow_option
 from gcs.app.crawl_input import log_options
-from gcs.app.processes.beside import index_and_watch, index_option
+from gcs.app.processes.beside import AnsweredTeam, index_and_watch, index_option
 from gcs.app.processes.gatherer_host import GathererHost
 from gcs.app.processes.member_process import MemberSpec, run_member
 from gcs.app.processes.sink_processes import sink_option, sinks_beside
@@ -60,8 +60,10 @@ def gatherer(
         spec = MemberSpec(output=output, **member)
         words = [*(("--place", spec.place) if spec.place else ()), *(f"--allow={what}" for what in spec.allow)]
         return run_loop(_host(spec, connections, words))
-    with sinks_beside(output, sinks), index_and_watch(output, index, watch=False), page_traces(os.environ):
-        return run_loop(run_member(MemberSpec(output=output, **member), stay))
+    spec = MemberSpec(output=output, **member)
+    team = AnsweredTeam(spec.url, spec.crawl, spec.name)
+    with sinks_beside(output, sinks), index_and_watch(output, index, False, team), page_traces(os.environ):
+        return run_loop(run_member(spec, stay))
 
 
 async def _host(spec: MemberSpec, connections: int, words: list[str]) -> int:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -21,12 +21,20 @@ from gcs.ports.watch import watch_file
 
 #: environment variable: this directory has an index and a watch already, from whoever started this process
 _ATTENDED_TO = "GCS_ATTENDED_TO"
-#: what deals with the rest, if a process failed
+#: what deals with the rest, if a process failed; of others nothing is left undone
 _REMEDIES = {
     "sink": "gcs sink {} --to TARGET delivers the rest",
     "index": "gcs index {} indexes the rest",
     "watch": "gcs watch {} does the rest",
 }
+
+
+class AnsweredTeam(NamedTuple):
+    """Whose searches an index answers, and by which name."""
+
+    space_url: str
+    crawl: str
+    name: str
 
 
 class Followers(contextlib.AbstractContextManager["Followers"]):
@@ -50,7 +58,7 @@ class Followers(contextlib.AbstractContextManager["Followers"]):
         for process in self._processes.values():
             assert process.stdin
             process.stdin.close()
-        failed = {name.split()[0] for name, process in self._processes.items() if process.wait()}
+        failed = {name.split()[0] for name, process in self._processes.items() if process.wait()} & _REMEDIES.keys()
         if failed:
             raise StoreError(
                 "not all pages were dealt with; nothing is lost: "
@@ -65,8 +73,10 @@ def attended() -> bool:
 
 
 @contextlib.contextmanager
-def index_and_watch(directory: Path, index: bool, watch: bool) -> Iterator[None]:
+def index_and_watch(directory: Path, index: bool, watch: bool, team: AnsweredTeam | None = None) -> Iterator[None]:
     """While the body runs: an index that is kept up to date, and the watch where there are profiles, or may be soon.
+
+    `team`: the index answers its searches.
 
     Not in the gatherers of a team that this process starts: one of each is enough for a directory.
     """
@@ -77,6 +87,9 @@ def index_and_watch(directory: Path, index: bool, watch: bool) -> Iterator[None]
     with Followers(directory) as followers:
         if index or (directory / INDEX).is_dir():
             followers.start("index")
+            if team:
+                at = {"GCS_SPACE": team.space_url}
+                followers.start("librarian", "--crawl", team.crawl, "--name", team.name, environment=at)
         if watch or watch_file(directory).exists():
             followers.start("watch")
         try:

@@ -23,9 +23,11 @@ from gcs.core.messages.tuples import (
     SuperpagePatch,
 )
 from gcs.core.report.report import Share
+from gcs.core.search.results import Asked, SearchResults
 from gcs.core.url.sources import is_source
 from gcs.errors import GcsError, SpaceError, UsageError
 from gcs.ports.frontier.frontier_view import tree_of
+from gcs.ports.search.team_search import NoLibrarianError
 from gcs.ports.space.address import SpaceSettings
 from gcs.ports.space.crawl_control import TooLateError
 from gcs.ports.space.embedded_server import address_of
@@ -83,6 +85,11 @@ class DirectorySource:
         if team := await self._at_whiteboard():
             return await team.add_seeds(urls)
         return (await self._tell(ControlOrder("seed", urls))).seeds
+
+    async def find(self, asked: Asked, query: str) -> SearchResults:
+        if team := await self._at_whiteboard():
+            return await team.find(asked, query)
+        raise NoLibrarianError("no team is at work here")
 
     async def close(self) -> None:
         await self._leave()

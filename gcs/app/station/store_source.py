@@ -10,9 +10,11 @@ from gcs.core.page.change import Change
 from gcs.core.report.counters import Counters
 from gcs.core.report.estimate import STORED
 from gcs.core.report.report import Share
+from gcs.core.search.results import Asked, SearchResults
 from gcs.errors import UsageError
 from gcs.ports.catalogue import kind_of
 from gcs.ports.records import reading
+from gcs.ports.search.team_search import NoLibrarianError
 from gcs.ports.space.crawl_control import TooLateError
 from gcs.roles.station.view.board_snapshot import BoardSnapshot
 
@@ -45,6 +47,9 @@ class StoreSource:
 
     async def add_seeds(self, _urls: list[str]) -> list[str]:
         raise TooLateError("this crawl is in a store: it takes no orders here")
+
+    async def find(self, _asked: Asked, _query: str) -> SearchResults:
+        raise NoLibrarianError("this crawl is in a store: gcs search looks at its pages")
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -827,6 +827,65 @@ class PlanNote(Posted, frozen=True, array_like=True):
         return str(self.epoch % 100)
 
 
+# -- search ------------------------------------------------------------------------------------------------
+
+
+class Librarian(Posted, frozen=True, array_like=True):
+    """Somebody who answers questions from the index of a directory.
+
+    written by: a librarian, every few seconds
+    taken by: the librarian itself when it ends; read by who asks, to know whose answers to wait for
+    lifetime: some seconds
+    """
+
+    name = "librarian"
+    code = 50
+    key_field = "librarian"
+
+    librarian: str
+
+
+class Question(Posted, frozen=True, array_like=True):
+    """A search that all librarians shall answer.
+
+    written by: `gcs search` or the station
+    taken by: nobody; read by every librarian
+    lifetime: as long as its answers are waited for
+    """
+
+    name = "question"
+    code = 51
+    key_field = "id"
+
+    id: str
+    #: in the language of search
+    query: str
+    #: pages that are wanted of each
+    most: int
+    facets: bool = True
+
+
+class SearchAnswer(Posted, frozen=True, array_like=True):
+    """What one librarian found.
+
+    written by: a librarian
+    taken by: nobody; read by who asked
+    lifetime: as that of the question
+    """
+
+    name = "answer"
+    code = 52
+
+    question: str
+    librarian: str
+    #: an `EngineAnswer`, encoded, with excerpts in place of texts; empty where it could not search
+    found: bytes = b""
+
+    @property
+    def key(self) -> str:
+        return f"{self.question}/{self.librarian}"
+
+
 #: every type that may stand on the whiteboard
 TUPLES: tuple[type[Tuple], ...] = (*Consumed.__subclasses__(), *Posted.__subclasses__())
 BY_NAME: dict[str, type[Tuple]] = {kind.name: kind for kind in TUPLES}

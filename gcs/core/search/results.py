@@ -56,6 +56,8 @@ class SearchResults(msgspec.Struct, frozen=True):
     found: int
     pages: list[Hit]
     facets: dict[str, list[FacetValue]] = {}
+    #: of a team that was asked: the indexes that did not answer
+    missing: list[str] = []
 
 
 class RankedPage(msgspec.Struct, frozen=True):

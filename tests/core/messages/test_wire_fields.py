@@ -79,6 +79,9 @@ TUPLE_FIELDS = {
     "Bulletin": ("bulletin", 31, 1, "gatherer epoch share explored sent= recent= troubles= patches= hosts="),
     "PlanNote": ("plannote", 32, 1, "epoch at reason superpages gatherers moved= moves= lost= committed_at="),
     "CutOff": ("cutoff", 40, 1, "helper reason by at="),
+    "Librarian": ("librarian", 50, 1, "librarian"),
+    "Question": ("question", 51, 1, "id query most facets="),
+    "SearchAnswer": ("answer", 52, 1, "question librarian found="),
 }
 
 #: a URL that waits, in its frontier and on its way to another; `worth` must stay the last one (see `with_worth`)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from gcs.core.messages.tuples import CrawlState
+from gcs.core.search.results import Asked, SearchResults
+from gcs.ports.search.team_search import ask_team
 from gcs.ports.space import crawl_control
 from gcs.ports.space.port import Space
 from gcs.roles.station.view.board_snapshot import BoardSnapshot, read_board
@@ -35,6 +37,9 @@ class CrawlSource(Protocol):
     async def add_seeds(self, urls: list[str], /) -> list[str]:
         """Crawl from these, too; returns them as they are understood."""
 
+    async def find(self, asked: Asked, query: str, /) -> SearchResults:
+        """Ask the indexes of its gatherers; NoLibrarianError if there are none."""
+
     async def close(self) -> None:
         """Nothing is asked of it any more."""
 
@@ -57,6 +62,9 @@ class WhiteboardSource:
 
     async def add_seeds(self, urls: list[str]) -> list[str]:
         return await crawl_control.add_seeds(self._space, urls)
+
+    async def find(self, asked: Asked, query: str) -> SearchResults:
+        return await ask_team(self._space, asked, query)
 
     async def close(self) -> None:
         """The space belongs to whoever opened it."""

@@ -1,4 +1,4 @@
-"""The search of the station: answers from the index of a crawl, in threads of its own, some at a time."""
+"""The search of the station: by the index of a crawl, in threads of its own, or by those of its gatherers elsewhere."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +10,7 @@ from gcs.errors import UsageError
 from gcs.ports.records.reading import is_url
 from gcs.ports.search.find_pages import IndexView, find_pages
 from gcs.ports.search.index_place import index_of
+from gcs.ports.search.team_search import NoLibrarianError
 from gcs.roles.station.http.endpoint import CrawlCall, Endpoint
 from gcs.roles.station.http.problems import NotHereError
 from gcs.roles.station.interest.interest_schemas import SearchQuery
@@ -30,19 +31,28 @@ class SearchCalls:
         return [Endpoint("GET", "search", about, SearchResults, self._search, SearchQuery)]
 
     async def _search(self, call: CrawlCall, query: SearchQuery) -> SearchResults:
-        place = place_of(call)
-        if index_of(place) is None:  # to look at all pages would hold everybody up
-            raise UsageError(f"this crawl has no index: gcs index {place} makes one (gcs crawl --index keeps one)")
+        asked = Asked(parse(query.q), query.most, query.skip, fold=not query.all)
         if self._asked >= _THREADS + _MOST_WAITING:
             raise UsageError("too many searches at once: try again")
-        asked = Asked(parse(query.q), query.most, query.skip, fold=not query.all)
         self._asked += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._threads, lambda: find_pages(asked, [IndexView(str(place))])
-            )
+            return await self._found(call, asked, query.q)
         finally:
             self._asked -= 1
+
+    async def _found(self, call: CrawlCall, asked: Asked, query: str) -> SearchResults:
+        """By the index that is here, or else by those of its gatherers."""
+        source = call.crawl.source
+        if source.place is not None and not is_url(source.place) and index_of(Path(source.place)):
+            view = IndexView(str(source.place))
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, lambda: find_pages(asked, [view]))
+        try:
+            return await source.find(asked, query)
+        except NoLibrarianError as error:
+            place = place_of(call)  # to look at all pages would hold everybody up
+            advice = f"gcs index {place} makes one (gcs crawl --index keeps one)"
+            raise UsageError(f"this crawl has no index: {advice}") from error
 
 
 def place_of(call: CrawlCall) -> Path:

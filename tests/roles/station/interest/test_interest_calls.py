@@ -10,13 +10,18 @@ import pytest
 from aiohttp import encode_basic_auth
 
 from gcs.core.helpers.access import Role
+from gcs.core.messages.template import template
+from gcs.core.messages.tuples import Librarian
 from gcs.core.watch.profile import Match, Profile
 from gcs.core.watch.push_target import PushTarget
 from gcs.ports.records.layout import StoreSettings
 from gcs.ports.records.record_store import Store
 from gcs.ports.search.index_follower import IndexFollower
 from gcs.ports.search.index_place import make_index
+from gcs.ports.space.memory_space import MemorySpace
+from gcs.ports.system.tasks import end
 from gcs.ports.watch.watch_store import WatchStore
+from gcs.roles.librarian.librarian import KeptIndex
 from gcs.roles.station.station import ListenAddress
 from tests.ports.records.pages import record
 from tests.roles.station.stage import EVIL, TOKENS, stage
@@ -71,6 +76,18 @@ async def test_search_finds_pages_with_excerpts_and_facets(place: Path) -> None:
 async def test_search_refuses_what_is_no_query(place: Path, query: str) -> None:
     async with stage(place=place) as at:
         assert (await at.call(f"/api/search?{query}")).status == 400
+
+
+async def test_search_asks_the_gatherers_where_the_pages_are_elsewhere(place: Path) -> None:
+    async with stage() as at:
+        assert (await at.call("/api/search?q=red")).status == 404
+        librarian = asyncio.create_task(KeptIndex(MemorySpace(at.space._board, "g0"), place).run())
+        while not await at.space.count(template(Librarian)):
+            await asyncio.sleep(0)
+        told = await at.get("/api/search?q=red&most=1")
+        assert told["found"] == 2 and len(told["pages"]) == 1 and told["missing"] == []
+        assert (await at.call("/api/search?q=red&most=50&skip=60")).status == 400
+        await end([librarian])
 
 
 async def test_search_says_what_to_do_where_there_is_no_index(tmp_path: Path) -> None:

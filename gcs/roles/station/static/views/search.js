@@ -45,6 +45,7 @@ function show(answer, place, asked, skip, found) {
   const watch = h("a", { class: "button", href: place.link("profiles", { query: asked }) }, "Tell me of new ones");
   answer.replaceChildren(
     h("div", { class: "card-head" }, h("p", { id: "found" }, `${count(found.found)} page${found.found === 1 ? "" : "s"} found${range}`), watch),
+    found.missing.length ? h("p", { class: "note", role: "status" }, `No answer from ${found.missing.join(", ")}: their pages are missing.`) : "",
     facets(place, asked, found.facets),
     h("ol", { class: "results", start: String(skip + 1) }, found.pages.map(result)),
     pager(place, asked, skip, shown),

@@ -1,0 +1,1 @@
+"""The librarian: answers the searches of a team from the index of one directory."""
