@@ -54,7 +54,9 @@ def test_indexes_of_machines_apart_answer_over_the_whiteboard(
         with FakeWebProcess(FakeWebSpec.plain(hosts=4, pages=90, latency_s=0.1)) as web:
             words = ("--space", space, "--allow", "private", "--index", "--stay")
             members = {name: start("gatherer", *words, "--name", name, "-o", name) for name in "ab"}
-            done = gcs("crawl", *web.seeds, "-n", "0", "--space", space, "-o", "desk", *APART, "--connections", "2", quick=True)
+            done = gcs(
+                "crawl", *web.seeds, "-n", "0", "--space", space, "-o", "desk", *APART, "--connections", "2", quick=True
+            )
             assert done.code == 0, done.err
         stored = {name: {each.url for each in read_records(tmp_path / name) if each.is_page} for name in "ab"}
         assert all(stored.values())
