@@ -24,8 +24,8 @@ from typing import Any
 _TINY_BYTES = 12 * 1024
 #: in pages below this the number of tags is worth a look: it nearly always tells that they cannot either
 _SMALL_BYTES = 48 * 1024
-#: NUL characters that may stay: they take 100 MB
-_MOST_NULS = 2 << 20
+#: NUL characters that may stay: they take 25 MB
+_MOST_NULS = 512 << 10
 #: bytes that are read of a page: legacy encodings grow to three times their size in UTF-8
 _MAX_BYTES = 16 << 20
 #: "<" that are read of a page: each element takes some 130 bytes
@@ -68,9 +68,7 @@ def _numpy() -> tuple[Any, Any]:
 
 def guarded(markup: bytes) -> tuple[bytes, int]:
     """The markup as it may be parsed, and a number of tags that it does not exceed."""
-    if (
-        len(markup) > _MOST_NULS and b"\0" in markup
-    ):  # means nothing in HTML, and turbohtml keeps some 50 bytes for each
+    if len(markup) > _MOST_NULS and b"\0" in markup:  # they mean nothing in HTML
         markup = markup.replace(b"\0", b"")
     markup = markup[:_MAX_BYTES]
     size = len(markup)
