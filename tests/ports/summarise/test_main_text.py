@@ -31,6 +31,15 @@ def test_main_text_is_the_article_and_nothing_else(depth: Depth) -> None:
     assert "tracker" not in text
 
 
+@pytest.mark.parametrize("depth", ["fast", "full"])
+def test_main_text_has_no_words_for_pictures(depth: Depth) -> None:
+    picture = (
+        b"<p>More <img src=/x.png alt='a clock'> of it.</p><figure><img src=/y.png alt='a clock'></figure></article>"
+    )
+    text = read(PAGE.replace(b"</article>", picture), depth).text
+    assert PARAGRAPHS[0] in text and "a clock" not in text
+
+
 def test_summarise_fast_and_full_add_text_language_and_signature() -> None:
     for document in (read(PAGE), read(PAGE, "full")):
         assert document.hrefs == ["/home", "/news", "/imprint", "/contact", "/login"]
