@@ -170,7 +170,7 @@ export function rebalances({ rebalances: plans }, now) {
       h("ul", {}))),
     (node, [plan, oldest]) => {
       const [summary, list] = node.firstElementChild.children;
-      const lost = plan.lost && plan.epoch > 1 ? `, ${many(plan.lost, "range")} lost` : "";
+      const lost = plan.lost && plan.reason !== "first" ? `, ${many(plan.lost, "range")} lost` : "";
       say(summary.children[0], plan === oldest ? `${plan.epoch}` : `${oldest.epoch}–${plan.epoch}`);
       say(summary.children[1], `${reason(plan.reason)} · ${moved(plan)}${lost}`);
       const took = plan.committed_at === null ? "handing over" : plan.transfers.length ? `handed over in ${duration(plan.committed_at - plan.at)}` : "settled";
