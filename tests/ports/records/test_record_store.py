@@ -334,6 +334,15 @@ def test_append_file_writes_only_at_flush(tmp_path: Path) -> None:
     assert again.path.read_bytes() == b"onetwothree"
 
 
+def test_append_file_writes_more_pieces_than_the_system_takes_at_a_time(tmp_path: Path) -> None:
+    file = AppendFile(tmp_path / "f")
+    pieces = [str(number).encode() for number in range(3_000)]
+    file.append(*pieces)
+    file.flush()
+    assert file.path.read_bytes() == b"".join(pieces)
+    file.close()
+
+
 def test_append_file_rolls_back_a_write_that_fails_half_way(tmp_path: Path) -> None:
     file = AppendFile(tmp_path / "f")
     file.append(b"x" * 1_000)
