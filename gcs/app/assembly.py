@@ -181,8 +181,12 @@ def gatherer(
         frontier.close()
         raise
     if store.is_damaged or (known is None and frontier.known()):  # the latter: interrupted while it was made anew
-        frontier.clear()
-        frontier = make_frontier()
+        try:
+            frontier.clear()
+            frontier = make_frontier()
+        except BaseException:
+            store.close()
+            raise
     return Gatherer(
         name,
         settings,
@@ -218,7 +222,14 @@ def _team_maker(
 ) -> Callable[[GathererPort], Membership]:
     round_trip = functools.partial(connect_time.round_trip, settings=settings.fetch)
     context = MemberContext(
-        name, access.space, settings.team, frontier, access.place, access.session, round_trip=round_trip
+        name,
+        access.space,
+        settings.team,
+        frontier,
+        access.place,
+        access.session,
+        settings.crawl.max_pages,
+        round_trip=round_trip,
     )
     if settings.team.coordination == "seed-server":
         from gcs.roles.gatherer.team.seed_client import SeedClient

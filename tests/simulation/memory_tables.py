@@ -200,6 +200,9 @@ class _Lock:
         if self._held.get(self._directory) is self:
             del self._held[self._directory]
 
+    def __del__(self) -> None:
+        self.close()  # as a file that nobody refers to any more
+
 
 class _NoTrim:
     """There is no map of a file that takes memory."""

@@ -301,6 +301,11 @@ class SimTeam:
         owner = self.owner(current())
         return owner is None or self.loop.now >= owner.machine.full_until
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether a disk is gone, with pages and with the right to store some."""
+        return any(machine.is_lost for machine in self.machines.values())
+
     def owner(self, process: SimProcess | None) -> SimMember | None:
         return self.owners.get(process) if process else None
 

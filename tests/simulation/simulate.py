@@ -50,6 +50,8 @@ class Plan:
     answers_s: tuple[float, float] = (0.01, 0.12)
     #: how many times as long as usual beats and leases last
     tempo: float = 1.0
+    #: `crawl.max_pages`
+    max_pages: int = 0
 
     @classmethod
     def of(cls, seed: int) -> "Plan":
@@ -66,7 +68,8 @@ class Plan:
         span_s = 3.0 * tempo + delay_s * pages / hosts  # about as long as the crawl
         faults = faults_of(chance, gatherers, elsewhere, span_s, tempo)
         answers_s = 0.01, chance.choice((0.12, 0.12, 1.5))
-        return cls(seed, gatherers, elsewhere, hosts, pages, delay_s, trouble, faults, answers_s, tempo)
+        max_pages = chance.choice((0, 0, 0, 0, pages // 2))
+        return cls(seed, gatherers, elsewhere, hosts, pages, delay_s, trouble, faults, answers_s, tempo, max_pages)
 
     def __str__(self) -> str:
         web = f"{self.pages} pages on {self.hosts} hosts, delay {self.delay_s:g} s, trouble {self.trouble:g}"
@@ -102,7 +105,13 @@ def settings_of(plan: Plan) -> Settings:
     tempo = plan.tempo
     return quick(
         load(None, {}, {}),
-        crawl={"name": "sim", "scope": "any", "contact": "sim@example.org", "sitemaps": False},
+        crawl={
+            "name": "sim",
+            "scope": "any",
+            "contact": "sim@example.org",
+            "sitemaps": False,
+            "max_pages": plan.max_pages,
+        },
         politeness={"delay_s": plan.delay_s, "retry_s": 1.0, "tries": 5},
         fetch={"connections": 8, "allow_private": True},
         summary={"depth": "links"},
@@ -202,14 +211,20 @@ async def _crawl(team: SimTeam, plan: Plan, watch: Watch | None) -> str:
 
 
 def _judge(outcome: Outcome, team: SimTeam, state: str, expected: frozenset[str]) -> None:
-    if state != "done":
+    plan = outcome.plan
+    if state != "done" and not (plan.max_pages and state == "limit"):
         outcome.violations.append(f"end: the crawl ended as '{state}'")
         return
     stored: Counter[str] = Counter()
     for machine in team.machines.values():
         if not machine.is_lost:
             stored.update(record.url for record in read_records(machine.directory) if record.is_page)
-    if missing := sorted(expected - stored.keys()):
+    pages = sum(stored.values())
+    if plan.max_pages and pages > plan.max_pages:
+        outcome.violations.append(f"limit: {pages} pages stored, {plan.max_pages} may be")
+    if state == "limit" and pages < plan.max_pages and not team.has_lost:
+        outcome.violations.append(f"limit: {pages} pages stored of {plan.max_pages}")
+    if state == "done" and (missing := sorted(expected - stored.keys())):
         outcome.violations.append(f"coverage: {len(missing)} of {len(expected)} pages missing, {missing[:3]}")
     if not team.is_begun_anew and (twice := sorted(url for url, count in stored.items() if count > 1)):
         outcome.violations.append(f"twice: {len(twice)} pages stored twice, {twice[:3]}")

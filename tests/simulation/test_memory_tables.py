@@ -142,9 +142,11 @@ def test_full_disk_takes_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         frontier.commit()
     assert frontier.known() == 0
     assert lmdb_file.store_error(tmp_path, lmdb.DiskError("full")).args
-    with pytest.raises(DiskFullError):
+    with pytest.raises(DiskFullError) as caught:
         Frontier(tmp_path / "g", FrontierSettings())
     room[0] = True
+    Frontier(tmp_path / "g", FrontierSettings()).close()  # though the error is still there, nobody holds the directory
+    assert caught.value.args
     frontier.close()
 
 

@@ -132,6 +132,7 @@ class MemberProcess:
             expected=self._charter.gatherers,
             session=self._charter.session,
             blueprint=self._charter.blueprint,
+            max_pages=self._settings.crawl.max_pages,
             known_plan=lambda: team.known_plan,
             known_crawl=lambda: (team.whiteboard.charter or self._charter, team.whiteboard.control),
             limits=HostLimits(

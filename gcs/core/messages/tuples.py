@@ -394,6 +394,25 @@ class ProbeList(Posted, frozen=True, array_like=True):
     origins: list[str] = []
 
 
+class Allowance(Posted, frozen=True, array_like=True):
+    """How many pages a gatherer may store in a session, where the crawl has a limit (`crawl.max_pages`).
+
+    written by: the leader, fenced by its LeaderLease: more is granted, or what was given back is noted
+    taken by: nobody; read by the gatherer. What was granted and given back only grow, so an older one does no harm
+    lifetime: the crawl's
+    """
+
+    name = "allowance"
+    code = 43
+    key_field = "gatherer"
+
+    gatherer: str
+    session: int
+    #: pages ever granted, and those of them that the gatherer has given back
+    granted: int = 0
+    returned: int = 0
+
+
 class PlanPosted(Posted, frozen=True, array_like=True):
     """The plan by which everyone routes from now on.
 

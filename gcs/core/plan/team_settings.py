@@ -5,6 +5,9 @@ from typing import Literal
 
 from gcs.errors import SettingsError
 
+#: heartbeats after which everybody who is there has been heard
+HEARING_BEATS = 1.2
+
 
 @dataclass(frozen=True, slots=True)
 class TeamSettings:
@@ -77,6 +80,11 @@ class TeamSettings:
             raise SettingsError(f"team.tokens is {self.tokens}: a node of the URL tree remembers 50 tokens at least")
         if self.delta < 1:
             raise SettingsError("team.delta is 0: a gatherer owns at least one superpage, better 20")
+
+    @property
+    def hearing_s(self) -> float:
+        """Seconds in which each member beats once, and tells what the whiteboard may have forgotten."""
+        return HEARING_BEATS * self.beat_s
 
     @property
     def looks_at_links(self) -> bool:

@@ -131,16 +131,18 @@ class Frontier:
         self._directory, self.order = directory, order
         self._lock = lock(directory)
         try:
-            self._env = open_environment(directory, settings.fsync)
-        except DamagedError as error:
-            events.warning("frontier-damaged", reason=error, kept=discard(directory), advice=ANEW)
-            self._env = open_environment(directory, settings.fsync)
+            self._env = _environment(directory, settings.fsync)
+        except BaseException:
+            self._lock.close()
+            raise
         try:
             self._urls, queue, taken, later, self._hosts, self._notes, rows = (
                 self._env.open_db(name) for name in (b"urls", b"queue", b"taken", b"later", b"hosts", b"notes", b"pool")
             )
             self.team_tables = TeamTables(self._env, lambda: self._txn)
         except lmdb.Error as error:  # new tables are written at once
+            self._env.close()
+            self._lock.close()
             raise store_error(directory, error) from error
         self._trim = MmapTrim(self._env, directory / "data.mdb")
         self._changed = 0
@@ -407,6 +409,15 @@ class Frontier:
             self._waiting.arrange()
             self.set_note("arrangement", arrangement)
         self._waiting.open()
+
+
+def _environment(directory: Path, fsync: bool) -> Any:
+    """The file of a directory that is locked: a new one, if it is damaged."""
+    try:
+        return open_environment(directory, fsync)
+    except DamagedError as error:
+        events.warning("frontier-damaged", reason=error, kept=discard(directory), advice=ANEW)
+        return open_environment(directory, fsync)
 
 
 class WaitingUrls:

@@ -344,7 +344,7 @@ class Gatherer:
         for entry, why in self._dispatcher.dispatch(self._clock(), self._room()):
             self._recorder.give_up(entry, why)
         if self.team:
-            self.team.turn_ended()
+            self.team.turn_ended(self.counters.pages, self._fetcher.in_flight + self._responses.under_way)
         is_over = self._ending and not self._dispatcher.has_last
         if not self._is_busy and (is_over or (not self.team and self.is_quiet())):
             self._finished.set_result(self._ending or GathererState.DONE)
@@ -482,7 +482,9 @@ class Gatherer:
             room = min(room, self._outlet.room() - asked)
         if self.team:
             room = int(min(room, self.team.room(asked)))
-        if (limit := self._settings.crawl.max_pages) and not self._ending:
+        cap = self.team.page_cap if self.team else None
+        limit = self._settings.crawl.max_pages if cap is None else cap
+        if (limit or cap is not None) and not self._ending:
             room = min(room, limit - self.counters.pages - asked)
         return room
 

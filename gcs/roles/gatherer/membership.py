@@ -34,6 +34,8 @@ class MemberContext:
     place: str = ""
     #: the session to be crawled: nothing is fetched under a plan of an earlier one
     session: int = 1
+    #: pages that the team may store in a session; 0 for no limit
+    max_pages: int = 0
     run: str = field(default_factory=new_run)
     #: the seconds of a round trip to an origin, None where it cannot be reached; without one, nothing is probed
     round_trip: Callable[[str], Awaitable[float | None]] | None = None
@@ -141,8 +143,12 @@ class Membership(Protocol):
     def tell_busy(self, host: str, wait_s: float) -> None:
         """A host wants to be left alone for so long."""
 
-    def turn_ended(self) -> None:
-        """A turn of the gatherer is over: say at once if it has become passive."""
+    @property
+    def page_cap(self) -> int | None:
+        """The pages that this gatherer may store in the session; None where nobody hands out shares."""
+
+    def turn_ended(self, pages: int, asked: int) -> None:
+        """A turn is over, with so many pages stored and asked for: say at once if the gatherer is passive now."""
 
     def before_commit(self) -> None:
         """Put what leaves into the outbox, so that the commit holds it."""

@@ -28,6 +28,8 @@ class LeaderConfig:
     #: the session to crawl, and the encoded Blueprint that was made ahead for it, if there is one
     session: int = 1
     blueprint: bytes = b""
+    #: pages that the team may store in a session; 0 for no limit
+    max_pages: int = 0
     #: the plan that this process's gatherer has, from its disk or from the board
     known_plan: Callable[[], PlanPosted | None] = lambda: None
     #: the crawl as this process's gatherer knows it, for a board that has forgotten it

@@ -5,6 +5,7 @@
     this process knows a newer plan       →  put it back on the board
     a member knows a newer plan           →  wait: that member puts it back
     no plan, or one of the last session   →  publish the first plan
+    the pages that may be stored are used →  the crawl is stopped (`page_budget`); otherwise shares are handed out
     a gatherer is missing or blank        →  ask for a ghost, or plan without the gatherer (`liveness`)
     the plan is not committed             →  commit it when all have settled
     all were passive in two snapshots     →  the crawl is done
@@ -32,12 +33,11 @@ from gcs.ports.space.port import SEEDS_INBOX
 from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.fenced_board import BoardView, FencedBoard
 from gcs.roles.leader.liveness import Liveness, missing
+from gcs.roles.leader.page_budget import PageBudget
 from gcs.roles.leader.rebalance_rounds import RebalanceRounds
 
 #: seconds that the first plan waits for the members that are expected
 FIRST_WAIT_S = 3.0
-#: heartbeats after which everybody who is there has been heard
-HEARING_BEATS = 1.2
 #: states of a crawl in which the leader does nothing
 OVER = frozenset({CrawlState.STOPPING, CrawlState.DONE})
 #: the state in which gatherers end when they are stopped because nothing goes on
@@ -53,6 +53,7 @@ class Term:
         self._board, self._config = board, config
         self._liveness = Liveness(board, config.settings, config.ghost)
         self._rounds = RebalanceRounds(board, config)
+        self._budget = PageBudget(board, config)
         #: the team as it was at the last step, if it was passive: a second, equal snapshot ends the crawl
         self._snapshot: termination.TeamSnapshot | None = None
         #: since when everybody waits for others
@@ -88,6 +89,8 @@ class Term:
             pass
         elif view.posted is None or self._is_of_last_session(view):
             await self._publish_first(view)
+        elif await self._budget.step(view):
+            pass
         elif await self._liveness.step(view):
             self._rounds.abandon()
         elif not view.posted.committed:
@@ -122,11 +125,6 @@ class Term:
         blank = any(member.state == MemberState.BLANK for member in view.members.values())
         return view.plan.session < self._config.session and view.is_committed and not blank
 
-    @property
-    def _hearing_s(self) -> float:
-        """In which each member beats once, and shows whether it knows a plan that the board has forgotten."""
-        return HEARING_BEATS * self._config.settings.beat_s
-
     async def _publish_first(self, view: BoardView) -> None:
         """Publish the first plan when the expected members are there, or have not come for a while."""
         if not view.active:
@@ -134,7 +132,7 @@ class Term:
         if self._waits_since is None:
             self._waits_since = view.now
         waited_s = view.now - self._waits_since
-        if waited_s < (FIRST_WAIT_S if len(view.active) < self._config.expected else self._hearing_s):
+        if waited_s < (FIRST_WAIT_S if len(view.active) < self._config.expected else self._config.settings.hearing_s):
             return
         plan = await self._board.publish(self._first_plan(view), view, "first", above=await self._forgotten_epochs())
         self._waits_since = None

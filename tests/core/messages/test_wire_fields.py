@@ -53,6 +53,7 @@ TUPLE_FIELDS = {
         "server= is_server= work=",
     ),
     "LeaderLease": ("leader", 11, 1, "gatherer term"),
+    "Allowance": ("allowance", 43, 1, "gatherer session granted= returned="),
     "ProbeList": ("probes", 41, 1, "term origins="),
     "Announcement": ("announce", 12, 1, "round term reason="),
     "StatisticsReply": (
@@ -127,6 +128,7 @@ ARRAY_FIELDS = {
     "LeavingRange": "low high winner at",
     "AwaitedRange": "low high since",
     "hand_over._State": "leaving= awaited= begun= closed=",
+    "page_share._State": "session= granted= returned=",
     "recrawl._State": "session= epoch= log= last= last_log=",
     # a seed-server's registry
     "Node": "url domain parent= depth= worth= rank= state= client= copy=",

@@ -171,7 +171,11 @@ class SeedClient:
     def tell_busy(self, host: str, wait_s: float) -> None:
         """Nothing to post: no other client asks the same hosts."""
 
-    def turn_ended(self) -> None:
+    @property
+    def page_cap(self) -> int | None:
+        return None
+
+    def turn_ended(self, pages: int, asked: int) -> None:  # noqa: ARG002
         if not self._was_passive and self.is_passive:
             self.whiteboard.beat_soon()
 

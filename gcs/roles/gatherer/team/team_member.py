@@ -43,12 +43,15 @@ from gcs.roles.gatherer.team.baton_keeper import BatonKeeper
 from gcs.roles.gatherer.team.block_exchange import BlockExchange
 from gcs.roles.gatherer.team.bulletin import BULLETIN_TTL_S, BulletinSource, BulletinWriter
 from gcs.roles.gatherer.team.ownership import Ownership
+from gcs.roles.gatherer.team.page_share import PageShare
 from gcs.roles.gatherer.team.plan_follower import PlanFollower, is_alone, is_forgotten
 from gcs.roles.gatherer.team.prober import Prober
 from gcs.roles.gatherer.team.whiteboard import Whiteboard
 
 events = Events("team")
 
+#: seconds without anything to fetch after which pages that may be stored are given back
+GIVE_BACK_S = 1.0
 #: seconds that posted statistics, and how far a gatherer is, stay on the board
 STATISTICS_TTL_S = SUPERSTEP_TTL_S = 600.0
 #: R, where a team with a barrier is not told
@@ -76,6 +79,9 @@ class TeamMember:
         pages = team.superstep_pages or BARRIER_PAGES
         self._barrier = Barrier(context.name, pages, team.block_s, times) if team.barrier else None
         self._answered: Announcement | None = None
+        self._pages = PageShare(self._frontier, context.max_pages)
+        self._quiet_since = port.clock()
+        self._hungry_at: int | None = None  # the cap at which the team was told that more pages are wanted
         self._beats = 0
         self._settled_epoch = 0  # as of the last commit
         self._has_left = False
@@ -135,7 +141,8 @@ class TeamMember:
                 continue
             plan = self._follower.plan
             if self.is_passive and plan is not None and self.me not in plan.gatherers:
-                self._has_left = await is_forgotten(space, self.me, self.epoch)
+                is_noted = self._pages.is_noted(self.whiteboard.allowance)
+                self._has_left = is_noted and await is_forgotten(space, self.me, self.epoch)
             if self._has_left or await is_alone(space, self.me):
                 return
 
@@ -177,6 +184,7 @@ class TeamMember:
             self._exchange.has_uncommitted
             or self._ownership.router.has_waiting
             or self._owes_statistics
+            or not self._pages.is_committed
             or (self._ownership.is_settled and self._settled_epoch != self.epoch)
         )
 
@@ -226,6 +234,7 @@ class TeamMember:
         plan = self._follower.plan
         if plan is None:
             return new
+        self._pages.take(self.whiteboard.allowance, plan.session)
         if self._is_committed:
             new += self._ownership.committed()
             if self._is_changing:
@@ -280,17 +289,38 @@ class TeamMember:
         if host in self._shared and wait_s > 0:
             self.whiteboard.post(BusyNote(host, wait_s), wait_s)
 
-    def turn_ended(self) -> None:
+    @property
+    def page_cap(self) -> int | None:
+        return self._pages.cap
+
+    def turn_ended(self, pages: int, asked: int) -> None:
+        self._use_share(pages, asked)
         self._batons.turn_ended(self._port.clock())
         if self._barrier and (plan := self._follower.plan):
             self._step(self._barrier, plan)
         if not self._was_passive and self.is_passive:
             self.whiteboard.beat_soon()
 
+    def _use_share(self, pages: int, asked: int) -> None:
+        """Give back what cannot be used here; tell when more is wanted."""
+        now, cap = self._port.clock(), self._pages.cap
+        if cap is None:
+            return
+        waits = self._barrier is not None and self._barrier.phase is not Phase.COMPUTE
+        if not (waits or self._port.is_quiet()):
+            self._quiet_since = now
+        if self._leaving or now - self._quiet_since >= GIVE_BACK_S:
+            self._pages.give_back(pages + asked)
+        elif pages + asked >= cap != self._hungry_at and self._frontier.queued():
+            self._hungry_at = cap
+            self.whiteboard.beat_soon()
+
     def before_commit(self) -> None:
+        self._pages.before_commit()
         self._ownership.before_commit(self._barrier.phase is not Phase.COMPUTE if self._barrier else None)
 
     def after_commit(self) -> None:
+        self._pages.after_commit()
         self._exchange.committed()
         settled = self._settled_epoch
         self._note_settled()
@@ -386,7 +416,7 @@ class TeamMember:
             "unread": self._exchange.unread,
             "round_trip_s": self.whiteboard.round_trip_s,
             "skew_s": round(self.whiteboard.skew_s, 2),
-        }
+        } | self._pages.figures()
 
     def _next_heartbeat(self) -> Member:
         """Count the beat and make its heartbeat; a bulletin is posted along with it, when one is due."""

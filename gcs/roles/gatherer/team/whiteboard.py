@@ -23,6 +23,7 @@ from gcs.core.messages.election import TRIPS, RoundTrips, Tenure
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import (
     Account,
+    Allowance,
     Announcement,
     BusyNote,
     Charter,
@@ -44,7 +45,7 @@ events = Events("team")
 
 #: what a gatherer watches on the board
 WATCHED: tuple[type[Posted], ...] = (
-    *(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList, SuperstepDone),
+    *(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList, SuperstepDone, Allowance),
 )
 #: heartbeats of a passive gatherer, in units of `beat_s`: two of each member end a crawl
 PASSIVE_BEATS = 0.3
@@ -74,6 +75,8 @@ class Whiteboard:
         self.control: Control | None = None
         self.charter: Charter | None = None
         self.probes: ProbeList | None = None
+        #: the own one
+        self.allowance: Allowance | None = None
         self.notes: deque[RobotsNote | BusyNote] = deque()
         self.supersteps: deque[SuperstepDone] = deque()
         #: seconds by which the wall clock of this machine is ahead of the whiteboard's
@@ -155,6 +158,8 @@ class Whiteboard:
                     self.control = item
                 case Charter():
                     self.charter = item
+                case Allowance() if item.gatherer == self._context.name:
+                    self.allowance = item
                 case ProbeList():
                     self.probes = item
                 case SuperstepDone():
