@@ -64,6 +64,8 @@ def faults_of(chance: random.Random, gatherers: int, elsewhere: int, span_s: flo
     kinds = dict(KINDS)
     if not elsewhere:
         del kinds["lose"]
+    if chance.random() < 0.6:  # few kinds, many of each: they meet what others hide
+        kinds = {kind: kinds[kind] for kind in chance.sample(list(kinds), chance.choice((1, 2, 3)))}
     count = chance.choice((0, 1, 2, 3, 4, 6, 10))
     drawn = chance.choices(list(kinds), weights=list(kinds.values()), k=count)
     if drawn.count("lose") > 1:
@@ -142,6 +144,7 @@ async def _bring(team: "SimTeam", fault: Fault, begun: float, backups: list[tupl
             network.down_until = until
         case "rollback" if backups:
             backups[0][1].restore(network.board)
+            del backups[1:]  # what came later is not in its file
         case "flush":
             forget_everything(network.board)
         case "short":

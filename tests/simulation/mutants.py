@@ -49,7 +49,11 @@ def _ack_before_commit() -> AbstractContextManager[object]:
             self._ship_now.set()
             yield item
 
-    return patch.object(BlockExchange, "arrivals", arrivals)
+    stack = ExitStack()
+    stack.enter_context(patch.object(BlockExchange, "arrivals", arrivals))
+    # and so no commit is wanted for it
+    stack.enter_context(patch.object(BlockExchange, "has_uncommitted", property(lambda self: bool(self._uncommitted))))
+    return stack
 
 
 def _outbox_forgets_what_was_sent() -> AbstractContextManager[object]:

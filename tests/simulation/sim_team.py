@@ -208,7 +208,7 @@ class SimTeam:
         self, loop: SimLoop, chance: random.Random, web: SimWeb, settings: Settings, seeds: list[str], folder: Path
     ) -> None:
         self.loop, self.web, self.settings, self.seeds = loop, web, settings, seeds
-        board = MemoryBoard(BoardClock(loop), settings.space)
+        board = MemoryBoard(BoardClock(loop), member_process.tenacious(settings.space))
         self.network = Network(loop, chance, board)
         self.machines: dict[str, Machine] = {}
         self.members: dict[str, SimMember] = {}

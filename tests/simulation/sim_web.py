@@ -22,9 +22,9 @@ def _prose() -> Prose:
 
 
 @lru_cache(maxsize=64)
-def web_of(seed: int, hosts: int, pages: int) -> tuple[Web, frozenset[str]]:
+def web_of(seed: int, hosts: int, pages: int, links: int) -> tuple[Web, frozenset[str]]:
     """A fake web, and the pages that a crawl finds there."""
-    spec = FakeWebSpec.plain(seed=seed, hosts=hosts, pages=pages, links=6, html_bytes=400, redirects=True)
+    spec = FakeWebSpec.plain(seed=seed, hosts=hosts, pages=pages, links=links, html_bytes=400, redirects=True)
     web = Web(spec, 8000)
     web.__dict__["_prose"] = _prose()  # what the pages say does not matter, and takes long to make
     return web, frozenset(survey(web).pages)

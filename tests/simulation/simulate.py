@@ -52,6 +52,8 @@ class Plan:
     tempo: float = 1.0
     #: `crawl.max_pages`
     max_pages: int = 0
+    #: links of a page besides those of the tree: without any, each page is found by one link only
+    links: int = 6
 
     @classmethod
     def of(cls, seed: int) -> "Plan":
@@ -69,7 +71,20 @@ class Plan:
         faults = faults_of(chance, gatherers, elsewhere, span_s, tempo)
         answers_s = 0.01, chance.choice((0.12, 0.12, 1.5))
         max_pages = chance.choice((0, 0, 0, 0, pages // 2))
-        return cls(seed, gatherers, elsewhere, hosts, pages, delay_s, trouble, faults, answers_s, tempo, max_pages)
+        return cls(
+            seed,
+            gatherers,
+            elsewhere,
+            hosts,
+            pages,
+            delay_s,
+            trouble,
+            faults,
+            answers_s,
+            tempo,
+            max_pages,
+            chance.choice((0, 0, 2)),
+        )
 
     def __str__(self) -> str:
         web = f"{self.pages} pages on {self.hosts} hosts, delay {self.delay_s:g} s, trouble {self.trouble:g}"
@@ -147,7 +162,7 @@ def simulate(
     begun_s, chance, loop = time.process_time(), random.Random(plan.seed + 1), SimLoop()  # type: ignore[abstract]
     shared = Path("/dev/shm")
     scratch = folder or Path(tempfile.mkdtemp(prefix="gcs-sim-", dir=shared if shared.is_dir() else None))
-    web, expected = web_of(plan.seed % 8, plan.hosts, plan.pages)
+    web, expected = web_of(plan.seed % 8, plan.hosts, plan.pages, plan.links)
     sim_web = SimWeb(loop, chance, web, plan.delay_s, plan.trouble, plan.answers_s)
     team = SimTeam(loop, chance, sim_web, settings or settings_of(plan), list(web.seeds), scratch)
     handler, log = _Trace(loop, outcome.trace), logging.getLogger("gcs")
@@ -217,7 +232,7 @@ def _judge(outcome: Outcome, team: SimTeam, state: str, expected: frozenset[str]
         return
     stored: Counter[str] = Counter()
     for machine in team.machines.values():
-        if not machine.is_lost:
+        if not machine.is_lost and (machine.directory / "state").is_dir():
             stored.update(record.url for record in read_records(machine.directory) if record.is_page)
     pages = sum(stored.values())
     if plan.max_pages and pages > plan.max_pages:

@@ -308,7 +308,8 @@ class Passing:
         self._call = callback, context, self._loop.wake_at(self._at, callback, self, context)
 
     def cancel(self, msg: object = None) -> bool:
-        assert self._call is not None
+        if self._call is None or self._is_cancelled:
+            return False
         callback, context, handle = self._call
         handle.cancel()
         self._is_cancelled = True

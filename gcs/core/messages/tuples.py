@@ -394,7 +394,7 @@ class ProbeList(Posted, frozen=True, array_like=True):
     origins: list[str] = []
 
 
-class Allowance(Posted, frozen=True, array_like=True):
+class PageAllowance(Posted, frozen=True, array_like=True):
     """How many pages a gatherer may store in a session, where the crawl has a limit (`crawl.max_pages`).
 
     written by: the leader, fenced by its LeaderLease: more is granted, or what was given back is noted

@@ -1,7 +1,7 @@
 """The pages that a team may store (`crawl.max_pages`), handed out in shares: together never more than that.
 
-Each gatherer has an Allowance on the board: the pages that it was granted in this session, and those of them that it
-has given back. It stores no page beyond what is left. A share is what the gatherer fetches in some seconds, so that
+Each gatherer has a PageAllowance on the board: the pages that it was granted in this session, and those of them that
+it has given back. It stores no page beyond what is left. A share is what the gatherer fetches in some seconds, so that
 little waits at one that cannot use it; one that has nothing to fetch gives back what it has left.
 
 Invariant: what all gatherers may store together is never above the limit, though the board may forget: each of them
@@ -10,7 +10,7 @@ everybody. A gatherer that is missing keeps its share; it is forgotten only if t
 """
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Allowance, Control, CrawlState, Member
+from gcs.core.messages.tuples import Control, CrawlState, Member, PageAllowance
 from gcs.events import Events
 from gcs.roles.leader.config import LeaderConfig
 from gcs.roles.leader.fenced_board import BoardView, FencedBoard
@@ -38,7 +38,7 @@ class PageBudget:
         """Note what came back, and hand out shares; True if all is used, and the crawl has ended."""
         if not (most := self._config.max_pages):
             return False
-        wanted = template(Allowance, session=view.plan.session)
+        wanted = template(PageAllowance, session=view.plan.session)
         posted = {each.gatherer: (each.granted, each.returned) for each in await self._board.space.scan(wanted)}
         for name in {*posted, *view.members}:
             self._known[name] = _highest(self._known.get(name), posted.get(name), _told(view, name))
@@ -54,7 +54,7 @@ class PageBudget:
                 left -= share
         for name, (granted, returned) in self._known.items():
             if posted.get(name, (0, 0)) != (granted, returned):
-                await self._board.post(Allowance(name, view.plan.session, granted, returned))
+                await self._board.post(PageAllowance(name, view.plan.session, granted, returned))
         if left > 0 or missing(view) or any(self._unused(view, name) > 0 for name in self._known):
             return False
         await self._board.post(Control(CrawlState.STOPPING, self._board.leader.gatherer, LIMIT))

@@ -53,7 +53,7 @@ TUPLE_FIELDS = {
         "server= is_server= work=",
     ),
     "LeaderLease": ("leader", 11, 1, "gatherer term"),
-    "Allowance": ("allowance", 43, 1, "gatherer session granted= returned="),
+    "PageAllowance": ("allowance", 43, 1, "gatherer session granted= returned="),
     "ProbeList": ("probes", 41, 1, "term origins="),
     "Announcement": ("announce", 12, 1, "round term reason="),
     "StatisticsReply": (

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gcs.core.messages.template import template
-from gcs.core.messages.tuples import Allowance, Control, CrawlState, LeaderLease, Member, PlanPosted
+from gcs.core.messages.tuples import Control, CrawlState, LeaderLease, Member, PageAllowance, PlanPosted
 from gcs.core.plan.plan import Plan
 from gcs.core.plan.team_settings import TeamSettings
 from gcs.ports.frontier import Frontier, FrontierSettings
@@ -56,7 +56,7 @@ class Team:
         }
         view = BoardView(self.now, True, CrawlState.RUNNING, 0, POSTED, PLAN, members, frozenset())
         is_over = await self.budget.step(view)
-        for item in await self.space.scan(template(Allowance)):
+        for item in await self.space.scan(template(PageAllowance)):
             self.shares[item.gatherer].take(item, 1)
         return is_over
 
@@ -103,7 +103,7 @@ async def test_team_stores_all_that_it_may_and_no_page_more(make_team, seed):
         if chance.random() < 0.05:
             team.elect()
         if chance.random() < 0.05:
-            await team.space.remove(template(Allowance))
+            await team.space.remove(template(PageAllowance))
         if await team.step():
             break
     assert sum(team.pages.values()) == 200
@@ -128,7 +128,7 @@ async def test_share_that_is_given_back_is_told_only_when_that_is_durable(make_t
     team.queued.update(a=0, b=500)
     for _ in range(20):
         await team.step()
-    assert share.is_noted((await team.space.scan(template(Allowance, gatherer="a")))[0])
+    assert share.is_noted((await team.space.scan(template(PageAllowance, gatherer="a")))[0])
     team.frontiers["b"].commit()
     assert team.caps <= 100
 
@@ -140,13 +140,13 @@ async def test_nothing_is_granted_before_everybody_was_heard(make_team):
         await team.step()
     before = {name: share.cap for name, share in team.shares.items()}
     assert all(before.values())
-    await team.space.remove(template(Allowance))
+    await team.space.remove(template(PageAllowance))
     team.elect()
     for _ in range(5):
         assert not await team.step("c")
-    assert await team.space.scan(template(Allowance)) == [], "what c has is not known"
+    assert await team.space.scan(template(PageAllowance)) == [], "what c has is not known"
     await team.step()
-    assert len(await team.space.scan(template(Allowance))) == 3 and team.caps <= 90
+    assert len(await team.space.scan(template(PageAllowance))) == 3 and team.caps <= 90
 
 
 async def test_crawl_does_not_end_while_one_that_may_store_more_is_missing(make_team):
@@ -162,7 +162,7 @@ async def test_crawl_does_not_end_while_one_that_may_store_more_is_missing(make_
 
 async def test_team_without_a_limit_hands_out_nothing(make_team):
     team = make_team(0)
-    assert not await team.step() and await team.space.scan(template(Allowance)) == []
+    assert not await team.step() and await team.space.scan(template(PageAllowance)) == []
     share = team.shares["a"]
     share.give_back(0)
     assert share.cap is None and share.figures() == {} and share.is_committed

@@ -8,7 +8,7 @@ Invariant: `cap` is not above what the leader counts on, and stored pages are no
 
 import msgspec
 
-from gcs.core.messages.tuples import Allowance
+from gcs.core.messages.tuples import PageAllowance
 from gcs.ports.frontier import Frontier
 
 NOTE = "page-share"
@@ -39,7 +39,7 @@ class PageShare:
     def is_committed(self) -> bool:
         return self._told == self._state
 
-    def take(self, allowance: Allowance | None, session: int) -> None:
+    def take(self, allowance: PageAllowance | None, session: int) -> None:
         """What the leader has granted, and has noted as given back."""
         state = self._state if self._state.session == session else _State(session)
         if allowance is not None and allowance.session == session:
@@ -52,7 +52,7 @@ class PageShare:
         if self._is_limited and self._state.granted - self._state.returned > used:
             self._state = msgspec.structs.replace(self._state, returned=self._state.granted - used)
 
-    def is_noted(self, allowance: Allowance | None) -> bool:
+    def is_noted(self, allowance: PageAllowance | None) -> bool:
         """Whether the leader knows what was given back: others can use it."""
         known = allowance.returned if allowance is not None and allowance.session == self._state.session else 0
         return known >= self._state.returned

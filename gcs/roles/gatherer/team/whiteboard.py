@@ -23,12 +23,12 @@ from gcs.core.messages.election import TRIPS, RoundTrips, Tenure
 from gcs.core.messages.template import template
 from gcs.core.messages.tuples import (
     Account,
-    Allowance,
     Announcement,
     BusyNote,
     Charter,
     Control,
     Member,
+    PageAllowance,
     PlanPosted,
     Posted,
     ProbeList,
@@ -45,7 +45,7 @@ events = Events("team")
 
 #: what a gatherer watches on the board
 WATCHED: tuple[type[Posted], ...] = (
-    *(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList, SuperstepDone, Allowance),
+    *(PlanPosted, Announcement, Control, Charter, RobotsNote, BusyNote, ProbeList, SuperstepDone, PageAllowance),
 )
 #: heartbeats of a passive gatherer, in units of `beat_s`: two of each member end a crawl
 PASSIVE_BEATS = 0.3
@@ -76,7 +76,7 @@ class Whiteboard:
         self.charter: Charter | None = None
         self.probes: ProbeList | None = None
         #: the own one
-        self.allowance: Allowance | None = None
+        self.allowance: PageAllowance | None = None
         self.notes: deque[RobotsNote | BusyNote] = deque()
         self.supersteps: deque[SuperstepDone] = deque()
         #: seconds by which the wall clock of this machine is ahead of the whiteboard's
@@ -158,7 +158,7 @@ class Whiteboard:
                     self.control = item
                 case Charter():
                     self.charter = item
-                case Allowance() if item.gatherer == self._context.name:
+                case PageAllowance() if item.gatherer == self._context.name:
                     self.allowance = item
                 case ProbeList():
                     self.probes = item
