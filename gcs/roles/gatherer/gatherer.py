@@ -467,7 +467,8 @@ class Gatherer:
         """How many requests may be started now."""
         if not self._may_start:
             return 0
-        own = self._fetcher.own_in_flight
+        # answers that wait to be read count, too: a fast server must not fill the memory
+        own = self._fetcher.own_in_flight + self._responses.waiting
         connections = self._settings.fetch.connections
         for limit in (self.team.connections if self.team else 0, self._share_of_connections):
             connections = min(connections, limit) if limit else connections
