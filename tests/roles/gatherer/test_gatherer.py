@@ -103,6 +103,26 @@ async def test_gatherer_ends_at_its_limit_of_pages_however_many_answers_wait(
         assert len(pages(tmp_path)) == gatherer.counters.pages == 20
 
 
+async def test_gatherer_does_not_let_answers_pile_up_that_it_cannot_read_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is faster than the crawler would fill its memory."""
+    monkeypatch.setattr(responses, "RESULTS_PER_STEP", 1)
+    held: list[int] = []
+    async with FakeWeb(FakeWebSpec.plain(hosts=6, pages=60)) as web:
+        gatherer = make(tmp_path, web, fetch__connections=4)
+        answers, take_in = gatherer._responses, gatherer._responses.take_in
+
+        def watched(now: float) -> None:
+            held.append(answers.waiting + gatherer._fetcher.own_in_flight)
+            take_in(now)
+
+        monkeypatch.setattr(answers, "take_in", watched)
+        assert await gatherer.run(list(web.seeds)) is GathererState.DONE
+        assert len(pages(tmp_path)) == 60
+        assert max(held) == 4
+
+
 async def test_gatherer_replays_the_log_when_its_frontier_is_older(tmp_path: Path) -> None:
     """As after a kill -9 between two checkpoints: the frontier knows less than the log."""
     async with FakeWeb(FakeWebSpec.plain(hosts=4, pages=150)) as web:
