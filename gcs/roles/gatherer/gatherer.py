@@ -271,11 +271,14 @@ class Gatherer:
         return figures | (self._lending.figures() if self._lending else {})
 
     def _conditions(self) -> Workload:
-        """What the meter does not measure: the slowest hosts, and the limits of the crawl."""
+        """What the meter does not measure: URLs on their way to others, the slowest hosts, the limits of the crawl."""
+        known, queued = self.team.moving if self.team else (0, 0)
         now, crawl = self._clock(), self._settings.crawl
         if now >= self._looked_at + LOOK_S:
             self._looked_at, self._slow = now, self._dispatcher.backlog.slow_hosts(now)
         return Workload(
+            known=known,
+            queued=queued,
             in_flight=self._fetcher.in_flight,
             slow=self._slow.named,
             slow_hosts=self._slow.count,

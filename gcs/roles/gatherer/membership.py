@@ -108,6 +108,10 @@ class Membership(Protocol):
         """How many superpages the gatherer owns."""
 
     @property
+    def moving(self) -> tuple[int, int]:
+        """URLs on their way to their next owners, and how many of them wait."""
+
+    @property
     def known_plan(self) -> PlanPosted | None:
         """The newest plan that is known here."""
 

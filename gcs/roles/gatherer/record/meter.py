@@ -84,14 +84,14 @@ class Meter:
             self._marks.append(self._mark(now))
 
     def share(self, now: float, superpages: int, epoch: int, session: int, work: Workload = NO_WORK) -> Share:
-        """The gatherer's part of the report; `work` says what is not measured here."""
+        """The gatherer's part of the report; `work` says what is not measured here, and what has left the frontier."""
         counters = self.counters
         counters.seconds = self._before_s + now - self._started_at
         counters.cpu_s = self._before_cpu_s + cpu_s()
         counters.peak_rss_mb = peak_rss_mb()
         used_s, self._core_s = core_s() - self._core_s, core_s()
         counters.spent.cpu_s += used_s
-        known, queued = self._frontier.known(), self._frontier.queued()
+        known, queued = self._frontier.known() + work.known, self._frontier.queued() + work.queued
         explored = self.explored.estimate(queued / (known - queued) if known > queued else None)
         fractions = (explored.fraction, explored.low, explored.high)
         now_mark, then = self._recent(now)
@@ -121,7 +121,7 @@ class Meter:
         counters, then, last = self.counters, self._marks[0], self._marks[-1]
         span_s = max(last.at - then.at, 0.001)
         return {
-            "queued": share.queued,
+            "queued": self._frontier.queued(),
             "known": share.known_urls,
             "in_flight": under_way,
             "pages": counters.pages,

@@ -192,6 +192,16 @@ class BlockExchange:
         return self.room_for_parts < MOST_PARTS
 
     @property
+    def moving(self) -> tuple[int, int]:
+        """URLs on their way to other owners, and how many of them wait: they are in no frontier, but known."""
+        parts = [item for _, _, item in self._uncommitted if type(item) is HandOver]
+        for (_, kind), lane in self._lanes.items():
+            if kind is HandOver:
+                parts += [item for _, item in lane.outbox.kept() if type(item) is HandOver]
+        queued = sum(len(part.queued) for part in parts)
+        return queued + sum(len(part.seen) for part in parts), queued
+
+    @property
     def has_uncommitted(self) -> bool:
         """Whether a commit would let something go out or be acked."""
         return bool(self._taken_in or self._uncommitted)

@@ -157,6 +157,10 @@ class TeamMember:
         return self._follower.superpages
 
     @property
+    def moving(self) -> tuple[int, int]:
+        return self._exchange.moving
+
+    @property
     def known_plan(self) -> PlanPosted | None:
         return self._follower.newest(self.whiteboard.plan)
 

@@ -304,6 +304,29 @@ async def test_team_moves_ranges_in_mid_crawl(tmp_path: Path) -> None:
         team.check()
 
 
+async def test_urls_stay_known_while_they_move(tmp_path: Path) -> None:
+    """Whoever adds up what the gatherers say never sees less than before a range left its owner."""
+    async with team_on(tmp_path, FakeWebSpec.plain(hosts=4, pages=400, latency_s=0.01), fetch__connections=4) as team:
+
+        def known() -> int:
+            return sum(gatherer.share().known_urls for gatherer in team.gatherers.values())
+
+        team.join("a", "b")
+        await team.plan({b"": "a"}, lost=ALL)
+        await team.space.out(Seeds(list(team.web.seeds)), to="seeds")
+        await team.until(lambda _: len(team.web.log.hits) >= 100)
+        for owner in "bab":
+            await team.until(lambda _: all(each.team and not each.team.moving[0] for each in team.gatherers.values()))
+            before, seen = known(), list[int]()
+            await team.plan({b"": owner})
+            while not (members := await team.members()) or any(m.settled_epoch < team.epoch for m in members.values()):
+                seen.append(known())
+                await asyncio.sleep(0)
+            assert before > 100 and min(seen) >= before
+        await team.finish()
+        team.check()
+
+
 async def test_team_asks_a_host_in_turns_and_not_at_all_while_its_owners_change(tmp_path: Path) -> None:
     delay_s = 0.02
     spec = FakeWebSpec.plain(hosts=1, pages=30, html_bytes=1_000)
