@@ -1,6 +1,6 @@
 """The live frontier (LMDB): URLs queued a second, look-ups a second, and memory a URL.
 
-    python scripts/bench.d/frontier.py [--json] [--quick] [--urls N] [--order NAME] [--queue NAME]
+    python scripts/bench.d/frontier.py [--json] [--quick] [--urls N] [--order NAME] [--queue NAME] [--threads T]
 
 The URLs are those of a made-up web: hosts of Zipf sizes, in the order in which a crawl would find them, the links of
 a page at a time. Half of the look-ups are of known URLs. A commit, with fsync, comes when the frontier asks for
@@ -125,9 +125,10 @@ def main() -> None:
     parser.add_argument("--urls", type=int, default=2_000_000, help="URLs that are offered")
     parser.add_argument("--order", choices=ORDERS, default="bfs")
     parser.add_argument("--queue", choices=(HOSTS_QUEUE, *QUEUES), default=HOSTS_QUEUE)
+    parser.add_argument("--threads", type=int, default=1, help="trees on threads, with --queue tournament")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        settings = FrontierSettings(queue=options.queue)
+        settings = FrontierSettings(queue=options.queue, queue_threads=options.threads)
         result = measure(20_000 if options.quick else options.urls, Path(folder), options.order, settings)
     if options.json:
         print(json.dumps(result))

@@ -160,7 +160,7 @@ def _swap(assignment: Assignment, slowest: int, least_s: float) -> bool:
     offers = np.flatnonzero(np.isin(assignment.owners, partners[partners != slowest]))
     if not (len(members) and len(offers)):
         return False
-    here_s, there_s, _ = _swap_changes(assignment, members, offers)
+    here_s, there_s, _ = swap_changes(assignment, members, offers)
     parts = assignment.owners[offers]
     peaks = np.maximum(assignment.times_s[slowest] + here_s, assignment.times_s[parts] + there_s)
     row, column = np.unravel_index(peaks.argmin(), peaks.shape)
@@ -208,7 +208,7 @@ def _make_room(assignment: Assignment, superpage: int, part: int, bounds: _Bound
     owner, offers = int(assignment.owners[superpage]), assignment.of(part)
     if not len(offers):
         return 0.0
-    here_s, there_s, saved_s = (change[0] for change in _swap_changes(assignment, np.array([superpage]), offers))
+    here_s, there_s, saved_s = (change[0] for change in swap_changes(assignment, np.array([superpage]), offers))
     saved_s[assignment.times_s[owner] + here_s > bounds.time_s] = 0.0
     saved_s[assignment.times_s[part] + there_s > bounds.time_s] = 0.0
     cost_s = assignment.cost_s
@@ -220,7 +220,7 @@ def _make_room(assignment: Assignment, superpage: int, part: int, bounds: _Bound
     return float(saved_s[best])
 
 
-def _swap_changes(assignment: Assignment, members: Owners, offers: Owners) -> tuple[Floats, Floats, Floats]:
+def swap_changes(assignment: Assignment, members: Owners, offers: Owners) -> tuple[Floats, Floats, Floats]:
     """(n, l) how both sides' times change, and what is saved, if a member (all of one part) and an offer swap."""
     here, there = int(assignment.owners[members[0]]), assignment.owners[offers]
     # each side's reckoning takes the link between the two as saved, but it goes on crossing the border

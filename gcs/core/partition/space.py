@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gcs.core.partition.greedy import swap_changes
 from gcs.core.partition.partition_graph import Floats
 from gcs.core.partition.problem import Assignment, Owners, PartitionProblem
 
@@ -60,12 +61,12 @@ def _relieve(assignment: Assignment, space: Floats, coming: Floats, fullest: int
         best, step = float(peaks[row, part]), (int(members[row]), int(part))
     swap = (-1, -1)
     if len(others):
-        parts, cost_s = assignment.owners[others], assignment.cost_s
+        parts = assignment.owners[others]
         shift = coming[members][:, None] - coming[others]
         peaks = np.maximum(space[fullest] - shift, space[parts] + shift)
-        there_s = assignment.times_s[parts] + cost_s[members][:, parts] - cost_s[others, parts]
-        here_s = assignment.times_s[fullest] + cost_s[others, fullest] - cost_s[members, fullest][:, None]
-        peaks[(there_s > limit_s) | (here_s > limit_s)] = np.inf
+        here_s, there_s, _ = swap_changes(assignment, members, others)
+        times_s = assignment.times_s
+        peaks[(times_s[parts] + there_s > limit_s) | (times_s[fullest] + here_s > limit_s)] = np.inf
         row, column = np.unravel_index(peaks.argmin(), peaks.shape)
         if peaks[row, column] < best:
             swap = (int(members[row]), int(others[column]))

@@ -52,10 +52,18 @@ def make_paged_queue(
     if name == "quickheap":
         ranked = RankedBlocks(storage, layout.cache_blocks, do.counts, slots)
         return QuickHeap(PagedChunks(ranked, keys), do, layout.cache_blocks * keys // 2), ranked
-    blocks = Blocks(storage, layout.cache_blocks, do.counts, slots)
     if name == "tournament":
-        return TournamentTree(blocks, keys, do), blocks
-    return make_queue(name, do), blocks  # a heap lies on no blocks
+        return make_paged_tree(storage, layout, do, slots)
+    return make_queue(name, do), Blocks(storage, layout.cache_blocks, do.counts, slots)  # a heap lies on no blocks
+
+
+def make_paged_tree(
+    storage: Storage, layout: QueueLayout, do: Primitives | None = None, slots: Mapping[int, int] | None = None
+) -> tuple[TournamentTree, Blocks]:
+    """A tournament tree on blocks, and these."""
+    do = do or Vectors()
+    blocks = Blocks(storage, layout.cache_blocks, do.counts, slots or {})
+    return TournamentTree(blocks, layout.block_keys, do), blocks
 
 
 def make_tree(node_keys: int = NODE_KEYS, do: Primitives | None = None) -> RowTree | TournamentTree:

@@ -17,7 +17,8 @@ import xxhash
 from gcs.core.queues.contract import Ids, Keys, Queue
 from gcs.core.queues.entries import ENTRY_BYTES, Entries
 from gcs.core.queues.primitives import Primitives
-from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue
+from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_paged_tree
+from gcs.core.queues.tournament import TournamentTree
 from gcs.errors import GcsError, StoreError, UsageError
 from gcs.ports.records.layout import store_error, sync_data, sync_directory
 from gcs.ports.system.own_file import open_own, own_stream
@@ -182,9 +183,19 @@ class DiskQueue:
 
 def open_scratch(name: str, folder: Path, settings: DiskSettings) -> Queue:
     """An empty queue on a file that has no name and goes with it, for a caller who can fill it again."""
+    return make_paged_queue(name, _scratch(folder, settings), _layout(settings))[0]
+
+
+def open_tree(folder: Path, settings: DiskSettings) -> TournamentTree:
+    """Such a queue: one tree of a forest."""
+    layout = _layout(settings)
+    return make_paged_tree(_scratch(folder, settings), layout)[0]
+
+
+def _scratch(folder: Path, settings: DiskSettings) -> BlockFile:
     file = BlockFile(folder / "scratch", settings.block_keys)
     (folder / "scratch").unlink()
-    return make_paged_queue(name, file, _layout(settings))[0]
+    return file
 
 
 def _layout(settings: DiskSettings) -> QueueLayout:

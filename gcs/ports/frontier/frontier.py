@@ -58,7 +58,7 @@ from gcs.core.queues.contract import Queue
 from gcs.core.url.canonical import host_of_url
 from gcs.core.url.queued_url import QueuedUrl, level_of
 from gcs.core.url.sortkey import host_key, host_name, url_of
-from gcs.errors import DamagedError
+from gcs.errors import DamagedError, SettingsError
 from gcs.events import Events
 from gcs.ports.frontier.lmdb_file import (
     MmapTrim,
@@ -103,6 +103,8 @@ class FrontierSettings:
     queue: Literal["hosts", "quickheap", "tournament", "heap"] = "hosts"
     #: memory for that one order; what does not fit lies in a file (but a heap is always all in memory)
     queue_bytes: int = 64 << 20
+    #: with the tournament tree: so many trees, each with its part of the URLs and of that memory, on as many threads
+    queue_threads: int = 1
     #: URLs in memory, over all hosts (the paper's window of the queue)
     window_urls: int = 10_000
     #: URLs of one host in the window
@@ -113,6 +115,12 @@ class FrontierSettings:
     checkpoint_s: float = 2.0
     #: fsync at each commit: a power cut, too, loses nothing that was committed
     fsync: bool = True
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.queue_threads <= 64:
+            raise SettingsError(f"frontier.queue_threads is {self.queue_threads}: give 1 to 64")
+        if self.queue_threads > 1 and self.queue != "tournament":
+            raise SettingsError("frontier.queue_threads is for frontier.queue=tournament")
 
 
 class Frontier:

@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcs.core.partition.greedy import partition_i
 from gcs.core.partition.space import SpaceGoal, level_space
+from tests.core.partition import spelt_out
 
 K = 4
 
@@ -54,3 +56,15 @@ def test_nothing_moves_where_space_is_even(web):
     before = partition_i(problem)
     goal = SpaceGoal(problem.work, np.zeros(K))
     assert np.array_equal(level_space(problem, before, goal), before)
+
+
+@pytest.mark.parametrize("has_links", [False, True])
+@pytest.mark.parametrize("part", range(10))
+def test_space_is_levelled_by_the_best_steps(part, has_links):
+    for seed in range(30 * part, 30 * part + 30):
+        problem, owners = spelt_out.instance(seed, links=has_links)
+        random = np.random.default_rng(seed)
+        coming = random.integers(0, 9, problem.m).astype(float)
+        held = random.integers(0, 4, problem.k).astype(float)
+        after = level_space(problem, owners, SpaceGoal(coming, held))
+        assert after.tolist() == spelt_out.level_space(problem, owners, coming, held), seed

@@ -1,5 +1,7 @@
 """The sticky form hands over little, and balances all the same."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from gcs.core.partition import GONE, PartitionProblem
 from gcs.core.partition.greedy import partition_i, partition_ii
 from gcs.core.partition.sticky import partition
 from gcs.core.plan.metrics import imbalance, loads
+from tests.core.partition import spelt_out
 from tests.core.plan.moving import least_moved, moved_weight
 
 K = 16
@@ -89,3 +92,14 @@ def test_sticky_without_owners_plans_afresh(web):
     assert partition(problem).tolist() == partition_ii(problem).tolist()
     unlinked = web(160, 8, links_each=0)
     assert partition(unlinked).tolist() == partition_i(unlinked).tolist()
+
+
+@pytest.mark.parametrize("has_links", [False, True])
+@pytest.mark.parametrize("part", range(10))
+def test_sticky_makes_the_moves_that_its_formula_says(part, has_links):
+    for seed in range(30 * part, 30 * part + 30):
+        problem, _ = spelt_out.instance(seed, links=has_links)
+        problem = spelt_out.with_current(problem, seed)
+        if has_links:  # what is placed first is the business of another test
+            problem = replace(problem, current=np.maximum(problem.current, 0))
+        assert partition(problem).tolist() == spelt_out.sticky(problem), seed

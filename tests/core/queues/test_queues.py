@@ -9,10 +9,10 @@ from gcs.core.queues import chunks, queue_maker, quickheap, tournament_rows
 from gcs.core.queues.entries import MAX_ID
 from gcs.core.queues.kernels import can_compile
 from gcs.core.queues.primitives import Vectors
+from gcs.core.queues.queue_forest import make_forest
 from gcs.core.queues.queue_maker import QUEUES, make_queue
 from gcs.errors import UsageError
 from gcs.sim.engine.counting_loops import Loops
-from gcs.sim.engine.queue_forest import make_forest
 
 #: few keys and ids, so that ties and twins are common; and the edges of what can be ordered
 KEYS = st.one_of(st.integers(-3, 3).map(float), st.sampled_from([0.0, -0.0, float("inf"), float("-inf"), 5e-324]))

@@ -38,6 +38,7 @@ class Forest:
 
     def __init__(self, trees: Sequence[PeekableQueue]) -> None:
         self.trees = trees
+        #: threads end when the forest is dropped
         self._pool = ThreadPoolExecutor(len(trees), "tree")
 
     def __len__(self) -> int:
