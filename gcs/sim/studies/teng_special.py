@@ -28,8 +28,8 @@ TITLE = "Special sub-graphs (Teng §8)"
 ABOUT = (
     "Sites are shared out by METIS. Special pages are those that most pages link to (hot), that most units link to "
     "(named), or that lie in the densest cores of the links between units (core). `gcs plan` takes named, apart. "
-    "It stays a choice of plans made ahead: to share dense cores gains less than to share what is named most, which the "
-    "leader of a live team does already (hot pages), and to partition a class costs far more."
+    "It stays a choice of plans made ahead: to share dense cores gains less than to share what is named most, which "
+    "the leader of a live team does already (hot pages), and to partition a class costs far more."
 )
 KS = (8, 64)
 SIZES = (100, 1_000, 10_000)

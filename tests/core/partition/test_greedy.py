@@ -26,6 +26,22 @@ def place(problem):
     return assignment.owners
 
 
+@pytest.mark.parametrize("search", ["lower_peak", "cut_links"])
+@pytest.mark.parametrize("part", range(10))
+def test_search_makes_the_steps_that_its_rules_say(part, search):
+    for seed in range(30 * part, 30 * part + 30):
+        problem, owners = spelt_out.instance(seed, links=search == "cut_links" or seed % 2 > 0)
+        assignment, plain = assigned(problem, owners), spelt_out.Plain(problem, owners)
+        if search == "lower_peak":
+            enough_s = (0.0, 1.5 * plain.mean())[seed % 5 == 0]
+            lower_peak(assignment, enough_s)
+            spelt_out.lower_peak(plain, enough_s)
+        else:
+            cut_links(assignment, problem.tolerance)
+            spelt_out.cut_links(plain, problem.tolerance)
+        assert assignment.owners.tolist() == plain.owners, seed
+
+
 @given(weights_lists, st.integers(1, 3))
 def test_greedy_pass_is_the_papers_partition_i(weights, k):
     times, owners = [0.0] * k, {}
@@ -231,19 +247,3 @@ def test_domain_of_an_address_is_the_address():
 def test_dset_needs_keys():
     with pytest.raises(UsageError, match="sort keys"):
         domain_sets(PartitionProblem(np.ones(3), 2))
-
-
-@pytest.mark.parametrize("search", ["lower_peak", "cut_links"])
-@pytest.mark.parametrize("part", range(10))
-def test_search_makes_the_steps_that_its_rules_say(part, search):
-    for seed in range(30 * part, 30 * part + 30):
-        problem, owners = spelt_out.instance(seed, links=search == "cut_links" or seed % 2 > 0)
-        assignment, plain = assigned(problem, owners), spelt_out.Plain(problem, owners)
-        if search == "lower_peak":
-            enough_s = (0.0, 1.5 * plain.mean())[seed % 5 == 0]
-            lower_peak(assignment, enough_s)
-            spelt_out.lower_peak(plain, enough_s)
-        else:
-            cut_links(assignment, problem.tolerance)
-            spelt_out.cut_links(plain, problem.tolerance)
-        assert assignment.owners.tolist() == plain.owners, seed

@@ -14,6 +14,18 @@ from tests.core.partition import spelt_out
 K = 4
 
 
+@pytest.mark.parametrize("has_links", [False, True])
+@pytest.mark.parametrize("part", range(10))
+def test_space_is_levelled_by_the_best_steps(part, has_links):
+    for seed in range(30 * part, 30 * part + 30):
+        problem, owners = spelt_out.instance(seed, links=has_links)
+        random = np.random.default_rng(seed)
+        coming = random.integers(0, 9, problem.m).astype(float)
+        held = random.integers(0, 4, problem.k).astype(float)
+        after = level_space(problem, owners, SpaceGoal(coming, held))
+        assert after.tolist() == spelt_out.level_space(problem, owners, coming, held), seed
+
+
 @given(st.integers(0, 10_000))
 @settings(max_examples=20, deadline=None)
 def test_space_is_levelled_within_the_tolerance_for_times(web, formula, seed):
@@ -56,15 +68,3 @@ def test_nothing_moves_where_space_is_even(web):
     before = partition_i(problem)
     goal = SpaceGoal(problem.work, np.zeros(K))
     assert np.array_equal(level_space(problem, before, goal), before)
-
-
-@pytest.mark.parametrize("has_links", [False, True])
-@pytest.mark.parametrize("part", range(10))
-def test_space_is_levelled_by_the_best_steps(part, has_links):
-    for seed in range(30 * part, 30 * part + 30):
-        problem, owners = spelt_out.instance(seed, links=has_links)
-        random = np.random.default_rng(seed)
-        coming = random.integers(0, 9, problem.m).astype(float)
-        held = random.integers(0, 4, problem.k).astype(float)
-        after = level_space(problem, owners, SpaceGoal(coming, held))
-        assert after.tolist() == spelt_out.level_space(problem, owners, coming, held), seed

@@ -28,6 +28,17 @@ def without(owners, gone):
     return np.where(owners == gone, GONE, owners - (owners > gone))
 
 
+@pytest.mark.parametrize("has_links", [False, True])
+@pytest.mark.parametrize("part", range(10))
+def test_sticky_makes_the_moves_that_its_formula_says(part, has_links):
+    for seed in range(30 * part, 30 * part + 30):
+        problem, _ = spelt_out.instance(seed, links=has_links)
+        problem = spelt_out.with_current(problem, seed)
+        if has_links:  # what is placed first is the business of another test
+            problem = replace(problem, current=np.maximum(problem.current, 0))
+        assert partition(problem).tolist() == spelt_out.sticky(problem), seed
+
+
 @pytest.mark.parametrize("links_each", [0, 10])
 @given(st.integers(0, 10_000))
 @settings(max_examples=15, deadline=None)
@@ -92,14 +103,3 @@ def test_sticky_without_owners_plans_afresh(web):
     assert partition(problem).tolist() == partition_ii(problem).tolist()
     unlinked = web(160, 8, links_each=0)
     assert partition(unlinked).tolist() == partition_i(unlinked).tolist()
-
-
-@pytest.mark.parametrize("has_links", [False, True])
-@pytest.mark.parametrize("part", range(10))
-def test_sticky_makes_the_moves_that_its_formula_says(part, has_links):
-    for seed in range(30 * part, 30 * part + 30):
-        problem, _ = spelt_out.instance(seed, links=has_links)
-        problem = spelt_out.with_current(problem, seed)
-        if has_links:  # what is placed first is the business of another test
-            problem = replace(problem, current=np.maximum(problem.current, 0))
-        assert partition(problem).tolist() == spelt_out.sticky(problem), seed
