@@ -7,16 +7,11 @@ replayed on each queue: all queues give the same answers, so one trace fits them
     Figure 8   comparisons of keys, binary heap against quickheap and tournament tree (nodes of R keys)
     Figure 9   blocks read and written, with room in memory for 10 and 30 % of the longest queue
     Table 1    efficiency of T trees, each with its part of the keys: the work of the average tree over that of the
-    Figure 10  busiest one; T times that is the speed-up that T cores can give. Measured, too, for as many threads as
-               this machine has cores: the same work, tree after tree and at once
+    Figure 10  busiest one; T times that is the speed-up that T cores can give (measured: scripts/bench queues)
 """
 
-import os
-import statistics
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +19,7 @@ import numpy as np
 from gcs.core.queues.blocks import MemoryStorage
 from gcs.core.queues.chunks import RingChunks
 from gcs.core.queues.contract import Ids, Keys, Queue, QueueCounts
-from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue, make_tree
+from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_queue
 from gcs.core.queues.quickheap import QuickHeap
 from gcs.sim.engine.counting_loops import Loops
 from gcs.sim.engine.supersteps import SteppedCrawl, SuperstepRules
@@ -45,8 +40,6 @@ BLOCK_KEYS = 500
 #: T and the R of Table 1, the keys of all trees together, and how often they are extracted from
 TREES, TREES_TOP = (1, 2, 4, 8), 8_000
 TREES_KEYS, TREES_ROUNDS = 400_000, 40
-#: turns of the measurement
-TURNS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +61,6 @@ class QueuesRow:
     extract_efficiency: float | None = None
     insert_efficiency: float | None = None
     speedup: float | None = None
-    #: by the clock: tree after tree, over all on threads at once
-    measured: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,34 +163,9 @@ def _shared(trees: int) -> QueuesRow:
         work["insert"].append([sum(done) for done in zip(*(each[1] for each in put))])
     extract, insert = (_efficiency(np.array(work[kind])) for kind in ("extract", "insert"))
     both = _efficiency(np.array(work["extract"] + work["insert"]))
-    row = QueuesRow(10, "tournament", TREES_TOP, trees, extract_efficiency=extract, insert_efficiency=insert)
-    measured = _measured(trees) if trees <= (os.cpu_count() or 1) else None
-    return replace(row, speedup=trees * both, measured=measured)
-
-
-def _measured(trees: int) -> float:
-    """The speed-up of T trees on T threads: the median of a few turns."""
-    top, chance = TREES_TOP // trees, np.random.default_rng(1)
-    queues = [make_tree(top) for _ in range(trees)]
-    for queue in queues:
-        queue.insert_many(chance.random(TREES_KEYS // trees), np.arange(TREES_KEYS // trees, dtype=np.uint64))
-    worse = [chance.random(top) for _ in range(TREES_ROUNDS)]
-
-    def work(queue: Queue) -> None:
-        for less in worse:
-            keys, ids = queue.extract_top(top)
-            queue.insert_many(keys - less, ids)
-
-    ratios = []
-    with ThreadPoolExecutor(trees) as pool:
-        for _ in range(TURNS):
-            begun = time.perf_counter()
-            for queue in queues:
-                work(queue)
-            between = time.perf_counter()
-            list(pool.map(work, queues))
-            ratios.append((between - begun) / (time.perf_counter() - between))
-    return statistics.median(ratios)
+    return QueuesRow(
+        10, "tournament", TREES_TOP, trees, extract_efficiency=extract, insert_efficiency=insert, speedup=trees * both
+    )
 
 
 def _work(counts: list[QueueCounts], call: Callable[..., Any], *words: object) -> tuple[Any, list[int]]:
@@ -230,14 +196,11 @@ def charts(rows: Sequence[QueuesRow]) -> list[Chart]:
         for room in ROOM
         for part in [[row for row in nine if row.queue == name and row.room == room]]
     ]
-    on_threads = [row for row in ten if row.measured is not None]
     ideal = [line(ten, "trees", "trees", "ideal", from_paper=True)]
-    counted, measured = lines(ten, "queue", "trees", "speedup"), line(on_threads, "trees", "measured", "measured")
-    ten_lines = [*counted, measured, *ideal]
     return [
         Chart("Figure 8", "R", "comparisons per key", lines(eight, "queue", "top", "comparisons"), log_x=True),
         Chart("Figure 9", "R", "blocks per 1,000 keys", blocks, log_x=True, log_y=True),
-        Chart("Figure 10", "trees T", "speed-up", ten_lines, log_x=True),
+        Chart("Figure 10", "trees T", "speed-up", [*lines(ten, "queue", "trees", "speedup"), *ideal], log_x=True),
     ]
 
 
@@ -292,15 +255,6 @@ def findings(rows: Sequence[QueuesRow]) -> list[Finding]:
             f"T = {trees[-1].trees}",
             least >= 0.93,
             "the paper's trees hold 10 million keys each, these 50,000",
-        ),
-        Finding(
-            "T trees on T threads are faster by that",
-            "0.95 of T at T = 8",
-            ", ".join(f"{row.measured:.2f} times at T = {row.trees}" for row in trees if row.measured)
-            or "not measured here",
-            all((row.measured or 0) >= 0.8 * row.trees for row in trees if row.measured is not None),
-            f"by the clock, on a machine of {os.cpu_count()} cores; only where numba is installed do threads not wait "
-            "for one another",
         ),
     ]
 
