@@ -271,14 +271,13 @@ def queue_maker(folder: Path, settings: FrontierSettings) -> Callable[[], Queue]
     """What makes the queue of one order over all hosts; None where each host has its own."""
     if settings.queue == HOSTS:
         return None
-    from gcs.core.queues.queue_forest import Forest  # it brings numpy
-    from gcs.ports.frontier.disk_queue import DiskSettings, open_scratch, open_tree
+    from gcs.ports.frontier.disk_queue import DiskSettings, open_forest, open_scratch  # it brings numpy
 
     threads = settings.queue_threads
     on_disk = DiskSettings(settings.queue_bytes // threads, BLOCK_KEYS)
     if threads == 1:
         return lambda: open_scratch(settings.queue, folder, on_disk)
-    return lambda: Forest([open_tree(folder, on_disk) for _ in range(threads)])
+    return lambda: open_forest(folder, on_disk, threads)
 
 
 def make_reader(summary: SummarySettings, urls: UrlRules, robots_token: str, heed: bool, in_processes: bool) -> Reader:

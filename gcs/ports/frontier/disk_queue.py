@@ -17,8 +17,8 @@ import xxhash
 from gcs.core.queues.contract import Ids, Keys, Queue
 from gcs.core.queues.entries import ENTRY_BYTES, Entries
 from gcs.core.queues.primitives import Primitives
+from gcs.core.queues.queue_forest import Forest
 from gcs.core.queues.queue_maker import QueueLayout, make_paged_queue, make_paged_tree
-from gcs.core.queues.tournament import TournamentTree
 from gcs.errors import GcsError, StoreError, UsageError
 from gcs.ports.records.layout import store_error, sync_data, sync_directory
 from gcs.ports.system.own_file import open_own, own_stream
@@ -186,10 +186,9 @@ def open_scratch(name: str, folder: Path, settings: DiskSettings) -> Queue:
     return make_paged_queue(name, _scratch(folder, settings), _layout(settings))[0]
 
 
-def open_tree(folder: Path, settings: DiskSettings) -> TournamentTree:
-    """Such a queue: one tree of a forest."""
-    layout = _layout(settings)
-    return make_paged_tree(_scratch(folder, settings), layout)[0]
+def open_forest(folder: Path, settings: DiskSettings, threads: int) -> Forest:
+    """Such trees, one on each thread; the settings are those of one of them."""
+    return Forest([make_paged_tree(_scratch(folder, settings), _layout(settings))[0] for _ in range(threads)])
 
 
 def _scratch(folder: Path, settings: DiskSettings) -> BlockFile:
