@@ -30,6 +30,7 @@ from gcs.core.url.canonical import UrlRules
 from gcs.errors import SettingsError
 from gcs.ports.errands import HelperTerms
 from gcs.ports.fetch import FetchSettings
+from gcs.ports.fetch.sources import MAIL_VARIABLE, VARIABLE
 from gcs.ports.frontier import FrontierSettings
 from gcs.ports.records.layout import NAME, StoreSettings
 from gcs.ports.space.address import SpaceSettings
@@ -43,6 +44,8 @@ NOT_SETTINGS = frozenset({
     "GCS_STATION_LISTEN", "GCS_SINK", "GCS_SINKS", "GCS_SIGNATURE_KEY_FILE",
     "GCS_STATION_VIEW_TOKEN", "GCS_STATION_CRAWL_TOKEN", "GCS_STATION_CONTROL_TOKEN", "GCS_STATION_HELPER_TOKEN",
 })  # fmt: skip
+#: how variables begin that name a database or a mailbox on a server
+SERVERS = (VARIABLE, MAIL_VARIABLE)
 #: characters that the comment of a User-Agent may have
 _CONTACT = re.compile(r"[\x20-\x27\x2a-\x7e]*")
 NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -248,7 +251,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, object]:
     for name, value in environment.items():
         if name in known:
             found[known[name]] = value
-        elif name.startswith(ENVIRONMENT_PREFIX) and name not in NOT_SETTINGS:
+        elif name.startswith(ENVIRONMENT_PREFIX) and name not in NOT_SETTINGS and not name.startswith(SERVERS):
             raise SettingsError(f"environment: unknown setting {name}{_nearest(name, known)}")
     return found
 

@@ -150,3 +150,7 @@ def test_differences_bring_the_same_settings_back(flags: dict[str, object]) -> N
 def test_a_list_is_read_as_it_is_printed(text: str, patterns: tuple[str, ...]) -> None:
     """`gcs settings` prints JSON; before, `--set crawl.include=["re"]` made a pattern that matched nothing."""
     assert load(None, {}, {"crawl.include": text}).crawl.include == patterns
+
+
+def test_variables_that_name_servers_are_no_settings() -> None:
+    assert load(None, {"GCS_DB_SHOP": "sqlite:///x", "GCS_MAIL_WORK": "imaps://a@b/"}, {}) == load(None, {}, {})
