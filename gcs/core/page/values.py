@@ -298,6 +298,9 @@ COLUMNS = (
     *("requisite", "requisites", "headers", "dates"),
 )
 
+#: facts that have no column: a record has them in another form
+NOT_KEPT = frozenset({"stated"})
+
 
 #: what a record that was written before a column existed has in it
 DEFAULTS = {

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gcs.core.page.values import NOT_KEPT
 from gcs.errors import SettingsError
 from gcs.ports.records.page import Page
 from gcs.ports.sinks import Sink
@@ -97,4 +98,4 @@ def test_row_holds_what_plugins_have_added(target: Target) -> None:
     sink.close()
     (row,) = target.rows()
     assert row["fields"] == {"price": 1.5} and row["fetched_at"].endswith("Z")
-    assert set(msgspec.structs.asdict(record())) <= set(row)
+    assert set(msgspec.structs.asdict(record())) - NOT_KEPT <= set(row)
