@@ -144,6 +144,8 @@ def main() -> int:
             if outcome.violations and words.smaller:
                 outcome = simulate(smaller(outcome.plan, outcome.kinds))
         show(outcome, words.trace)
+        if outcome.violations and words.smaller:
+            print(f"for FOUND in test_simulation.py: {outcome.plan!r}")
         return bool(outcome.violations)
     if words.seeds is None and not words.mutants:
         parser.error("give --seed N, --seeds A..B or --mutants")

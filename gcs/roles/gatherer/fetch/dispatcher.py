@@ -101,6 +101,8 @@ class Dispatcher:
         self.backlog = Backlog(parts.window, parts.frontier)
         #: URLs that were requested and have no record yet
         self.open = parts.open_urls
+        #: origins whose robots.txt is being asked for
+        self.asked_origins: set[str] = set()
         self._robots_hops: dict[str, tuple[str, int]] = {}  # by origin: the URL that its robots.txt redirects to
         self._cursor = ""  # hosts after this name have not been offered to the window in this round
         self._hosts_on_disk = True
@@ -287,6 +289,7 @@ class Dispatcher:
                 self._window.give_back(host, entry)
                 host.held = True
                 url, hops = self._robots_hops.pop(origin, (f"{origin}/robots.txt", 0))
+                self.asked_origins.add(origin)
                 self._request(host, Request(url, tag=RobotsVisit(host, origin, hops), once=True), now)
             elif robots.allows(entry.url):
                 if host.pace.crawl_delay_s != (robots.crawl_delay_s or 0.0):  # the window released it by an older delay
@@ -347,6 +350,7 @@ class Dispatcher:
         """
         host, robots = visit.host, None
         host.held = False
+        self.asked_origins.discard(visit.origin)
         retry_after_s = _retry_after_s(result)
         if type(result) is Response and result.truncated not in ("", TOO_LONG):  # a rule may be in what is missing
             result = Failure(result.request, FailureKind.PROTOCOL, "", result.started_at, result.elapsed_s)

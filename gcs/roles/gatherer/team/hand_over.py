@@ -17,8 +17,9 @@ then counts as fetched here, unless it is in flight.
 Invariant: at every commit a URL is in exactly one frontier or in a part on its way; a range has one owner that fetches.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,7 +31,7 @@ from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, host_of_key, sort_key
 from gcs.ports.frontier import Frontier, Mark
 from gcs.ports.frontier.frontier import Piece
-from gcs.ports.frontier.url_rows import short
+from gcs.ports.frontier.url_rows import host_part, short
 
 #: URLs in one part, and parts made in one turn
 PART_URLS, TURN_PARTS = 2_000, 4
@@ -38,6 +39,14 @@ PART_URLS, TURN_PARTS = 2_000, 4
 LOOK_URLS = 10_000
 #: held URLs that are released in one turn
 RELEASE_URLS = 4_000
+
+
+class InFlight(NamedTuple):
+    """What this gatherer is asking for."""
+
+    urls: Collection[str]
+    #: origins that are asked for their robots.txt: no range of their hosts is complete before the answer
+    origins: Collection[str] = ()
 
 
 class LeavingRange(msgspec.Struct, array_like=True):
@@ -174,17 +183,17 @@ class HandOvers:
         self._set(_State())
 
     def progress(
-        self, epoch: int, most: int, open_urls: Iterable[str], host_states: Callable[[], list[HostState]]
+        self, epoch: int, most: int, in_flight: InFlight, host_states: Callable[[], list[HostState]]
     ) -> Iterator[tuple[str, HandOver]]:
         """Up to `most` parts of leaving ranges, each with its destination."""
         most = min(most, TURN_PARTS)
         if not self._state.leaving or most <= 0:
             return
-        flying = frozenset(short(sort_key(url)) for url in open_urls)
-        places = [self._keyspace.place(key) for key in flying]
+        flying = frozenset(short(sort_key(url)) for url in in_flight.urls)
+        spans = [*self._spans(flying), *self._host_spans(in_flight.origins)]
         hosts: list[HostState] | None = None
         for leaving in list(self._state.leaving):
-            is_free, is_begun = not _any_in(places, leaving), leaving.at != self._start(leaving.low)
+            is_free, is_begun = not _any_in(spans, leaving), leaving.at != self._start(leaving.low)
             is_over = False
             while most > 0 and not is_over and (leaving.at is not None or is_free):
                 most -= 1
@@ -202,6 +211,17 @@ class HandOvers:
                     told = self._hosts_of(leaving, piece, hosts, is_over)
                     yield leaving.winner, _part(epoch, leaving, piece, told, is_over)
         self.has_more = most <= 0 and self.is_handing_over
+
+    def _spans(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """The places of keys, each as its first and its last."""
+        return ((place, place) for place in map(self._keyspace.place, keys))
+
+    def _host_spans(self, origins: Iterable[str]) -> Iterable[tuple[bytes, bytes]]:
+        """All places of the hosts of these origins; where each URL has a hash of its own, those of their robots.txt."""
+        keys = [sort_key(f"{origin}/robots.txt") for origin in origins]
+        if self._keyspace is not Keyspace.TREE:
+            return self._spans(keys)
+        return ((host_part(key), host_part(key)[:-1] + b"0") for key in keys)
 
     def _hosts_of(self, leaving: LeavingRange, piece: Piece, hosts: list[HostState], is_over: bool) -> list[HostState]:
         """The hosts that a part tells of: the last one of all, the others of those that need not wait for it."""
@@ -306,8 +326,8 @@ class HandOvers:
         self.awaited = keyspace.unite((*((awaited.low, awaited.high) for awaited in state.awaited), *state.closed))
 
 
-def _any_in(places: Iterable[bytes], leaving: LeavingRange) -> bool:
-    return any(leaving.low <= place < leaving.high for place in places)
+def _any_in(spans: Iterable[tuple[bytes, bytes]], leaving: LeavingRange) -> bool:
+    return any(leaving.low <= last and first < leaving.high for first, last in spans)
 
 
 def _is_free(state: HostState) -> bool:

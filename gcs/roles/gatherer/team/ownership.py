@@ -26,7 +26,7 @@ from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY, sort_key
 from gcs.ports.frontier.url_rows import short
 from gcs.roles.gatherer.membership import GathererPort, MemberContext
 from gcs.roles.gatherer.team.block_exchange import BlockExchange, Incoming, Outgoing
-from gcs.roles.gatherer.team.hand_over import PART_URLS, RELEASE_URLS, HandOvers
+from gcs.roles.gatherer.team.hand_over import PART_URLS, RELEASE_URLS, HandOvers, InFlight
 from gcs.roles.gatherer.team.range_recovery import RangeRecovery
 from gcs.roles.gatherer.team.router import CQueue, Router, Tolerance
 from gcs.roles.gatherer.team.superpage_stats import SuperpageStats
@@ -219,7 +219,8 @@ class Ownership:
             return
         dispatcher, room = self._port.dispatcher, self._exchange.room_for_parts
         had_foreign_urls = self.hand_overs.has_foreign_urls
-        parts = list(self.hand_overs.progress(plan.epoch, room, dispatcher.open, lambda: dispatcher.host_states(now)))
+        flying = InFlight(dispatcher.open, dispatcher.asked_origins)
+        parts = list(self.hand_overs.progress(plan.epoch, room, flying, lambda: dispatcher.host_states(now)))
         self._exchange.send(parts)
         if self.hand_overs.has_more and room > 0:
             self._port.request_turn()

@@ -12,7 +12,7 @@ from gcs.core.url.queued_url import QueuedUrl
 from gcs.core.url.sortkey import LAST_KEY, host_key, sort_key
 from gcs.ports.frontier import Frontier, FrontierSettings, Mark
 from gcs.ports.frontier.url_rows import short
-from gcs.roles.gatherer.team.hand_over import PART_URLS, TURN_PARTS, HandOvers
+from gcs.roles.gatherer.team.hand_over import PART_URLS, TURN_PARTS, HandOvers, InFlight
 
 ALL = ((b"", LAST_KEY),)
 
@@ -51,10 +51,13 @@ class Member:
         self.hand_overs.adopt(self.plan, plan)
         self.plan = plan
 
-    def progress(self, *open_urls: str, most: int = 1000, host: HostState | None = None) -> list[tuple[str, HandOver]]:
+    def progress(
+        self, *open_urls: str, most: int = 1000, host: HostState | None = None, origins: tuple[str, ...] = ()
+    ) -> list[tuple[str, HandOver]]:
         assert self.plan
         states = [host] if host else []
-        parts = list(self.hand_overs.progress(self.plan.epoch, most, open_urls, lambda: states))
+        flying = InFlight(open_urls, origins)
+        parts = list(self.hand_overs.progress(self.plan.epoch, most, flying, lambda: states))
         self.sent += parts
         return parts
 
@@ -134,6 +137,22 @@ def test_hand_over_holds_what_arrives_until_the_end_mark(member: Callable[[str],
     assert b.marks() == {key(0): Mark.QUEUED, key(1): Mark.QUEUED, key(2): Mark.DONE}
     assert a.hand_overs.is_settled
     assert b.hand_overs.is_settled
+
+
+@pytest.mark.parametrize("cut", ["", "0000"])
+def test_range_is_not_complete_while_its_host_is_asked_for_its_robots_txt(
+    member: Callable[[str], Member], cut: str
+) -> None:
+    """Wherever the host is cut: the new owner would ask it while it answers."""
+    a = member("a")
+    a.adopt(plan(1, TO_A))
+    a.frontier.insert([QueuedUrl(url(n)) for n in range(3)])
+    origin = "http://example.com"
+    low = sort_key(f"{origin}/{cut}") if cut else b""
+    a.adopt(plan(2, {b"": "a", low: "b"} if low else TO_B))
+    assert [part.last for _, part in a.progress(origins=(origin,))] == [False]
+    assert a.progress(origins=(origin,)) == []
+    assert a.progress()[-1][1].last
 
 
 def test_hand_over_goes_on_in_slices_and_over_a_crash(member: Callable[[str], Member]) -> None:
